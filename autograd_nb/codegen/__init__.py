@@ -1,0 +1,1 @@
+"""From scalar formulas to compiled kernels: symbols, vectorisable mathematics, loop templates, the build."""

@@ -1,0 +1,278 @@
+"""Symbolic scalars: run a formula on them and they write the text of a kernel's loop body.
+
+A formula is plain branch-free Python over operators and the namespace ``m`` (`autograd_nb.codegen.maths`).
+Running it on `Sym` records a straight list of typed primitive instructions (static single assignment, with
+common subexpressions shared); `Trace.lines` prints them as Python statements for Numba.
+
+Every value has a concrete dtype, and every literal is typed: in Numba ``float32 * 2`` is a float64.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+FLOATS = ("float32", "float64")
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTEGERS = SIGNED + UNSIGNED
+BOOL = "bool"
+
+_RANK = {name: i for i, name in enumerate(("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"))}
+
+# How each primitive is written for Numba. {0}, {1}… are the operands, {t} the NumPy type of the result.
+_TEXT = {
+    "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}", "neg": "-{0}",
+    "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}", "eq": "{0} == {1}", "ne": "{0} != {1}",
+    "and": "{0} & {1}", "or": "{0} | {1}", "xor": "{0} ^ {1}", "not": "not {0}", "invert": "~{0}",
+    "shl": "{0} << {1}", "shr": "{0} >> {1}",
+    "where": "{1} if {0} else {2}",
+    "floordiv": "{0} // {1}", "mod": "{0} % {1}",
+    "sqrt": "math.sqrt({0})", "abs": "abs({0})", "floor": "np.floor({0})", "ceil": "np.ceil({0})",
+    "trunc": "np.trunc({0})", "rint": "np.rint({0})", "copysign": "math.copysign({0}, {1})",
+    "cast": "{t}({0})", "bitcast": "np.{source}({0}).view({t})",
+    "isnan": "{0} != {0}",
+    "gather": "{0}[{1}]",
+}  # fmt: skip
+_COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne", "isnan"}
+_NARROW_INTEGERS = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
+
+
+class SymbolError(TypeError):
+    """A formula did something that has no symbolic meaning; the message names the remedy."""
+
+
+class Trace:
+    """The instructions that one formula (or several together) wrote, with common subexpressions shared.
+
+    ``compute`` is the dtype in which literals without a typed partner are written ("float32", "float64", "int64"…).
+    """
+
+    def __init__(self, compute: str):
+        self.compute = compute
+        self.instructions: list[Sym] = []
+        self.tables: dict[str, tuple] = {}
+        self._known: dict[tuple, Sym] = {}
+
+    def input(self, name: str, dtype: str) -> Sym:
+        """A value that the loop loads under ``name`` before the body runs."""
+        return self._emit("input", (name,), dtype)
+
+    def constant(self, value: float | int | bool, dtype: str) -> Sym:
+        # repr keeps -0.0 and nan apart in the table of known values
+        return self._emit("constant", (repr(value), value), dtype)
+
+    def table(self, values: tuple, dtype: str) -> str:
+        """A constant array that ``gather`` reads; the name under which the kernel's text defines it."""
+        for name, (known, kind) in self.tables.items():
+            if known == values and kind == dtype:
+                return name
+        name = f"table{len(self.tables)}"
+        self.tables[name] = (values, dtype)
+        return name
+
+    def _emit(self, op: str, args: tuple, dtype: str) -> Sym:
+        key = (op, dtype, *(a.name if isinstance(a, Sym) else a for a in (args[:1] if op == "constant" else args)))
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        name = args[0] if op == "input" else f"t{len(self.instructions)}"
+        sym = Sym(self, op, args, dtype, name)
+        self._known[key] = sym
+        self.instructions.append(sym)
+        return sym
+
+    def as_sym(self, value: Any, dtype: str | None = None) -> Sym:
+        """``value`` as a symbol: a symbol as it is, a Python number as a typed literal."""
+        if isinstance(value, Sym):
+            return value
+        if isinstance(value, bool):
+            return self.constant(value, BOOL)
+        if isinstance(value, (int, float)):
+            dtype = dtype or self.compute
+            if dtype == BOOL or (dtype in INTEGERS and isinstance(value, float)):
+                dtype = self.compute if self.compute in FLOATS or isinstance(value, int) else "float32"
+            return self.constant(float(value) if dtype in FLOATS else int(value), dtype)
+        raise SymbolError(
+            f"a formula met {value!r} of type {type(value).__name__}; use Python numbers, the operands, and m.* only"
+        )
+
+    def lines(self, results: list[Sym], constants: bool = True) -> tuple[list[str], list[str]]:
+        """(statements before the loop, statements of the loop body) that compute ``results``; unused ones are left out."""
+        needed: set[str] = set()
+        stack = list(results)
+        while stack:
+            s = stack.pop()
+            if s.name in needed:
+                continue
+            needed.add(s.name)
+            stack.extend(a for a in s.args if isinstance(a, Sym))
+        before, body = [], []
+        for s in self.instructions:
+            if s.name not in needed or s.op == "input":
+                continue
+            (before if s.op == "constant" else body).append(f"{s.name} = {s.text()}")
+        return before, body
+
+
+class Sym:
+    """One scalar value in a formula that is being written down."""
+
+    __slots__ = ("args", "dtype", "name", "op", "trace")
+    __array_ufunc__ = None  # a NumPy scalar on the left must not swallow a symbol
+
+    def __init__(self, trace: Trace, op: str, args: tuple, dtype: str, name: str):
+        self.trace, self.op, self.args, self.dtype, self.name = trace, op, args, dtype, name
+
+    def text(self) -> str:
+        if self.op == "constant":
+            return literal(self.args[1], self.dtype)
+        if self.op == "libm":
+            text = f"{self.args[0]}({', '.join(a.name for a in self.args[1:])})"
+            return f"np.{self.dtype}({text})"
+        names = [a.name if isinstance(a, Sym) else str(a) for a in self.args]
+        source = self.args[0].dtype if self.op == "bitcast" else ""  # Numba wants the type spelled out before a view
+        text = _TEXT[self.op].format(*names, t=f"np.{numpy_name(self.dtype)}", source=source)
+        # Numba widens narrow integers to 64 bits; bring them back so that vectors stay narrow and wrap as C does
+        if self.dtype in _NARROW_INTEGERS and self.op not in ("cast", "bitcast", "where", "gather"):
+            text = f"np.{self.dtype}({text})"
+        return text
+
+    def _binary(self, op: str, other: Any, swap: bool = False) -> Sym:
+        t = self.trace
+        other = t.as_sym(other, self.dtype)
+        a, b = (other, self) if swap else (self, other)
+        a, b = unify(a, b)
+        dtype = BOOL if op in _COMPARISONS else a.dtype
+        if op == "div" and dtype not in FLOATS:
+            raise SymbolError(f"a formula divides two {a.dtype} values; cast to a float first, or use // for integers")
+        if op in ("add", "sub", "mul") and dtype == BOOL:
+            raise SymbolError("a formula does arithmetic on booleans; use m.where(condition, 1, 0)")
+        return t._emit(op, (a, b), dtype)
+
+    def __add__(self, o): return self._binary("add", o)
+    def __radd__(self, o): return self._binary("add", o, True)
+    def __sub__(self, o): return self._binary("sub", o)
+    def __rsub__(self, o): return self._binary("sub", o, True)
+    def __mul__(self, o): return self._binary("mul", o)
+    def __rmul__(self, o): return self._binary("mul", o, True)
+    def __truediv__(self, o): return self._binary("div", o)
+    def __rtruediv__(self, o): return self._binary("div", o, True)
+    def __floordiv__(self, o): return self._binary("floordiv", o)
+    def __mod__(self, o): return self._binary("mod", o)
+    def __lt__(self, o): return self._binary("lt", o)
+    def __le__(self, o): return self._binary("le", o)
+    def __gt__(self, o): return self._binary("gt", o)
+    def __ge__(self, o): return self._binary("ge", o)
+    def __eq__(self, o): return self._binary("eq", o)  # type: ignore[override]
+    def __ne__(self, o): return self._binary("ne", o)  # type: ignore[override]
+    def __and__(self, o): return self._binary("and", o)
+    def __rand__(self, o): return self._binary("and", o, True)
+    def __or__(self, o): return self._binary("or", o)
+    def __ror__(self, o): return self._binary("or", o, True)
+    def __xor__(self, o): return self._binary("xor", o)
+    def __lshift__(self, o): return self._binary("shl", o)
+    def __rshift__(self, o): return self._binary("shr", o)
+    def __neg__(self): return self.trace._emit("neg", (self,), self.dtype)
+    def __abs__(self): return self.trace._emit("abs", (self,), self.dtype)
+    def __invert__(self):
+        return self.trace._emit("not" if self.dtype == BOOL else "invert", (self,), self.dtype)
+
+    def __pow__(self, o):
+        from .maths import m
+
+        return m.pow(self, o)
+
+    def __rpow__(self, o):
+        from .maths import m
+
+        return m.pow(self.trace.as_sym(o, self.dtype), self)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self):
+        raise SymbolError(
+            "a formula cannot branch on a value (if, and, or, not, max, min of an operand): "
+            "every element takes the same path. Use m.where(condition, a, b), & and | instead."
+        )
+
+    def __float__(self):
+        raise SymbolError("a formula cannot turn an operand into a Python number; use m.* instead of math.* and np.*")
+
+    __int__ = __index__ = __float__
+
+    def __repr__(self):
+        return f"<{self.name}: {self.dtype} = {self.op}>"
+
+    # primitives used by vecmath
+    def cast(self, dtype: str) -> Sym:
+        """The value converted to ``dtype`` (float to integer truncates; keep it in range first)."""
+        if dtype == self.dtype:
+            return self
+        if dtype == BOOL:
+            return self != self.trace.constant(0, self.dtype)
+        if self.op == "constant":
+            return self.trace.constant(float(self.args[1]) if dtype in FLOATS else int(self.args[1]), dtype)
+        return self.trace._emit("cast", (self,), dtype)
+
+    def bitcast(self, dtype: str) -> Sym:
+        """The same bits read as ``dtype`` of the same width."""
+        if dtype == self.dtype:
+            return self
+        return self.trace._emit("bitcast", (self,), dtype)
+
+    def gather(self, table: tuple, dtype: str) -> Sym:
+        """``table[self]`` from a constant table; ``self`` is an integer within range."""
+        name = self.trace.table(tuple(table), dtype)
+        return self.trace._emit("gather", (name, self), dtype)
+
+
+def unify(a: Sym, b: Sym) -> tuple[Sym, Sym]:
+    """Two symbols brought to the wider of their dtypes."""
+    if a.dtype == b.dtype:
+        return a, b
+    if a.dtype not in _RANK or b.dtype not in _RANK:
+        raise SymbolError(f"a formula mixes {a.dtype} and {b.dtype}; cast one of them")
+    wide = max(a.dtype, b.dtype, key=_RANK.__getitem__)
+    return a.cast(wide), b.cast(wide)
+
+
+def primitive(op: str, *args: Any, dtype: str | None = None) -> Sym:
+    """Emit a primitive instruction on symbols (Python numbers become literals of the first symbol's dtype)."""
+    first = next(a for a in args if isinstance(a, Sym))
+    syms = tuple(first.trace.as_sym(a, first.dtype) for a in args)
+    return first.trace._emit(op, syms, dtype or (BOOL if op in _COMPARISONS else first.dtype))
+
+
+def where(condition: Sym, a: Any, b: Any) -> Sym:
+    """``a`` where the condition holds, else ``b``; both are computed."""
+    trace = condition.trace
+    partner = next((v.dtype for v in (a, b) if isinstance(v, Sym)), None)
+    x, y = unify(trace.as_sym(a, partner), trace.as_sym(b, partner))
+    if condition.dtype != BOOL:
+        condition = condition.cast(BOOL)
+    return trace._emit("where", (condition, x, y), x.dtype)
+
+
+def libm(name: str, *args: Any) -> Sym:
+    """A scalar function that Numba knows (``math.lgamma``, or one of the build's helpers); it does not vectorise."""
+    first = next(a for a in args if isinstance(a, Sym))
+    syms = tuple(first.trace.as_sym(a, first.dtype) for a in args)
+    return first.trace._emit("libm", (name, *syms), first.dtype)
+
+
+def numpy_name(dtype: str) -> str:
+    return "bool_" if dtype == BOOL else dtype
+
+
+def literal(value: float | int | bool, dtype: str) -> str:
+    """A Python expression that Numba types as exactly ``dtype``."""
+    if dtype == BOOL:
+        return "True" if value else "False"
+    if dtype in FLOATS:
+        if math.isnan(value):
+            return f"np.{dtype}(np.nan)"
+        if math.isinf(value):
+            return f"np.{dtype}({'-' if value < 0 else ''}np.inf)"
+        return f"np.{dtype}({float(value)!r})"
+    return f"np.{dtype}({int(value)})"

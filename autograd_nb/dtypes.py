@@ -1,0 +1,207 @@
+"""Data types and PyTorch's rules of type promotion.
+
+Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class dtype:
+    """The element type of a tensor, e.g. ``autograd_nb.float32``.
+
+    Attributes: ``name`` ("float32"), ``itemsize`` in bytes, ``is_floating_point``, ``is_complex``, ``is_signed``, and
+    ``np``, the NumPy dtype of its storage.
+    """
+
+    __slots__ = ("aliases", "category", "carrier", "is_complex", "is_floating_point", "is_signed", "itemsize", "kernel", "name", "np", "rank")
+
+    def __init__(self, name: str, category: int, rank: int, *aliases: str):
+        self.name = name
+        self.np = np.dtype(np.bool_ if name == "bool" else name)
+        # Numba has no float16 arrays on the CPU: kernels read them as uint16 and convert
+        self.carrier = np.dtype(np.uint16) if name == "float16" else self.np
+        self.category = category  # 0 bool, 1 integer, 2 float, 3 complex
+        self.rank = rank
+        self.itemsize = self.np.itemsize
+        self.is_floating_point = category == 2
+        self.is_complex = category == 3
+        self.is_signed = name != "bool" and not name.startswith("uint")
+        self.aliases = aliases
+        self.kernel = f"{'uint16' if name == 'float16' else name}[:]"  # how build() spells an array of it
+
+    @property
+    def compute(self) -> str:
+        """The dtype in which kernels compute on it: float16 goes through float32."""
+        return "float32" if self.name == "float16" else self.name
+
+    def to_real(self) -> dtype:
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> dtype:
+        return complex128 if self.name in ("float64", "complex128") else complex64
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return (_by_name, (self.name,))
+
+
+bool_ = dtype("bool", 0, 0, "bool")
+uint8 = dtype("uint8", 1, 1)
+int8 = dtype("int8", 1, 1)
+int16 = dtype("int16", 1, 2, "short")
+int32 = dtype("int32", 1, 3, "int")
+int64 = dtype("int64", 1, 4, "long")
+float16 = dtype("float16", 2, 1, "half")
+float32 = dtype("float32", 2, 2, "float")
+float64 = dtype("float64", 2, 3, "double")
+complex64 = dtype("complex64", 3, 2, "cfloat")
+complex128 = dtype("complex128", 3, 3, "cdouble")
+
+ALL = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
+BY_NAME: dict[str, dtype] = {d.name: d for d in ALL}
+BY_NUMPY: dict[Any, dtype] = {d.np: d for d in ALL}
+# the same types under NumPy's other spellings (``long long`` beside ``long``)
+BY_NUMPY.update({np.dtype(c): BY_NAME[np.dtype(c).name] for c in "bhilqBfdeFD?" if np.dtype(c).name in BY_NAME})
+
+_default = [float32]
+
+
+def _by_name(name: str) -> dtype:
+    return BY_NAME[name]
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of floats made from Python numbers; float32 unless `set_default_dtype` changed it."""
+    return _default[0]
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Make ``d`` (float16, float32 or float64) the dtype of floats made from Python numbers.
+
+    Errors: TypeError unless ``d`` is a floating dtype.
+    """
+    if not isinstance(d, dtype) or not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got d={d!r}")
+    _default[0] = d
+
+
+def from_numpy_dtype(d: Any) -> dtype:
+    """The dtype for a NumPy dtype. TypeError where there is none."""
+    found = BY_NUMPY.get(np.dtype(d))
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {np.dtype(d)}. The only supported types are: "
+            + ", ".join(x.name for x in reversed(ALL))
+            + "."
+        )
+    return found
+
+
+def as_dtype(value: Any, name: str = "dtype") -> dtype:
+    """``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
+    if isinstance(value, dtype):
+        return value
+    if value is float:
+        return get_default_dtype()
+    python = {bool: bool_, int: int64, complex: complex64}.get(value) if isinstance(value, type) else None
+    if python is not None:
+        return python
+    if isinstance(value, (np.dtype, type)):
+        try:
+            return from_numpy_dtype(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{name} must be an autograd_nb dtype such as autograd_nb.float32, not {value!r}")
+
+
+_promotions: dict[tuple[dtype, dtype], dtype] = {}
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest dtype to which both ``a`` and ``b`` can be cast safely (PyTorch's table)."""
+    if a is b:
+        return a
+    known = _promotions.get((a, b))
+    if known is None:
+        known = _promotions[a, b] = _promote(a, b)
+    return known
+
+
+def _promote(a: dtype, b: dtype) -> dtype:
+    if a.category != b.category:
+        wide, other = (a, b) if a.category > b.category else (b, a)
+        if wide.category == 3 and other is float64:
+            return complex128
+        return wide
+    if a.category == 1 and uint8 in (a, b):
+        other = b if a is uint8 else a
+        return int16 if other is int8 else other
+    return a if a.rank >= b.rank else b
+
+
+def of_scalar(kind: type) -> dtype:
+    """The dtype that a Python number of type ``kind`` has when it stands alone."""
+    if kind is bool:
+        return bool_
+    if kind is int:
+        return int64
+    return get_default_dtype() if kind is float else get_default_dtype().to_complex()
+
+
+def result_of(operands: list[tuple[dtype, int]]) -> dtype:
+    """The dtype of an op on operands given as (dtype, priority): 2 a tensor with dims, 1 a 0-d tensor, 0 a number.
+
+    A lower priority takes part only by its category: ``int tensor + 2.5`` is the default float, but
+    ``float32 tensor + float64 0-d tensor`` stays float32.
+    """
+    best: dict[int, dtype] = {}
+    for d, priority in operands:
+        best[priority] = promote_types(best[priority], d) if priority in best else d
+    result: dtype | None = None
+    for priority in (2, 1, 0):
+        d = best.get(priority)
+        if d is None:
+            continue
+        if result is None:
+            result = d
+        elif d.category > result.category:
+            # a plain number brings the default dtype of its category, a 0-d tensor its own
+            result = promote_types(result, d)
+    assert result is not None
+    return result
+
+
+class finfo:
+    """Machine limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
+
+    def __init__(self, d: dtype | None = None):
+        d = d or get_default_dtype()
+        if not (d.is_floating_point or d.is_complex):
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+        info = np.finfo(d.to_real().np)
+        self.bits, self.dtype = info.bits, d.to_real().name
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, dtype={self.dtype})"
+
+
+class iinfo:
+    """Machine limits of an integer dtype: bits, max, min, dtype."""
+
+    def __init__(self, d: dtype):
+        if d.category != 1:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{d!r}'")
+        info = np.iinfo(d.np)
+        self.bits, self.dtype, self.max, self.min = info.bits, d.name, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

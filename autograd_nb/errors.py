@@ -1,0 +1,33 @@
+"""Exceptions of the library, and the texts that more than one place raises.
+
+Types are PyTorch's (a subclass of RuntimeError, TypeError, ValueError, IndexError…) and messages carry PyTorch's key
+phrases, so that a search finds help; the rest names the op, the user's line and the remedy.
+"""
+
+from __future__ import annotations
+
+
+class AutogradError(RuntimeError):
+    """Something about the graph forbids the operation; every error of the recorder and the engine is one."""
+
+
+class ConsumedGraphError(AutogradError):
+    """A backward pass reached a node that an earlier pass consumed."""
+
+
+class ModifiedError(AutogradError):
+    """An array that the graph needs was changed in place after it was saved."""
+
+
+class GradcheckError(RuntimeError):
+    """An analytic derivative differs from the numeric one."""
+
+
+class CacheWarning(UserWarning):
+    """The kernel cache on disk cannot be used; the program goes on without it."""
+
+
+def shorten(value: object, limit: int = 80) -> str:
+    """``repr(value)`` cut to ``limit`` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,115 @@
+"""Hooks on tensors and nodes, and the handles that remove them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+_ids = itertools.count()
+
+
+class RemovableHandle:
+    """Removes a hook: ``handle.remove()``, or at the end of a ``with`` block."""
+
+    __slots__ = ("__weakref__", "_hooks", "id")
+
+    def __init__(self, hooks: dict):
+        self._hooks: dict | None = hooks
+        self.id = next(_ids)
+
+    def remove(self) -> None:
+        """Remove the hook; doing it again does nothing."""
+        if self._hooks is not None:
+            self._hooks.pop(self.id, None)
+            self._hooks = None
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+def check_callable(hook: Any) -> Callable:
+    if not callable(hook):
+        raise TypeError(f"hook must be callable, not {type(hook).__name__} (hook={hook!r})")
+    return hook
+
+
+class NodeHooks:
+    """The hooks of one node, or of one leaf: on the gradient of each output, before and after the node, retained grads."""
+
+    __slots__ = ("accumulated", "post", "pre", "retained", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, dict[int, Callable]] = {}
+        self.pre: dict[int, Callable] = {}
+        self.post: dict[int, Callable] = {}
+        self.accumulated: dict[int, Callable] = {}
+        self.retained: dict[int, Any] = {}  # output index -> weak reference to the tensor whose .grad is kept
+
+    def add(self, kind: str, hook: Any) -> RemovableHandle:
+        return self.insert(getattr(self, kind), hook)
+
+    def add_tensor(self, index: int, hook: Any) -> RemovableHandle:
+        return self.insert(self.tensor.setdefault(index, {}), hook)
+
+    @staticmethod
+    def insert(hooks: dict, hook: Any) -> RemovableHandle:
+        check_callable(hook)
+        handle = RemovableHandle(hooks)
+        hooks[handle.id] = hook
+        return handle
+
+    def grad_outputs(self, grads: list) -> list:
+        """Apply tensor hooks, then node prehooks, then write the retained gradients."""
+        for index, hooks in self.tensor.items():
+            if hooks and grads[index] is not None:
+                for hook in list(hooks.values()):
+                    grads[index] = replaced(hook, hook(grads[index]), grads[index])
+        for hook in list(self.pre.values()):
+            grads = _replaced_all(hook, hook(tuple(grads)), grads)
+        for index, reference in self.retained.items():
+            tensor = reference()
+            if tensor is not None and grads[index] is not None:
+                g = grads[index]
+                # several passes accumulate, as for leaves
+                tensor._grad = g if tensor._grad is None else tensor._grad + g
+        return grads
+
+    def grad_inputs(self, gradients: tuple, grads: list) -> tuple:
+        for hook in list(self.post.values()):
+            gradients = tuple(_replaced_all(hook, hook(tuple(gradients), tuple(grads)), list(gradients)))
+        return gradients
+
+
+def _replaced_all(hook: Callable, result: Any, grads: list) -> list:
+    if result is None:
+        return grads
+    new = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(new) != len(grads):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected {len(grads)})"
+        )
+    return [replaced(hook, n, g) if n is not None else None for n, g in zip(new, grads, strict=True)]
+
+
+def replaced(hook: Callable, result: Any, grad: Any) -> Any:
+    """The gradient after a hook: what it returned, checked, or ``grad`` when it returned None."""
+    if result is None:
+        return grad
+    if not hasattr(result, "_layout"):
+        raise TypeError(f"expected Variable, but hook '{_name(hook)}' returned '{type(result).__name__}'")
+    if grad is not None:
+        if result.shape != grad.shape:
+            raise RuntimeError(
+                f"hook '{_name(hook)}' has changed the size of value (from {list(grad.shape)} to {list(result.shape)})"
+            )
+        if result.dtype is not grad.dtype:
+            raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (from {grad.dtype} to {result.dtype})")
+    return result
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)

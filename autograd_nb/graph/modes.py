@@ -1,0 +1,175 @@
+"""Gradient modes: thread-local switches, as contexts and decorators.
+
+Source: https://docs.pytorch.org/docs/stable/notes/autograd.html#locally-disabling-gradient-computation
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from typing import Any
+
+
+class _State(threading.local):
+    grad = True  # record ops
+    inference = False  # new tensors are inference tensors
+
+
+state = _State()
+
+
+class _Mode:
+    """A context that can also decorate a function or a generator function."""
+
+    def __call__(self, function):
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args, **kwargs):
+                # the mode holds while the generator's own code runs, not while its consumer's does
+                run = function(*args, **kwargs)
+                with self._clone():
+                    try:
+                        value = next(run)
+                    except StopIteration as end:
+                        return end.value
+                while True:
+                    try:
+                        sent = yield value
+                    except GeneratorExit:
+                        with self._clone():
+                            run.close()
+                        raise
+                    except BaseException as error:
+                        with self._clone():
+                            try:
+                                value = run.throw(error)
+                            except StopIteration as end:
+                                return end.value
+                    else:
+                        with self._clone():
+                            try:
+                                value = run.send(sent)
+                            except StopIteration as end:
+                                return end.value
+
+            return generator
+        if inspect.isclass(function):
+            raise TypeError(f"{type(self).__name__} decorates functions, not classes; decorate the methods of {function.__name__}")
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            with self._clone():
+                return function(*args, **kwargs)
+
+        return call
+
+    def _clone(self) -> Any:
+        return type(self)()
+
+    def __enter__(self):
+        raise NotImplementedError
+
+    def __exit__(self, *error: Any) -> None:
+        raise NotImplementedError
+
+
+class no_grad(_Mode):
+    """Context or decorator in which ops are not recorded: their results have ``requires_grad=False``.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> x = torch.tensor([1.0], requires_grad=True)
+        >>> with torch.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
+    """
+
+    def __new__(cls, function=None):
+        # ``@no_grad`` without parentheses works as in PyTorch
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self):
+        self._previous = state.grad
+        state.grad = False
+
+    def __exit__(self, *error):
+        state.grad = self._previous
+
+
+class enable_grad(_Mode):
+    """Context or decorator in which ops are recorded, also inside `no_grad`."""
+
+    def __new__(cls, function=None):
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self):
+        self._previous = state.grad
+        state.grad = True
+
+    def __exit__(self, *error):
+        state.grad = self._previous
+
+
+class set_grad_enabled(_Mode):
+    """Record ops or not, according to ``mode``: at once when called as a function, or for the length of a ``with`` block."""
+
+    def __init__(self, mode: bool):
+        self._mode = bool(mode)
+        self._previous = state.grad
+        state.grad = self._mode
+
+    def __call__(self, function):
+        state.grad = self._previous
+        return super().__call__(function)
+
+    def _clone(self):
+        return set_grad_enabled(self._mode)
+
+    def __enter__(self):
+        state.grad = self._mode
+
+    def __exit__(self, *error):
+        state.grad = self._previous
+
+
+class inference_mode(_Mode):
+    """Context or decorator without recording whose new tensors never take part in recording later.
+
+    Errors: using such a tensor where it must be saved for backward, or changing it in place outside, is a RuntimeError.
+    """
+
+    def __new__(cls, mode=True):
+        self = object.__new__(cls)
+        if callable(mode):
+            self.mode = True
+            return self(mode)
+        self.mode = bool(mode)
+        return self
+
+    def _clone(self):
+        return type(self)(self.mode)
+
+    def __enter__(self):
+        self._previous = state.grad, state.inference
+        state.inference = self.mode
+        state.grad = not self.mode and state.grad
+
+    def __exit__(self, *error):
+        state.grad, state.inference = self._previous
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops are being recorded in this thread."""
+    return state.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `inference_mode` is on in this thread."""
+    return state.inference

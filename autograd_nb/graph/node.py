@@ -1,0 +1,226 @@
+"""Nodes of the graph: what was computed, from what, which arrays its derivative needs, and where in the user's file.
+
+An edge is what a gradient flows to: a `Node` (its first output), an `Output` (a later output of a node with several), a
+leaf Tensor that requires grad, or None. Edges to leaves are the tensors themselves, so that neither refers back to the
+other; the `AccumulateGrad` that PyTorch shows in their place is made when someone looks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+import weakref
+from typing import Any
+
+from ..errors import ConsumedGraphError, ModifiedError
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_internal: dict[str, bool] = {}
+
+#: order of recording; an op's node is always younger than the nodes of its inputs, so sorting by it is a topological order
+sequence = itertools.count().__next__
+
+
+class Node:
+    """A recorded op; ``tensor.grad_fn``. Subclasses carry PyTorch's names (``MulBackward0``) and know their rule.
+
+    ``edges``: where the gradient of each input flows. ``saved``: the arrays that the rule needs, with ``versions`` the
+    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow).
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "code", "consumed", "edges", "hooks", "lasti", "saved", "seq", "stamp", "versions")
+
+    is_leaf_edge = False
+    outputs = 1
+
+    def name(self) -> str:
+        """The name of this kind of node, e.g. "MulBackward0"."""
+        return type(self).__name__
+
+    # ---- what the engine calls
+    def run(self, g: Any) -> tuple:
+        """Gradients for ``edges`` from the gradient of the output (a list of them for several outputs)."""
+        raise NotImplementedError
+
+    def run_graph(self, g: Any) -> tuple:
+        """The same, recorded, so that it can be differentiated again."""
+        return self.run(g)
+
+    # ---- what users look at
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """((node, output index), …) of the inputs; (None, 0) where an input needs no gradient."""
+        return tuple(_public_edge(e) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        """A dict for users' notes."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    @property
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    def _sequence_nr_method(self) -> int:
+        return self.seq
+
+    def _hooks(self) -> Any:
+        if self.hooks is None:
+            from .hooks import NodeHooks
+
+            self.hooks = NodeHooks()
+        return self.hooks
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; it may return replacement grad_inputs."""
+        return self._hooks().add("post", hook)
+
+    def register_prehook(self, hook: Any) -> Any:
+        """Call ``hook(grad_outputs)`` before the node runs; it may return replacement grad_outputs."""
+        return self._hooks().add("pre", hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+    def __lt__(self, other):
+        return self.seq < other.seq
+
+
+class Output:
+    """The edge to output ``index`` (1 or later) of a node with several outputs."""
+
+    __slots__ = ("index", "node")
+    is_leaf_edge = False
+
+    def __init__(self, node: Node, index: int):
+        self.node, self.index = node, index
+
+
+class AccumulateGrad:
+    """The end of a path in the graph: adds the gradient to ``variable.grad``. ``grad_fn.next_functions`` shows it for leaves."""
+
+    def __init__(self, variable: Any):
+        self.variable = variable
+
+    next_functions: tuple = ()
+
+    def name(self) -> str:
+        return "struct torch::autograd::AccumulateGrad"
+
+    @property
+    def metadata(self) -> dict:
+        return self.__dict__.setdefault("_metadata", {})
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call ``hook(grad_inputs, grad_outputs)`` after accumulation (both hold nothing but the gradient)."""
+        return self.variable._leaf_hooks().add("post", hook)
+
+    def register_prehook(self, hook: Any) -> Any:
+        """Call ``hook((grad,))`` before accumulation; it may return a replacement."""
+        return self.variable._leaf_hooks().add("pre", hook)
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {hex(id(self))}>"
+
+
+_accumulators: weakref.WeakValueDictionary[int, AccumulateGrad] = weakref.WeakValueDictionary()
+
+
+def accumulator(leaf: Any) -> AccumulateGrad:
+    """The `AccumulateGrad` of a leaf: the same object as long as someone holds it."""
+    node = _accumulators.get(id(leaf))
+    if node is None or node.variable is not leaf:
+        node = _accumulators[id(leaf)] = AccumulateGrad(leaf)
+    return node
+
+
+def _public_edge(edge: Any) -> tuple[Any, int]:
+    if edge is None:
+        return (None, 0)
+    if isinstance(edge, Output):
+        return (edge.node, edge.index)
+    if edge.is_leaf_edge:
+        return (accumulator(edge), 0)
+    return (edge, 0)
+
+
+# ---------------------------------------------------------------------------------------------------- locations
+
+
+def user_frame(frame: Any) -> Any:
+    """The innermost frame at or above ``frame`` outside this package (``frame`` itself when all are inside)."""
+    first = frame
+    while frame is not None:
+        name = frame.f_code.co_filename
+        inside = _internal.get(name)
+        if inside is None:
+            inside = _internal[name] = name.startswith(_PACKAGE)
+        if not inside:
+            return frame
+        frame = frame.f_back
+    return first
+
+
+def here(depth: int = 1) -> tuple[Any, int]:
+    """(code, instruction offset) of the user's line that is running."""
+    frame = user_frame(sys._getframe(depth))
+    return frame.f_code, frame.f_lasti
+
+
+def line_of(code: Any, lasti: int) -> int:
+    for index, (line, *_) in enumerate(code.co_positions()):
+        if index == lasti // 2 and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def place(code: Any, lasti: int) -> str:
+    """``file.py:12 in train: y = x * w``."""
+    if code is None:
+        return "an unknown place"
+    line = line_of(code, lasti)
+    text = linecache.getline(code.co_filename, line).strip()
+    name = os.path.basename(code.co_filename)
+    inside = "" if code.co_name == "<module>" else f" in {code.co_name}"
+    return f"{name}:{line}{inside}" + (f" ({text})" if text else "")
+
+
+def recorded_at(node: Node) -> str:
+    return f"{node.name()}, recorded at {place(node.code, node.lasti)}"
+
+
+# ----------------------------------------------------------------------------------------------------- errors
+
+
+def consumed_error(node: Node) -> ConsumedGraphError:
+    return ConsumedGraphError(
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+        f"freed). {recorded_at(node)}, was consumed by the backward pass at {place(*node.consumed)}. "
+        "Specify retain_graph=True in that first backward pass if you need another one, add the losses and call backward "
+        "once, or compute the forward pass again. Nothing was changed by this call."
+    )
+
+
+def modified_error(node: Node) -> ModifiedError:
+    detail = ""
+    for shape, kind, producer, expected, version in node.saved_versions():
+        if version[0] != expected:
+            out = f", which is output 0 of {producer}," if producer else ""
+            detail = f"[torch.{kind} {list(shape)}]{out} is at version {version[0]}; expected version {expected} instead. "
+            break
+    return ModifiedError(
+        f"one of the variables needed for gradient computation has been modified by an inplace operation: {detail}"
+        f"It was saved by {recorded_at(node)}. Replace the in-place operation after that line by an out-of-place one "
+        "(x = x + 1 for x += 1), or clone() the tensor first. Hint: enable anomaly detection to find the operation that "
+        "failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+    )
+
+
+def _saved_versions(self: Node) -> list:
+    """(shape, tensor type name, producer's name, expected version, counter) of each saved array; rules refine it."""
+    return [((), "Tensor", "", self.stamp // max(len(self.versions), 1), v) for v in self.versions]
+
+
+Node.saved_versions = _saved_versions  # type: ignore[attr-defined]

@@ -1,0 +1,212 @@
+"""The one door: every array computation and every output's memory go through here.
+
+- `Kernel`: a hand-written kernel of `autograd_nb.kernels`, compiled per key (its dtypes) on first use;
+- `entry`: the compiled entry point for generated source, as the plans of pointwise ops and reductions hold it;
+- `empty`: memory for outputs; big blocks that were freed are used again;
+- `observe`: see every launch (capture, checks, profiles). Fast paths hold raw entry points, so observing swaps them: plan
+  tables registered with `plan_table` are emptied when observation begins and ends, and rebuilt around `_Observed` calls.
+
+An entry point checks nothing: a wrong dtype or layout would be silent garbage. Only code that has keyed its arguments on
+dtype may call one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from .codegen import build
+
+Entry = Callable[..., Any]
+
+_tables: list[dict] = []
+_observing = 0
+_observers = threading.local()
+
+
+def plan_table() -> dict:
+    """A dict for plans that hold entry points; emptied whenever launches begin or cease to be observed."""
+    table: dict = {}
+    _tables.append(table)
+    return table
+
+
+class _Observed:
+    """An entry point that tells this thread's observer of each call."""
+
+    __slots__ = ("entry", "name", "outputs")
+
+    def __init__(self, entry: Entry, name: str, outputs: int):
+        self.entry, self.name, self.outputs = entry, name, outputs
+
+    def __call__(self, *args):
+        observer = getattr(_observers, "current", None)
+        if observer is None:
+            self.entry(*args)
+        else:
+            observer(self, args)
+
+
+def entry(source: str, name: str, argtypes: tuple[str, ...], label: str = "", outputs: int = 1) -> Entry:
+    """The compiled entry point of generated ``source``; its last ``outputs`` arguments are written, the rest only read."""
+    compiled = build.build(source, name, argtypes)
+    return _Observed(compiled, label or name, outputs) if _observing else compiled
+
+
+class Kernel:
+    """A hand-written kernel: ``Kernel("conv", "conv2d")(key, *args)`` runs ``autograd_nb.kernels.conv.conv2d``.
+
+    ``key`` names what decides the types of ``args`` (a dtype, or a tuple of them); arguments are flat C arrays, ints, floats,
+    bools and tuples of ints, in the kernel's order, its ``outputs`` written arrays last.
+    """
+
+    __slots__ = ("_entries", "module", "name", "outputs")
+
+    def __init__(self, module: str, name: str, outputs: int = 1):
+        self.module, self.name, self.outputs = module, name, outputs
+        self._entries: dict[Any, Entry] = {}
+
+    def __call__(self, key: Any, *args: Any) -> None:
+        compiled = self._entries.get(key)
+        if compiled is None:
+            compiled = self._compile(key, args)
+        if _observing:
+            observer = getattr(_observers, "current", None)
+            if observer is not None:
+                observer(_Observed(compiled, self.name, self.outputs), args)
+                return
+        compiled(*args)
+
+    def _compile(self, key: Any, args: tuple) -> Entry:
+        function = getattr(import_module(f"autograd_nb.kernels.{self.module}"), self.name)
+        compiled = build.build_function(function, tuple(argument_type(a) for a in args))
+        self._entries[key] = compiled
+        return compiled
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.module}.{self.name})"
+
+
+def argument_type(value: Any) -> str:
+    """How `build` spells the type of an argument."""
+    if isinstance(value, np.ndarray):
+        return f"{'bool' if value.dtype == np.bool_ else value.dtype.name}[:]"
+    if isinstance(value, (bool, np.bool_)):
+        return "bool"
+    if isinstance(value, int):
+        return "int64"
+    if isinstance(value, float):
+        return "float64"
+    if isinstance(value, tuple):
+        return f"({len(value)})"
+    raise TypeError(f"a kernel cannot take an argument of type {type(value).__name__}")
+
+
+@contextmanager
+def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
+    """While the context is open, this thread's launches go to ``observer(call, args)``, which must run ``call.entry(*args)``."""
+    global _observing
+    previous = getattr(_observers, "current", None)
+    _observing += 1
+    _forget_plans()
+    _observers.current = observer
+    try:
+        yield
+    finally:
+        _observers.current = previous
+        _observing -= 1
+        if not _observing:
+            _forget_plans()
+
+
+def _forget_plans() -> None:
+    for table in _tables:
+        table.clear()
+
+
+# ------------------------------------------------------------------------------------------------------ memory
+
+BIG = 1 << 18  #: bytes from which memory is pooled: below, malloc keeps blocks by itself; above, it gives pages back
+_POOL_LIMIT = 1 << 30  #: bytes kept at most
+_pool: dict[int, list[np.ndarray]] = {}
+_pooled = 0
+_lock = threading.Lock()
+
+
+class _Lease:
+    """Owns a big block while arrays look at it; returns the block to the pool when the last of them dies."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "block")
+
+    def __init__(self, block: np.ndarray, size: int, d: np.dtype):
+        self.block = block
+        self.__array_interface__ = {
+            "shape": (size,),
+            "typestr": d.str,
+            "data": (block.ctypes.data, False),
+            "version": 3,
+        }
+
+    def __del__(self):
+        global _pooled
+        block = self.block
+        n = block.nbytes
+        if _lock is not None and _lock.acquire(False):  # never wait inside a finalizer
+            try:
+                if _pooled + n <= _POOL_LIMIT:
+                    _pool.setdefault(n, []).append(block)
+                    _pooled += n
+            finally:
+                _lock.release()
+
+
+def _rounded(n: int) -> int:
+    """Block sizes in steps of an eighth of a power of two, so that slightly different shapes share blocks."""
+    step = 1 << max(n.bit_length() - 4, 12)
+    return (n + step - 1) // step * step
+
+
+def empty(size: int, d: np.dtype) -> np.ndarray:
+    """A flat array of ``size`` elements with undefined contents, 64-byte aligned when big."""
+    if size * d.itemsize < BIG:
+        return np.empty(size, d)
+    return _empty_big(size, d)
+
+
+def _empty_big(size: int, d: np.dtype) -> np.ndarray:
+    global _pooled
+    n = _rounded(size * d.itemsize)
+    block = None
+    with _lock:
+        blocks = _pool.get(n)
+        if blocks:
+            block = blocks.pop()
+            _pooled -= n
+    if block is None:
+        try:
+            block = np.empty(n, np.uint8)
+        except MemoryError:
+            release_memory()
+            try:
+                block = np.empty(n, np.uint8)
+            except MemoryError:
+                raise RuntimeError(
+                    f"not enough memory for {size} elements of {d.name} ({size * d.itemsize} bytes); use smaller tensors or batches"
+                ) from None
+    return np.asarray(_Lease(block, size, d))
+
+
+def release_memory() -> int:
+    """Give the pooled blocks back to the system; the number of bytes."""
+    global _pooled
+    with _lock:
+        n, _pooled = _pooled, 0
+        _pool.clear()
+    return n
+
+

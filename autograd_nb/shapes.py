@@ -1,0 +1,293 @@
+"""Shapes, strides and layouts: pure integer work that touches no data.
+
+A `Layout` is the interned triple (shape, strides in elements, dtype). Two tensors of one layout share the object, so one
+dict lookup on layouts settles dtype promotion, broadcasting and the choice of kernel (see `autograd_nb.launch`).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .dtypes import dtype
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints with ``numel()``."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The product of the sizes."""
+        return numel(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other):
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, n):
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, key):
+        out = tuple.__getitem__(self, key)
+        return Size(out) if isinstance(key, slice) else out
+
+    def __reduce__(self):
+        return (Size, (tuple(self),))
+
+
+class Layout:
+    """Shape, strides (in elements) and dtype of a tensor; interned, compare with ``is``.
+
+    ``contiguous``: elements stand in C order without gaps. ``size``: number of elements. ``extent``: how many elements of
+    storage it spans. ``dense``: the contiguous layout of the same shape and dtype.
+    """
+
+    __slots__ = ("__weakref__", "contiguous", "dense", "dtype", "extent", "ndim", "shape", "size", "strides")
+
+    def __init__(self, shape: Size, strides: tuple[int, ...], d: dtype):
+        self.shape, self.strides, self.dtype = shape, strides, d
+        self.ndim = len(shape)
+        self.size = numel(shape)
+        self.contiguous = is_contiguous(shape, strides)
+        self.extent = 0 if self.size == 0 else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        self.dense: Layout = self if self.contiguous else layout(shape, None, d)
+
+    def __repr__(self) -> str:
+        return f"Layout({tuple(self.shape)}, strides={self.strides}, {self.dtype.name})"
+
+    def __reduce__(self):
+        return (layout, (tuple(self.shape), self.strides, self.dtype))
+
+
+_layouts: dict[tuple, Layout] = {}
+_MOST = 20_000  # a program with ever new shapes must not fill memory; a forgotten layout only costs a new plan
+
+
+def layout(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Layout:
+    """The interned layout; ``strides=None`` for the contiguous one."""
+    key = (tuple(shape), None if strides is None else tuple(strides), d)
+    found = _layouts.get(key)
+    if found is None:
+        if len(_layouts) > _MOST:
+            _layouts.clear()
+        size = Size(key[0])
+        if strides is None:
+            steps = contiguous_strides(size)
+            found = _layouts.get((key[0], steps, d)) or Layout(size, steps, d)
+            _layouts[key[0], steps, d] = found
+        else:
+            found = Layout(size, key[1], d)  # type: ignore[arg-type]
+        _layouts[key] = found
+    return found
+
+
+def numel(shape: Iterable[int]) -> int:
+    n = 1
+    for s in shape:
+        n *= s
+    return n
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    expected = 1
+    for n, s in zip(reversed(shape), reversed(strides), strict=True):
+        if n == 0:
+            return True
+        if n != 1:
+            if s != expected:
+                return False
+            expected *= n
+    return True
+
+
+def as_int(value: Any, name: str) -> int:
+    """``value`` as an int (Python or NumPy integer, or a one-element integer tensor), else TypeError."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or isinstance(value, (float, str)) or value is None:
+        raise TypeError(f"{name} must be an int, not {type(value).__name__} ({name}={value!r})")
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
+
+
+def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
+    """Sizes given as ``f(2, 3)``, ``f((2, 3))``, ``f([2, 3])`` or ``f(Size)``."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = args[0]
+    elif len(args) == 1 and hasattr(args[0], "__iter__") and not hasattr(args[0], "_layout"):
+        args = tuple(args[0])
+    return tuple([a if type(a) is int else as_int(a, name) for a in args])
+
+
+def check_sizes(shape: Sequence[int]) -> None:
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+
+
+def wrap_dim(dim: Any, ndim: int, name: str = "dim") -> int:
+    """``dim`` counted from the front. IndexError when out of range."""
+    d = dim if type(dim) is int else as_int(dim, name)
+    n = max(ndim, 1)
+    if not -n <= d < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d}) ({name}={dim})")
+    return d + n if d < 0 else d
+
+
+def wrap_dims(dims: Any, ndim: int, name: str = "dim") -> tuple[int, ...]:
+    """One dim, several, or None for all, counted from the front and without repeats."""
+    if dims is None:
+        return tuple(range(ndim))
+    if not isinstance(dims, (tuple, list)):
+        return (wrap_dim(dims, ndim, name),) if ndim else (wrap_dim(dims, ndim, name),)[:0]
+    out = [wrap_dim(d, ndim, name) for d in dims]
+    if len(set(out)) != len(out):
+        raise RuntimeError(f"dim {next(d for d in out if out.count(d) > 1)} appears multiple times in the list of dims")
+    return tuple(out) if ndim else ()
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> Size:
+    """The shape to which all ``shapes`` broadcast (NumPy's rule: sizes align from the right, 1 stretches)."""
+    if not shapes:
+        return Size(())
+    rank = max(map(len, shapes))
+    out = [1] * rank
+    for shape in shapes:
+        for i in range(1, len(shape) + 1):
+            n, have = shape[-i], out[-i]
+            if n == have or n == 1:
+                continue
+            if have != 1:
+                raise RuntimeError(
+                    f"The size of tensor a ({have}) must match the size of tensor b ({n}) at non-singleton dimension "
+                    f"{rank - i} (shapes {', '.join(str(list(s)) for s in shapes)})"
+                )
+            out[-i] = n
+    return Size(out)
+
+
+def broadcast_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides that read ``lay`` as if it had ``shape`` (0 along stretched dims)."""
+    lead = len(shape) - lay.ndim
+    own = tuple(0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True)))
+    return (0,) * lead + own
+
+
+def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Drop dims of size 1 and merge neighbours that every operand walks in one stride."""
+    sizes: list[int] = []
+    steps: list[list[int]] = [[] for _ in strides]
+    for d, n in enumerate(shape):
+        if n == 1:
+            continue
+        if sizes and all(t[-1] == s[d] * n for t, s in zip(steps, strides, strict=True)):
+            sizes[-1] *= n
+            for t, s in zip(steps, strides, strict=True):
+                t[-1] = s[d]
+        else:
+            sizes.append(n)
+            for t, s in zip(steps, strides, strict=True):
+                t.append(s[d])
+    return sizes, steps
+
+
+def sort_dims(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
+    """An order of the dims that puts the widest strides outermost, judged by the last operand (the output), then the rest."""
+    priority = [strides[-1], *strides[:-1]]
+    return sorted(range(len(shape)), key=lambda d: tuple(-abs(s[d]) for s in priority))
+
+
+def dims_array(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:
+    """The ``dims`` argument of strided kernels: sizes, then the strides operand by operand."""
+    return np.array([*sizes, *(s for t in strides for s in t)], dtype=np.int64)
+
+
+def view_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
+    """Strides under which the same storage reads as ``shape`` (of the same size), or None where only a copy can."""
+    if lay.contiguous or lay.size == 0:
+        return contiguous_strides(shape)
+    # walk both shapes from the right in runs that the old layout walks in one stride
+    old = [(n, s) for n, s in zip(lay.shape, lay.strides, strict=True) if n != 1]
+    out = [0] * len(shape)
+    d = len(shape) - 1
+    i = len(old) - 1
+    while i >= 0:
+        n, base = old[i]
+        while i > 0 and old[i - 1][1] == old[i][1] * old[i][0]:
+            i -= 1
+            n *= old[i][0]
+        step, left = base, n
+        while d >= 0 and (left > 1 or shape[d] == 1):
+            if shape[d] == 1:
+                out[d] = step
+                d -= 1
+                continue
+            if left % shape[d]:
+                return None
+            out[d] = step
+            step *= shape[d]
+            left //= shape[d]
+            d -= 1
+        if left != 1:
+            return None
+        i -= 1
+    for k in range(d, -1, -1):
+        out[k] = out[k + 1] * shape[k + 1] if k + 1 < len(shape) else 1
+    return tuple(out)
+
+
+def infer_shape(shape: Sequence[int], size: int) -> tuple[int, ...]:
+    """``shape`` with its one -1 filled in so that it has ``size`` elements."""
+    out = list(shape)
+    holes = [i for i, n in enumerate(out) if n == -1]
+    if any(n < -1 for n in out):
+        raise RuntimeError(f"invalid shape dimension {min(out)} in shape {list(shape)}")
+    if len(holes) > 1:
+        raise RuntimeError(f"only one dimension can be inferred (shape {list(shape)})")
+    rest = numel(n for n in out if n != -1)
+    if holes:
+        if rest == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of {size} elements into shape {list(shape)} because the unspecified dimension size -1 "
+                "can be any value and is ambiguous"
+            )
+        if size % rest == 0:
+            out[holes[0]] = size // rest
+            return tuple(out)
+    elif rest == size:
+        return tuple(out)
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+
+
+def overlaps_itself(lay: Layout) -> bool:
+    """Whether two indices may refer to one element (an expanded tensor), judged as PyTorch does: dims sorted by stride."""
+    if lay.contiguous or lay.size <= 1:
+        return False
+    dims = sorted((s, n) for n, s in zip(lay.shape, lay.strides, strict=True) if n > 1)
+    reach = 0
+    for s, n in dims:
+        if s <= reach:
+            return True
+        reach += (n - 1) * s
+    return False

@@ -1,0 +1,530 @@
+"""Tensor: a flat array read through a layout, with a place in the graph.
+
+``_data`` is a flat C array of the storage that *begins at the tensor's first element*, so a kernel never needs an offset;
+``_layout`` says how to walk it. ``_version`` is the list [times changed in place, times its history was rewritten], shared
+by every tensor of the storage. ``_edge`` is where its gradient flows (None for leaves), ``_view`` how it looks at a base.
+
+Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from typing import Any
+
+import numpy as np
+
+from .dtypes import dtype
+from .errors import AutogradError
+
+from .graph.hooks import NodeHooks, RemovableHandle, check_callable
+from .graph.modes import state
+from .graph.node import Node, Output, accumulator, here, sequence
+from .shapes import Layout, Size, layout
+
+
+class View:
+    """How a tensor looks at its base: which one, as of which rewriting of its history, and how it was made."""
+
+    __slots__ = ("base", "generation", "kind")
+
+    def __init__(self, base: Tensor, generation: int, kind: str):
+        self.base, self.generation, self.kind = base, generation, kind  # kind: "", "multi:<Name>", "no_grad"
+
+
+class TensorMeta(type):
+    """`Tensor` can be called as PyTorch's legacy constructor; the ops make tensors through ``_make``."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is Tensor:
+            from .ops.create import legacy_tensor
+
+            return legacy_tensor(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+class Tensor(metaclass=TensorMeta):
+    """An n-dimensional array that records what is computed from it.
+
+    Make one with `tensor`, `zeros`, `from_numpy`, …; ``Tensor(2, 3)`` (uninitialised) and ``Tensor([1, 2])`` are PyTorch's
+    legacy constructors.
+
+    Source: https://docs.pytorch.org/docs/stable/tensors.html
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_grad", "_layout", "_leaf_hook_set", "_rg", "_version_", "_view")
+
+    is_leaf_edge = True  # in the graph a leaf is its own end (see graph.node)
+    outputs = 1
+    seq = -1
+    __array_priority__ = 1000  # NumPy's operators leave the work to ours
+
+    # ------------------------------------------------------------------------------------------- inspection
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dims."""
+        return self._layout.shape
+
+    @property
+    def dtype(self) -> dtype:
+        """The element type."""
+        return self._layout.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dims."""
+        return self._layout.ndim
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to this tensor; settable on leaves."""
+        if self._view is not None:
+            refresh(self)
+        return self._rg
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        set_requires_grad(self, value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Set ``requires_grad`` in place; the tensor."""
+        set_requires_grad(self, requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """True for tensors made by the user and for all that do not require grad."""
+        return not self.requires_grad or self._edge is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node that made this tensor, None for a leaf."""
+        if self._view is not None:
+            refresh(self)
+        e = self._edge
+        return e.node if e.__class__ is Output else e
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of ``grad_fn`` this is."""
+        return self._edge.index if self._edge.__class__ is Output else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient accumulated by backward passes; None before the first.
+
+        Reading it on a tensor that is neither a leaf nor retains its grad warns and gives None.
+        """
+        if self._grad is None and self._edge is not None and not self.retains_grad and self._rg:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+                "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+                "you access the leaf Tensor instead.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            self._grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value.dtype is not self.dtype:
+            raise RuntimeError(
+                f"attempting to assign a gradient with dtype '{value.dtype.name}' to a tensor with grad_dtype "
+                f"'{self.dtype.name}'. Please ensure that the gradient and the tensor have the same dtype"
+            )
+        if value.shape != self.shape:
+            raise RuntimeError(
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
+                "Please ensure that the gradient and the tensor are the same size"
+            )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory as a leaf outside the graph; changes through it are not seen by the version counter."""
+        return make(self._data, self._layout, [0, 0])
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"data must be a Tensor, not {type(value).__name__}")
+        if value.dtype is not self.dtype and self.requires_grad and not value.dtype.is_floating_point:
+            raise RuntimeError(f"data set to a tensor that requires gradients must be floating point, not {value.dtype}")
+        self._data, self._layout, self._version_ = value._data, value._layout, [0, 0]
+
+    @property
+    def _version(self) -> int:
+        """How often the storage was changed in place."""
+        return self._version_[0]
+
+    @property
+    def _base(self) -> Tensor | None:
+        return self._view.base if self._view is not None else None
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    # ------------------------------------------------------------------------------------------------ graph
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Accumulate d(self)/d(leaf) into the ``.grad`` of the leaves, and consume the graph.
+
+        gradient: what to start from, of this tensor's shape; may be left out for a one-element tensor (1).
+        retain_graph: keep the graph for another pass (default: ``create_graph``).
+        create_graph: record the pass itself, for higher derivatives.
+        inputs: accumulate into these tensors only.
+
+        Errors: RuntimeError where the graph was consumed before, a saved array was changed in place, the tensor is not
+        scalar and no gradient is given, or nothing requires grad; then nothing has been changed.
+
+        Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
+        """
+        from .autograd.api import backward
+
+        backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs=inputs, _depth=2)
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on this non-leaf."""
+        if self._edge is None:
+            return False
+        node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
+        hooks = node.hooks
+        return hooks is not None and index in hooks.retained and hooks.retained[index]() is self
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf in ``.grad`` too. RuntimeError when it does not require grad."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self._edge is not None:
+            node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
+            node._hooks().retained[index] = weakref.ref(self)
+
+    def register_hook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(grad)`` when the gradient of this tensor is known; a returned tensor replaces it.
+
+        Errors: TypeError when ``hook`` is not callable, RuntimeError when the tensor does not require grad.
+        """
+        check_callable(hook)
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._edge is None:
+            return self._leaf_hooks().add_tensor(0, hook)
+        node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
+        return node._hooks().add_tensor(index, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
+        """Call ``hook(tensor)`` after its ``.grad`` was accumulated. RuntimeError on non-leaves."""
+        check_callable(hook)
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if self._edge is not None:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return self._leaf_hooks().add("accumulated", hook)
+
+    def _leaf_hooks(self) -> NodeHooks:
+        if self._leaf_hook_set is None:
+            self._leaf_hook_set = NodeHooks()
+        return self._leaf_hook_set
+
+    def detach(self) -> Tensor:
+        """The same memory and version counter, outside the graph."""
+        return make(self._data, self._layout, self._version_)
+
+    def detach_(self) -> Tensor:
+        """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views."""
+        if self._view is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self._edge = None
+        self._rg = False
+        return self
+
+    @property
+    def _accumulator(self) -> Any:
+        return accumulator(self)
+
+    # ---------------------------------------------------------------------------------------------- identity
+    __hash__ = object.__hash__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from .serialization import reduce_tensor
+
+        return reduce_tensor(self)
+
+    def __deepcopy__(self, memo: dict) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+                "If you were attempting to deepcopy a module, use detach().clone() for the tensors it computed."
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        # tensors of one storage stay together, as their memory is copied once
+        storage, offset = _storage(self)
+        copied = memo.get(id(storage))
+        if copied is None:
+            copied = memo[id(storage)] = storage.copy()
+            memo.setdefault("_autograd_nb_keep", []).append(storage)
+        new = adopt(type(self), make(copied[offset:], self._layout, [0, 0]))
+        new._rg = self._rg
+        memo[id(self)] = new
+        if self._grad is not None:
+            new._grad = self._grad.__deepcopy__(memo)
+        if self.__dict__:
+            import copy
+
+            new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return new
+
+
+_new = object.__new__
+
+
+def make(data: np.ndarray, lay: Layout, version: list[int]) -> Tensor:
+    """A tensor outside the graph over ``data``."""
+    t = _new(Tensor)
+    t._data = data
+    t._layout = lay
+    t._version_ = version
+    t._rg = False
+    t._edge = t._grad = t._view = t._leaf_hook_set = None
+    return t
+
+
+def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
+    """A tensor that shares the memory of a NumPy array with non-negative strides."""
+    from .dtypes import from_numpy_dtype
+
+    d = d or from_numpy_dtype(array.dtype)
+    if array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        lay = layout(array.shape, None, d)
+    else:
+        strides = tuple(s // array.itemsize for s in array.strides)
+        lay = layout(array.shape, strides, d)
+        flat = np.lib.stride_tricks.as_strided(array, shape=(lay.extent,), strides=(array.itemsize,), writeable=array.flags.writeable)
+    if flat.dtype != d.carrier:
+        flat = flat.view(d.carrier)
+    return make(flat, lay, [0, 0])
+
+
+def ndarray(t: Tensor) -> np.ndarray:
+    """A NumPy array that shares the tensor's memory, whatever its place in the graph."""
+    lay = t._layout
+    data = t._data
+    if lay.dtype.carrier is not lay.dtype.np:
+        data = data.view(lay.dtype.np)
+    if lay.contiguous:
+        return data[: lay.size].reshape(lay.shape)
+    step = lay.dtype.itemsize
+    return np.lib.stride_tricks.as_strided(data, lay.shape, tuple(s * step for s in lay.strides))
+
+
+def adopt(cls: type, t: Tensor) -> Any:
+    """The tensor as an instance of a subclass (Parameter…), sharing everything."""
+    if type(t) is cls:
+        return t
+    new = _new(cls)
+    new._data, new._layout, new._version_, new._rg = t._data, t._layout, t._version_, t._rg
+    new._edge, new._grad, new._view, new._leaf_hook_set = t._edge, t._grad, t._view, None
+    return new
+
+
+def _storage(t: Tensor) -> tuple[np.ndarray, int]:
+    """(the flat array of the whole storage, the index of the tensor's first element in it)."""
+    data = t._data
+    base = data
+    while isinstance(base.base, np.ndarray) and base.base.ndim == 1 and base.base.dtype == data.dtype:
+        base = base.base
+    if base is data or not base.flags.c_contiguous:
+        return data, 0
+    offset = (data.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // data.itemsize
+    return base, offset
+
+
+def set_requires_grad(t: Tensor, value: bool) -> None:
+    if value not in (True, False):
+        raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
+    if t._view is not None:
+        refresh(t)
+    if t._edge is not None and t._rg:
+        if not value:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a "
+                "subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        return
+    if value and not (t.dtype.is_floating_point or t.dtype.is_complex):
+        raise RuntimeError(
+            f"only Tensors of floating point dtype can require gradients (this one is {t.dtype}; use .float() first)"
+        )
+    if value and state.inference is False and getattr(t, "_inference", False):
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    t._rg = bool(value)
+
+
+# ------------------------------------------------------------------------------------------- views and history
+
+
+def edge(t: Tensor) -> Any:
+    """Where a gradient of ``t`` flows: its node, itself for a leaf, None when it does not require grad."""
+    if t._view is not None:
+        refresh(t)
+    return t._edge if t._edge is not None else (t if t._rg else None)
+
+
+class AsStridedBackward0(Node):
+    """Reads a base through a view's geometry; made when a view's history must follow its rewritten base."""
+
+    __slots__ = ("base_layout", "offset", "view_layout")
+
+    def run(self, g):
+        from .ops.shape import embed_view
+
+        return (embed_view(g, self.base_layout, self.view_layout, self.offset),)
+
+    run_graph = run
+
+
+class CopySlices(Node):
+    """The base after one of its views was changed in place: the view's gradient goes to the change, the rest to the old base."""
+
+    __slots__ = ("base_layout", "offset", "view_layout")
+
+    def run(self, g):
+        from .ops.shape import read_view, without_view
+
+        return (without_view(g, self.view_layout, self.offset), read_view(g, self.view_layout, self.offset))
+
+    run_graph = run
+
+
+def fill_node(node: Node, edges: tuple, depth: int = 2) -> Node:
+    """Give a new node its edges, age and the user's place; it has saved nothing yet."""
+    node.edges = edges
+    node.saved = None
+    node.versions = ()
+    node.stamp = 0
+    node.consumed = None
+    node.hooks = None
+    node.seq = sequence()
+    node.code, node.lasti = here(depth)
+    return node
+
+
+def refresh(view: Tensor) -> None:
+    """Bring a view's history up to date with its base, if the base's was rewritten since."""
+    info = view._view
+    assert info is not None
+    now = view._version_[1]
+    if info.generation == now:
+        return
+    info.generation = now
+    base = info.base
+    if not base._rg:
+        return
+    source = base._edge if base._edge is not None else base
+    node = fill_node(AsStridedBackward0(), (source,))
+    node.base_layout, node.view_layout, node.offset = base._layout, view._layout, offset_in(view, base)
+    view._edge = node
+    view._rg = True
+
+
+def offset_in(view: Tensor, base: Tensor) -> int:
+    """Elements from the base's first element to the view's."""
+    if view._data is base._data:
+        return 0
+    a = view._data.__array_interface__["data"][0]
+    b = base._data.__array_interface__["data"][0]
+    return (a - b) // view._data.itemsize
+
+
+def check_inplace(t: Tensor) -> None:
+    """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``."""
+    if getattr(t, "_inference", False) and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+            "tensor before doing inplace update."
+        )
+    if not state.grad:
+        return
+    view = t._view
+    if view is None:
+        if t._rg and t._edge is None:
+            raise AutogradError(
+                "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
+                "`with torch.no_grad():`, or compute a new tensor instead."
+            )
+        return
+    refresh(t)
+    base = view.base
+    if view.kind.startswith("multi:") and (t._rg or base._rg):
+        raise AutogradError(
+            f"Output {t.output_nr} of {view.kind[6:]} is a view and is being modified inplace. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
+            "should replace the inplace operation by an out-of-place one."
+        )
+    if view.kind == "no_grad" and base._rg:
+        raise AutogradError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+            "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+            "you want the inplace to be tracked)."
+        )
+    if base._rg and base._edge is None:
+        raise AutogradError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
+            "`with torch.no_grad():`, or clone() the leaf first."
+        )
+
+
+def rewrite_history(t: Tensor, new_edge: Any) -> None:
+    """After ``t``'s memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
+    view = t._view
+    if view is None:
+        had = t._rg
+        t._edge, t._rg = new_edge, new_edge is not None
+        if had or t._rg:
+            t._version_[1] += 1
+        return
+    base = view.base
+    if new_edge is None and not base._rg:
+        return
+    old = base._edge if base._edge is not None else (base if base._rg else None)
+    node = fill_node(CopySlices(), (old, new_edge))
+    node.base_layout, node.view_layout, node.offset = base._layout, t._layout, offset_in(t, base)
+    base._edge, base._rg = node, True
+    t._version_[1] += 1
+    refresh(t)
+
+
+def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:
+    """Declare ``out``, which reads ``t``'s memory, to be a view of ``t``'s base."""
+    base = t if t._view is None else t._view.base
+    out._version_ = t._version_
+    if t._view is not None and t._view.kind and not kind:
+        kind = t._view.kind
+    if not kind and not state.grad:
+        kind = "no_grad"
+    out._view = View(base, t._version_[1], kind)
+    return out
+
+
