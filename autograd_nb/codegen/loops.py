@@ -206,12 +206,12 @@ KEPT = 3  #: outer loops over kept dims
 REDUCED = 2  #: outer loops over reduced dims
 
 
-def reduction(body: Body, fold: Fold, inner: str, kinds: str, finish: Callable[[Sym], Sym] | None, out: str, name: str = "kernel") -> str:
+def reduction(body: Body, fold: Fold, inner: str, kinds: str, finish: Callable[..., Sym] | None, out: str, name: str = "kernel") -> str:
     """``name(dims, x0, …, o0)``: fold the body's one result over the reduced loops.
 
     ``dims``: three kept sizes, two reduced sizes, the inner size; then the same six strides for each array operand and for
     the output (0 along reduced loops). ``inner``: "reduced" or "kept". ``kinds``: inner stride of each array operand.
-    ``finish``: formula from the accumulated value to the stored one.
+    ``finish``: formula from the accumulated value (and the scalar arguments) to the stored one.
     """
     (value, _), = body.results
     before, lines = body.trace.lines([value])
@@ -225,7 +225,8 @@ def reduction(body: Body, fold: Fold, inner: str, kinds: str, finish: Callable[[
     done_trace = Trace(acc)
     done = done_trace.input("total", acc)
     if finish is not None:
-        done = finish(done)
+        scalars = [done_trace.input(f"x{j}", s.dtype).cast(acc) for j, s in enumerate(body.inputs) if s.scalar]
+        done = finish(done, *scalars)
     done = m.float_to_half(done.cast("float32")) if out == "float16" else done.cast(out)
     done_before, done_lines = done_trace.lines([done])
 
