@@ -13,6 +13,7 @@ dtype may call one.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -25,6 +26,7 @@ from .codegen import build
 Entry = Callable[..., Any]
 
 _tables: list[dict] = []
+_holders: weakref.WeakSet = weakref.WeakSet()
 _observing = 0
 _observers = threading.local()
 
@@ -34,6 +36,11 @@ def plan_table() -> dict:
     table: dict = {}
     _tables.append(table)
     return table
+
+
+def holds_plans(holder: Any) -> None:
+    """Register an object whose dict ``backs`` holds plans, for as long as it lives."""
+    _holders.add(holder)
 
 
 class _Observed:
@@ -127,6 +134,8 @@ def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
 def _forget_plans() -> None:
     for table in _tables:
         table.clear()
+    for holder in list(_holders):
+        holder.backs.clear()
 
 
 # ------------------------------------------------------------------------------------------------------ memory

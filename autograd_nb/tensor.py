@@ -412,7 +412,10 @@ class CopySlices(Node):
     def run(self, g):
         from .ops.shape import read_view, without_view
 
-        return (without_view(g, self.view_layout, self.offset), read_view(g, self.view_layout, self.offset))
+        return (
+            without_view(g, self.view_layout, self.offset, self.base_layout),
+            read_view(g, self.view_layout, self.offset, self.base_layout),
+        )
 
     run_graph = run
 

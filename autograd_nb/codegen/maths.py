@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .symbols import FLOATS, Sym, SymbolError, libm, primitive, where
+from .symbols import FLOATS, Sym, SymbolError, libm, primitive, unify, where
 
 #: name -> formula over symbols; filled by vecmath and by the primitives below
 FORMULAS: dict[str, Callable[..., Sym]] = {}
@@ -103,6 +103,23 @@ def copysign(x, y):
 @formula
 def isnan(x):
     return primitive("isnan", x) if x.dtype in FLOATS else x.trace.constant(False, "bool")
+
+
+@formula
+def zero_like(x): return x.trace.constant(0, x.dtype)
+
+
+@formula
+def trunc_divide(a, b):
+    if not isinstance(a, Sym):
+        a = b.trace.as_sym(a, b.dtype)
+    b = a.trace.as_sym(b, a.dtype)
+    a, b = unify(a, b)
+    if a.dtype in FLOATS:
+        return primitive("trunc", a / b)
+    # C's truncation from Python's floor
+    q = a // b
+    return where((q * b != a) & ((a < 0) != (b < 0)), q + 1, q)
 
 
 @formula

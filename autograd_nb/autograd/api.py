@@ -1,0 +1,237 @@
+"""backward and grad: arguments checked in full before the engine runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+import warnings
+
+from ..errors import AutogradError
+from ..graph import engine
+from ..graph.node import Output
+from ..tensor import Tensor, edge
+
+_TensorOrTensors = Any
+
+
+class GradientEdge:
+    """A place in the graph to start from or to differentiate by: a node and its output's index."""
+
+    __slots__ = ("node", "output_nr", "_edge", "_layout")
+
+    def __init__(self, node: Any, output_nr: int, target: Any, lay: Any):
+        self.node, self.output_nr, self._edge, self._layout = node, output_nr, target, lay
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The `GradientEdge` of a tensor that requires grad."""
+    target = edge(tensor)
+    if target is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    node = target.node if target.__class__ is Output else tensor._accumulator if target.is_leaf_edge else target
+    return GradientEdge(node, tensor.output_nr, target, tensor._layout)
+
+
+def _tensors(value: Any, name: str, function: str) -> tuple:
+    if isinstance(value, (Tensor, GradientEdge)):
+        return (value,)
+    if not isinstance(value, (Sequence, dict)) and not hasattr(value, "__iter__"):
+        raise TypeError(f"{function}(): argument '{name}' must be a Tensor or a sequence of Tensors, not {type(value).__name__}")
+    out = tuple(value)
+    for i, t in enumerate(out):
+        if t is not None and not isinstance(t, (Tensor, GradientEdge)):
+            raise TypeError(f"{function}(): element {i} of '{name}' must be a Tensor, not {type(t).__name__}")
+    return out
+
+
+def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) -> tuple[list, list]:
+    """(edges, gradients) to start from, with 1 for scalar outputs."""
+    from ..ops.create import new_full
+
+    given = (None,) * len(outputs) if gradients is None else _tensors(gradients, "grad_tensors", function)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    edges, grads = [], []
+    for i, (out, g) in enumerate(zip(outputs, given, strict=True)):
+        target = out._edge if isinstance(out, GradientEdge) else edge(out)
+        if target is None:
+            raise AutogradError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn. Make what it is computed from with "
+                "requires_grad=True, and compute it outside no_grad()."
+            )
+        lay = out._layout
+        if g is None:
+            if lay.size != 1:
+                raise AutogradError(
+                    f"grad can be implicitly created only for scalar outputs, and output {i} has shape {list(lay.shape)}. Reduce it "
+                    "(.sum(), .mean()), or pass gradient= of that shape."
+                )
+            if not lay.dtype.is_floating_point and not lay.dtype.is_complex:
+                raise AutogradError(f"grad can be implicitly created only for real scalar outputs but got {lay.dtype}")
+            g = new_full(lay.shape, 1, lay.dtype)
+        else:
+            if g.shape != lay.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {lay.shape}."
+                )
+            if g.dtype is not lay.dtype:
+                if not g.dtype.is_floating_point and not g.dtype.is_complex:
+                    raise RuntimeError(f"gradients must be floating point, but grad_output[{i}] is {g.dtype}")
+                g = g.to(lay.dtype)
+            if not create_graph and g._rg:
+                g = g.detach()
+        edges.append(target)
+        grads.append(g)
+    return edges, grads
+
+
+def backward(
+    tensors: _TensorOrTensors,
+    grad_tensors: _TensorOrTensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: _TensorOrTensors | None = None,
+    _depth: int = 1,
+) -> None:
+    """Accumulate into the leaves' ``.grad`` the sum of d(tensors)/d(leaf) · grad_tensors, and consume the graph.
+
+    tensors: the roots. grad_tensors: for each root a tensor of its shape, or None for one-element roots (1).
+    retain_graph: keep the graph for another pass; default ``create_graph``. inputs: accumulate only into these.
+
+    Errors: RuntimeError as in `Tensor.backward`; a failing call changes nothing.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.backward.html
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        grad_tensors = grad_variables if grad_tensors is None else grad_tensors
+    roots = _tensors(tensors, "tensors", "backward")
+    targets: tuple | None = None
+    if inputs is not None:
+        targets = _tensors(list(inputs.values()) if isinstance(inputs, dict) else inputs, "inputs", "backward")
+        if not targets:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    edges, grads = _roots(roots, grad_tensors, create_graph, "backward")
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
+            "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
+            "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the "
+            "leak.",
+            UserWarning,
+            stacklevel=_depth + 1,
+        )
+    if targets is None:
+        engine.run(edges, grads, retain_graph=retain, create_graph=create_graph, depth=_depth + 1)
+        return
+    wanted = _target_edges(targets, "backward")
+    found = engine.run(
+        edges, grads, targets=wanted, accumulate=True, retain_graph=retain, create_graph=create_graph, depth=_depth + 1
+    )
+    for t, e, g in zip(targets, wanted, found, strict=True):
+        if not e.is_leaf_edge and g is not None:
+            t._grad = (g if create_graph else engine.own(g)) if t._grad is None else engine.add(t._grad, g)
+
+
+def _target_edges(targets: tuple, function: str) -> list:
+    wanted = []
+    for i, t in enumerate(targets):
+        e = t._edge if isinstance(t, GradientEdge) else edge(t)
+        if e is None:
+            raise RuntimeError(
+                f"One of the differentiated Tensors does not require grad (input {i} of {function}()). Make it with "
+                "requires_grad=True before computing the output."
+            )
+        wanted.append(e)
+    return wanted
+
+
+def grad(
+    outputs: _TensorOrTensors,
+    inputs: _TensorOrTensors,
+    grad_outputs: _TensorOrTensors | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """The gradients Σ d(outputs)/d(input) · grad_outputs of each input; no ``.grad`` is touched.
+
+    Only the nodes between outputs and inputs run and are consumed. allow_unused: None for inputs that the outputs do not
+    depend on, instead of an error. materialize_grads: zeros for them.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> y = x ** 3
+        >>> (g,) = torch.autograd.grad(y, x, create_graph=True)
+        >>> torch.autograd.grad(g, x)
+        (tensor(18.),)
+
+    Errors: RuntimeError as in `Tensor.backward`, and for unused inputs; ValueError for options that contradict.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+    if is_grads_batched:
+        raise NotImplementedError(
+            "grad(): is_grads_batched=True is not supported. Call grad() once per row with retain_graph=True, or use func.vmap."
+        )
+    allow = materialize_grads if allow_unused is None else allow_unused
+    names = None
+    if isinstance(inputs, dict):
+        names, inputs = list(inputs), tuple(inputs.values())
+    roots = _tensors(outputs, "outputs", "grad")
+    targets = _tensors(inputs, "inputs", "grad")
+    if not targets:
+        raise ValueError("grad requires non-empty inputs.")
+    edges, grads = _roots(roots, grad_outputs, create_graph, "grad")
+    wanted = _target_edges(targets, "grad")
+    if not allow:
+        _check_used(edges, wanted)
+    retain = create_graph if retain_graph is None else bool(retain_graph)
+    found = engine.run(edges, grads, targets=wanted, accumulate=False, retain_graph=retain, create_graph=create_graph, depth=2)
+    for i, g in enumerate(found):
+        if g is None:
+            if not allow:
+                raise _unused(i)
+            if materialize_grads:
+                from ..ops.create import new_full
+
+                found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype)
+    return tuple(found) if names is None else dict(zip(names, found, strict=True))
+
+
+def _unused(i: int) -> AutogradError:
+    return AutogradError(
+        f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if this is the "
+        "desired behavior."
+    )
+
+
+def _check_used(roots: list, wanted: list) -> None:
+    """Refuse unused inputs before anything runs."""
+    reached: set = set()
+    seen: set = set()
+    stack = list(roots)
+    goal = set(wanted)
+    while stack:
+        e = stack.pop()
+        if e is None:
+            continue
+        reached.add(e)
+        if e.is_leaf_edge:
+            continue
+        node = e.node if e.__class__ is Output else e
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend(node.edges)
+        if goal <= reached:
+            return
+    for i, e in enumerate(wanted):
+        if e not in reached:
+            raise _unused(i)

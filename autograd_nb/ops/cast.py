@@ -1,0 +1,174 @@
+"""Copies and casts: clone, contiguous, copy_, fill_, to(dtype) and its short names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import dtype
+from ..shapes import Layout
+from ..tensor import Tensor, make
+from .pointwise import Pointwise, _inplace, _unary, pointwise
+from .registry import public, register
+from .structured import tensor_argument
+
+
+@pointwise(lambda: 1, public=False, inplace=False)
+def clone(x):
+    return x
+
+
+class _Cast(Pointwise):
+    """x converted to one dtype; computed in the dtype it comes from."""
+
+    def __init__(self, target: dtype):
+        self.target = target
+        super().__init__(lambda x: x, [lambda: 1] if target.category >= 2 else [], "same", (), f"to_{target.name}", "ToCopyBackward0")
+
+    def result_dtypes(self, keys):
+        return keys[0].dtype.compute, self.target
+
+
+class _Copy(Pointwise):
+    """The first operand's memory takes the second's values (and its history)."""
+
+    def __init__(self):
+        super().__init__(lambda x, source: source, [None, lambda: 1], "same", (), "copy", "CopyBackwards")
+
+    def result_dtypes(self, keys):
+        source = keys[1]
+        compute = source.dtype.compute if isinstance(source, Layout) else dtypes.of_scalar(source).compute
+        if source is float:
+            compute = "float64"
+        return compute, keys[0].dtype
+
+    def compute_list(self, compute):
+        return ["bool", compute]  # the first operand is not read
+
+
+_casts: dict[dtype, Any] = {}
+_copy = _inplace(_Copy())
+
+
+def cast(x: Tensor, d: dtype) -> Tensor:
+    """``x`` as dtype ``d``; itself when it has it."""
+    if x._layout.dtype is d:
+        return x
+    call = _casts.get(d)
+    if call is None:
+        call = _casts[d] = _unary(_Cast(d))
+    return call(x)
+
+
+@public(name="clone")
+def clone_(input, *, memory_format=None):
+    """A copy in memory of its own, contiguous; dy/dx = 1."""
+    return clone(tensor_argument(input, "clone"))
+
+
+@public()
+def contiguous(input, memory_format=None):
+    """The tensor itself when its elements stand in C order, else a copy in which they do."""
+    return input if input._layout.contiguous else clone(input)
+
+
+def dense(x: Tensor) -> np.ndarray:
+    """The elements of ``x`` in C order, as the flat array that structured kernels read."""
+    if not x._layout.contiguous:
+        x = clone(x)
+    return x._data[: x._layout.size]
+
+
+@public(kind="inplace")
+def copy_(input, src, non_blocking=False):
+    """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
+    tensor_argument(input, "copy_")
+    if not isinstance(src, (Tensor, bool, int, float)):
+        raise TypeError(f"copy_(): argument 'src' must be Tensor, not {type(src).__name__}")
+    return _copy(input, src)
+
+
+@public(kind="inplace")
+def fill_(input, value):
+    """Overwrite every element with ``value``, a number or a 0-d tensor."""
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions (value.shape={list(value.shape)})"
+        )
+    return _copy(input, value)
+
+
+@public(kind="inplace")
+def zero_(input):
+    """Overwrite every element with 0."""
+    return _copy(input, 0)
+
+
+def as_device(value: Any) -> None:
+    """Accept every spelling of the CPU; RuntimeError for any other device."""
+    name = str(value)
+    if name.split(":")[0] in ("cpu", "None"):
+        return
+    raise RuntimeError(
+        f"device {name!r} is not available: this library computes on the CPU only (use device='cpu', or test "
+        "cuda.is_available() first)"
+    )
+
+
+@public()
+def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """The tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
+
+    Itself when nothing changes and ``copy`` is not set. Errors: RuntimeError for a device that is not the CPU.
+    """
+    x = tensor_argument(input, "to")
+    for a in args:
+        if isinstance(a, dtypes.dtype) or (isinstance(a, type) and a in (float, int, bool)):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, bool):
+            continue  # non_blocking, copy
+        elif isinstance(a, (str, int)) or hasattr(a, "type") or a is None:
+            as_device(a)
+        else:
+            raise TypeError(f"to() received an invalid argument {a!r}: expected a dtype, a device or a Tensor")
+    if device is not None:
+        as_device(device)
+    target = x.dtype if dtype is None else dtypes.as_dtype(dtype)
+    y = cast(x, target)
+    return clone(y) if copy and y is x else y
+
+
+def _short(name: str, d: dtype) -> None:
+    def method(input, memory_format=None):
+        return cast(input, d)
+
+    method.__name__ = name
+    method.__doc__ = f"The tensor as {d.name}."
+    register(name, method, "cast", namespaces=())
+
+
+for _name, _d in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "long": dtypes.int64, "int": dtypes.int32,
+    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+}.items():  # fmt: skip
+    _short(_name, _d)
+
+
+@public()
+def type_as(input, other):
+    """The tensor with the dtype of ``other``."""
+    return cast(input, other.dtype)
+
+
+@public()
+def detach_copy(input):
+    return clone(input.detach())
+
+
+def alias(x: Tensor) -> Tensor:
+    """The same memory, version counter and no history."""
+    return make(x._data, x._layout, x._version_)

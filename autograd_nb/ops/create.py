@@ -1,0 +1,404 @@
+"""Making tensors: from Python and NumPy data, filled, ranges, and like others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, launch
+from ..codegen import loops
+from ..dtypes import as_dtype, dtype, from_numpy_dtype
+from ..graph.modes import state
+from ..shapes import Layout, as_int, as_shape, check_sizes, layout
+from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
+from .cast import as_device, cast
+from .registry import public
+from .structured import tensor_argument
+
+_dtype = dtype
+
+
+def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
+    """Uninitialised contiguous memory as a tensor."""
+    lay = layout(shape, None, d)
+    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+
+
+def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
+    t = new_empty(shape, d)
+    t.fill_(value)
+    t._version_[0] = 0
+    return t
+
+
+def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
+    """A 0-d tensor of a Python number."""
+    d = d or dtypes.of_scalar(type(value))
+    return make(np.array([value], d.np).view(d.carrier), layout((), None, d), [0, 0])
+
+
+def _finish(t: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        set_requires_grad(t, True)
+    if state.inference:
+        t._inference = True
+    return t
+
+
+def _options(dtype: Any, device: Any, layout: Any = None, pin_memory: Any = False, default: dtype | None = None) -> _dtype:
+    if device is not None:
+        as_device(device)
+    return as_dtype(dtype) if dtype is not None else (default or dtypes.get_default_dtype())
+
+
+# --------------------------------------------------------------------------------------------- from data
+
+
+def _parse(data: Any, d: dtype | None) -> Tensor:
+    if isinstance(data, Tensor):
+        return cast(data.detach(), d or data.dtype)
+    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+        found = d or from_numpy_dtype(data.dtype)
+        return wrap(np.ascontiguousarray(data).reshape(np.shape(data)).astype(found.np, copy=True), found)
+    if isinstance(data, (bool, int, float, complex)):
+        return scalar_tensor(data, d)
+    if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
+        return _parse(np.asarray(data), d)
+    if not isinstance(data, (list, tuple, range)):
+        raise TypeError(f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors")
+    if _holds_tensors(data):
+        data = _unwrapped(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError(_ragged(data)) from None
+    except OverflowError:
+        raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits") from None
+    if array.dtype.kind == "O":
+        bad = next((x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex, np.generic))), None)
+        if bad is None:
+            raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits")
+        raise TypeError(f"Could not infer dtype of {type(bad).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors")
+    if array.dtype.kind in "USMm":
+        raise TypeError(f"new(): invalid data type '{type(next(_leaves(data))).__name__}': tensor() takes numbers only")
+    if d is None:
+        if array.size == 0 or (array.dtype.kind == "f" and not any(isinstance(x, np.generic) for x in _first_leaves(data))):
+            d = dtypes.get_default_dtype()
+        elif array.dtype.kind == "c":
+            d = dtypes.get_default_dtype().to_complex()
+        else:
+            d = from_numpy_dtype(array.dtype) if array.dtype.kind != "u" or array.dtype.itemsize == 1 else dtypes.int64
+    with np.errstate(all="ignore"):
+        return wrap(array.astype(d.np), d)
+
+
+def _holds_tensors(data: Any) -> bool:
+    for x in data if isinstance(data, (list, tuple)) else ():
+        if isinstance(x, Tensor):
+            return True
+        if isinstance(x, (list, tuple)):
+            return _holds_tensors(x)
+        return False
+    return False
+
+
+def _unwrapped(data: Any) -> Any:
+    return [ndarray(x) if isinstance(x, Tensor) else _unwrapped(x) if isinstance(x, (list, tuple)) else x for x in data]
+
+
+def _leaves(data: Any):
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            yield from _leaves(x)
+        else:
+            yield x
+
+
+def _first_leaves(data: Any):
+    for x in _leaves(data):
+        yield x
+        return
+
+
+def _ragged(data: Any, dim: int = 0) -> str:
+    lengths = {len(x) if isinstance(x, (list, tuple)) else 0 for x in data}
+    if len(lengths) > 1:
+        sizes = [len(x) if isinstance(x, (list, tuple)) else 0 for x in data]
+        other = next(i for i, n in enumerate(sizes) if n != sizes[0])
+        return f"expected sequence of length {sizes[0]} at dim {dim + 1} (got {sizes[other]}, item {other})"
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            text = _ragged(x, dim + 1)
+            if text:
+                return text
+    return "the nested sequences do not form a rectangular array"
+
+
+@public(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor.
+
+    Without ``dtype`` Python floats become the default dtype, ints int64, bools bool, arrays keep theirs.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).sum()
+        tensor(10)
+
+    Errors: ValueError for ragged lists, TypeError for what are not numbers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.tensor.html
+    """
+    if device is not None:
+        as_device(device)
+    t = _parse(data, None if dtype is None else as_dtype(dtype))
+    if isinstance(data, Tensor) and t._version_ is data._version_:
+        t = t.clone()
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def from_numpy(ndarray):
+    """A tensor that shares the memory of a NumPy array.
+
+    Errors: TypeError for other objects and dtypes, ValueError for negative strides (copy the array first).
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    d = from_numpy_dtype(ndarray.dtype)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
+            "(You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if any(s % ndarray.itemsize for s in ndarray.strides) or not ndarray.flags.aligned:
+        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+    return wrap(ndarray, d)
+
+
+@public("asarray", method=False)
+def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
+    """``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
+    if device is not None:
+        as_device(device)
+    d = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Tensor) and not copy:
+        t = data if d is None else cast(data, d)
+        return t
+    if isinstance(data, np.ndarray) and not copy and not any(s < 0 for s in data.strides):
+        t = from_numpy(data)
+        return cast(t, d) if d else t
+    return tensor(data, dtype=d, requires_grad=requires_grad)
+
+
+def legacy_tensor(*args: Any, **kw: Any) -> Tensor:
+    """PyTorch's old constructor: ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds data; of the default dtype."""
+    return _legacy(args, dtypes.get_default_dtype())
+
+
+def _legacy(args: tuple, d: dtype) -> Tensor:
+    if len(args) == 1:
+        (a,) = args
+        if isinstance(a, Tensor):
+            return cast(a.detach(), d) if a.dtype is not d else a.detach()
+        if isinstance(a, tuple) and type(a).__name__ == "Size":
+            return new_empty(a, d)
+        if isinstance(a, (list, tuple, np.ndarray, range)):
+            return _parse(a, d)
+    for a in args:
+        if isinstance(a, float):
+            raise TypeError(f"new(): data must be a sequence (got float); use tensor({a})")
+    shape = as_shape(args)
+    check_sizes(shape)
+    return new_empty(shape, d)
+
+
+# ------------------------------------------------------------------------------------------------- filled
+
+
+def _filled(name: str, value: Any) -> Any:
+    def make_filled(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+        if not size:
+            shape: tuple[int, ...] = ()
+        else:
+            shape = as_shape(size)
+        check_sizes(shape)
+        d = _options(dtype, device)
+        t = new_empty(shape, d) if value is None else new_full(shape, value, d)
+        if out is not None:
+            from .pointwise import store
+
+            return store(out, t, name)
+        return _finish(t, requires_grad)
+
+    def sized(*args, size=None, **kw):
+        return make_filled(*(args if size is None else (size,)), **kw)
+
+    sized.__name__ = sized.__qualname__ = name
+    sized.__doc__ = (
+        f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
+    )
+    public(method=False, name=name)(sized)
+
+    def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+        x = tensor_argument(input, name + "_like")
+        return make_filled(x.shape, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad)
+
+    like.__name__ = like.__qualname__ = name + "_like"
+    like.__doc__ = f"`{name}` with the shape and dtype of another tensor."
+    public(method=False, name=name + "_like")(like)
+
+    def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+        return make_filled(*(size or (kw["size"],)), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+    new.__name__ = new.__qualname__ = "new_" + name
+    new.__doc__ = f"`{name}` with this tensor's dtype."
+    public(namespaces=(), name="new_" + name)(new)
+    return sized
+
+
+zeros = _filled("zeros", 0)
+ones = _filled("ones", 1)
+empty = _filled("empty", None)
+
+
+@public(method=False)
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of ``size`` filled with one number; its dtype follows the number."""
+    shape = as_shape((size,) if isinstance(size, int) else (size,))
+    check_sizes(shape)
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    if not isinstance(fill_value, (bool, int, float)):
+        raise TypeError(f"full(): argument 'fill_value' must be Number, not {type(fill_value).__name__}")
+    t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
+    if out is not None:
+        from .pointwise import store
+
+        return store(out, t, "full")
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`full` with the shape and dtype of another tensor."""
+    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+@public(namespaces=())
+def new_full_(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    """`full` with this tensor's dtype."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+Tensor.new_full = new_full_  # type: ignore[attr-defined]
+
+
+@public(namespaces=())
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """`tensor` with this tensor's dtype."""
+    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@public(namespaces=())
+def new(self, *args):
+    """PyTorch's old constructor with this tensor's dtype."""
+    return _legacy(args, self.dtype)
+
+
+@public(method=False)
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+    """Uninitialised memory under given strides."""
+    lay: Layout = layout(as_shape((size,)), as_shape((stride,)), _options(dtype, device))
+    return _finish(make(launch.empty(max(lay.extent, 0), lay.dtype.carrier), lay, [0, 0]), requires_grad)
+
+
+# -------------------------------------------------------------------------------------------------- ranges
+
+_ranges: dict = launch.plan_table()
+
+
+def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, stop: float = 0.0) -> Tensor:
+    """start + i·step for i < n; from element ``half`` on counted back from ``stop``, so that both ends are exact."""
+    t = new_empty((n,), d)
+    key = (d, type(start))
+    number = "int64" if isinstance(start, int) else "float64"
+    entry = _ranges.get(key)
+    if entry is None:
+        value = "start + i * step if i < half else stop - (n - 1 - i) * step"
+        cast_text = f"np.{d.np.name if d.name != 'bool' else 'bool_'}({value})" if d.name != "float16" else None
+        if cast_text is None:
+            return cast(_ramp(n, start, step, dtypes.float32, half, stop), d)
+        source = (
+            loops.HEADER + "def kernel(n, start, step, half, stop, out):\n    for i in range(n):\n"
+            f"        out[i] = {cast_text}\n"
+        )
+        entry = _ranges[key] = launch.entry(source, "kernel", ("int64", number, number, "int64", number, d.kernel), "arange")
+    entry(n, start, step, n if half is None else half, type(start)(stop), t._data)
+    return t
+
+
+@public(method=False)
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign."""
+    if end is None:
+        start, end = 0, start
+    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
+    for name, x in (("start", start), ("end", end), ("step", step)):
+        if not isinstance(x, (int, float)):
+            raise TypeError(f"arange(): argument '{name}' must be Number, not {type(x).__name__}")
+        if not math.isfinite(x):
+            raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
+    integral = all(isinstance(x, int) for x in (start, end, step))
+    d = _options(dtype, device, default=dtypes.int64 if integral else None)
+    n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
+    kind = int if integral else float
+    t = _ramp(int(n), kind(start), kind(step), d)
+    if out is not None:
+        from .pointwise import store
+
+        return store(out, t, "arange")
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    start, end = (float(x.item() if isinstance(x, Tensor) else x) for x in (start, end))
+    n = as_int(steps, "steps")
+    if n < 0:
+        raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
+    d = _options(dtype, device)
+    t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False):
+    """base ** linspace(start, end, steps)."""
+    d = _options(dtype, device)
+    t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """An n × m matrix with ones on the diagonal."""
+    n = as_int(n, "n")
+    k = n if m is None else as_int(m, "m")
+    check_sizes((n, k))
+    t = new_full((n, k), 0, _options(dtype, device))
+    if t._layout.size:
+        t.diagonal().fill_(1)
+    t._version_[0] = 0
+    return _finish(t, requires_grad)
+
+

@@ -1,0 +1,254 @@
+"""Reductions: folds over dims, each one kernel with the formula that feeds it and the formula that finishes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, launch
+from ..codegen import loops
+from ..codegen.loops import Fold, Input
+from ..codegen.maths import m
+from ..dtypes import dtype
+from ..shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, numel, wrap_dim, wrap_dims
+from ..tensor import Tensor, make
+from .registry import public
+from .structured import structured, tensor_argument
+
+MOST_PLANS = 5_000
+
+
+def reduction_entry(
+    name: str,
+    formula: Callable,
+    inputs: list[Input],
+    compute: Any,
+    fold: Fold,
+    finish: Callable | None,
+    out: str,
+    in_layouts: Sequence[Layout],
+    shape: Sequence[int],
+    axes: Sequence[int],
+) -> tuple[Callable, np.ndarray]:
+    """(entry point, dims) of a kernel that folds ``formula(*inputs)[0]`` over ``axes`` of the broadcast ``shape``.
+
+    Its arguments: dims, the inputs, the flat output (contiguous, of the kept dims).
+    """
+    gone = set(axes)
+    kept_shape = [n for d, n in enumerate(shape) if d not in gone]
+    out_strides_kept = contiguous_strides(kept_shape)
+    out_strides, k = [], 0
+    for d in range(len(shape)):
+        if d in gone:
+            out_strides.append(0)
+        else:
+            out_strides.append(out_strides_kept[k])
+            k += 1
+    strides: list[Sequence[int]] = [broadcast_strides(lay, shape) for lay in in_layouts] + [out_strides]
+    kept, kept_steps = _group([d for d in range(len(shape)) if d not in gone], shape, strides)
+    # the reduced dims may be walked in any order: widest strides of the first operand outermost
+    red_order = sorted(gone, key=lambda d: tuple(-s[d] for s in strides))
+    red, red_steps = _group(red_order, shape, strides)
+    inner_reduced = True
+    if kept and red:
+        narrow_kept = min(abs(t[-1]) or 1 << 60 for t in kept_steps[:1])
+        narrow_red = min(abs(t[-1]) or 1 << 60 for t in red_steps[:1])
+        inner_reduced = not (narrow_kept < narrow_red and kept[-1] >= 8)
+    elif kept and not red:
+        inner_reduced = False
+    inner = "reduced" if inner_reduced else "kept"
+    most_kept = loops.KEPT + (not inner_reduced)
+    most_red = loops.REDUCED + inner_reduced
+    if len(red) > most_red:
+        raise NestedReduction
+    lead = max(0, len(kept) - most_kept)
+    total_kept = [1] * (most_kept - len(kept) + lead) + kept[lead:]
+    total_red = [1] * (most_red - len(red)) + red
+    kept_steps_full = [[0] * (most_kept - len(kept) + lead) + t[lead:] for t in kept_steps]
+    red_steps_full = [[0] * (most_red - len(red)) + t for t in red_steps]
+    if inner_reduced:
+        sizes = total_kept + total_red
+        steps = [a + b for a, b in zip(kept_steps_full, red_steps_full, strict=True)]
+    else:
+        sizes = total_kept[:-1] + total_red + total_kept[-1:]
+        steps = [a[:-1] + b + a[-1:] for a, b in zip(kept_steps_full, red_steps_full, strict=True)]
+    kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in steps[:-1])
+    if sizes[-1] == 1:  # a loop of one step may take any stride; unit keeps the variants few
+        kinds = "".join("u" if k == "0" else k for k in kinds)
+    body = loops.trace_body(formula, inputs, compute, [None])
+    source = loops.reduction(body, fold, inner, kinds, finish, out)
+    argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
+    argtypes.append(f"{loops.storage(out)}[:]")
+    entry = launch.entry(source, "kernel", tuple(argtypes), name)
+    if lead:
+        from .pointwise import _nested
+
+        scalars = [s.scalar for s in inputs] + [False]
+        entry = _nested(entry, kept[:lead], [t[:lead] for t in kept_steps], scalars)
+    return entry, dims_array(sizes, steps)
+
+
+class NestedReduction(Exception):
+    """The reduced dims do not merge into the template's loops; the caller copies into a friendlier layout first."""
+
+
+def _group(dims: Sequence[int], shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    from ..shapes import coalesce
+
+    return coalesce([shape[d] for d in dims], [[s[d] for d in dims] for s in strides])
+
+
+class Reduction:
+    """A reduction with a fixed fold and formulas; plans are kept per (layout, dims, output dtype)."""
+
+    def __init__(self, name: str, fold: Fold, feed: Callable | None = None, finish: Callable | None = None, extra: int = 0):
+        self.name, self.fold = name, fold
+        self.feed = feed or (lambda x: x)
+        self.finish = finish
+        self.extra = extra  # number of float scalars that feed and finish take
+        self.plans: dict = launch.plan_table()
+
+    def __call__(self, x: Tensor, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str, *scalars: float) -> Tensor:
+        key = (x._layout, dims, keepdim, out, compute)
+        plan = self.plans.get(key)
+        if plan is None:
+            try:
+                plan = self._plan(x._layout, dims, keepdim, out, compute)
+            except NestedReduction:
+                kept = [d for d in range(x.ndim) if d not in dims]
+                order = [*kept, *dims]
+                moved = x.permute(order).contiguous().reshape([x.shape[d] for d in kept] + [-1])
+                y = self(moved, (len(kept),), False, out, compute, *scalars)
+                return y.reshape([1 if d in dims else n for d, n in enumerate(x.shape)]) if keepdim else y
+            if len(self.plans) > MOST_PLANS:
+                self.plans.clear()
+            self.plans[key] = plan
+        entry, dims_, lay, carrier = plan
+        data = launch.empty(lay.size, carrier)
+        entry(dims_, x._data, *scalars, data)
+        return make(data, lay, [0, 0])
+
+    def _plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str) -> tuple:
+        inputs = [Input(lay.dtype.name)] + [Input("float64", scalar=True)] * self.extra
+
+        def formula(x, *scalars):
+            return (self.feed(x, *scalars) if self.extra else self.feed(x),)
+
+        finish = self.finish
+        entry, array = reduction_entry(
+            self.name, formula, inputs, [compute] + ["float64"] * self.extra, self.fold, finish, out.name, [lay], lay.shape, dims
+        )
+        return entry, array, layout(reduced_shape(lay.shape, dims, keepdim), None, out), out.carrier
+
+
+def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
+    if keepdim:
+        return [1 if d in dims else n for d, n in enumerate(shape)]
+    return [n for d, n in enumerate(shape) if d not in dims]
+
+
+def expand_reduced(g: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
+    """A gradient of a reduction read with the shape of its input."""
+    if not keepdim and dims:
+        g = g.reshape([1 if d in dims else n for d, n in enumerate(shape)])
+    return g.expand(shape)
+
+
+def count_of(shape: Sequence[int], dims: Sequence[int]) -> int:
+    return numel(shape[d] for d in dims)
+
+
+# ------------------------------------------------------------------------------------------------ sum and mean
+
+_SUM = Reduction("sum", loops.SUM)
+_MEAN = Reduction("mean", loops.SUM, lambda x, inverse: x, lambda total, inverse: total * inverse, extra=1)
+_SUMSQ = Reduction("sum_of_squares", loops.SUM, lambda x: x * x)
+
+
+def _sum_dtype(x: Tensor, d: dtype | None) -> dtype:
+    if d is not None:
+        return dtypes.as_dtype(d)
+    return dtypes.int64 if x.dtype.category < 2 else x.dtype
+
+
+@structured(x=lambda g, x_shape, dims, keepdim: expand_reduced(g, x_shape, dims, keepdim))
+def _sum(x, dims, keepdim):
+    d = _sum_dtype(x, None)
+    return _SUM(x, dims, keepdim, d, x.dtype.compute)
+
+
+@public()
+def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1.
+
+    Integers and booleans sum to int64; ``dtype`` casts first. float32 adds in float64, so the error is that of one rounding;
+    float64 adds in chunks of 1,024 in a fixed order.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
+        tensor([4., 6.])
+
+    Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sum.html
+    """
+    x = tensor_argument(input, "sum")
+    if dtype is not None:
+        x = x.to(dtypes.as_dtype(dtype))
+    y = _sum(x, _all_dims(dim, x.ndim), bool(keepdim))
+    return y if out is None else _store(out, y, "sum")
+
+
+def _all_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(ndim))
+    return wrap_dims(dim, ndim)
+
+
+def _store(out: Tensor, y: Tensor, name: str) -> Tensor:
+    from .pointwise import store
+
+    return store(out, y, name)
+
+
+@structured(x=lambda g, x_shape, dims, keepdim: expand_reduced(g * (1.0 / max(count_of(x_shape, dims), 1)), x_shape, dims, keepdim))
+def _mean(x, dims, keepdim):
+    n = count_of(x.shape, dims)
+    return _MEAN(x, dims, keepdim, x.dtype, x.dtype.compute, 1.0 / n if n else float("nan"))
+
+
+@public()
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """Mean over ``dim``: y = Σ x / n, dy/dx = 1/n.
+
+    Errors: RuntimeError for integers unless ``dtype`` is a floating one.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.mean.html
+    """
+    x = tensor_argument(input, "mean")
+    if dtype is not None:
+        x = x.to(dtypes.as_dtype(dtype))
+    if x.dtype.category < 2:
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype} "
+            "(use x.float() or dtype=)"
+        )
+    y = _mean(x, _all_dims(dim, x.ndim), bool(keepdim))
+    return y if out is None else _store(out, y, "mean")
+
+
+@public()
+def sum_to_size(input, *size):
+    """Sum over the dims that were broadcast so that the result has ``size``."""
+    from ..shapes import as_shape
+
+    shape = as_shape(size)
+    x = tensor_argument(input, "sum_to_size")
+    if tuple(x.shape) == tuple(shape):
+        return x
+    lead = x.ndim - len(shape)
+    if lead < 0 or any(n not in (1, x.shape[lead + d]) for d, n in enumerate(shape)):
+        raise RuntimeError(f"size {list(shape)} is not expandable to size {list(x.shape)}.")
+    dims = tuple(d for d in range(x.ndim) if d < lead or (shape[d - lead] == 1 and x.shape[d] != 1))
+    y = _sum(x, dims, True) if dims else x
+    return y.reshape(shape) if lead else y

@@ -1,0 +1,71 @@
+"""The table of ops: the single source for Tensor methods, public functions, docs and generated tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..tensor import Tensor
+
+
+@dataclass
+class OpInfo:
+    """An op as users see it.
+
+    ``call``: the public function. ``kind``: "pointwise", "reduction", "structured", "view", "composite". ``namespace``: where
+    the function is offered ("torch", "nn.functional", "linalg", …). ``samples``: optional maker of test inputs.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    kind: str
+    differentiable: bool = True
+    namespaces: tuple[str, ...] = ("torch",)
+    method: bool = True
+    samples: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+    rule: Any = None
+    notes: dict = field(default_factory=dict)
+
+
+OPS: dict[str, OpInfo] = {}
+
+
+def register(
+    name: str,
+    call: Callable[..., Any],
+    kind: str = "composite",
+    *,
+    method: bool | str = True,
+    namespaces: tuple[str, ...] = ("torch",),
+    aliases: tuple[str, ...] = (),
+    **info: Any,
+) -> Callable[..., Any]:
+    """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
+    entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)
+    OPS[name] = entry
+    for alias in aliases:
+        OPS[alias] = entry
+    if method:
+        for n in (name, *aliases):
+            setattr(Tensor, n, call)
+    return call
+
+
+def public(
+    *aliases: str, method: bool = True, namespaces: tuple[str, ...] = ("torch",), kind: str = "composite", name: str = "", **info: Any
+) -> Callable[[Callable], Callable]:
+    """Decorator: register a function under its own name (a trailing underscore of reserved words dropped) and aliases."""
+
+    def enter(function: Callable) -> Callable:
+        own = name or function.__name__
+        register(own, function, kind, method=method, namespaces=namespaces, aliases=aliases, **info)
+        return function
+
+    return enter
+
+
+def functions(namespace: str) -> dict[str, Callable[..., Any]]:
+    """name -> function of everything offered in a namespace."""
+    return {name: op.call for name, op in OPS.items() if namespace in op.namespaces}

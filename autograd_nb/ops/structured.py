@@ -1,0 +1,268 @@
+"""Structured ops: a forward function on tensors that launches kernels, and derivative rules written with other ops.
+
+    @structured(a=lambda g, b: g @ b.mT, b=lambda g, a: a.mT @ g)
+    def mm(a, b): ...
+
+The forward function takes its operands by position (the public wrappers normalise arguments first) and runs with recording
+off. A rule's parameter names say what it needs: ``g`` (the incoming gradient; a list for several outputs), an operand (saved;
+numbers and tuples are kept as they are), ``<operand>_shape``, ``out`` (the output, a list of several). ``every=`` gives one rule for all operands together, returning
+a dict by operand; it may ask for ``needs``, the set of operands that want a gradient. An operand may be a tuple of tensors; its
+rule returns a tuple.
+
+Rules run on tensors: recorded under ``create_graph``, so every derivative is there as far as the ops it is written in have one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..graph.modes import state
+from ..graph.node import Node, Output
+from ..tensor import Tensor, make, refresh, share_view
+from .pointwise import _tensor_type, finish_node, refuse_inference
+
+_new = object.__new__
+
+
+class StructuredNode(Node):
+    """A recorded structured op; subclasses are named per op and count its outputs.
+
+    ``places``: (operand, its first edge, how many, whether it is a tuple) of each differentiable operand that was a tensor.
+    """
+
+    __slots__ = ("_outputs", "layouts", "needs", "places", "values")
+    op: Structured
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return self._outputs
+
+    def run(self, g: Any) -> tuple:
+        return self.op.gradients(self, g)
+
+    run_graph = run
+
+    def saved_versions(self) -> list:
+        surplus = sum(v[0] for v in self.versions) - self.stamp
+        out = []
+        blamed = max(range(len(self.versions)), key=lambda k: self.versions[k][0])
+        for k, (s, v) in enumerate(zip(self.saved, self.versions, strict=True)):
+            e = self if s[0] == "out" else self._edge_of(s)
+            producer = "" if e is None or e.is_leaf_edge else getattr(e, "node", e).name().rstrip("0123456789")
+            out.append((s[2].shape, _tensor_type(s[2].dtype), producer, v[0] - (surplus if k == blamed else 0), v))
+        return out
+
+    def _edge_of(self, s: tuple) -> Any:
+        return None if s[3] is None else self.edges[s[3]]
+
+
+class Structured:
+    """A declared structured op."""
+
+    def __init__(self, forward: Callable, rules: dict[str, Callable], every: Callable | None, view: bool, node: str):
+        self.forward = forward
+        self.name = forward.__name__.strip("_")
+        self.params = tuple(inspect.signature(forward).parameters)
+        self.rules = {p: (r, tuple(inspect.signature(r).parameters)) for p, r in rules.items()}
+        unknown = set(self.rules) - set(self.params)
+        assert not unknown, f"{self.name}: rules for {unknown}, which are not operands"
+        self.every = (every, tuple(inspect.signature(every).parameters)) if every else None
+        self.view = view
+        camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
+        self.node_name = node or f"{camel}Backward0"
+        self.node = type(self.node_name, (StructuredNode,), {"__slots__": (), "op": self})
+        self._wanted: dict[tuple, set[str]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        if not state.grad:
+            out = self.forward(*args)
+            if self.view:
+                self._share(args[0], out)
+            if state.inference:
+                for t in out if isinstance(out, (tuple, list)) else (out,):
+                    t._inference = True
+            return out
+        state.grad = False
+        try:
+            out = self.forward(*args)
+        finally:
+            state.grad = True
+        if self.view:
+            self._share(args[0], out)
+        if self.rules or self.every:
+            self.record(args, out)
+        return out
+
+    def _share(self, source: Tensor, out: Any) -> None:
+        if isinstance(out, (tuple, list)):
+            for o in out:
+                share_view(source, o, f"multi:{self.node_name}")
+        else:
+            share_view(source, out)
+
+    def record(self, args: tuple, out: Any) -> None:
+        needs: list[bool] = []
+        edges: list[Any] = []
+        where: dict[str, int] = {}  # operand -> index of its (first) edge
+        places = []
+        for p, a in zip(self.params, args, strict=True):
+            if isinstance(a, Tensor):
+                if p not in self.rules and not self.every:
+                    continue
+                where[p] = len(edges)
+                places.append((p, len(edges), 1, False))
+                if a._view is not None:
+                    refresh(a)
+                need = a._rg
+                needs.append(need)
+                edges.append((a._edge if a._edge is not None else a) if need else None)
+            elif isinstance(a, (tuple, list)) and a and isinstance(a[0], Tensor):
+                if p not in self.rules and not self.every:
+                    continue
+                where[p] = len(edges)
+                places.append((p, len(edges), len(a), True))
+                for t in a:
+                    if t._view is not None:
+                        refresh(t)
+                    needs.append(t._rg)
+                    edges.append((t._edge if t._edge is not None else t) if t._rg else None)
+        if True not in needs:
+            return
+        several = isinstance(out, (tuple, list))
+        node = _new(self.node)
+        node._outputs = len(out) if several else 1
+        node.edges = tuple(edges)
+        node.needs = tuple(needs)
+        node.places = places
+        key = node.needs
+        wanted = self._wanted.get(key)
+        if wanted is None:
+            wanted = self._wanted[key] = self._wants(args, needs, where)
+        values: dict[str, Any] = {}
+        saved: list[tuple] = []
+        versions = []
+        stamp = 0
+        for p, a in zip(self.params, args, strict=True):
+            if p in wanted:
+                if isinstance(a, Tensor):
+                    saved.append((p, a._data, a._layout, where.get(p)))
+                    versions.append(a._version_)
+                    stamp += a._version_[0]
+                    if "_inference" in a.__dict__:
+                        refuse_inference()
+                elif isinstance(a, (tuple, list)) and a and isinstance(a[0], Tensor):
+                    for k, t in enumerate(a):
+                        saved.append((f"{p}/", t._data, t._layout, where[p] + k if p in where else None))
+                        versions.append(t._version_)
+                        stamp += t._version_[0]
+                else:
+                    values[p] = a
+            if p + "_shape" in wanted:
+                values[p + "_shape"] = a.shape if isinstance(a, Tensor) else tuple(t.shape for t in a)
+        if "out" in wanted:
+            for o in out if several else (out,):
+                saved.append(("out", o._data, o._layout, None))
+                versions.append(o._version_)
+                stamp += o._version_[0]
+        node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
+        finish_node(node)
+        if several:
+            node.layouts = tuple(o._layout for o in out)
+            for index, o in enumerate(out):
+                if o._layout.dtype.category >= 2:
+                    o._edge = node if index == 0 else Output(node, index)
+                    o._rg = True
+        else:
+            node.layouts = None
+            out._edge = node
+            out._rg = True
+
+    def _wants(self, args: tuple, needs: list[bool], where: dict[str, int]) -> set[str]:
+        if self.every:
+            return set(self.every[1]) - {"g", "needs"}
+        wanted: set[str] = set()
+        for p, a in zip(self.params, args, strict=True):
+            if p in self.rules and p in where:
+                count = len(a) if isinstance(a, (tuple, list)) else 1
+                if any(needs[where[p] : where[p] + count]):
+                    wanted.update(self.rules[p][1])
+        return wanted
+
+    def gradients(self, node: StructuredNode, g: Any) -> tuple:
+        values = dict(node.values)
+        values["g"] = g
+        for (p, data, lay, e), version in zip(node.saved or (), node.versions, strict=True):
+            t = make(data, lay, version)
+            if state.grad:
+                target = node if p == "out" else (None if e is None else node.edges[e])
+                if target is not None:
+                    if target.__class__ is not Output and target.is_leaf_edge and target._layout is lay and target._data is data:
+                        t = target
+                    else:
+                        t._edge, t._rg = target, True
+            if p == "out":
+                if node._outputs > 1 or node.layouts is not None:
+                    index = len(values.setdefault("out", []))
+                    if state.grad and index and lay.dtype.category >= 2:
+                        t._edge = Output(node, index)
+                    elif lay.dtype.category < 2:
+                        t._edge, t._rg = None, False
+                    values["out"].append(t)
+                else:
+                    values["out"] = t
+            elif p.endswith("/"):
+                values.setdefault(p[:-1], []).append(t)
+            else:
+                values[p] = t
+        if self.every:
+            values["needs"] = {p for p, start, count, _ in node.places if True in node.needs[start : start + count]}
+            rule, names = self.every
+            found = rule(*[values[n] for n in names])
+            return tuple([found.get(p) for p, *_ in node.places])
+        grads: list[Any] = []
+        for p, start, count, several in node.places:
+            if True not in node.needs[start : start + count]:
+                grads.extend([None] * count)
+                continue
+            rule, names = self.rules[p]
+            value = rule(*[values[n] for n in names])
+            if several:
+                grads.extend(value)
+            else:
+                grads.append(value)
+        return tuple(grads)
+
+
+def structured(
+    every: Callable | None = None, *, view: bool = False, node: str = "", **rules: Callable
+) -> Callable[[Callable], Structured]:
+    """Declare a structured op from its forward function (see the module's text).
+
+    view: the result reads the first operand's memory. node: the name of its grad_fn, else made of the function's name.
+    """
+
+    def declare(forward: Callable) -> Structured:
+        return Structured(forward, rules, every, view, node)
+
+    return declare
+
+
+def tensor_argument(value: Any, op: str, name: str = "input") -> Tensor:
+    """``value`` if it is a Tensor, else TypeError."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{op}(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
+    """A non-empty list or tuple of Tensors, else TypeError/RuntimeError."""
+    if isinstance(values, Tensor) or not isinstance(values, Sequence):
+        raise TypeError(f"{op}(): argument '{name}' must be tuple of Tensors, not {type(values).__name__}")
+    for i, t in enumerate(values):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0 ({name}) of {op}(), but got {type(t).__name__}")
+    if not values:
+        raise RuntimeError(f"{op}(): expected a non-empty list of Tensors ({name}=[])")
+    return tuple(values)
