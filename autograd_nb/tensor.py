@@ -1,8 +1,8 @@
 """Tensor: a flat array read through a layout, with a place in the graph.
 
 ``_data`` is a flat C array of the storage that *begins at the tensor's first element*, so a kernel never needs an offset;
-``_layout`` says how to walk it. ``_version`` is the list [times changed in place, times its history was rewritten], shared
-by every tensor of the storage. ``_edge`` is where its gradient flows (None for leaves), ``_view`` how it looks at a base.
+``_layout`` says how to walk it. ``_version_`` is the list [times changed in place, times its history was rewritten], shared
+by every tensor of the storage (below 0 for inference tensors). ``_edge`` is where its gradient flows (None for leaves), ``_view`` how it looks at a base.
 
 Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
 """
@@ -20,7 +20,7 @@ from .errors import AutogradError
 
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
-from .graph.node import Node, Output, accumulator, here, sequence
+from .graph.node import Node, Output, accumulator, here, sequence, set_edges
 from .shapes import Layout, Size, layout
 
 
@@ -168,7 +168,13 @@ class Tensor(metaclass=TensorMeta):
     @property
     def _version(self) -> int:
         """How often the storage was changed in place."""
+        if self._version_[0] < 0:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self._version_[0]
+
+    @property
+    def _inference(self) -> bool:
+        return self._version_[0] < 0
 
     @property
     def _base(self) -> Tensor | None:
@@ -297,6 +303,9 @@ class Tensor(metaclass=TensorMeta):
 
 _new = object.__new__
 
+#: the version count of tensors made in inference mode: negative however often they are changed
+INFERENCE = -(1 << 60)
+
 
 def make(data: np.ndarray, lay: Layout, version: list[int]) -> Tensor:
     """A tensor outside the graph over ``data``."""
@@ -376,7 +385,7 @@ def set_requires_grad(t: Tensor, value: bool) -> None:
         raise RuntimeError(
             f"only Tensors of floating point dtype can require gradients (this one is {t.dtype}; use .float() first)"
         )
-    if value and state.inference is False and getattr(t, "_inference", False):
+    if value and not state.inference and t._version_[0] < 0:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
     t._rg = bool(value)
 
@@ -422,7 +431,7 @@ class CopySlices(Node):
 
 def fill_node(node: Node, edges: tuple, depth: int = 2) -> Node:
     """Give a new node its edges, age and the user's place; it has saved nothing yet."""
-    node.edges = edges
+    set_edges(node, edges)
     node.saved = None
     node.versions = ()
     node.stamp = 0
@@ -462,7 +471,7 @@ def offset_in(view: Tensor, base: Tensor) -> int:
 
 def check_inplace(t: Tensor) -> None:
     """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``."""
-    if getattr(t, "_inference", False) and not state.inference:
+    if t._version_[0] < 0 and not state.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
             "tensor before doing inplace update."

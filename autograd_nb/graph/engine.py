@@ -34,31 +34,35 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
             arrivals[root] = arrivals.get(root, 0) + 1
         else:
             stack.append(root.node if root.__class__ is Output else root)
-    push, pop, mark = stack.append, stack.pop, seen.add
+    push, pop, mark, keep = stack.append, stack.pop, seen.add, nodes.append
     while stack:
         node = pop()
         if node in seen:
             continue
         mark(node)
-        nodes.append(node)
-        for e in node.edges:
-            if e is None:
-                continue
-            if e.is_leaf_edge:
-                arrivals[e] = arrivals.get(e, 0) + 1
-            elif e.__class__ is Output:
-                push(e.node)
-            else:
-                push(e)
+        keep(node)
+        if node.plain:
+            for e in node.edges:
+                if e is not None:
+                    push(e)
+        else:
+            for e in node.edges:
+                if e is None:
+                    continue
+                if e.is_leaf_edge:
+                    arrivals[e] = arrivals.get(e, 0) + 1
+                else:
+                    push(e.node if e.__class__ is Output else e)
     nodes.sort(key=_by_age, reverse=True)
     if targets is not None:
         nodes, arrivals = _towards(nodes, targets, roots)
     for node in nodes:
         if node.consumed is not None:
             raise consumed_error(node)
-        if node.versions:
+        versions = node.versions
+        if versions:
             total = 0
-            for v in node.versions:
+            for v in versions:
                 total += v[0]
             if total != node.stamp:
                 raise modified_error(node)
@@ -70,15 +74,16 @@ def _towards(nodes: list[Node], targets: set, roots: Sequence[Any]) -> tuple[lis
     needed: set = set()
     kept: list[Node] = []
     arrivals: dict = {}
+    wanted_nodes = {t.node if t.__class__ is Output else t for t in targets}
     for node in reversed(nodes):  # inputs before outputs
         wanted = False
         for e in node.edges:
             if e is None:
                 continue
             inner = e.node if e.__class__ is Output else e
-            if e in targets or inner in targets or inner in needed:
+            if inner in wanted_nodes or inner in needed:
                 wanted = True
-                if e.is_leaf_edge and e in targets:
+                if e.is_leaf_edge:
                     arrivals[e] = arrivals.get(e, 0) + 1
         if wanted:
             needed.add(node)
@@ -88,6 +93,116 @@ def _towards(nodes: list[Node], targets: set, roots: Sequence[Any]) -> tuple[lis
             arrivals[root] = arrivals.get(root, 0) + 1
     kept.reverse()
     return kept, arrivals
+
+
+class Pass:
+    """The state of one backward pass: gradients on their way (``pending``), and where they end."""
+
+    __slots__ = ("accumulate", "arrivals", "captured", "create_graph", "inner", "owned", "pending", "running")
+
+    def __init__(self, arrivals: dict, accumulate: bool, create_graph: bool, targets: Sequence[Any] | None):
+        self.arrivals, self.accumulate, self.create_graph = arrivals, accumulate, create_graph
+        self.pending: dict = {}  # node or leaf -> gradient; a list of them for a node with several outputs
+        self.owned: set = set()  # whose pending gradient is a sum of our own making, and so may be added to in place
+        self.captured: dict = {}
+        self.inner: dict = {}  # node -> wanted output indices, for the targets that are not leaves
+        for t in targets or ():
+            if not t.is_leaf_edge:
+                node, index = _place(t)
+                self.inner.setdefault(node, set()).add(index)
+        self.running: set | None = None
+
+    def arrive(self, e: Any, g: Any) -> None:
+        """A gradient (or None: nothing will come) reaches an edge."""
+        if e.is_leaf_edge:
+            self.arrive_at_leaf(e, g)
+        elif g is None:
+            return
+        elif e.__class__ is Output:
+            node = e.node
+            if self.running is not None and node not in self.running and node not in self.inner:
+                return
+            slots = self.pending.get(node)
+            if slots is None:
+                slots = self.pending[node] = [None] * node.outputs
+            slots[e.index] = g if slots[e.index] is None else add(slots[e.index], g)
+        else:
+            self.add(e, g)
+
+    def add(self, e: Any, g: Any) -> None:
+        pending = self.pending
+        have = pending.get(e)
+        if have is None:
+            pending[e] = g
+        elif self.create_graph or e not in self.owned:
+            pending[e] = add(have, g)
+            self.owned.add(e)
+        else:
+            add_in_place(have, g)
+
+    def arrive_at_leaf(self, leaf: Any, g: Any) -> None:
+        """Count the arrivals at a leaf; when the last is in, finish it."""
+        left = self.arrivals.get(leaf)
+        if left is None:
+            return  # a leaf that nobody asked for
+        if left > 1:
+            self.arrivals[leaf] = left - 1
+            if g is not None:
+                self.add(leaf, g)
+            return
+        if leaf in self.pending:
+            if g is not None:
+                self.add(leaf, g)
+            del g
+            g = self.pending.pop(leaf)
+        elif g is None:
+            return
+        hooks = leaf._leaf_hook_set
+        if hooks is not None:
+            (g,) = hooks.grad_outputs([g])
+        if not self.accumulate:
+            self.captured[leaf] = g
+            return
+        if g is not None:
+            grad = leaf._grad
+            if grad is None:
+                leaf._grad = g if self.create_graph else own(g)
+            elif self.create_graph:
+                leaf._grad = add(grad, g)
+            else:
+                add_in_place(grad, g)
+        if hooks is not None:
+            for hook in list(hooks.accumulated.values()):
+                hook(leaf)
+            for hook in list(hooks.post.values()):
+                hook((), (g,))
+
+    def capture(self, node: Node, g: Any) -> None:
+        """Keep the gradients of a node's outputs that are targets."""
+        for index in self.inner.get(node, ()):
+            value = g[index] if node.several and g is not None else g
+            if value is not None:
+                self.captured[node, index] = value
+
+    def run_node(self, node: Node, g: Any) -> None:
+        """A node with hooks, several outputs, leaves or other special edges, or that is a target."""
+        hooks = node.hooks
+        several = node.several
+        if hooks is not None:
+            grads = hooks.grad_outputs((list(g) if g is not None else [None] * node.outputs) if several else [g])
+            g = grads if several else grads[0]
+        if self.inner:
+            self.capture(node, g)
+        result = node.run_graph(g) if self.create_graph else node.run(g)
+        if watch is not None:
+            watch(node, result)
+        if hooks is not None and hooks.post:
+            result = hooks.grad_inputs(result, g if several else [g])
+        del g
+        arrive = self.arrive
+        for e, value in zip(node.edges, result, strict=True):
+            if e is not None:
+                arrive(e, value)
 
 
 def run(
@@ -102,163 +217,66 @@ def run(
 ) -> list[Any]:
     """Push ``gradients`` from the ``roots`` (edges) down the graph.
 
-    ``targets``: edges whose gradients are wanted (None: all leaves). ``accumulate``: add to ``.grad`` of leaves (and of
-    targets); otherwise the gradients of the targets are returned, None where nothing arrived.
+    ``targets``: edges whose gradients are wanted (None: all leaves). ``accumulate``: add to ``.grad`` of leaves; otherwise the
+    gradients of the targets are returned, None where nothing arrived.
     """
-    wanted = None if targets is None else set(targets)
-    nodes, arrivals = collect(roots, wanted)
-    captured: dict = {}
-    inner_targets = _inner(targets) if targets is not None else {}
-    pending: dict = {}
-    owned: set = set()
+    nodes, arrivals = collect(roots, None if targets is None else set(targets))
+    work = Pass(arrivals, accumulate, create_graph, targets)
+    pending = work.pending
+    take, get = pending.pop, pending.get
     consumer = None if retain_graph else here(depth + 1)
+    quick = not create_graph and targets is None and watch is None
+    if targets is not None:
+        work.running = set(nodes)
     previous = state.grad
     state.grad = create_graph
     try:
         for root, g in zip(roots, gradients, strict=True):
-            _arrive(root, g, pending, owned, arrivals, captured, wanted, accumulate, create_graph)
-        running = set(nodes) if targets is not None else None
-        for node in nodes:
-            g = pending.pop(node, None)
-            hooks = node.hooks
-            if g is None and hooks is None:
-                for e in node.edges:  # nothing came this way, but leaves below must know that nothing more will
-                    if e is not None and e.is_leaf_edge:
-                        _arrive(e, None, pending, owned, arrivals, captured, wanted, accumulate, create_graph)
+            work.arrive(root, g)
+        g = None
+        nodes.reverse()
+        while nodes:
+            node = nodes.pop()  # the list must not keep alive what was passed
+            g = take(node, None)
+            if quick and node.plain and node.hooks is None and g is not None:
+                result = node.run(g)
                 if consumer is not None:
                     node.consumed = consumer
                     node.saved = None
+                g = None
+                for e, value in zip(node.edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
+                    if e is not None and value is not None:
+                        if get(e) is None:
+                            pending[e] = value
+                        else:
+                            work.add(e, value)
+                result = value = None
                 continue
-            if hooks is not None:
-                grads = hooks.grad_outputs(g if node.outputs > 1 and g is not None else [g])
-                g = grads if node.outputs > 1 else grads[0]
-            if inner_targets:
-                _capture_inner(node, g, inner_targets, captured)
-            result = node.run_graph(g) if create_graph else node.run(g)
-            if watch is not None:
-                watch(node, result)
-            if hooks is not None and hooks.post:
-                result = hooks.grad_inputs(result, g if node.outputs > 1 else [g])
+            if g is None and node.hooks is None:
+                for e in node.edges:  # nothing came this way, but leaves below must know that nothing more will
+                    if e is not None and e.is_leaf_edge:
+                        work.arrive_at_leaf(e, None)
+            else:
+                work.run_node(node, g)
+            g = None
             if consumer is not None:
                 node.consumed = consumer
                 node.saved = None
-            g = None
-            for e, value in zip(node.edges, result, strict=True):
-                if e is None:
-                    continue
-                if e.is_leaf_edge:
-                    _arrive(e, value, pending, owned, arrivals, captured, wanted, accumulate, create_graph)
-                elif value is not None:
-                    if e.__class__ is Output or e.outputs > 1:
-                        inner = e.node if e.__class__ is Output else e
-                        if running is not None and inner not in running:
-                            if inner in inner_targets:
-                                slots = pending.setdefault(inner, [None] * inner.outputs)
-                                _add_slot(slots, e.index if e.__class__ is Output else 0, value)
-                            continue
-                        slots = pending.get(inner)
-                        if slots is None:
-                            slots = pending[inner] = [None] * inner.outputs
-                        _add_slot(slots, e.index if e.__class__ is Output else 0, value)
-                    else:
-                        have = pending.get(e)
-                        if have is None:
-                            pending[e] = value
-                        elif create_graph or e not in owned:
-                            pending[e] = add(have, value)
-                            owned.add(e)
-                        else:
-                            add_in_place(have, value)
-            result = value = None
         # targets below which nothing had to run: their gradients are still pending
-        for inner in inner_targets:
+        for inner in work.inner:
             if inner in pending:
                 g = pending.pop(inner)
-                hooks = inner.hooks
-                if hooks is not None:
-                    grads = hooks.grad_outputs(g if inner.outputs > 1 else [g])
-                    g = grads if inner.outputs > 1 else grads[0]
-                _capture_inner(inner, g, inner_targets, captured)
+                if inner.hooks is not None:
+                    several = inner.several
+                    grads = inner.hooks.grad_outputs(g if several else [g])
+                    g = grads if several else grads[0]
+                work.capture(inner, g)
     finally:
         state.grad = previous
     if targets is None:
         return []
-    out = [captured.get(_key(t)) for t in targets]
-    return out
+    return [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]
 
 
-def _key(target: Any) -> Any:
-    return (target.node, target.index) if target.__class__ is Output else target if target.is_leaf_edge else (target, 0)
-
-
-def _inner(targets: Sequence[Any]) -> dict:
-    """node -> wanted output indices, for the targets that are not leaves."""
-    out: dict = {}
-    for t in targets:
-        if not t.is_leaf_edge:
-            node, index = _key(t)
-            out.setdefault(node, set()).add(index)
-    return out
-
-
-def _capture_inner(node: Node, g: Any, inner: dict, captured: dict) -> None:
-    for index in inner.get(node, ()):
-        value = g[index] if node.outputs > 1 and g is not None else g
-        if value is not None:
-            captured[node, index] = value
-
-
-def _add_slot(slots: list, index: int, value: Any) -> None:
-    slots[index] = value if slots[index] is None else add(slots[index], value)
-
-
-def _arrive(edge, g, pending, owned, arrivals, captured, wanted, accumulate, create_graph) -> None:
-    """A gradient reaches an edge from outside or a leaf; a leaf is finished when the last one has arrived."""
-    if not edge.is_leaf_edge:
-        if edge.__class__ is Output or edge.outputs > 1:
-            node, index = _key(edge)
-            _add_slot(pending.setdefault(node, [None] * node.outputs), index, g)
-        else:
-            pending[edge] = g if edge not in pending else add(pending[edge], g)
-        return
-    left = arrivals.get(edge)
-    if left is None:
-        return  # a leaf that nobody asked for
-    arrivals[edge] = left - 1
-    if g is not None:
-        have = pending.get(edge)
-        if have is None:
-            pending[edge] = g
-        elif create_graph or edge not in owned:
-            pending[edge] = add(have, g)
-            owned.add(edge)
-        else:
-            add_in_place(have, g)
-    if left > 1:
-        return
-    g = pending.pop(edge, None)
-    hooks = edge._leaf_hook_set
-    if g is None:
-        return
-    if hooks is not None:
-        (g,) = hooks.grad_outputs([g])
-    if accumulate:
-        if g is not None:
-            _accumulate(edge, g, create_graph)
-        if hooks is not None:
-            for hook in list(hooks.accumulated.values()):
-                hook(edge)
-            for hook in list(hooks.post.values()):
-                hook((), (g,))
-    else:
-        captured[edge] = g
-
-
-def _accumulate(leaf: Any, g: Any, create_graph: bool) -> None:
-    grad = leaf._grad
-    if grad is None:
-        leaf._grad = g if create_graph else own(g)
-    elif create_graph:
-        leaf._grad = add(grad, g)
-    else:
-        add_in_place(grad, g)
+def _place(edge: Any) -> tuple[Any, int]:
+    return (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)

@@ -1,7 +1,7 @@
 """Nodes of the graph: what was computed, from what, which arrays its derivative needs, and where in the user's file.
 
-An edge is what a gradient flows to: a `Node` (its first output), an `Output` (a later output of a node with several), a
-leaf Tensor that requires grad, or None. Edges to leaves are the tensors themselves, so that neither refers back to the
+An edge is what a gradient flows to: a `Node` with one output, an `Output` of a node with several, a leaf Tensor that requires
+grad, or None. Edges to leaves are the tensors themselves, so that neither refers back to the
 other; the `AccumulateGrad` that PyTorch shows in their place is made when someone looks.
 """
 
@@ -27,13 +27,17 @@ class Node:
     """A recorded op; ``tensor.grad_fn``. Subclasses carry PyTorch's names (``MulBackward0``) and know their rule.
 
     ``edges``: where the gradient of each input flows. ``saved``: the arrays that the rule needs, with ``versions`` the
-    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow).
+    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``plain``: all
+    edges are None or single-output nodes, which is what the engine's quick path takes.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "code", "consumed", "edges", "hooks", "lasti", "saved", "seq", "stamp", "versions")
+    __slots__ = (
+        "__dict__", "__weakref__", "code", "consumed", "edges", "hooks", "lasti", "plain", "saved", "seq", "stamp", "versions",
+    )  # fmt: skip
 
     is_leaf_edge = False
     outputs = 1
+    several = False  # whether gradients come as a list, one for each output
 
     def name(self) -> str:
         """The name of this kind of node, e.g. "MulBackward0"."""
@@ -88,8 +92,14 @@ class Node:
         return self.seq < other.seq
 
 
+def set_edges(node: Node, edges: tuple) -> None:
+    """Give a node its edges, and note whether they are all plain."""
+    node.edges = edges
+    node.plain = all(e is None or not (e.is_leaf_edge or e.__class__ is Output) for e in edges)
+
+
 class Output:
-    """The edge to output ``index`` (1 or later) of a node with several outputs."""
+    """The edge to one output of a node with several."""
 
     __slots__ = ("index", "node")
     is_leaf_edge = False

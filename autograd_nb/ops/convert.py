@@ -281,7 +281,7 @@ def is_nonzero(input):
 @public()
 def is_inference(input):
     """Whether the tensor was made in inference mode."""
-    return bool(getattr(input, "_inference", False))
+    return input._inference
 
 
 Tensor.itemsize = property(element_size, doc="Bytes of one element.")  # type: ignore[attr-defined]

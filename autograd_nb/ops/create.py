@@ -15,6 +15,7 @@ from ..graph.modes import state
 from ..shapes import Layout, as_int, as_shape, check_sizes, layout
 from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
 from .cast import as_device, cast
+from .pointwise import mark_inference
 from .registry import public
 from .structured import tensor_argument
 
@@ -44,7 +45,7 @@ def _finish(t: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         set_requires_grad(t, True)
     if state.inference:
-        t._inference = True
+        mark_inference(t)
     return t
 
 

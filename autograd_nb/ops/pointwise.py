@@ -27,9 +27,9 @@ from ..codegen.loops import Input
 from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
-from ..graph.node import Node, _internal, sequence, user_frame
+from ..graph.node import Node, Output, _internal, sequence, set_edges, user_frame
 from ..shapes import Layout, broadcast_shapes, broadcast_strides, coalesce, dims_array, layout, sort_dims
-from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
+from ..tensor import INFERENCE, Tensor, check_inplace, make, refresh, rewrite_history
 from .registry import register
 
 _new = object.__new__
@@ -40,14 +40,18 @@ MOST_PLANS = 5_000  #: per op; a program with ever new shapes must not fill memo
 class PointwiseNode(Node):
     """A recorded pointwise op; subclasses are named per op."""
 
-    __slots__ = ("kept_layout", "scalars", "spec")  # kept_layout: of the copy that an in-place op made of its old values
+    __slots__ = ("scalars", "spec")
 
     def run(self, g: Tensor) -> tuple:
         spec = self.spec
-        key = g._layout if self.kept_layout is None else (g._layout, self.kept_layout)
-        plan = spec.backs.get(key)
+        plan = spec.backs.get(g._layout)
         if plan is None:
-            plan = spec.plan_back(g._layout, self.kept_layout)
+            plan = spec.plan_back(g._layout)
+        if plan.simple:
+            lay, carrier = plan.simple
+            data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            plan.entry(g._data, *self.saved, data)
+            return (make(data, lay, [0, 0]),)
         return plan.run(g, self.saved, self.scalars)
 
     def run_graph(self, g: Tensor) -> tuple:
@@ -97,7 +101,7 @@ def _tensor_type(d: dtype) -> str:
 class Plan:
     """What to do for operands of given layouts: kernel, output, and how to record for each combination of requires_grad."""
 
-    __slots__ = ("arrays", "big", "carrier", "dims", "entry", "keys", "nested", "op", "out", "size", "specs")
+    __slots__ = ("arrays", "big", "carrier", "dims", "entry", "keys", "op", "out", "recorded", "size", "specs")
 
     def __init__(self, op: Pointwise, keys: tuple):
         self.op, self.keys = op, keys
@@ -105,6 +109,7 @@ class Plan:
         shape = broadcast_shapes(*[keys[i].shape for i in self.arrays])
         compute, out_dtype = op.result_dtypes(keys)
         self.out = layout(shape, None, out_dtype)
+        self.recorded = out_dtype.category >= 2
         self.size = self.out.size
         self.carrier = out_dtype.carrier
         self.big = self.size * out_dtype.itemsize >= launch.BIG
@@ -185,7 +190,7 @@ def _nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: 
 class Spec:
     """How a call is recorded and differentiated for one set of operands that require grad."""
 
-    __slots__ = ("__weakref__", "backs", "compute", "keys", "mask", "needs", "node", "op", "out", "rules", "saved", "scalar_names")
+    __slots__ = ("__weakref__", "backs", "compute", "has_scalars", "keys", "mask", "needs", "node", "op", "out", "rules", "save", "saved", "scalar_names")
 
     def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
         self.op, self.keys, self.out, self.mask = op, keys, out, mask
@@ -198,12 +203,15 @@ class Spec:
         self.scalar_names = [i for i, p in enumerate(op.params) if not isinstance(keys[i], Layout)]
         self.compute = op.result_dtypes(keys)[0]
         self.node = op.node
+        self.has_scalars = bool(self.scalar_names)
+        # what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output
+        self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
         self.backs: dict = {}
         launch.holds_plans(self)
 
     # ---- the fused kernels
-    def plan_back(self, g: Layout, kept: Layout | None) -> BackPlan:
-        plan = self.backs[g if kept is None else (g, kept)] = BackPlan(self, g, kept)
+    def plan_back(self, g: Layout) -> BackPlan:
+        plan = self.backs[g] = BackPlan(self, g)
         return plan
 
     def factors(self, g: Any, values: dict) -> list:
@@ -216,8 +224,6 @@ class Spec:
         values: dict = {}
         for which, data, version in zip(self.saved, node.saved, node.versions, strict=True):
             lay = self.out if which == "out" else self.keys[which]
-            if which == 0 and node.kept_layout is not None:
-                lay = node.kept_layout
             e = node if which == "out" else node.edges[which]
             if e is not None and e.is_leaf_edge and e._layout is lay and e._data is data:
                 values[which] = e
@@ -253,12 +259,10 @@ class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
 
-    __slots__ = ("alias", "count", "dims", "entry", "outs", "reductions", "size", "spec", "straight")
+    __slots__ = ("alias", "count", "dims", "entry", "outs", "reductions", "simple", "size", "small", "spec", "straight")
 
-    def __init__(self, spec: Spec, g: Layout, kept: Layout | None = None):
+    def __init__(self, spec: Spec, g: Layout):
         op, keys = spec.op, spec.keys
-        if kept is not None:
-            keys = (kept, *keys[1:])
         self.spec = spec
         self.count = len(keys)
         saved_layouts = [spec.out if w == "out" else keys[w] for w in spec.saved]
@@ -299,6 +303,9 @@ class BackPlan:
             )  # fmt: skip
         self.size = spec.out.size
         self.straight = len(full) == 1 and not reduced and not self.alias and self.count == 1
+        # the commonest: one operand, one flat kernel, no numbers
+        self.simple = self.outs[0][1:] if self.straight and self.dims is None and not spec.has_scalars and spec.saved else None
+        self.small = bool(self.simple) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
         self.reductions = []
         if reduced:
             from .reduction import reduction_entry
@@ -447,12 +454,12 @@ class Pointwise:
             else:
                 plan.entry(plan.dims, *values, out)
         except OverflowError:
-            raise RuntimeError(f"{self.name}(): value cannot be converted to type int64 without overflow: {shorten(args)}") from None
+            raise too_large(self.name, args) from None
         t = make(out, plan.out, [0, 0])
         if self.differentiable and state.grad:
             self.record(plan, args, t)
         if state.inference:
-            t._inference = True
+            mark_inference(t)
         return t
 
     def record(self, plan: Plan, args: Sequence[Any], out: Tensor) -> bool:
@@ -468,24 +475,27 @@ class Pointwise:
         spec = plan.specs[mask] or plan.spec(mask)
         node = _new(spec.node)
         node.spec = spec
-        node.kept_layout = None
-        node.edges = tuple(
-            [(a._edge if a._edge is not None else a) if mask >> i & 1 else None for i, a in enumerate(args)]  # type: ignore[union-attr]
-        )
-        saved, versions, stamp = [], [], 0
-        for w in spec.saved:
-            a = out if w == "out" else args[w]
-            saved.append(a._data)
-            versions.append(a._version_)
-            stamp += a._version_[0]
-            if "_inference" in a.__dict__:
-                refuse_inference()
-        node.saved, node.versions, node.stamp = saved, versions, stamp
+        set_edges(
+            node, tuple([(a._edge if a._edge is not None else a) if mask >> i & 1 else None for i, a in enumerate(args)])
+        )  # fmt: skip
+        self.save(node, args, out)
         node.scalars = tuple([args[i] for i in spec.scalar_names])
         finish_node(node)
         out._edge = node
         out._rg = True
         return True
+
+    def save(self, node: PointwiseNode, args: Sequence[Any], out: Tensor) -> None:
+        """Keep on the node the arrays that its rule needs, stamped with their versions."""
+        saved, versions, stamp = [], [], 0
+        for w in node.spec.saved:
+            a = out if w == "out" else args[w]
+            saved.append(a._data)
+            versions.append(a._version_)
+            stamp += a._version_[0]
+            if a._version_[0] < 0:
+                refuse_inference()
+        node.saved, node.versions, node.stamp = saved, versions, stamp
 
     # ---- in place
     def inplace(self, args: Sequence[Any]) -> Tensor:
@@ -512,11 +522,12 @@ class Pointwise:
             # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed
             recorded = self.record(plan.record, args, out)
             if recorded and 0 in out._edge.spec.saved:  # the old values are needed: keep a copy of them
-                node, k = out._edge, out._edge.spec.saved.index(0)
+                node = out._edge
+                k = node.spec.saved.index(0)
                 copy = target.detach().clone()
+                node.spec = plan.record.kept(node.spec)
                 node.stamp -= target._version_[0]
                 node.saved[k], node.versions[k] = copy._data, copy._version_
-                node.kept_layout = copy._layout
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         if plan.dims is None:
             plan.entry(*values, old._data)
@@ -552,10 +563,11 @@ class InplacePlan:
 class _InplaceRecord:
     """The recording part of a plan, with the target's layout for the output."""
 
-    __slots__ = ("keys", "op", "out", "specs")
+    __slots__ = ("copies", "keys", "op", "out", "specs")
 
     def __init__(self, op: Pointwise, keys: tuple):
         self.op, self.keys = op, keys
+        self.copies: dict = {}
         shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
         _, d = op.result_dtypes(keys)
         target = keys[0]
@@ -565,6 +577,13 @@ class _InplaceRecord:
             self.out = target
 
     spec = Plan.spec
+
+    def kept(self, spec: Spec) -> Spec:
+        """The same record with a dense copy of the target's old values in the target's place."""
+        found = self.copies.get(spec.mask)
+        if found is None:
+            found = self.copies[spec.mask] = Spec(self.op, (self.keys[0].dense, *self.keys[1:]), spec.out, spec.mask)
+        return found
 
 
 def _can_cast(source: dtype, target: dtype) -> bool:
@@ -588,6 +607,12 @@ def check_result(name: str, target: Layout, result: Layout) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
+
+
+def mark_inference(t: Tensor) -> None:
+    """Make a new tensor an inference tensor."""
+    if t._version_[0] >= 0:
+        t._version_ = [INFERENCE, 0]
 
 
 def refuse_inference() -> None:
@@ -614,44 +639,93 @@ def finish_node(node: Node) -> None:
 
 
 def _unary(op: Pointwise) -> Callable:
-    plans, params = op.plans, op.params
+    plans = op.plans
     recordable = op.rules[0] is not None
 
     def call(input, *, out=None):
         if out is not None:
             return store(out, call(input), op.name)
         try:
-            plan = plans[(input._layout,)]
+            plan = plans[input._layout]
         except (KeyError, AttributeError):
-            return op.slow((input,))
+            t = op.slow((input,))
+            if isinstance(input, Tensor) and (input._layout,) in plans:
+                plans[input._layout] = plans[(input._layout,)]  # one operand: found by its bare layout next time
+            return t
         data = launch.empty(plan.size, plan.carrier) if plan.big else np.empty(plan.size, plan.carrier)
         if plan.dims is None:
             plan.entry(input._data, data)
         else:
             plan.entry(plan.dims, input._data, data)
         t = make(data, plan.out, [0, 0])
-        if recordable and state.grad:
+        if not state.grad:
+            if state.inference:
+                mark_inference(t)
+            return t
+        if recordable:
             if input._view is not None:
                 refresh(input)
-            if input._rg:
-                op.record(plan, (input,), t)
-        elif state.inference:
-            t._inference = True
+            if input._rg and plan.recorded:
+                spec = plan.specs[1] or plan.spec(1)
+                node = spec.node()
+                node.spec = spec
+                e = input._edge
+                if e is None:
+                    node.edges = (input,)
+                    node.plain = False
+                else:
+                    node.edges = (e,)
+                    node.plain = e.__class__ is not Output
+                save = spec.save
+                if save == 4:
+                    node.saved = (data,)
+                    node.versions = (t._version_,)
+                    node.stamp = 0
+                elif save == 1:
+                    v = input._version_
+                    if v[0] < 0:
+                        refuse_inference()
+                    node.saved = (input._data,)
+                    node.versions = (v,)
+                    node.stamp = v[0]
+                elif save == 5:
+                    v = input._version_
+                    if v[0] < 0:
+                        refuse_inference()
+                    node.saved = (input._data, data)
+                    node.versions = (v, t._version_)
+                    node.stamp = v[0]
+                else:
+                    node.saved = node.versions = ()
+                    node.stamp = 0
+                node.scalars = ()
+                node.consumed = node.hooks = None
+                node.seq = sequence()
+                f = _getframe(1)
+                if internal.get(f.f_code.co_filename, True):
+                    f = user_frame(f)
+                node.code = f.f_code
+                node.lasti = f.f_lasti
+                t._edge = node
+                t._rg = True
         return t
 
+    internal = _internal
     call.__name__ = call.__qualname__ = op.name
     return call
 
 
 def _binary(op: Pointwise) -> Callable:
     plans = op.plans
+    recordable = op.differentiable
 
     def call(input, other, *, out=None):
         if out is not None:
             return store(out, call(input, other), op.name)
         kind = other.__class__
+        number = kind is float or kind is int
         try:
-            if kind is float or kind is int:
+            if number:
                 plan = plans[input._layout, kind]
                 b = other
             else:
@@ -660,19 +734,100 @@ def _binary(op: Pointwise) -> Callable:
         except (KeyError, AttributeError):
             return op.slow((input, other))
         data = launch.empty(plan.size, plan.carrier) if plan.big else np.empty(plan.size, plan.carrier)
-        if plan.dims is None:
-            plan.entry(input._data, b, data)
-        else:
-            plan.entry(plan.dims, input._data, b, data)
+        try:
+            if plan.dims is None:
+                plan.entry(input._data, b, data)
+            else:
+                plan.entry(plan.dims, input._data, b, data)
+        except OverflowError:
+            raise too_large(op.name, other) from None
         t = make(data, plan.out, [0, 0])
-        if op.differentiable and state.grad:
-            op.record(plan, (input, other), t)
-        elif state.inference:
-            t._inference = True
+        if not state.grad:
+            if state.inference:
+                mark_inference(t)
+            return t
+        if recordable and plan.recorded:
+            if input._view is not None:
+                refresh(input)
+            if number:
+                mask = 1 if input._rg else 0
+            else:
+                if other._view is not None:
+                    refresh(other)
+                mask = (1 if input._rg else 0) | (2 if other._rg else 0)
+            mask &= rules_mask
+            if mask:
+                spec = plan.specs[mask] or plan.spec(mask)
+                node = spec.node()
+                node.spec = spec
+                plain = True
+                if mask & 1:
+                    e = input._edge
+                    if e is None:
+                        e = input
+                        plain = False
+                    elif e.__class__ is Output:
+                        plain = False
+                else:
+                    e = None
+                if mask & 2:
+                    e2 = other._edge
+                    if e2 is None:
+                        e2 = other
+                        plain = False
+                    elif e2.__class__ is Output:
+                        plain = False
+                else:
+                    e2 = None
+                node.edges = (e, e2)
+                node.plain = plain
+                save = spec.save
+                if save == 3:
+                    v, w = input._version_, other._version_
+                    if v[0] < 0 or w[0] < 0:
+                        refuse_inference()
+                    node.saved = (input._data, b)
+                    node.versions = (v, w)
+                    node.stamp = v[0] + w[0]
+                elif save == 1:
+                    v = input._version_
+                    if v[0] < 0:
+                        refuse_inference()
+                    node.saved = (input._data,)
+                    node.versions = (v,)
+                    node.stamp = v[0]
+                elif save == 2:
+                    v = other._version_
+                    if v[0] < 0:
+                        refuse_inference()
+                    node.saved = (b,)
+                    node.versions = (v,)
+                    node.stamp = v[0]
+                elif save == 0:
+                    node.saved = node.versions = ()
+                    node.stamp = 0
+                else:
+                    op.save(node, (input, other), t)
+                node.scalars = (b,) if number else ()
+                node.consumed = node.hooks = None
+                node.seq = sequence()
+                f = _getframe(1)
+                if internal.get(f.f_code.co_filename, True):
+                    f = user_frame(f)
+                node.code = f.f_code
+                node.lasti = f.f_lasti
+                t._edge = node
+                t._rg = True
         return t
 
+    internal = _internal
+    rules_mask = sum(1 << i for i, r in enumerate(op.rules) if r is not None)
     call.__name__ = call.__qualname__ = op.name
     return call
+
+
+def too_large(name: str, value: Any) -> RuntimeError:
+    return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow: {shorten(value)}")
 
 
 def _many(op: Pointwise) -> Callable:

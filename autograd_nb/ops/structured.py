@@ -19,9 +19,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..graph.modes import state
-from ..graph.node import Node, Output
+from ..graph.node import Node, Output, set_edges
 from ..tensor import Tensor, make, refresh, share_view
-from .pointwise import _tensor_type, finish_node, refuse_inference
+from .pointwise import _tensor_type, finish_node, mark_inference, refuse_inference
 
 _new = object.__new__
 
@@ -32,7 +32,7 @@ class StructuredNode(Node):
     ``places``: (operand, its first edge, how many, whether it is a tuple) of each differentiable operand that was a tensor.
     """
 
-    __slots__ = ("_outputs", "layouts", "needs", "places", "values")
+    __slots__ = ("_outputs", "needs", "places", "several", "values")
     op: Structured
 
     @property
@@ -82,7 +82,7 @@ class Structured:
                 self._share(args[0], out)
             if state.inference:
                 for t in out if isinstance(out, (tuple, list)) else (out,):
-                    t._inference = True
+                    mark_inference(t)
             return out
         state.grad = False
         try:
@@ -133,7 +133,7 @@ class Structured:
         several = isinstance(out, (tuple, list))
         node = _new(self.node)
         node._outputs = len(out) if several else 1
-        node.edges = tuple(edges)
+        set_edges(node, tuple(edges))
         node.needs = tuple(needs)
         node.places = places
         key = node.needs
@@ -150,7 +150,7 @@ class Structured:
                     saved.append((p, a._data, a._layout, where.get(p)))
                     versions.append(a._version_)
                     stamp += a._version_[0]
-                    if "_inference" in a.__dict__:
+                    if a._version_[0] < 0:
                         refuse_inference()
                 elif isinstance(a, (tuple, list)) and a and isinstance(a[0], Tensor):
                     for k, t in enumerate(a):
@@ -168,14 +168,13 @@ class Structured:
                 stamp += o._version_[0]
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
         finish_node(node)
+        node.several = several
         if several:
-            node.layouts = tuple(o._layout for o in out)
             for index, o in enumerate(out):
                 if o._layout.dtype.category >= 2:
-                    o._edge = node if index == 0 else Output(node, index)
+                    o._edge = Output(node, index)
                     o._rg = True
         else:
-            node.layouts = None
             out._edge = node
             out._rg = True
 
@@ -203,9 +202,9 @@ class Structured:
                     else:
                         t._edge, t._rg = target, True
             if p == "out":
-                if node._outputs > 1 or node.layouts is not None:
+                if node.several:
                     index = len(values.setdefault("out", []))
-                    if state.grad and index and lay.dtype.category >= 2:
+                    if state.grad and lay.dtype.category >= 2:
                         t._edge = Output(node, index)
                     elif lay.dtype.category < 2:
                         t._edge, t._rg = None, False
