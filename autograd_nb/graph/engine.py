@@ -24,14 +24,17 @@ watch: Callable[[Any, tuple], None] | None = None
 
 
 def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict]:
-    """(nodes to run, youngest first; for each leaf how many gradients will arrive). All checks are made here."""
+    """(nodes to run, youngest first; leaf -> the oldest node with an edge to it, after which its gradient is complete).
+
+    All checks are made here. A leaf that is itself a root and nothing else stands with None.
+    """
     seen: set = set()
     nodes: list[Node] = []
-    arrivals: dict = {}
+    last: dict = {}
     stack: list[Any] = []
     for root in roots:
         if root.is_leaf_edge:
-            arrivals[root] = arrivals.get(root, 0) + 1
+            last.setdefault(root, None)
         else:
             stack.append(root.node if root.__class__ is Output else root)
     push, pop, mark, keep = stack.append, stack.pop, seen.add, nodes.append
@@ -41,7 +44,7 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
             continue
         mark(node)
         keep(node)
-        if node.plain:
+        if node.plain == 2:
             for e in node.edges:
                 if e is not None:
                     push(e)
@@ -50,12 +53,14 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
                 if e is None:
                     continue
                 if e.is_leaf_edge:
-                    arrivals[e] = arrivals.get(e, 0) + 1
+                    oldest = last.get(e)
+                    if oldest is None or node.seq < oldest.seq:
+                        last[e] = node
                 else:
                     push(e.node if e.__class__ is Output else e)
     nodes.sort(key=_by_age, reverse=True)
     if targets is not None:
-        nodes, arrivals = _towards(nodes, targets, roots)
+        nodes, last = _towards(nodes, targets, roots)
     for node in nodes:
         if node.consumed is not None:
             raise consumed_error(node)
@@ -66,14 +71,14 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
                 total += v[0]
             if total != node.stamp:
                 raise modified_error(node)
-    return nodes, arrivals
+    return nodes, last
 
 
 def _towards(nodes: list[Node], targets: set, roots: Sequence[Any]) -> tuple[list[Node], dict]:
     """Only the nodes on a path to a target: what `grad` and ``backward(inputs=…)`` run and consume."""
     needed: set = set()
     kept: list[Node] = []
-    arrivals: dict = {}
+    last: dict = {}
     wanted_nodes = {t.node if t.__class__ is Output else t for t in targets}
     for node in reversed(nodes):  # inputs before outputs
         wanted = False
@@ -84,27 +89,33 @@ def _towards(nodes: list[Node], targets: set, roots: Sequence[Any]) -> tuple[lis
             if inner in wanted_nodes or inner in needed:
                 wanted = True
                 if e.is_leaf_edge:
-                    arrivals[e] = arrivals.get(e, 0) + 1
+                    last.setdefault(e, node)
         if wanted:
             needed.add(node)
             kept.append(node)
     for root in roots:
         if root.is_leaf_edge and root in targets:
-            arrivals[root] = arrivals.get(root, 0) + 1
+            last.setdefault(root, None)
     kept.reverse()
-    return kept, arrivals
+    return kept, last
 
 
 class Pass:
     """The state of one backward pass: gradients on their way (``pending``), and where they end."""
 
-    __slots__ = ("accumulate", "arrivals", "captured", "create_graph", "inner", "owned", "pending", "running")
+    __slots__ = ("accumulate", "captured", "create_graph", "finals", "inner", "last", "owned", "pending", "running")
 
-    def __init__(self, arrivals: dict, accumulate: bool, create_graph: bool, targets: Sequence[Any] | None):
-        self.arrivals, self.accumulate, self.create_graph = arrivals, accumulate, create_graph
+    def __init__(self, last: dict, accumulate: bool, create_graph: bool, targets: Sequence[Any] | None):
+        self.last, self.accumulate, self.create_graph = last, accumulate, create_graph
         self.pending: dict = {}  # node or leaf -> gradient; a list of them for a node with several outputs
         self.owned: set = set()  # whose pending gradient is a sum of our own making, and so may be added to in place
         self.captured: dict = {}
+        self.finals: dict = {}  # node -> leaves whose gradients are complete after it ran
+        for leaf, node in last.items():
+            if node in self.finals:
+                self.finals[node].append(leaf)
+            else:
+                self.finals[node] = [leaf]
         self.inner: dict = {}  # node -> wanted output indices, for the targets that are not leaves
         for t in targets or ():
             if not t.is_leaf_edge:
@@ -113,12 +124,8 @@ class Pass:
         self.running: set | None = None
 
     def arrive(self, e: Any, g: Any) -> None:
-        """A gradient (or None: nothing will come) reaches an edge."""
-        if e.is_leaf_edge:
-            self.arrive_at_leaf(e, g)
-        elif g is None:
-            return
-        elif e.__class__ is Output:
+        """A gradient reaches an edge."""
+        if e.__class__ is Output:
             node = e.node
             if self.running is not None and node not in self.running and node not in self.inner:
                 return
@@ -126,7 +133,7 @@ class Pass:
             if slots is None:
                 slots = self.pending[node] = [None] * node.outputs
             slots[e.index] = g if slots[e.index] is None else add(slots[e.index], g)
-        else:
+        elif self.running is None or e in self.running or e in self.last or e in self.inner:
             self.add(e, g)
 
     def add(self, e: Any, g: Any) -> None:
@@ -140,22 +147,10 @@ class Pass:
         else:
             add_in_place(have, g)
 
-    def arrive_at_leaf(self, leaf: Any, g: Any) -> None:
-        """Count the arrivals at a leaf; when the last is in, finish it."""
-        left = self.arrivals.get(leaf)
-        if left is None:
-            return  # a leaf that nobody asked for
-        if left > 1:
-            self.arrivals[leaf] = left - 1
-            if g is not None:
-                self.add(leaf, g)
-            return
-        if leaf in self.pending:
-            if g is not None:
-                self.add(leaf, g)
-            del g
-            g = self.pending.pop(leaf)
-        elif g is None:
+    def finish(self, leaf: Any) -> None:
+        """All gradients of a leaf are in: run its hooks, accumulate or capture."""
+        g = self.pending.pop(leaf, None)
+        if g is None:
             return
         hooks = leaf._leaf_hook_set
         if hooks is not None:
@@ -185,7 +180,7 @@ class Pass:
                 self.captured[node, index] = value
 
     def run_node(self, node: Node, g: Any) -> None:
-        """A node with hooks, several outputs, leaves or other special edges, or that is a target."""
+        """A node with hooks or special edges, or a pass with targets, a recorded or watched one."""
         hooks = node.hooks
         several = node.several
         if hooks is not None:
@@ -199,10 +194,9 @@ class Pass:
         if hooks is not None and hooks.post:
             result = hooks.grad_inputs(result, g if several else [g])
         del g
-        arrive = self.arrive
         for e, value in zip(node.edges, result, strict=True):
-            if e is not None:
-                arrive(e, value)
+            if e is not None and value is not None:
+                self.arrive(e, value)
 
 
 def run(
@@ -220,10 +214,10 @@ def run(
     ``targets``: edges whose gradients are wanted (None: all leaves). ``accumulate``: add to ``.grad`` of leaves; otherwise the
     gradients of the targets are returned, None where nothing arrived.
     """
-    nodes, arrivals = collect(roots, None if targets is None else set(targets))
-    work = Pass(arrivals, accumulate, create_graph, targets)
-    pending = work.pending
-    take, get = pending.pop, pending.get
+    nodes, last = collect(roots, None if targets is None else set(targets))
+    work = Pass(last, accumulate, create_graph, targets)
+    pending, finals = work.pending, work.finals
+    take, get, add_to = pending.pop, pending.get, work.add
     consumer = None if retain_graph else here(depth + 1)
     quick = not create_graph and targets is None and watch is None
     if targets is not None:
@@ -233,6 +227,9 @@ def run(
     try:
         for root, g in zip(roots, gradients, strict=True):
             work.arrive(root, g)
+        if None in finals:
+            for leaf in finals[None]:
+                work.finish(leaf)
         g = None
         nodes.reverse()
         while nodes:
@@ -240,28 +237,23 @@ def run(
             g = take(node, None)
             if quick and node.plain and node.hooks is None and g is not None:
                 result = node.run(g)
-                if consumer is not None:
-                    node.consumed = consumer
-                    node.saved = None
                 g = None
                 for e, value in zip(node.edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
                     if e is not None and value is not None:
                         if get(e) is None:
                             pending[e] = value
                         else:
-                            work.add(e, value)
-                result = value = None
-                continue
-            if g is None and node.hooks is None:
-                for e in node.edges:  # nothing came this way, but leaves below must know that nothing more will
-                    if e is not None and e.is_leaf_edge:
-                        work.arrive_at_leaf(e, None)
-            else:
+                            add_to(e, value)
+                result = value = e = None
+            elif g is not None or node.hooks is not None:
                 work.run_node(node, g)
-            g = None
+                g = None
             if consumer is not None:
                 node.consumed = consumer
                 node.saved = None
+            if node in finals:
+                for leaf in finals[node]:
+                    work.finish(leaf)
         # targets below which nothing had to run: their gradients are still pending
         for inner in work.inner:
             if inner in pending:

@@ -27,8 +27,9 @@ class Node:
     """A recorded op; ``tensor.grad_fn``. Subclasses carry PyTorch's names (``MulBackward0``) and know their rule.
 
     ``edges``: where the gradient of each input flows. ``saved``: the arrays that the rule needs, with ``versions`` the
-    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``plain``: all
-    edges are None or single-output nodes, which is what the engine's quick path takes.
+    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``plain``: 2
+    when all edges are None or single-output nodes, 1 when some are leaves, 0 when some are `Output` (the engine's quick path
+    takes the first two).
     """
 
     __slots__ = (
@@ -95,7 +96,13 @@ class Node:
 def set_edges(node: Node, edges: tuple) -> None:
     """Give a node its edges, and note whether they are all plain."""
     node.edges = edges
-    node.plain = all(e is None or not (e.is_leaf_edge or e.__class__ is Output) for e in edges)
+    node.plain = 2
+    for e in edges:
+        if e.__class__ is Output:
+            node.plain = 0
+            return
+        if e is not None and e.is_leaf_edge:
+            node.plain = 1
 
 
 class Output:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, launch
+from ..codegen.loops import Input
 from ..codegen.maths import m
 from ..graph import engine
 from ..graph.modes import state
@@ -656,8 +657,26 @@ _install()
 # ---------------------------------------------------------------------------------- what the engine needs
 
 
+_sums: dict = launch.plan_table()
+
+
 def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
-    _add.inplace(target, g)
+    """target += g without a history: gradients meeting in a buffer that is the engine's or a leaf's."""
+    plan = _sums.get((target._layout, g._layout))
+    if plan is None:
+        if len(_sums) > 5_000:
+            _sums.clear()
+        name = target.dtype.name
+        plan = _sums[target._layout, g._layout] = pointwise_entry(
+            "add_", lambda a, b: (a + b,), [Input(name), Input(g.dtype.name)], target.dtype.compute, [name],
+            [target._layout, g._layout], [target._layout],
+        )  # fmt: skip
+    entry, dims = plan
+    if dims is None:
+        entry(target._data, g._data, target._data)
+    else:
+        entry(dims, target._data, g._data, target._data)
+    target._version_[0] += 1
 
 
 def _engine_own(g: Tensor) -> Tensor:
@@ -684,8 +703,6 @@ def add_overlapping(target: Tensor, source: Tensor) -> None:
     plan = _overlapping.get(key)
     if plan is None:
         name = target.dtype.name
-        from ..codegen.loops import Input
-
         plan = _overlapping[key] = pointwise_entry(
             "add_overlapping", lambda a, b: (a + b,), [Input(name), Input(name)], target.dtype.compute, [name],
             [target._layout, source._layout], [target._layout],

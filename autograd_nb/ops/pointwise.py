@@ -52,6 +52,14 @@ class PointwiseNode(Node):
             data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             plan.entry(g._data, *self.saved, data)
             return (make(data, lay, [0, 0]),)
+        if plan.both:  # two operands of the output's shape and dtype
+            if plan.entry is None:
+                return (g, g)
+            lay, carrier = plan.both
+            a = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            b = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            plan.entry(g._data, *self.saved, a, b)
+            return (make(a, lay, [0, 0]), make(b, lay, [0, 0]))
         return plan.run(g, self.saved, self.scalars)
 
     def run_graph(self, g: Tensor) -> tuple:
@@ -259,7 +267,7 @@ class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
 
-    __slots__ = ("alias", "count", "dims", "entry", "outs", "reductions", "simple", "size", "small", "spec", "straight")
+    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "reductions", "simple", "size", "small", "spec", "straight")
 
     def __init__(self, spec: Spec, g: Layout):
         op, keys = spec.op, spec.keys
@@ -305,7 +313,14 @@ class BackPlan:
         self.straight = len(full) == 1 and not reduced and not self.alias and self.count == 1
         # the commonest: one operand, one flat kernel, no numbers
         self.simple = self.outs[0][1:] if self.straight and self.dims is None and not spec.has_scalars and spec.saved else None
-        self.small = bool(self.simple) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
+        # and two operands that both get the gradient itself, or both come from one flat kernel
+        self.both: Any = None
+        if self.count == 2 and not reduced and not spec.has_scalars and len(spec.rules) == 2:
+            if len(self.alias) == 2:
+                self.both = True
+            elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
+                self.both = self.outs[0][1:]
+        self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
         self.reductions = []
         if reduced:
             from .reduction import reduction_entry
@@ -672,10 +687,10 @@ def _unary(op: Pointwise) -> Callable:
                 e = input._edge
                 if e is None:
                     node.edges = (input,)
-                    node.plain = False
+                    node.plain = 1
                 else:
                     node.edges = (e,)
-                    node.plain = e.__class__ is not Output
+                    node.plain = 0 if e.__class__ is Output else 2
                 save = spec.save
                 if save == 4:
                     node.saved = (data,)
@@ -760,23 +775,24 @@ def _binary(op: Pointwise) -> Callable:
                 spec = plan.specs[mask] or plan.spec(mask)
                 node = spec.node()
                 node.spec = spec
-                plain = True
+                plain = 2
                 if mask & 1:
                     e = input._edge
                     if e is None:
                         e = input
-                        plain = False
+                        plain = 1
                     elif e.__class__ is Output:
-                        plain = False
+                        plain = 0
                 else:
                     e = None
                 if mask & 2:
                     e2 = other._edge
                     if e2 is None:
                         e2 = other
-                        plain = False
+                        if plain:
+                            plain = 1
                     elif e2.__class__ is Output:
-                        plain = False
+                        plain = 0
                 else:
                     e2 = None
                 node.edges = (e, e2)

@@ -1,0 +1,216 @@
+"""Gather and scatter.
+
+A tensor is read as (B0, B1, K, A0, A1): the indexed dim K of a given stride between dims walked in order. ``dims`` is the tuple
+(sizes B0 B1 A0 A1, strides of B0 B1 K A0 A1). The other side (the output of a gather, the values of a scatter) is dense and in
+the order B0 B1 index A0 A1, or has strides of its own, given as five more numbers. Indices have been checked: they are in range.
+"""
+
+import numpy as np
+
+SET, ADD, MUL, MAX, MIN = range(5)  #: how `put` and `scatter` combine
+
+
+def bounds(index, out):
+    """out = [smallest, largest] index."""
+    lo = index[0]
+    hi = index[0]
+    for i in range(index.size):
+        v = index[i]
+        lo = min(lo, v)
+        hi = max(hi, v)
+    out[0] = lo
+    out[1] = hi
+
+
+def wrap(index, n, out):
+    """Negative indices counted from the end."""
+    for i in range(out.size):
+        v = index[i]
+        out[i] = v + n if v < 0 else v
+
+
+def ravel(index, n, out):
+    """out = out·n + index: one more dim of a combined index."""
+    for i in range(out.size):
+        v = index[i]
+        out[i] = out[i] * n + (v + n if v < 0 else v)
+
+
+def pick(dims, x, index, out):
+    """out[b, i, a] = x[b, index[i], a]."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1 = dims
+    k = 0
+    for b0 in range(n0):
+        for b1 in range(n1):
+            base = b0 * s0 + b1 * s1
+            if m0 * m1 == 1:
+                row = out[k : k + index.size]
+                for i in range(row.size):
+                    row[i] = x[np.uintp(base + index[i] * step)]
+                k += index.size
+            elif t1 == 1:
+                for i in range(index.size):
+                    p = base + index[i] * step
+                    for _ in range(m0):
+                        row = out[k : k + m1]
+                        source = x[p : p + m1]
+                        for j in range(row.size):
+                            row[j] = source[j]
+                        k += m1
+                        p += t0
+            else:
+                for i in range(index.size):
+                    p = base + index[i] * step
+                    for _ in range(m0):
+                        row = out[k : k + m1]
+                        for j in range(row.size):
+                            row[j] = x[np.uintp(p + j * t1)]
+                        k += m1
+                        p += t0
+
+
+def put(dims, mode, value, index, out):
+    """out[b, index[i], a] = (op)= value[b, i, a], one after the other; ``dims`` goes on with the strides of value."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1 = dims
+    for b0 in range(n0):
+        for b1 in range(n1):
+            base = b0 * s0 + b1 * s1
+            from_ = b0 * v0 + b1 * v1
+            for i in range(index.size):
+                for a0 in range(m0):
+                    p = base + index[i] * step + a0 * t0
+                    q = from_ + i * vi + a0 * w0
+                    if t1 == 1 and w1 == 1:
+                        row = out[p : p + m1]
+                        source = value[q : q + m1]
+                        if mode == 0:
+                            for j in range(row.size):
+                                row[j] = source[j]
+                        elif mode == 1:
+                            for j in range(row.size):
+                                row[j] += source[j]
+                        else:
+                            for j in range(row.size):
+                                a = row[j]
+                                x = source[j]
+                                if mode == 2:
+                                    row[j] = a * x
+                                elif mode == 3:
+                                    row[j] = x if (x > a or x != x) and a == a else a
+                                else:
+                                    row[j] = x if (x < a or x != x) and a == a else a
+                    else:
+                        for j in range(m1):
+                            x = value[np.uintp(q + j * w1)]
+                            r = np.uintp(p + j * t1)
+                            a = out[r]
+                            if mode == 0:
+                                out[r] = x
+                            elif mode == 1:
+                                out[r] = a + x
+                            elif mode == 2:
+                                out[r] = a * x
+                            elif mode == 3:
+                                out[r] = x if (x > a or x != x) and a == a else a
+                            else:
+                                out[r] = x if (x < a or x != x) and a == a else a
+
+
+def gather(dims, count, x, index, out):
+    """out[b, k, a] = x[b, index[b, k, a], a] for k < count."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1 = dims
+    k = 0
+    for b0 in range(n0):
+        for b1 in range(n1):
+            base = b0 * s0 + b1 * s1
+            if m0 * m1 == 1:
+                row = out[k : k + count]
+                wanted = index[k : k + count]
+                for i in range(row.size):
+                    row[i] = x[np.uintp(base + wanted[i] * step)]
+                k += count
+            else:
+                for _ in range(count):
+                    for a0 in range(m0):
+                        p = base + a0 * t0
+                        row = out[k : k + m1]
+                        wanted = index[k : k + m1]
+                        for j in range(row.size):
+                            row[j] = x[np.uintp(p + wanted[j] * step + j * t1)]
+                        k += m1
+
+
+def scatter(dims, mode, count, value, index, out):
+    """out[b, index[b, k, a], a] (op)= value[b, k, a] for k < count; ``dims`` goes on with the strides of value."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1, v0, v1, vi, w0, w1 = dims
+    k = 0
+    for b0 in range(n0):
+        for b1 in range(n1):
+            base = b0 * s0 + b1 * s1
+            from_ = b0 * v0 + b1 * v1
+            for i in range(count):
+                for a0 in range(m0):
+                    p = base + a0 * t0
+                    q = from_ + i * vi + a0 * w0
+                    for j in range(m1):
+                        x = value[np.uintp(q + j * w1)]
+                        r = np.uintp(p + index[np.uintp(k)] * step + j * t1)
+                        a = out[r]
+                        if mode == 0:
+                            out[r] = x
+                        elif mode == 1:
+                            out[r] = a + x
+                        elif mode == 2:
+                            out[r] = a * x
+                        elif mode == 3:
+                            out[r] = x if (x > a or x != x) and a == a else a
+                        else:
+                            out[r] = x if (x < a or x != x) and a == a else a
+                        k += 1
+
+
+def count_true(mask, out):
+    """out[0] = the number of true elements."""
+    n = 0
+    for i in range(mask.size):
+        n += np.int64(mask[i])
+    out[0] = n
+
+
+def true_places(mask, out):
+    """The flat indices of the true elements, in order."""
+    k = 0
+    for i in range(mask.size):
+        if mask[i]:
+            out[k] = i
+            k += 1
+
+
+def unravel(flat, shape, out):
+    """out[k, d] = coordinate d of flat index k in a tensor of ``shape`` (an int64 array)."""
+    nd = shape.size
+    for k in range(flat.size):
+        rest = flat[k]
+        for e in range(nd):
+            d = nd - 1 - e
+            n = shape[d]
+            out[k * nd + d] = rest % n
+            rest //= n
+
+
+def max_norm_rows(index, width, limit, p, weight):
+    """Scale the rows of ``weight`` named by ``index`` (sorted, without repeats) down to p-norm ``limit``."""
+    for i in range(index.size):
+        row = weight[index[i] * width : index[i] * width + width]
+        total = 0.0
+        if p == np.inf:
+            for j in range(row.size):
+                total = max(total, abs(np.float64(row[j])))
+        else:
+            for j in range(row.size):
+                total += abs(np.float64(row[j])) ** p
+            total = total ** (1.0 / p)
+        if total > limit:
+            scale = row.dtype.type(limit / (total + 1e-7))
+            for j in range(row.size):
+                row[j] = row[j] * scale
