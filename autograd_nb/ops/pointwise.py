@@ -16,7 +16,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from itertools import product
-from sys import _getframe
+from sys import _getframe, getrefcount
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ MOST_PLANS = 5_000  #: per op; a program with ever new shapes must not fill memo
 class PointwiseNode(Node):
     """A recorded pointwise op; subclasses are named per op."""
 
-    __slots__ = ("scalars", "spec")
+    __slots__ = ("spec",)
 
     def run(self, g: Tensor) -> tuple:
         spec = self.spec
@@ -49,9 +49,18 @@ class PointwiseNode(Node):
             plan = spec.plan_back(g._layout)
         if plan.simple:
             lay, carrier = plan.simple
-            data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            if plan.small:
+                # a small gradient that nobody else holds is overwritten: that saves its memory and its tensor
+                if getrefcount(g) == _OURS and getrefcount(g._data) == 2 and g._layout is lay and g._view is None:
+                    data = g._data
+                    plan.entry(data, *self.saved, data)
+                    return (g,) if plan.count == 1 else plan.placed(g)
+                data = np.empty(lay.size, carrier)
+            else:
+                data = launch.empty(lay.size, carrier)
             plan.entry(g._data, *self.saved, data)
-            return (make(data, lay, [0, 0]),)
+            t = make(data, lay, [0, 0])
+            return (t,) if plan.count == 1 else plan.placed(t)
         if plan.both:  # two operands of the output's shape and dtype
             if plan.entry is None:
                 return (g, g)
@@ -60,7 +69,7 @@ class PointwiseNode(Node):
             b = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             plan.entry(g._data, *self.saved, a, b)
             return (make(a, lay, [0, 0]), make(b, lay, [0, 0]))
-        return plan.run(g, self.saved, self.scalars)
+        return plan.run(g, self.saved)
 
     def run_graph(self, g: Tensor) -> tuple:
         return self.spec.run_graph(self, g)
@@ -104,6 +113,21 @@ def _tensor_type(d: dtype) -> str:
         "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "int64": "LongTensor", "int32": "IntTensor",
         "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor",
     }.get(d.name, "Tensor")  # fmt: skip
+
+
+def _references() -> int:
+    """What getrefcount says in ``run`` of a gradient that only the engine holds (it depends on the Python version)."""
+
+    class Probe:
+        def run(self, g):
+            return getrefcount(g)
+
+    pending = {0: object()}
+    g = pending.pop(0)
+    return Probe().run(g)
+
+
+_OURS = _references()
 
 
 class Plan:
@@ -198,7 +222,7 @@ def _nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: 
 class Spec:
     """How a call is recorded and differentiated for one set of operands that require grad."""
 
-    __slots__ = ("__weakref__", "backs", "compute", "has_scalars", "keys", "mask", "needs", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("__weakref__", "backs", "compute", "keys", "mask", "needs", "node", "op", "out", "rules", "save", "saved", "scalar_names")
 
     def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
         self.op, self.keys, self.out, self.mask = op, keys, out, mask
@@ -208,10 +232,9 @@ class Spec:
         self.saved: list = [i for i, p in enumerate(op.params) if p in wanted and isinstance(keys[i], Layout)]
         if any(n not in op.params for n in wanted):
             self.saved.append("out")
-        self.scalar_names = [i for i, p in enumerate(op.params) if not isinstance(keys[i], Layout)]
+        self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(keys[i], Layout)]
         self.compute = op.result_dtypes(keys)[0]
         self.node = op.node
-        self.has_scalars = bool(self.scalar_names)
         # what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
         self.backs: dict = {}
@@ -230,7 +253,8 @@ class Spec:
     def unpack(self, node: PointwiseNode) -> dict:
         """operand index (or "out") -> tensor with its place in the graph, or the number."""
         values: dict = {}
-        for which, data, version in zip(self.saved, node.saved, node.versions, strict=True):
+        arrays = len(self.saved)
+        for which, data, version in zip(self.saved, node.saved[:arrays], node.versions, strict=True):
             lay = self.out if which == "out" else self.keys[which]
             e = node if which == "out" else node.edges[which]
             if e is not None and e.is_leaf_edge and e._layout is lay and e._data is data:
@@ -240,7 +264,7 @@ class Spec:
             if e is not None:
                 t._edge, t._rg = e, True
             values[which] = t
-        for i, s in zip(self.scalar_names, node.scalars, strict=True):
+        for i, s in zip(self.scalar_names, node.saved[arrays:], strict=True):
             values[i] = s
         return values
 
@@ -267,7 +291,7 @@ class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
 
-    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "reductions", "simple", "size", "small", "spec", "straight")
+    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "reductions", "simple", "small", "spec")
 
     def __init__(self, spec: Spec, g: Layout):
         op, keys = spec.op, spec.keys
@@ -309,13 +333,11 @@ class BackPlan:
                 op.name + "_backward", formulas([k for k, _ in full]), inputs, compute, [keys[i].dtype.name for _, i in full],
                 [g, *saved_layouts], [lay for _, lay, _ in self.outs],
             )  # fmt: skip
-        self.size = spec.out.size
-        self.straight = len(full) == 1 and not reduced and not self.alias and self.count == 1
-        # the commonest: one operand, one flat kernel, no numbers
-        self.simple = self.outs[0][1:] if self.straight and self.dims is None and not spec.has_scalars and spec.saved else None
+        # the commonest: one gradient from one flat kernel
+        self.simple = self.outs[0][1:] if len(full) == 1 and not reduced and not self.alias and self.dims is None else None
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None
-        if self.count == 2 and not reduced and not spec.has_scalars and len(spec.rules) == 2:
+        if self.count == 2 and not reduced and len(spec.rules) == 2:
             if len(self.alias) == 2:
                 self.both = True
             elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
@@ -334,30 +356,27 @@ class BackPlan:
                 )  # fmt: skip
                 self.reductions.append((i, entry, dims, keys[i].dense, keys[i].dtype.carrier))
 
-    def run(self, g: Tensor, saved: Any, scalars: tuple) -> tuple:
-        arrays = saved or ()
-        if self.straight:
-            ((_, lay, carrier),) = self.outs
-            data = launch.empty(lay.size, carrier)
-            if self.dims is None:
-                self.entry(g._data, *arrays, *scalars, data)
-            else:
-                self.entry(self.dims, g._data, *arrays, *scalars, data)
-            return (make(data, lay, [0, 0]),)
+    def placed(self, t: Tensor) -> tuple:
+        """The one gradient in its operand's place."""
+        grads: list = [None] * self.count
+        grads[self.outs[0][0]] = t
+        return tuple(grads)
+
+    def run(self, g: Tensor, saved: Any) -> tuple:
         grads: list = [None] * self.count
         if self.entry is not None:
             outs = [launch.empty(lay.size, carrier) for _, lay, carrier in self.outs]
             if self.dims is None:
-                self.entry(g._data, *arrays, *scalars, *outs)
+                self.entry(g._data, *saved, *outs)
             else:
-                self.entry(self.dims, g._data, *arrays, *scalars, *outs)
+                self.entry(self.dims, g._data, *saved, *outs)
             for (i, lay, _), data in zip(self.outs, outs, strict=True):
                 grads[i] = make(data, lay, [0, 0])
         for i in self.alias:
             grads[i] = g
         for i, entry, dims, lay, carrier in self.reductions:
             data = launch.empty(lay.size, carrier)
-            entry(dims, g._data, *arrays, *scalars, data)
+            entry(dims, g._data, *saved, data)
             grads[i] = make(data, lay, [0, 0])
         return tuple(grads)
 
@@ -494,7 +513,6 @@ class Pointwise:
             node, tuple([(a._edge if a._edge is not None else a) if mask >> i & 1 else None for i, a in enumerate(args)])
         )  # fmt: skip
         self.save(node, args, out)
-        node.scalars = tuple([args[i] for i in spec.scalar_names])
         finish_node(node)
         out._edge = node
         out._rg = True
@@ -503,13 +521,15 @@ class Pointwise:
     def save(self, node: PointwiseNode, args: Sequence[Any], out: Tensor) -> None:
         """Keep on the node the arrays that its rule needs, stamped with their versions."""
         saved, versions, stamp = [], [], 0
-        for w in node.spec.saved:
+        spec = node.spec
+        for w in spec.saved:
             a = out if w == "out" else args[w]
             saved.append(a._data)
             versions.append(a._version_)
             stamp += a._version_[0]
             if a._version_[0] < 0:
                 refuse_inference()
+        saved.extend([args[i] for i in spec.scalar_names])
         node.saved, node.versions, node.stamp = saved, versions, stamp
 
     # ---- in place
@@ -713,7 +733,6 @@ def _unary(op: Pointwise) -> Callable:
                 else:
                     node.saved = node.versions = ()
                     node.stamp = 0
-                node.scalars = ()
                 node.consumed = node.hooks = None
                 node.seq = sequence()
                 f = _getframe(1)
@@ -809,7 +828,7 @@ def _binary(op: Pointwise) -> Callable:
                     v = input._version_
                     if v[0] < 0:
                         refuse_inference()
-                    node.saved = (input._data,)
+                    node.saved = (input._data, b) if spec.scalar_names else (input._data,)
                     node.versions = (v,)
                     node.stamp = v[0]
                 elif save == 2:
@@ -820,11 +839,11 @@ def _binary(op: Pointwise) -> Callable:
                     node.versions = (v,)
                     node.stamp = v[0]
                 elif save == 0:
-                    node.saved = node.versions = ()
+                    node.saved = (b,) if spec.scalar_names else ()
+                    node.versions = ()
                     node.stamp = 0
                 else:
                     op.save(node, (input, other), t)
-                node.scalars = (b,) if number else ()
                 node.consumed = node.hooks = None
                 node.seq = sequence()
                 f = _getframe(1)
