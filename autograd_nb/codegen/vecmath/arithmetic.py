@@ -1,0 +1,93 @@
+"""Comparisons, signs and divisions with PyTorch's conventions, and integer keys in the order of floats."""
+
+from __future__ import annotations
+
+from ..maths import formula
+from ..symbols import FLOATS, Sym, libm, where
+from .common import LAYOUT, const, copysign, floor, isnan, pair
+
+
+@formula
+def maximum(a: Sym | float, b: Sym | float) -> Sym:
+    """The larger; NaN if either is NaN."""
+    a, b = pair(a, b)
+    larger = where(a > b, a, b)
+    return where(isnan(a), a, larger) if a.dtype in FLOATS else larger
+
+
+@formula
+def minimum(a: Sym | float, b: Sym | float) -> Sym:
+    """The smaller; NaN if either is NaN."""
+    a, b = pair(a, b)
+    smaller = where(a < b, a, b)
+    return where(isnan(a), a, smaller) if a.dtype in FLOATS else smaller
+
+
+@formula
+def sign(x: Sym) -> Sym:
+    """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+    zero = const(x, 0)
+    positive = where(x > 0, const(x, 1), zero)
+    return positive if x.dtype.startswith("u") else where(x < 0, -1, positive)
+
+
+def _ordered(x: Sym, nan: int) -> Sym:
+    unsigned, signed, mantissa, _ = LAYOUT[x.dtype]
+    width = 32 if x.dtype == "float32" else 64
+    bits = x.bitcast(signed)
+    return where(isnan(x), nan, bits ^ ((bits >> (width - 1)) & (2 ** (width - 1) - 1)))
+
+
+@formula
+def order_key(x: Sym) -> Sym:
+    """A signed integer of x's width that sorts as x does (-0 before 0), with NaN the largest of all."""
+    return _ordered(x, 2**31 - 1 if x.dtype == "float32" else 2**63 - 1)
+
+
+@formula
+def order_key_min(x: Sym) -> Sym:
+    """`order_key` with NaN the smallest of all."""
+    return _ordered(x, -(2**31) if x.dtype == "float32" else -(2**63))
+
+
+@formula
+def from_order_key(key: Sym) -> Sym:
+    """The float whose `order_key` or `order_key_min` this is."""
+    dtype, width = ("float32", 32) if key.dtype == "int32" else ("float64", 64)
+    return (key ^ ((key >> (width - 1)) & (2 ** (width - 1) - 1))).bitcast(dtype)
+
+
+@formula
+def fmod(a: Sym | float, b: Sym | float) -> Sym:
+    """The remainder of truncated division: the sign of ``a``; exact."""
+    a, b = pair(a, b)
+    if a.dtype in FLOATS:
+        return libm("math.fmod", a, b)
+    r = a % b
+    return where((r != 0) & ((a < 0) != (b < 0)), r - b, r) if not a.dtype.startswith("u") else r
+
+
+@formula
+def remainder(a: Sym | float, b: Sym | float) -> Sym:
+    """The remainder of floored division: the sign of ``b``, as ``%`` in Python; exact."""
+    a, b = pair(a, b)
+    if a.dtype not in FLOATS:
+        return a % b
+    r = fmod(a, b)
+    return where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
+
+
+@formula
+def floor_divide(a: Sym | float, b: Sym | float) -> Sym:
+    """Floored division as in PyTorch: a / b where b is 0."""
+    a, b = pair(a, b)
+    if a.dtype not in FLOATS:
+        return a // b
+    q = a / b
+    r = fmod(a, b)
+    whole = (a - r) / b
+    whole = where((r != 0) & ((b < 0) != (r < 0)), whole - 1, whole)
+    down = floor(whole)
+    down = where(whole - down > 0.5, down + 1, down)
+    down = where(whole == 0, copysign(const(a, 0), q), down)
+    return where(b == 0, q, down)

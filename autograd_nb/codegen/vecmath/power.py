@@ -1,0 +1,54 @@
+"""Powers: pow, square, rsqrt, reciprocal."""
+
+from __future__ import annotations
+
+from ..maths import formula
+from ..symbols import FLOATS, Sym, SymbolError, libm, where
+from .common import const, pair, sqrt
+
+
+def _known(y: Sym | float) -> float | int | None:
+    """The exponent's value if it is known while the kernel is written."""
+    if not isinstance(y, Sym):
+        return y
+    return y.args[1] if y.op == "constant" else None
+
+
+@formula
+def pow_(x: Sym | float, y: Sym | float) -> Sym:
+    known = _known(y)
+    if known is not None and isinstance(x, Sym) and (x.dtype in FLOATS or known == int(known)):
+        if isinstance(y, Sym):
+            x, _ = pair(x, y)
+        if known == 0:
+            return const(x, 1)
+        if known in (1, 2, 3, 4):
+            square_ = x * x
+            return {1: x, 2: square_, 3: square_ * x, 4: square_ * square_}[int(known)]
+        if x.dtype in FLOATS and known in (-1, -2, 0.5, -0.5):
+            if known in (-1, -2):
+                return 1.0 / (x if known == -1 else x * x)
+            return sqrt(x) if known == 0.5 else 1.0 / sqrt(x)
+    x, y = pair(x, y)
+    if x.dtype not in FLOATS:
+        if x.dtype == "bool":
+            raise SymbolError("pow of booleans; cast them to an integer first")
+        whole = libm("pow", x, where(y < 0, 0, y))
+        one = where(x == 1, 1, where(x == -1, 1 - 2 * (y & 1), const(x, 0))) if not x.dtype.startswith("u") else None
+        return whole if one is None else where(y < 0, one, whole)
+    return libm("math.pow", x, y)
+
+
+@formula
+def square(x: Sym) -> Sym:
+    return x * x
+
+
+@formula
+def reciprocal(x: Sym) -> Sym:
+    return 1.0 / x
+
+
+@formula
+def rsqrt(x: Sym) -> Sym:
+    return 1.0 / sqrt(x)
