@@ -1,0 +1,84 @@
+# `make help` lists the targets. Everything is installed into .venv; a stamp file per set of extras makes sure that it is
+# installed again only after pyproject.toml changed.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
+OUT ?= out
+# how many processes run the tests
+JOBS ?= 2
+# more arguments for the program that a target runs, e.g. make test ARGS="-k conv2d"
+ARGS ?=
+
+# the first Python of a version that we support; only looked for when .venv has to be made
+find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
+	if "$$p" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' >/dev/null 2>&1; \
+	then echo "$$p"; exit 0; fi; done; \
+	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
+	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
+
+.PHONY: help demo test doctest parity lint bench docs wheel wheel-check clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(VENV)/made:
+	@python=$$($(find_python)); echo "making $(VENV) with $$("$$python" --version)"; "$$python" -m venv $(VENV)
+	@touch $@
+
+# one set of extras each; torch comes first and alone where something else depends on it, so that nothing else picks a version
+$(VENV)/has-demo: EXTRAS := examples
+$(VENV)/has-test: EXTRAS := test,examples
+$(VENV)/has-parity: EXTRAS := parity,test,examples
+$(VENV)/has-parity: FIRST := torch==2.13.0
+$(VENV)/has-bench: EXTRAS := bench
+$(VENV)/has-bench: FIRST := torch==2.13.0
+$(VENV)/has-docs: EXTRAS := docs,save
+$(VENV)/has-dev: EXTRAS := dev
+$(VENV)/has-%: pyproject.toml $(VENV)/made
+	@echo "installing autograd_nb with the extras $(EXTRAS)"
+	@$(if $(FIRST),$(PIP) "$(FIRST)")
+	@$(PIP) -e ".[$(EXTRAS)]"
+	@touch $@
+.PRECIOUS: $(VENV)/has-%
+
+demo: $(VENV)/has-demo ## train the two-branch classifier on handwritten digits; pictures and weights go to out/
+	@$(BIN)/python examples/two_branch_classifier.py --out $(OUT) $(ARGS)
+
+test: $(VENV)/has-test ## all tests but those against PyTorch, and the examples in the docstrings
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity $(ARGS)
+	@$(MAKE) --no-print-directory doctest
+
+doctest: $(VENV)/has-test ## the examples in the docstrings
+	@$(BIN)/python -m pytest -q --doctest-modules --import-mode=prepend autograd_nb
+
+parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity $(ARGS)
+
+lint: $(VENV)/has-dev ## ruff and mypy
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+bench: $(VENV)/has-bench ## time against PyTorch, JAX, autograd and MyGrad; one process, so leave the machine alone meanwhile
+	@$(BIN)/python -m pytest -q bench -p no:xdist --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name $(ARGS)
+	@for f in bench/ratios*.py; do if [ -f "$$f" ]; then $(BIN)/python "$$f"; fi; done
+
+docs: $(VENV)/has-docs ## the API as HTML in out/docs
+	@$(BIN)/pdoc --docformat restructuredtext --output-directory $(OUT)/docs autograd_nb
+	@echo "$(OUT)/docs/index.html"
+
+wheel: $(VENV)/made ## build the wheel into dist/
+	@rm -rf dist && $(BIN)/python -m pip wheel -qq --disable-pip-version-check --no-input --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+wheel-check: wheel ## install the wheel in an empty environment outside the checkout, and take a gradient there
+	@bash .ci/wheel-check
+
+clean: ## remove everything that the other targets made
+	@rm -rf $(VENV) dist build $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
