@@ -11,7 +11,9 @@ from ..graph import engine
 from ..graph.modes import state
 from ..tensor import Tensor, make
 from .cast import cast
-from .pointwise import pointwise, pointwise_entry, store
+from .plans import pointwise_entry
+from .pointwise import pointwise
+from .recording import store
 from .registry import OPS, public, register
 from .structured import tensor_argument
 

@@ -15,7 +15,7 @@ from ..graph.modes import state
 from ..shapes import Layout, as_int, as_shape, check_sizes, layout
 from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
 from .cast import as_device, cast
-from .pointwise import mark_inference
+from .recording import mark_inference
 from .registry import public
 from .structured import tensor_argument
 
@@ -231,7 +231,7 @@ def _filled(name: str, value: Any) -> Any:
         d = _options(dtype, device)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
         if out is not None:
-            from .pointwise import store
+            from .recording import store
 
             return store(out, t, name)
         return _finish(t, requires_grad)
@@ -278,7 +278,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         raise TypeError(f"full(): argument 'fill_value' must be Number, not {type(fill_value).__name__}")
     t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
     if out is not None:
-        from .pointwise import store
+        from .recording import store
 
         return store(out, t, "full")
     return _finish(t, requires_grad)
@@ -364,7 +364,7 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     kind = int if integral else float
     t = _ramp(int(n), kind(start), kind(step), d)
     if out is not None:
-        from .pointwise import store
+        from .recording import store
 
         return store(out, t, "arange")
     return _finish(t, requires_grad)

@@ -83,7 +83,7 @@ def reduction_entry(
     argtypes.append(f"{loops.storage(out)}[:]")
     entry = launch.entry(source, "kernel", tuple(argtypes), name)
     if lead:
-        from .pointwise import _nested
+        from .plans import _nested
 
         scalars = [s.scalar for s in inputs] + [False]
         entry = _nested(entry, kept[:lead], [t[:lead] for t in kept_steps], scalars)
@@ -207,7 +207,7 @@ def _all_dims(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _store(out: Tensor, y: Tensor, name: str) -> Tensor:
-    from .pointwise import store
+    from .recording import store
 
     return store(out, y, name)
 

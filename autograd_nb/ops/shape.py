@@ -721,7 +721,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     y = _cat(tuple(t.to(kind) for t in kept), d)
     if out is None:
         return y
-    from .pointwise import store
+    from .recording import store
 
     return store(out, y, "cat")
 
@@ -739,7 +739,7 @@ def stack(tensors, dim=0, *, out=None):
     y = cat([unsqueeze(t, d) for t in ts], d)
     if out is None:
         return y
-    from .pointwise import store
+    from .recording import store
 
     return store(out, y, "stack")
 

@@ -21,7 +21,7 @@ from typing import Any
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
 from ..tensor import Tensor, make, refresh, share_view
-from .pointwise import _tensor_type, finish_node, mark_inference, refuse_inference
+from .recording import finish_node, mark_inference, refuse_inference, tensor_type
 
 _new = object.__new__
 
@@ -51,7 +51,7 @@ class StructuredNode(Node):
         for k, (s, v) in enumerate(zip(self.saved, self.versions, strict=True)):
             e = self if s[0] == "out" else self._edge_of(s)
             producer = "" if e is None or e.is_leaf_edge else getattr(e, "node", e).name().rstrip("0123456789")
-            out.append((s[2].shape, _tensor_type(s[2].dtype), producer, v[0] - (surplus if k == blamed else 0), v))
+            out.append((s[2].shape, tensor_type(s[2].dtype), producer, v[0] - (surplus if k == blamed else 0), v))
         return out
 
     def _edge_of(self, s: tuple) -> Any:

@@ -1,0 +1,90 @@
+"""What every kind of op needs when it records and when it writes into given memory."""
+
+from __future__ import annotations
+
+from sys import _getframe
+from typing import Any
+
+from ..dtypes import dtype
+from ..errors import shorten
+from ..graph.modes import state
+from ..graph.node import Node, _internal, sequence, user_frame
+from ..shapes import Layout, overlaps_itself
+from ..tensor import INFERENCE, Tensor
+
+
+def mark_inference(t: Tensor) -> None:
+    """Make a new tensor an inference tensor."""
+    if t._version_[0] >= 0:
+        t._version_ = [INFERENCE, 0]
+
+
+def refuse_inference() -> None:
+    raise RuntimeError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+        "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+        "`torch.no_grad()` instead of `torch.inference_mode()`."
+    )
+
+
+def finish_node(node: Node) -> None:
+    """Age, place and empty state of a node that is being recorded."""
+    node.consumed = None
+    node.hooks = None
+    node.seq = sequence()
+    f = _getframe(2)
+    if _internal.get(f.f_code.co_filename, True):
+        f = user_frame(f)
+    node.code = f.f_code
+    node.lasti = f.f_lasti
+
+
+def tensor_type(d: dtype) -> str:
+    return {
+        "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "int64": "LongTensor", "int32": "IntTensor",
+        "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor",
+    }.get(d.name, "Tensor")  # fmt: skip
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    return source.category <= target.category
+
+
+def check_result(name: str, target: Layout, result: Layout) -> None:
+    """Refuse an in-place result that does not fit its target's shape or dtype, or a target that overlaps itself."""
+    if result.shape != target.shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"{name}(): result type {result.dtype.name} can't be cast to the desired output type {target.dtype.name}"
+        )
+    if overlaps_itself(target):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+def too_large(name: str, value: Any) -> RuntimeError:
+    return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow: {shorten(value)}")
+
+
+def store(out: Tensor, value: Tensor, name: str) -> Tensor:
+    """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be a Tensor, not {type(out).__name__}")
+    if value._rg or (out.requires_grad and state.grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad. Call it without out=, or inside torch.no_grad()."
+        )
+    if not can_cast(value.dtype, out.dtype):
+        raise RuntimeError(f"{name}(): result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}")
+    if out.shape != value.shape:
+        fresh = value if value.dtype is out.dtype else value.to(out.dtype)
+        out._data, out._layout = fresh._data, fresh._layout
+        out._version_[0] += 1
+        return out
+    return out.copy_(value)
