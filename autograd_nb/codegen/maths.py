@@ -46,9 +46,7 @@ class _Mathematics:
         def call(*args: Any, **options: Any) -> Any:
             for a in args:
                 if isinstance(a, Sym):
-                    if expand is None:
-                        raise SymbolError(f"m.{name} has no formula; it has: {', '.join(sorted(FORMULAS))}")
-                    return expand(*args, **options)
+                    return expand(*args, **options) if expand is not None else libm(f"math.{name}", *args)
                 if hasattr(a, "__pointwise__"):
                     return a.__pointwise__(name, args, options)
             if name == "where":

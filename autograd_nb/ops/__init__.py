@@ -1,3 +1,3 @@
 """The ops: a family a file. Importing this package declares them all and attaches them to Tensor."""
 
-from . import arithmetic, cast, convert, create, reduction, shape  # noqa: F401
+from . import activation, arithmetic, binary, cast, convert, create, indexing, inplace, reduction, shape, unary  # noqa: F401

@@ -161,7 +161,7 @@ def _pointwise(self: Tensor, name: str, args: tuple, options: dict) -> Any:
     if name == "zero_like":
         from .create import new_full
 
-        return new_full((), 0, self.dtype)
+        return new_full((), 0, self.dtype).expand(self.shape)
     if name == "where" and not isinstance(args[0], Tensor):
         return args[1] if args[0] else args[2]
     return OPS[name].call(*args, **options)

@@ -386,6 +386,10 @@ class Rule:
         if "g" in self.names:
             return value
         if isinstance(value, (int, float)):
+            if value == 0:  # not g * 0, which is nan for an infinite g
+                from ..codegen.maths import m
+
+                return m.zero_like(g)
             return g if value == 1 else -g if value == -1 else g * value
         return g * value
 

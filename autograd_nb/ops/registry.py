@@ -68,4 +68,5 @@ def public(
 
 def functions(namespace: str) -> dict[str, Callable[..., Any]]:
     """name -> function of everything offered in a namespace."""
-    return {name: op.call for name, op in OPS.items() if namespace in op.namespaces}
+    # where namespaces differ in a function's signature, it is entered as "<namespace>.<name>"
+    return {name.removeprefix(namespace + "."): op.call for name, op in OPS.items() if namespace in op.namespaces}

@@ -1,0 +1,509 @@
+"""Functions of one operand, one formula an op; their derivatives are PyTorch's, special values included."""
+
+from __future__ import annotations
+
+import math
+
+from .. import dtypes
+from ..codegen.maths import m
+from ..codegen.symbols import libm
+from ..tensor import Tensor
+from .pointwise import pointwise, store
+from .registry import OPS, public, register
+from .structured import tensor_argument
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+
+# --------------------------------------------------------------------------------- exponentials and logarithms
+
+
+@pointwise(lambda y: y, result="float")
+def exp(x):
+    """y = eˣ, dy/dx = y."""
+    return m.exp(x)
+
+
+@pointwise(lambda y: y * LN2, result="float")
+def exp2(x):
+    """y = 2ˣ, dy/dx = y·ln 2."""
+    return m.exp2(x)
+
+
+@pointwise(lambda y: y + 1, result="float")
+def expm1(x):
+    """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
+    return m.expm1(x)
+
+
+@pointwise(lambda g, x: g / x, result="float")
+def log(x):
+    """y = ln x, dy/dx = 1/x."""
+    return m.log(x)
+
+
+@pointwise(lambda g, x: g / (x * LN2), result="float")
+def log2(x):
+    """y = log₂ x, dy/dx = 1/(x·ln 2)."""
+    return m.log2(x)
+
+
+@pointwise(lambda g, x: g / (x * LN10), result="float")
+def log10(x):
+    """y = log₁₀ x, dy/dx = 1/(x·ln 10)."""
+    return m.log10(x)
+
+
+@pointwise(lambda g, x: g / (x + 1), result="float")
+def log1p(x):
+    """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
+    return m.log1p(x)
+
+
+# ------------------------------------------------------------------------------------------------ trigonometry
+
+
+@pointwise(lambda x: m.cos(x), result="float")
+def sin(x):
+    """y = sin x, dy/dx = cos x."""
+    return m.sin(x)
+
+
+@pointwise(lambda x: -m.sin(x), result="float")
+def cos(x):
+    """y = cos x, dy/dx = −sin x."""
+    return m.cos(x)
+
+
+@pointwise(lambda y: 1 + y * y, result="float")
+def tan(x):
+    """y = tan x, dy/dx = 1 + y²."""
+    return m.tan(x)
+
+
+@pointwise(lambda x: m.rsqrt(1 - x * x), result="float", aliases=("arcsin",))
+def asin(x):
+    """y = arcsin x, dy/dx = 1/√(1 − x²)."""
+    return m.asin(x)
+
+
+@pointwise(lambda x: -m.rsqrt(1 - x * x), result="float", aliases=("arccos",))
+def acos(x):
+    """y = arccos x, dy/dx = −1/√(1 − x²)."""
+    return m.acos(x)
+
+
+@pointwise(lambda g, x: g / (x * x + 1), result="float", aliases=("arctan",))
+def atan(x):
+    """y = arctan x, dy/dx = 1/(1 + x²)."""
+    return m.atan(x)
+
+
+@pointwise(lambda x: m.cosh(x), result="float")
+def sinh(x):
+    """y = sinh x, dy/dx = cosh x."""
+    return m.sinh(x)
+
+
+@pointwise(lambda x: m.sinh(x), result="float")
+def cosh(x):
+    """y = cosh x, dy/dx = sinh x."""
+    return m.cosh(x)
+
+
+@pointwise(lambda y: 1 - y * y, result="float")
+def tanh(x):
+    """y = tanh x, dy/dx = 1 − y²."""
+    return m.tanh(x)
+
+
+@pointwise(lambda x: m.rsqrt(x * x + 1), result="float", aliases=("arcsinh",))
+def asinh(x):
+    """y = arsinh x, dy/dx = 1/√(x² + 1)."""
+    return m.asinh(x)
+
+
+@pointwise(lambda x: m.rsqrt(x * x - 1), result="float", aliases=("arccosh",))
+def acosh(x):
+    """y = arcosh x, dy/dx = 1/√(x² − 1)."""
+    return m.acosh(x)
+
+
+@pointwise(lambda g, x: g / (1 - x * x), result="float", aliases=("arctanh",))
+def atanh(x):
+    """y = artanh x, dy/dx = 1/(1 − x²)."""
+    return m.atanh(x)
+
+
+@pointwise(
+    lambda g, x: m.where(x == 0, 0.0, g * ((math.pi * x) * m.cos(math.pi * x) - m.sin(math.pi * x)) / (math.pi * (x * x))), result="float"
+)
+def sinc(x):
+    """y = sin(πx)/(πx), 1 at 0."""
+    a = math.pi * x
+    return m.where(x == 0, 1.0, m.sin(a) / a)
+
+
+@pointwise(lambda: math.pi / 180, result="float")
+def deg2rad(x):
+    """y = x·π/180."""
+    return x * (math.pi / 180)
+
+
+@pointwise(lambda: 180 / math.pi, result="float")
+def rad2deg(x):
+    """y = x·180/π."""
+    return x * (180 / math.pi)
+
+
+# ------------------------------------------------------------------------------- sigmoid, error function, gamma
+
+
+@pointwise(lambda y: (1 - y) * y, result="float")
+def sigmoid(x):
+    """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
+    return m.sigmoid(x)
+
+
+@pointwise(
+    lambda g, x, eps: m.where((x < eps) | (x > 1 - eps), 0.0, g / (x * (1 - x))), result="float", public=False, name="logit_eps", node="LogitBackward0"
+)
+def _logit_eps(x, eps):
+    p = m.where(x < eps, eps, m.where(x > 1 - eps, 1 - eps, x))
+    return m.log(p / (1 - p))
+
+
+@pointwise(
+    lambda g, x: m.where((x < 0) | (x > 1), math.nan, g / (x * (1 - x))), result="float", public=False, name="logit_", node="LogitBackward0"
+)
+def _logit(x):
+    return m.log(x / (1 - x))
+
+
+@public()
+def logit(input, eps=None, *, out=None):
+    """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
+    y = _logit(input) if eps is None else _logit_eps(input, float(eps))
+    return y if out is None else store(out, y, "logit")
+
+
+@public(kind="inplace")
+def logit_(input, eps=None):
+    """In-place version of `logit`."""
+    return _logit.inplace(input) if eps is None else _logit_eps.inplace(input, float(eps))
+
+
+@pointwise(lambda x: (2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")
+def erf(x):
+    """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
+    return m.erf(x)
+
+
+@pointwise(lambda x: (-2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")
+def erfc(x):
+    """y = 1 − erf x, without the loss of digits for large x."""
+    return m.erfc(x)
+
+
+def _polynomial(x, coefficients):
+    """Horner's rule, highest power first."""
+    y = coefficients[0]
+    for c in coefficients[1:]:
+        y = y * x + c
+    return y
+
+
+@pointwise(lambda y: (math.sqrt(math.pi) / 2) * m.exp(y * y), result="float")
+def erfinv(x):
+    """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²)."""
+    # M. Giles' single-precision approximation, then Newton's method on erf in float64
+    x = x.cast("float64")
+    w = -m.log((1 - x) * (1 + x))
+    near = _polynomial(w - 2.5, (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
+                                 -0.00417768164, 0.246640727, 1.50140941))  # fmt: skip
+    far = _polynomial(m.sqrt(w) - 3, (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
+                                      0.00943887047, 1.00167406, 2.83297682))  # fmt: skip
+    y = m.where(w < 5, near, far) * x
+    for _ in range(2):
+        step = (m.erf(y) - x) / ((2 / math.sqrt(math.pi)) * m.exp(-(y * y)))
+        y = y - step / (1 + y * step)
+    return m.where(m.abs(x) == 1, m.copysign(math.inf, x), m.where(m.abs(x) < 1, y, math.nan))
+
+
+@pointwise(lambda g, x: g * m.digamma(x), result="float", aliases=())
+def lgamma(x):
+    """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
+    return libm("math.lgamma", x)
+
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+@pointwise(lambda g, x: g * OPS["trigamma"].call(x) if isinstance(x, Tensor) else g * _trigamma(x), result="float")
+def digamma(x):
+    """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
+    x = x.cast("float64")
+    small = x < 0.5
+    z = m.where(small, 1 - x, x)
+    shifts = 10
+    total = 1 / z
+    for k in range(1, shifts):
+        total = total + 1 / (z + float(k))
+    w = z + float(shifts)
+    r = 1 / (w * w)
+    series = _polynomial(r, [b / (2 * k) for k, b in reversed(list(enumerate(_BERNOULLI, 1)))]) * r
+    y = m.log(w) - 0.5 / w - series - total
+    # tan has the period π: the fraction keeps its digits where π·x would not
+    turn = x - m.round(x)
+    y = m.where(small, y - math.pi / m.tan(math.pi * turn), y)
+    pole = (x <= 0) & (x == m.floor(x))
+    return m.where(x == 0, -m.copysign(math.inf, x), m.where(pole, math.nan, m.where(x == math.inf, math.inf, y)))
+
+
+def _trigamma(x):
+    """ψ'(x) as a formula."""
+    x = x.cast("float64")
+    small = x < 0.5
+    z = m.where(small, 1 - x, x)
+    shifts = 10
+    total = 1 / (z * z)
+    for k in range(1, shifts):
+        total = total + 1 / ((z + float(k)) * (z + float(k)))
+    w = z + float(shifts)
+    r = 1 / (w * w)
+    y = total + 1 / w + 0.5 * r + _polynomial(r, list(reversed(_BERNOULLI))) * r / w
+    s = m.sin(math.pi * (x - m.round(x)))
+    return m.where(small, (math.pi * math.pi) / (s * s) - y, y)
+
+
+@pointwise(lambda x: OPS["polygamma"].call(2, x) if isinstance(x, Tensor) else _polygamma_formula(x, 2), result="float", method=False,
+           namespaces=(), inplace=False, node="PolygammaBackward0")  # fmt: skip
+def trigamma(x):
+    """ψ'(x), the derivative of `digamma`."""
+    return _trigamma(x)
+
+
+def _zeta(s, q):
+    """Hurwitz ζ(s, q) = Σ 1/(q + k)ˢ for q > 0 by the Euler-Maclaurin formula."""
+    terms = 12
+    total = m.pow(q, -s)
+    for k in range(1, terms):
+        total = total + m.pow(q + float(k), -s)
+    w = q + float(terms)
+    p = m.pow(w, -s)
+    total = total + p * w / (s - 1) + 0.5 * p
+    factor = s * p / w
+    for k, b in enumerate(_BERNOULLI, 1):
+        total = total + factor * (b / math.factorial(2 * k))
+        factor = factor * ((s + (2 * k - 1.0)) * (s + 2.0 * k)) / (w * w)
+    return total
+
+
+def _polygamma_formula(x, n):
+    """(−1)ⁿ⁺¹ n! ζ(n + 1, x); arguments below 1 are brought up by the recurrence in `_zeta`'s sum."""
+    x = x.cast("float64")
+    sign = 1.0 if n % 2 else -1.0
+    return _zeta(x.trace.as_sym(n + 1.0, "float64"), x) * (sign * math.factorial(n))
+
+
+_polygammas: dict = {}
+
+
+@public(name="polygamma")
+def polygamma(input, other=None, *, n=None, out=None):
+    """The n-th derivative of `digamma`: ``polygamma(n, x)``. For n ≥ 2 the argument must be positive.
+
+    Errors: RuntimeError for a negative n.
+    """
+    if isinstance(input, Tensor):  # the method: x.polygamma(n)
+        x, order = input, other if n is None else n
+    else:
+        x, order = other, input
+    tensor_argument(x, "polygamma")
+    if order < 0:
+        raise RuntimeError(f"polygamma(n, x) does not support negative n (n={order}).")
+    if order < 2:
+        y = digamma(x) if order == 0 else trigamma(x)
+    else:
+        op = _polygammas.get(order)
+        if op is None:
+            op = _polygammas[order] = pointwise(
+                lambda x, n=order: polygamma(n + 1, x) if isinstance(x, Tensor) else _polygamma_formula(x, n + 1),
+                result="float", public=False, inplace=False, name=f"polygamma_{order}", node="PolygammaBackward0",
+            )(_polygamma_of(order))  # fmt: skip
+        y = op(x)
+    return y if out is None else store(out, y, "polygamma")
+
+
+def _polygamma_of(order):
+    def formula(x):
+        return _polygamma_formula(x, order)
+
+    return formula
+
+
+@public()
+def mvlgamma(input, p, *, out=None):
+    """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
+
+    Errors: RuntimeError unless p ≥ 1.
+    """
+    x = tensor_argument(input, "mvlgamma")
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1 (p={p})")
+    y = lgamma(x)
+    for k in range(1, p):
+        y = y + lgamma(x - k / 2)
+    y = y + p * (p - 1) / 4 * math.log(math.pi)
+    return y if out is None else store(out, y, "mvlgamma")
+
+
+@public(kind="inplace")
+def mvlgamma_(input, p):
+    """In-place version of `mvlgamma`."""
+    return input.copy_(mvlgamma(input, p))
+
+
+# ------------------------------------------------------------------------------------------ rounding and signs
+
+
+@pointwise(lambda: 0)
+def floor(x):
+    """The largest integer ≤ x; the gradient is 0."""
+    return m.floor(x)
+
+
+@pointwise(lambda: 0)
+def ceil(x):
+    """The smallest integer ≥ x; the gradient is 0."""
+    return m.ceil(x)
+
+
+@pointwise(lambda: 0, aliases=("fix",))
+def trunc(x):
+    """x without its fraction; the gradient is 0."""
+    return m.trunc(x)
+
+
+@pointwise(lambda: 1)
+def frac(x):
+    """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
+    return x - m.trunc(x)
+
+
+@pointwise(lambda: 0, public=False, name="rint", node="RoundBackward0")
+def _rint(x):
+    return m.round(x)
+
+
+@pointwise(lambda: 0, public=False, name="round_scaled", node="RoundBackward1")
+def _round_scaled(x, scale):
+    return m.round(x * scale) / scale
+
+
+@pointwise(lambda: 0, public=False, name="round_tens", node="RoundBackward1")
+def _round_tens(x, scale):
+    return m.round(x / scale) * scale
+
+
+def _rounded(input, decimals, inplace):
+    x = tensor_argument(input, "round")
+    if decimals == 0 or x.dtype.category < 2:
+        if decimals and x.dtype.category < 2:
+            raise RuntimeError(f"round(): decimals={decimals} needs a floating point tensor, not {x.dtype}")
+        return _rint.inplace(x) if inplace else _rint(x)
+    op = _round_scaled if decimals > 0 else _round_tens
+    scale = 10.0 ** abs(decimals)
+    return op.inplace(x, scale) if inplace else op(x, scale)
+
+
+@public()
+def round(input, *, decimals=0, out=None):
+    """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+    y = _rounded(input, decimals, False)
+    return y if out is None else store(out, y, "round")
+
+
+@public(kind="inplace")
+def round_(input, *, decimals=0):
+    """In-place version of `round`."""
+    return _rounded(input, decimals, True)
+
+
+def _sign(x):
+    return m.where(x > 0, 1, m.where(x < 0, -1, 0)).cast(x.dtype)
+
+
+@pointwise(lambda: 0)
+def sign(x):
+    """−1, 0 or 1; the gradient is 0."""
+    return _sign(x)
+
+
+@pointwise(lambda: 0)
+def sgn(x):
+    """`sign`."""
+    return _sign(x)
+
+
+@pointwise(result="bool")
+def signbit(x):
+    """Whether the sign bit is set (true for −0.0)."""
+    return m.copysign(1, x) < 0 if x.dtype in ("float32", "float64") else x < 0
+
+
+@pointwise(result="bool")
+def isneginf(x):
+    """Whether x is −∞."""
+    return x == -math.inf if x.dtype in ("float32", "float64") else x != x
+
+
+@pointwise(result="bool")
+def isposinf(x):
+    """Whether x is ∞."""
+    return x == math.inf if x.dtype in ("float32", "float64") else x != x
+
+
+@pointwise(result="bool")
+def isreal(x):
+    """True for every real element."""
+    return x.trace.constant(True, "bool")
+
+
+@pointwise(
+    lambda g, x: m.where((x - x) == (x - x), g, 0.0), name="nan_to_num", public=False
+)  # fmt: skip
+def _nan_to_num(x, nan, posinf, neginf):
+    return m.where(x != x, nan, m.where(x == math.inf, posinf, m.where(x == -math.inf, neginf, x)))
+
+
+def _nan_to_num_options(x, nan, posinf, neginf):
+    limits = dtypes.finfo(x.dtype)
+    return (float(nan or 0.0), float(limits.max if posinf is None else posinf), float(limits.min if neginf is None else neginf))
+
+
+@public()
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+    """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
+    x = tensor_argument(input, "nan_to_num")
+    y = x.clone() if x.dtype.category < 2 else _nan_to_num(x, *_nan_to_num_options(x, nan, posinf, neginf))
+    return y if out is None else store(out, y, "nan_to_num")
+
+
+@public(kind="inplace")
+def nan_to_num_(input, nan=None, posinf=None, neginf=None):
+    """In-place version of `nan_to_num`."""
+    x = tensor_argument(input, "nan_to_num_")
+    return x if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
+
+
+@pointwise(lambda g, y: m.where(y <= 0, 0.0, g))
+def relu(x):
+    """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
+    return m.where(x <= 0, 0, x)
+
+
+for _name, _function in {
+    "expit": sigmoid, "logit": logit, "erf": erf, "erfc": erfc, "erfinv": erfinv, "exp2": exp2, "expm1": expm1, "log1p": log1p,
+    "gammaln": lgamma, "digamma": digamma, "psi": digamma, "polygamma": polygamma, "multigammaln": mvlgamma, "sinc": sinc, "round": round,
+}.items():  # fmt: skip
+    register(f"special.{_name}", _function, "pointwise", method=False, namespaces=("special",))
