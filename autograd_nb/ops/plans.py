@@ -49,21 +49,19 @@ class PointwiseNode(Node):
     __slots__ = ("spec",)
 
     def run(self, g: Tensor) -> tuple:
-        spec = self.spec
-        plan = spec.backs.get(g._layout)
+        lay = g._layout
+        plan = self.spec.backs.get(lay)
         if plan is None:
-            plan = spec.plan_back(g._layout)
+            plan = self.spec.plan_back(lay)
+        if plan.over is lay:
+            # a small gradient that nobody else holds is overwritten: that saves its memory and its tensor
+            data = g._data
+            if getrefcount(g) == _OURS and getrefcount(data) == 3 and g._view is None:
+                plan.entry(data, *self.saved, data)
+                return (g,) if plan.count == 1 else plan.placed(g)
         if plan.simple:
             lay, carrier = plan.simple
-            if plan.small:
-                # a small gradient that nobody else holds is overwritten: that saves its memory and its tensor
-                if getrefcount(g) == _OURS and getrefcount(g._data) == 2 and g._layout is lay and g._view is None:
-                    data = g._data
-                    plan.entry(data, *self.saved, data)
-                    return (g,) if plan.count == 1 else plan.placed(g)
-                data = np.empty(lay.size, carrier)
-            else:
-                data = launch.empty(lay.size, carrier)
+            data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             plan.entry(g._data, *self.saved, data)
             t = make(data, lay, [0, 0])
             return (t,) if plan.count == 1 else plan.placed(t)
@@ -275,7 +273,7 @@ class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
 
-    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "reductions", "simple", "small", "spec")
+    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "over", "reductions", "simple", "small", "spec")
 
     def __init__(self, spec: Spec, g: Layout):
         op, keys = spec.op, spec.keys
@@ -318,7 +316,10 @@ class BackPlan:
                 [g, *saved_layouts], [lay for _, lay, _ in self.outs],
             )  # fmt: skip
         # the commonest: one gradient from one flat kernel
+        self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
         self.simple = self.outs[0][1:] if len(full) == 1 and not reduced and not self.alias and self.dims is None else None
+        # (a kernel whose output is its input runs unvectorised, so only for a few elements)
+        self.over = self.simple[0] if self.simple and self.outs[0][1].size <= 64 else None
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None
         if self.count == 2 and not reduced and len(spec.rules) == 2:
@@ -326,7 +327,6 @@ class BackPlan:
                 self.both = True
             elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
                 self.both = self.outs[0][1:]
-        self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
         self.reductions = []
         if reduced:
             from .reduction import reduction_entry

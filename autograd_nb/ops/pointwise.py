@@ -233,7 +233,12 @@ def _unary(op: Pointwise) -> Callable:
             plan.entry(input._data, data)
         else:
             plan.entry(plan.dims, input._data, data)
-        t = make(data, plan.out, [0, 0])
+        t = _new(Tensor)  # `make`, written out: this is the hottest place of all
+        t._data = data
+        t._layout = plan.out
+        t._version_ = version = [0, 0]
+        t._rg = False
+        t._edge = t._grad = t._view = t._leaf_hook_set = None
         if not state.grad:
             if state.inference:
                 mark_inference(t)
@@ -255,7 +260,7 @@ def _unary(op: Pointwise) -> Callable:
                 save = spec.save
                 if save == 4:
                     node.saved = (data,)
-                    node.versions = (t._version_,)
+                    node.versions = (version,)
                     node.stamp = 0
                 elif save == 1:
                     v = input._version_
@@ -269,7 +274,7 @@ def _unary(op: Pointwise) -> Callable:
                     if v[0] < 0:
                         refuse_inference()
                     node.saved = (input._data, data)
-                    node.versions = (v, t._version_)
+                    node.versions = (v, version)
                     node.stamp = v[0]
                 else:
                     node.saved = node.versions = ()
@@ -316,7 +321,12 @@ def _binary(op: Pointwise) -> Callable:
                 plan.entry(plan.dims, input._data, b, data)
         except OverflowError:
             raise too_large(op.name, other) from None
-        t = make(data, plan.out, [0, 0])
+        t = _new(Tensor)  # `make`, written out: this is the hottest place of all
+        t._data = data
+        t._layout = plan.out
+        t._version_ = version = [0, 0]
+        t._rg = False
+        t._edge = t._grad = t._view = t._leaf_hook_set = None
         if not state.grad:
             if state.inference:
                 mark_inference(t)
