@@ -1,0 +1,202 @@
+"""Imports only point down the list of layers, and importing the package loads nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import autograd_nb
+
+#: from the ground up; modules of one layer may import each other
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors", "config", "dtypes", "shapes"),
+    ("codegen",),
+    ("kernels",),
+    ("launch",),
+    ("graph",),
+    ("tensor",),
+    ("ops",),
+    ("autograd",),
+    ("compiler",),
+    ("linalg", "fft", "special", "random"),
+    ("nn",),
+    ("optim",),
+    ("utils", "func", "serialization"),
+    ("__init__", "__main__"),
+)
+
+#: imports inside functions that may point up: (layer's module, what it imports) -> why
+ALLOWED: dict[tuple[str, str], str] = {
+    ("tensor", "ops"): "a history is rewritten with ops, and the class is called as PyTorch's legacy constructor",
+    ("tensor", "autograd"): "Tensor.backward is the method of autograd.backward",
+    ("tensor", "serialization"): "pickle asks the tensor how to save it",
+}
+
+#: kernels see bare arrays: what they may import besides the standard library
+KERNELS_MAY_IMPORT = {"numba", "numpy", "llvmlite", "autograd_nb.kernels", "autograd_nb.codegen"}
+
+PACKAGE = Path(autograd_nb.__file__).parent
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported module: where, what, and whether it happens only when a function is called."""
+
+    path: Path
+    line: int
+    importer: str  # dotted, relative to the package
+    imported: str  # dotted; absolute
+    deferred: bool
+
+    @property
+    def layers(self) -> tuple[str, str]:
+        inside = self.imported.split(".")[1:]
+        return self.importer.split(".")[0], inside[0] if inside else "__init__"
+
+    def __str__(self) -> str:
+        return f"{self.path.relative_to(PACKAGE.parent)}:{self.line} imports {self.imported}"
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def is_module(name: str) -> bool:
+    path = PACKAGE.parent.joinpath(*name.split("."))
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def only_for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    importer = dotted(path)
+    package = [PACKAGE.name, *path.relative_to(PACKAGE).parts[:-1]]
+
+    def visit(node: ast.AST, deferred: bool) -> Iterator[Import]:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(path, node.lineno, importer, alias.name, deferred)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:  # `from . import x` may name a module or something in the package's __init__
+                inner = f"{base}.{alias.name}"
+                named = inner if inner.startswith(PACKAGE.name) and is_module(inner) else base
+                yield Import(path, node.lineno, importer, named, deferred)
+        elif not only_for_types(node):
+            deferred = deferred or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            for child in ast.iter_child_nodes(node):
+                yield from visit(child, deferred)
+
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), False)
+
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+IMPORTS = [i for path in FILES for i in imports_of(path)]
+INSIDE = [i for i in IMPORTS if i.imported.split(".")[0] == PACKAGE.name]
+
+
+def points_up(i: Import) -> bool:
+    importer, imported = i.layers
+    return LEVEL[imported] > LEVEL[importer]
+
+
+def test_every_module_has_a_layer():
+    unknown = {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in FILES} - set(LEVEL)
+    assert not unknown, f"give {sorted(unknown)} a place in LAYERS"
+
+
+def test_imports_point_down():
+    wrong = [str(i) for i in INSIDE if points_up(i) and not (i.deferred and i.layers in ALLOWED)]
+    assert not wrong, "these imports point up the layers:\n" + "\n".join(wrong)
+
+
+def test_allowed_is_no_longer_than_needed():
+    used = {i.layers for i in INSIDE if points_up(i)}
+    assert not set(ALLOWED) - used, f"nothing uses {sorted(set(ALLOWED) - used)} any more: take it out of ALLOWED"
+
+
+def test_kernels_know_arrays_only():
+    wrong = [
+        str(i)
+        for i in IMPORTS
+        if i.layers[0] == "kernels"
+        and i.imported.split(".")[0] not in sys.stdlib_module_names
+        and not any(i.imported == name or i.imported.startswith(name + ".") for name in KERNELS_MAY_IMPORT)
+    ]
+    assert not wrong, "kernels may import numba, numpy and codegen only:\n" + "\n".join(wrong)
+
+
+def test_the_walk_sees_every_form_of_import(tmp_path, monkeypatch):
+    """A test of this test: what the walk finds in a launch.py with every form of import."""
+    package = tmp_path / "autograd_nb"
+    for name in ("graph", "ops"):
+        (package / name).mkdir(parents=True)
+    (package / "tensor.py").touch()
+    (package / "launch.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from . import graph\n"
+        "from .graph import node\n"
+        "import autograd_nb.ops\n"
+        "if TYPE_CHECKING:\n"
+        "    from .tensor import Tensor\n"
+        "try:\n"
+        "    from . import __version__\n"
+        "except ImportError:\n"
+        "    pass\n"
+        "def f():\n"
+        "    from .tensor import Tensor\n"
+    )
+    monkeypatch.setitem(globals(), "PACKAGE", package)
+    found = list(imports_of(package / "launch.py"))
+    assert [(i.imported.removeprefix("autograd_nb."), i.deferred, points_up(i)) for i in found[1:]] == [
+        ("graph", False, True),
+        ("graph", False, True),
+        ("ops", False, True),
+        ("autograd_nb", False, True),
+        ("tensor", True, True),
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ importing is cheap
+
+HEAVY = ("numba", "llvmlite", "scipy")
+
+
+def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+
+
+def test_import_loads_neither_numba_nor_scipy():
+    loaded = run_python("-c", "import autograd_nb, sys; print(*sys.modules, sep='\\n')").stdout.split()
+    assert "autograd_nb" in loaded
+    assert not [name for name in HEAVY if name in loaded]
+
+
+def test_import_time(record_property, capsys):
+    """The aim is 0.25 s on a quiet machine; the bound allows for one that is busy with other tests."""
+    times = []
+    for _ in range(5):
+        report = run_python("-X", "importtime", "-c", "import autograd_nb").stderr
+        (line,) = (line for line in report.splitlines() if line.split("|")[-1].strip() == "autograd_nb")
+        times.append(int(line.split("|")[1]) / 1e6)
+    median = statistics.median(times)
+    record_property("import_seconds", median)
+    with capsys.disabled():
+        print(f"\nimport autograd_nb: {median:.3f} s (median of {len(times)}, {min(times):.3f} to {max(times):.3f})")
+    assert median < 0.6
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__]))
