@@ -1,39 +1,421 @@
-"""Compile kernels (stub without a disk cache)."""
+"""Compile kernels, and keep the machine code on disk: the only place that knows how Numba compiles and serialises.
+
+A kernel is found by its content: the key is the sha256 of all that its machine code depends on, which is its text, the
+code and constants of every function that it calls (in whatever file), the options, the argument types, the versions of
+Python, NumPy, Numba and llvmlite, and the processor. So nothing is ever stale, and nothing needs to be invalidated.
+Numba's own cache misses edits to functions in other files and changed constants, hence this one.
+
+The key is part of the kernel's name, and so of its LLVM symbol: equal symbols mean equal bodies. For the functions that
+Numba compiles along with it, numbered by a counter that starts at 1 in every process, the counter is set to a random
+start (see `_compile`): otherwise two cached kernels from two processes could bring different bodies of one name, and
+the linker would take the first for both (numba #10486).
+
+Where Numba lacks the private interfaces used here, kernels are compiled without being kept.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import linecache
+import os
+import pickle
+import sys
+import threading
+import types as pytypes
+from collections.abc import Callable, Iterable
+from typing import Any
 
-def _type(text):
+import numpy as np
+
+from .cache import CacheWarning, Store
+
+__all__ = ["CacheWarning", "build", "build_function", "store"]
+
+ABI = 1  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
+
+Entry = Callable[..., Any]
+
+store = Store()
+
+_built: dict[tuple, Entry] = {}
+_alive: list[Any] = []  # compile results own what machine code refers to; they live as long as the process
+_lock = threading.RLock()
+
+if hasattr(os, "register_at_fork"):  # a fork waits until no thread compiles: the child gets a free lock and whole tables
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+
+
+def build(source: str, name: str, argtypes: tuple[str, ...]) -> Entry:
+    """The compiled entry point of function ``name`` that the text ``source`` defines.
+
+    ``argtypes``: "float32[:]" (a flat C array), "int64", "float64", "bool", or "(3)" (a tuple of three int64).
+    """
+    wanted = (source, name, argtypes)
+    found = _built.get(wanted)
+    if found is not None:
+        return found
+    with _lock:
+        found = _built.get(wanted)
+        if found is None:
+            digest = hashlib.sha256(repr(wanted).encode()).hexdigest()
+            filename = f"<autograd_nb:{name}:{digest[:8]}>"
+            # no modification time: linecache keeps the entry, so tracebacks and debuggers show the text
+            linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+            space: dict[str, Any] = {"__name__": __name__}
+            exec(compile(source, filename, "exec"), space)
+            found = _built[wanted] = _entry(space[name], argtypes, source)
+    return found
+
+
+def build_function(function: Any, argtypes: tuple[str, ...]) -> Entry:
+    """The compiled entry point of a hand-written kernel: a plain function, or one decorated with `jit.helper`."""
+    wanted = (function, argtypes)
+    found = _built.get(wanted)
+    if found is not None:
+        return found
+    with _lock:
+        found = _built.get(wanted)
+        if found is None:
+            found = _built[wanted] = _entry(getattr(function, "py_func", function), argtypes, "")
+    return found
+
+
+def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str) -> Entry:
+    """Load or compile; the caller holds the lock."""
+    from numba import config
+
+    if config.DISABLE_JIT:
+        return function
+    from numba.core.compiler_lock import global_compiler_lock
+
+    machine = _machine()
+    key = None
+    if machine is not None:
+        try:
+            digest = _Digest()
+            digest.add(("autograd_nb", ABI, machine, _options(), source, argtypes))
+            digest.add(function)
+            key = digest.hexdigest()
+        except _Unknown:  # refers to something whose content cannot be told: compile, keep nothing
+            key = None
+    with global_compiler_lock:
+        if key is not None:
+            found = _load(key)
+            if found is not None:
+                return found
+        result = _compile(function, argtypes, key)
+        _alive.append(result)
+        if key is not None:
+            _save(key, result, function.__name__, argtypes)
+    return result.entry_point
+
+
+# ------------------------------------------------------------------------------------------------------ compiling
+
+
+def _options() -> dict[str, Any]:
+    from .jit import OPTIONS
+
+    # the C function wrapper is never called; without it kernels compile faster
+    return {**OPTIONS, "no_cfunc_wrapper": True}
+
+
+def _type(text: str) -> Any:
     from numba import types
 
     if text.endswith("[:]"):
-        name = text[:-3]
-        return types.Array(types.boolean if name == "bool" else getattr(types, name), 1, "C")
+        return types.Array(_type(text[:-3]), 1, "C")
     if text.startswith("("):
         return types.UniTuple(types.int64, int(text.strip("()")))
     return types.boolean if text == "bool" else getattr(types, text)
 
 
-OPTIONS = dict(error_model="numpy", nogil=True, fastmath={"contract"})
-
-
-def build(source: str, name: str, argtypes: tuple):
-    """Compile ``name`` from ``source`` for the argument types ("float32[:]", "int64", "(2)" a tuple of 2 ints); its entry point."""
+def _compile(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None) -> Any:
     from numba import njit
 
-    space: dict = {}
-    exec(compile(source, f"<autograd_nb:{name}>", "exec"), space)
-    d = njit(**OPTIONS)(space[name])
-    sig = tuple(_type(t) for t in argtypes)
-    d.compile(sig)
-    return d.overloads[sig].entry_point
+    label = f"{function.__name__}_{(key or os.urandom(8).hex())[:16]}"
+    # a copy under the new name: the function itself belongs to its module
+    copy = pytypes.FunctionType(function.__code__, function.__globals__, label, function.__defaults__, function.__closure__)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__module__ = function.__module__
+    copy.__qualname__ = label
+    signature = tuple(_type(t) for t in argtypes)
+    dispatcher = njit(**_options())(copy)
+    try:
+        from numba.core.bytecode import FunctionIdentity
+
+        counter = FunctionIdentity._unique_ids
+    except (ImportError, AttributeError):
+        dispatcher.compile(signature)
+        return dispatcher.overloads[signature]
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7), "little") << 6)
+    try:
+        dispatcher.compile(signature)
+    finally:
+        FunctionIdentity._unique_ids = counter
+    return dispatcher.overloads[signature]
 
 
-def build_function(function, argtypes: tuple):
-    """Compile a hand-written kernel of ``autograd_nb.kernels``; its entry point."""
-    from numba import njit
+# ---------------------------------------------------------------------------------------- machine code on disk
 
-    d = njit(**OPTIONS)(function)
-    sig = tuple(_type(t) for t in argtypes)
-    d.compile(sig)
-    return d.overloads[sig].entry_point
+_machine_known: tuple | None = None
+
+
+def _machine() -> tuple | None:
+    """What besides its text decides a kernel's machine code; None when this Numba has no way to keep machine code."""
+    global _machine_known
+    if _machine_known is None:
+        import llvmlite
+        import numba
+        from numba import config
+
+        try:
+            from numba.core.bytecode import FunctionIdentity
+            from numba.core.compiler import CompileResult
+            from numba.core.registry import cpu_target
+            from numba.core.serialize import dumps  # noqa: F401
+
+            known = CompileResult._reduce, CompileResult._rebuild, FunctionIdentity._unique_ids
+            processor = cpu_target.target_context.codegen().magic_tuple()
+        except (ImportError, AttributeError) as error:
+            _machine_known = ()
+            store._warn(f"this version of Numba ({numba.__version__}) keeps no machine code ({error})")
+            return None
+        del known
+        switches = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
+        _machine_known = (
+            ("python", sys.implementation.cache_tag, *sys.version_info, sys.platform),
+            ("numpy", np.__version__, "numba", numba.__version__, "llvmlite", llvmlite.__version__),
+            tuple(str(part) for part in processor),
+            tuple((switch, repr(getattr(config, switch, None))) for switch in switches),
+        )
+    return _machine_known or None
+
+
+_swept = False
+
+
+def _save(key: str, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
+    global _swept
+    if store.folder is None or result.lifted or result.objectmode or result.library.has_dynamic_globals:
+        return
+    import numba
+    from numba.core.serialize import dumps
+
+    try:
+        code, fndesc, env, signature, objectmode, lifted, _, reload_init, envs = result._reduce()
+        payload = dumps((code, fndesc, _plain(env), signature, objectmode, lifted, reload_init, [_plain(e) for e in envs]))
+    except Exception:  # something in it cannot be pickled; the compiled kernel is as good as ever
+        return
+    if not _swept:
+        _swept = True
+        store.sweep()
+    store.save(key, payload, {"name": name, "argtypes": list(argtypes), "numba": numba.__version__})
+
+
+def _load(key: str) -> Entry | None:
+    payload = store.load(key)
+    if payload is None:
+        return None
+    from numba.core.compiler import CompileResult
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import rtsys
+
+    context = cpu_target.target_context
+    rtsys.initialize(context)  # not refresh(): that imports all of Numba's typing, which machine code has no use for
+    try:
+        code, fndesc, env, signature, objectmode, lifted, reload_init, envs = pickle.loads(payload)
+        env, *envs = [_environment(*e) for e in (env, *envs)]
+        result = CompileResult._rebuild(context, code, fndesc, env, signature, objectmode, lifted, "", reload_init, envs)
+    except Exception:  # whole, yet of no use here: compile it, and replace the file
+        return None
+    _alive.append(result)
+    return result.entry_point
+
+
+def _plain(env: Any) -> tuple[str, list]:
+    return env.env_name, list(env.consts)
+
+
+def _environment(name: str, constants: list) -> Any:
+    """The objects that a compiled function refers to.
+
+    Numba's own way to restore them imports the module of every function that was compiled along (SciPy, in the end),
+    for the sake of globals that only its object mode reads.
+    """
+    from numba.core.environment import Environment, lookup_environment
+
+    env = lookup_environment(name)
+    if env is None:
+        env = Environment({"__name__": __name__})
+        env.consts[:] = constants
+        env.env_name = name
+        Environment._memo[name] = env
+    return env
+
+
+# ----------------------------------------------------------------------------------------------------- the digest
+
+
+class _Unknown(Exception):
+    """Met an object whose influence on the machine code cannot be told."""
+
+
+class _Digest:
+    """sha256 of a value as a kernel sees it: functions by their code and by all that it refers to, transitively.
+
+    It reads the functions in memory, not their files, as those may have been edited since they were imported.
+    The text of autograd_nb's modules that are met goes in as well, for what does not show in code (``@overload``).
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._seen: dict[int, int] = {}
+        self._kept: list[Any] = []  # an id names an object only while it lives
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+    def _put(self, kind: str, *parts: str | bytes) -> None:
+        for part in (kind, *parts):
+            data = part.encode() if isinstance(part, str) else part
+            self._hash.update(b"%d:" % len(data) + data)
+
+    def _first_time(self, value: Any) -> bool:
+        number = self._seen.get(id(value))
+        if number is not None:
+            self._put("again", str(number))
+            return False
+        self._seen[id(value)] = len(self._seen)
+        self._kept.append(value)
+        return True
+
+    def add(self, value: Any) -> None:
+        if value is None or isinstance(value, (bool, int, float, complex, str, np.generic)):
+            self._put(type(value).__name__, value.tobytes() if isinstance(value, np.generic) else repr(value))
+        elif isinstance(value, bytes):
+            self._put("bytes", value)
+        elif isinstance(value, (tuple, list)):
+            self._put(type(value).__qualname__, str(len(value)))
+            for item in value:
+                self.add(item)
+        elif isinstance(value, (set, frozenset)):
+            self._put("set", *sorted(_alone(item) for item in value))
+        elif isinstance(value, dict):
+            self._put("dict", str(len(value)))
+            for key, item in sorted(value.items(), key=lambda pair: _alone(pair[0])):
+                self.add(key)
+                self.add(item)
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            self._put("array", repr(value.dtype), repr(value.shape), repr(value.flags.c_contiguous), value.tobytes())
+        elif isinstance(value, np.dtype):
+            self._put("dtype", repr(value))
+        elif isinstance(value, pytypes.CodeType):
+            self._code(value)
+        elif isinstance(value, pytypes.FunctionType):
+            self._function(value)
+        elif isinstance(value, pytypes.ModuleType):
+            self._put("module", value.__name__)  # what is used of it is added where it is used
+        elif isinstance(value, (pytypes.BuiltinFunctionType, np.ufunc)):
+            self._put("builtin", str(getattr(value, "__module__", "")), value.__name__)
+        elif isinstance(value, type):
+            self._put("class", value.__module__, value.__qualname__)
+            self._text(value.__module__)
+        elif isinstance(value, slice):
+            self._put("slice", repr(value))
+        elif value is Ellipsis:
+            self._put("ellipsis")
+        else:
+            self._numba(value)
+
+    def _numba(self, value: Any) -> None:
+        from numba.core import types
+        from numba.core.dispatcher import Dispatcher
+
+        if isinstance(value, Dispatcher):
+            if self._first_time(value):
+                self._put("dispatcher")
+                self.add(value.targetoptions)
+                self.add(value.py_func)
+        elif isinstance(value, types.ExternalFunctionPointer):
+            raise _Unknown  # an address of this process
+        elif isinstance(value, types.ExternalFunction):
+            self._put("external", str(value.symbol), str(value.sig))
+        elif isinstance(value, types.Type):
+            self._put("type", str(value))
+        elif isinstance(getattr(value, "_defn", None), pytypes.FunctionType):  # an intrinsic
+            self._put("intrinsic")
+            self.add(value._defn)
+        elif isinstance(getattr(value, "__wrapped__", None), pytypes.FunctionType) and value.__module__.startswith("numpy"):
+            self._put("builtin", value.__module__, value.__name__)  # np.empty and its like
+        else:
+            raise _Unknown
+
+    def _code(self, code: pytypes.CodeType) -> None:
+        self._put("code", code.co_code, getattr(code, "co_exceptiontable", b""), code.co_name)
+        self.add((code.co_flags, code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount))
+        self.add((code.co_consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
+
+    def _function(self, function: pytypes.FunctionType) -> None:
+        if not self._first_time(function):
+            return
+        module = function.__module__ or ""
+        if module.partition(".")[0] in ("numba", "numpy", "math", "operator"):
+            self._put("library", module, function.__qualname__)  # its version is in the key
+            return
+        self._put("function", module)
+        self._code(function.__code__)
+        self.add(function.__defaults__)
+        self.add(function.__kwdefaults__)
+        for cell in function.__closure__ or ():
+            self.add(cell.cell_contents)
+        self._text(module)
+        names = sorted(set(_names(function.__code__)))
+        for name in names:
+            if name not in function.__globals__:
+                continue  # a builtin or an attribute
+            value = function.__globals__[name]
+            self._put("global", name)
+            self.add(value)
+            if isinstance(value, pytypes.ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
+                for attribute in names:
+                    if hasattr(value, attribute):
+                        self._put("attribute", attribute)
+                        self.add(getattr(value, attribute))
+
+    def _text(self, module: str) -> None:
+        if module != __name__ and module.startswith(__name__.partition(".")[0] + "."):
+            self._put("text", _module_digest(module))
+
+
+_LIBRARIES = {"numba", "numpy", "math", "cmath", "operator"}  # with versions of their own, which are in the key
+
+
+def _alone(value: Any) -> str:
+    digest = _Digest()
+    digest.add(value)
+    return digest.hexdigest()
+
+
+def _names(code: pytypes.CodeType) -> Iterable[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, pytypes.CodeType):
+            yield from _names(constant)
+
+
+_module_digests: dict[str, str] = {}
+
+
+def _module_digest(name: str) -> str:
+    found = _module_digests.get(name)
+    if found is None:
+        module = sys.modules.get(name)
+        loader = getattr(getattr(module, "__spec__", None), "loader", None)
+        try:
+            text = loader.get_source(name) if loader is not None else None
+        except (AttributeError, ImportError, OSError):
+            text = None
+        found = _module_digests[name] = hashlib.sha256((text or "").encode()).hexdigest()
+    return found

@@ -1,0 +1,229 @@
+"""The folder of compiled kernels: one checksummed file each, safe against other processes, crashes and full disks.
+
+This module knows nothing of Numba: it keeps bytes under a key. A file is
+
+    MAGIC, sha256 of the rest, length of the description (4 bytes), the description (JSON), the payload
+
+and is written under a temporary name and moved into place, so a reader sees a whole file or none. What fails its
+checksum is treated as absent, and its payload is never handed out: payloads are unpickled by the caller. For the same
+reason the folder and its files must belong to the user and be writable by nobody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+MAGIC = b"agnb-k1\n"
+SUFFIX = ".kernel"
+_DIGEST = 32
+_KERNEL = re.compile(r"[0-9a-f]{64}\.kernel")
+_TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]+\.tmp")
+_ABANDONED = 3600.0  #: seconds after which a temporary file belongs to a process that was killed
+
+
+class CacheWarning(UserWarning):
+    """Kernels cannot be kept on disk: the program goes on, and compiles them again in every process."""
+
+
+def default_folder() -> Path:
+    """``AUTOGRAD_NB_CACHE_DIR``, else the platform's folder for caches."""
+    given = os.environ.get("AUTOGRAD_NB_CACHE_DIR")
+    if given:
+        return Path(given).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+        return (Path(base) if base else Path.home() / "AppData" / "Local") / "autograd_nb" / "Cache"
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base and os.path.isabs(base):  # the XDG specification: ignore relative paths
+        return Path(base) / "autograd_nb"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "autograd_nb"
+    return Path.home() / ".cache" / "autograd_nb"
+
+
+class Kept(NamedTuple):
+    """A file of the cache as `Store.files` lists it."""
+
+    path: Path
+    size: int
+
+
+class Store:
+    """Bytes under hexadecimal sha256 keys in one folder; a failure warns once and switches the store off."""
+
+    def __init__(self, folder: Path | None = None):
+        self._given = folder
+        self._folder: Path | None = None
+        self._opened = False
+        self._writable = True
+        self._warned = False
+        self._lock = threading.Lock()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, made and checked on first use; None when it cannot be used."""
+        if not self._opened:
+            with self._lock:
+                problem = None if self._opened else self._open()
+                self._opened = True
+            if problem:
+                self._warn(problem)
+        return self._folder
+
+    def _open(self) -> str | None:
+        """Make and check the folder; what is wrong with it."""
+        try:
+            folder = self._given or default_folder()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = folder.stat()
+        except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+            return f"the kernel cache cannot be made: {error}"
+        if not stat.S_ISDIR(status.st_mode):
+            return f"the kernel cache {folder} is not a folder"
+        if not _is_private(status):
+            return f"the kernel cache {folder} belongs to, or may be written by, another user: unsafe to load from"
+        self._folder = folder
+        return None
+
+    def _warn(self, problem: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{problem}. Kernels are compiled again in every process; set AUTOGRAD_NB_CACHE_DIR to a folder of your own.",
+                CacheWarning,
+                stacklevel=2,
+            )
+
+    def load(self, key: str) -> bytes | None:
+        """What was saved under ``key``; None when there is nothing, or nothing that is whole."""
+        folder = self.folder
+        if folder is None:
+            return None
+        try:
+            with open(folder / (key + SUFFIX), "rb", buffering=0) as file:
+                if not _is_private(os.fstat(file.fileno())):
+                    return None
+                data = file.read()
+        except OSError:
+            return None
+        found = _parse(data)
+        return found[1] if found is not None and found[0].get("key") == key else None
+
+    def save(self, key: str, payload: bytes, description: dict[str, Any]) -> bool:
+        """Keep ``payload`` under ``key``; whether that succeeded."""
+        folder = self.folder
+        if folder is None or not self._writable:
+            return False
+        about = json.dumps({"key": key, **description}).encode()
+        rest = len(about).to_bytes(4, "little") + about + payload
+        # the name is this thread's alone, also among containers that share the folder and count their processes alike
+        temporary = folder / f".{key}.{os.urandom(8).hex()}.tmp"
+        try:
+            try:
+                handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+                with open(handle, "wb", buffering=0) as file:
+                    _write_all(file, MAGIC + hashlib.sha256(rest).digest() + rest)
+                os.replace(temporary, folder / (key + SUFFIX))
+            except BaseException:
+                _remove(temporary)
+                raise
+        except PermissionError as error:
+            if os.name == "nt" and (folder / (key + SUFFIX)).exists():
+                return True  # another process has the same kernel open
+            self._refuse(folder, error)
+            return False
+        except OSError as error:
+            self._refuse(folder, error)
+            return False
+        return True
+
+    def _refuse(self, folder: Path, error: OSError) -> None:
+        self._writable = False  # what is there already may still be read
+        self._warn(f"the kernel cache {folder} cannot be written: {error}")
+
+    def files(self) -> Iterator[Kept]:
+        """The kernels in the folder."""
+        folder = self.folder
+        if folder is None:
+            return
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if _KERNEL.fullmatch(entry.name):
+                    try:
+                        yield Kept(Path(entry.path), entry.stat().st_size)
+                    except OSError:  # removed meanwhile
+                        continue
+
+    def clear(self) -> tuple[int, int]:
+        """Remove every kernel and leftover of this library, and nothing else; (files, bytes) removed."""
+        count = size = 0
+        for path, n in list(self.files()):
+            if _remove(path):
+                count += 1
+                size += n
+        self.sweep(0.0)
+        return count, size
+
+    def sweep(self, age: float = _ABANDONED) -> None:
+        """Remove the temporary files that killed processes left behind."""
+        folder = self.folder
+        if folder is None:
+            return
+        limit = time.time() - age
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if _TEMPORARY.fullmatch(entry.name) and entry.stat().st_mtime <= limit:
+                        _remove(Path(entry.path))
+        except OSError:
+            pass
+
+
+def describe(path: Path) -> dict[str, Any] | None:
+    """The description in a kernel's file; None when it is damaged."""
+    try:
+        found = _parse(path.read_bytes())
+    except OSError:
+        return None
+    return found[0] if found else None
+
+
+def _parse(data: bytes) -> tuple[dict[str, Any], bytes] | None:
+    start = len(MAGIC) + _DIGEST
+    rest = memoryview(data)[start:]
+    if data[: len(MAGIC)] != MAGIC or hashlib.sha256(rest).digest() != data[len(MAGIC) : start] or len(rest) < 4:
+        return None
+    end = 4 + int.from_bytes(rest[:4], "little")
+    return json.loads(bytes(rest[4:end])), bytes(rest[end:])
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    view = memoryview(data)
+    while view:  # an unbuffered write may be a partial one
+        view = view[file.write(view) :]
+
+
+def _is_private(status: os.stat_result) -> bool:
+    """Whether only this user may have written what ``status`` is of."""
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _remove(path: Path) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True

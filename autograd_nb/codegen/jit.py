@@ -1,0 +1,34 @@
+"""How kernels are compiled: the options, and the decorator of the functions that kernels call.
+
+It imports Numba, so only modules that are imported lazily (`autograd_nb.kernels.*`, `runtime`) may import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from numba import njit
+
+#: a kernel checks no zero division (NumPy's error model), runs without the interpreter's lock, and may fuse a·b + c
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "fastmath": {"contract"}}
+
+#: for sums and products whose order is free: LLVM may reassociate them, and so vectorise
+FREE = frozenset({"contract", "nsz", "reassoc"})
+
+
+def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None = None, inline: str = "never") -> Any:
+    """Decorate a function that kernels call; it cannot be called from Python (but under ``NUMBA_DISABLE_JIT=1``).
+
+    Example:
+        >>> @helper
+        ... def square(x):
+        ...     return x * x
+        >>> @helper(fastmath=FREE)
+        ... def dot2(a, b, c, d):
+        ...     return a * b + c * d
+    """
+    options = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline}
+    if fastmath is not None:
+        options["fastmath"] = set(fastmath)
+    return njit(**options) if function is None else njit(**options)(function)
