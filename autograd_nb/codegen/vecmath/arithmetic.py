@@ -32,7 +32,7 @@ def sign(x: Sym) -> Sym:
 
 
 def _ordered(x: Sym, nan: int) -> Sym:
-    unsigned, signed, mantissa, _ = LAYOUT[x.dtype]
+    _, signed, _, _ = LAYOUT[x.dtype]
     width = 32 if x.dtype == "float32" else 64
     bits = x.bitcast(signed)
     return where(isnan(x), nan, bits ^ ((bits >> (width - 1)) & (2 ** (width - 1) - 1)))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..maths import formula
 from ..symbols import FLOATS, Sym, SymbolError, libm, where
-from .common import const, pair, sqrt
+from .common import INF, NAN, at_least, at_most, const, copysign, isnan, pair, sqrt, trunc
+from .exponential import LOG2E, exp2_short
+from .logarithm import log_short
 
 
 def _known(y: Sym | float) -> float | int | None:
@@ -36,7 +38,26 @@ def pow_(x: Sym | float, y: Sym | float) -> Sym:
         whole = libm("pow", x, where(y < 0, 0, y))
         one = where(x == 1, 1, where(x == -1, 1 - 2 * (y & 1), const(x, 0))) if not x.dtype.startswith("u") else None
         return whole if one is None else where(y < 0, one, whole)
-    return libm("math.pow", x, y)
+    return _pow32(x, y) if x.dtype == "float32" else libm("math.pow", x, y)
+
+
+def _pow32(x: Sym, y: Sym) -> Sym:
+    a = abs(x)
+    e, log = log_short(a.cast("float64"))
+    t = (e + log * LOG2E) * y.cast("float64")
+    # beyond this the result is 0 or infinity in float32
+    r = exp2_short(at_most(at_least(t, -300.0), 300.0)).cast("float32")
+    up = y > 0.0
+    r = where(a == INF, where(up, INF, const(x, 0.0)), r)
+    r = where(a == 0.0, where(up, const(x, 0.0), INF), r)
+    r = where(isnan(x), x, r)
+    whole = trunc(y) == y
+    odd = whole & (trunc(y * 0.5) * 2.0 != y)
+    r = where((x < 0.0) & (a < INF) & ~whole, NAN, r)
+    r = where(odd, copysign(r, x), r)
+    # 1 to any power and anything to the power 0 are 1, NaN included; so is (-1)^(+-inf)
+    one = (x == 1.0) | (y == 0.0) | ((x == -1.0) & (abs(y) == INF))
+    return where(one, 1.0, r)
 
 
 @formula
