@@ -88,20 +88,29 @@ def _indent(lines: Sequence[str], level: int) -> str:
     return "".join("    " * level + line + "\n" for line in lines)
 
 
-def pointwise_flat(body: Body, name: str = "kernel") -> str:
-    """``name(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs)."""
+def pointwise_flat(body: Body, name: str = "kernel", over: int | None = None) -> str:
+    """``name(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs).
+
+    ``over``: the input array that the first result overwrites; there is no ``o0`` then. (Passing one array twice would do,
+    but LLVM, seeing that they overlap, would take its unvectorised loop.)
+    """
     before, lines = body.trace.lines([v for v, _ in body.results])
     live = _live(body)
     args = [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)]
     loads = [f"x{j} = a{j}[i]" for j, s in enumerate(body.inputs) if not s.scalar and j in live]
-    stores = [f"o{k}[i] = {v.name}" for k, (v, _) in enumerate(body.results)]
     outs = [f"o{k}" for k in range(len(body.results))]
+    stores = [f"o{k}[i] = {v.name}" for k, (v, _) in enumerate(body.results)]
+    first = "o0"
+    if over is not None:
+        first = f"a{over}"
+        stores[0] = f"{first}[i] = {body.results[0][0].name}"
+        outs = outs[1:]
     return (
         HEADER
         + _tables(body.trace)
         + f"def {name}({', '.join(args + outs)}):\n"
-        + _indent(_scalar_casts(body) + before, 1)
-        + "    for i in range(o0.size):\n"
+        + _indent(before, 1)
+        + f"    for i in range({first}.size):\n"
         + _indent(loads + lines + stores, 2)
     )
 
@@ -125,7 +134,7 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     for p, a in enumerate(everyone):
         if a in keep:
             setup += [f"{a}s{d} = dims[{RANK * (p + 1) + d}]" for d in range(RANK)]
-    text = HEADER + _tables(body.trace) + f"def {name}({', '.join(args)}):\n" + _indent(_scalar_casts(body) + before + setup, 1)
+    text = HEADER + _tables(body.trace) + f"def {name}({', '.join(args)}):\n" + _indent(before + setup, 1)
     inner = RANK - 1
     for d in range(inner):
         text += "    " * (d + 1) + f"for i{d} in range(n{d}):\n"
@@ -166,9 +175,6 @@ def _live(body: Body) -> set[int]:
     return {j for j in range(len(body.inputs)) if f"x{j}" in needed}
 
 
-def _scalar_casts(body: Body) -> list[str]:
-    """Scalars arrive as int64, float64 or bool already typed; nothing to do but keep the place visible."""
-    return []
 
 
 # ------------------------------------------------------------------------------------------------- reductions
@@ -193,8 +199,8 @@ def _wide(dtype: str) -> str:
 
 SUM = Fold("sum", _wide, lambda t: literal(0, t), "radd({a}, {x})")
 PROD = Fold("prod", _wide, lambda t: literal(1, t), "rmul({a}, {x})")
-MAX = Fold("max", lambda t: t, lambda t: f"np.iinfo(np.{t}).min" if t != "bool" else "False", "{x} if {x} > {a} else {a}")
-MIN = Fold("min", lambda t: t, lambda t: f"np.iinfo(np.{t}).max" if t != "bool" else "True", "{x} if {x} < {a} else {a}")
+MAX = Fold("max", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).min)" if t != "bool" else "False", "{x} if {x} > {a} else {a}")
+MIN = Fold("min", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).max)" if t != "bool" else "True", "{x} if {x} < {a} else {a}")
 ANY = Fold("any", lambda t: "bool", lambda t: "False", "{a} | {x}")
 ALL = Fold("all", lambda t: "bool", lambda t: "True", "{a} & {x}")
 FOLDS = {f.name: f for f in (SUM, PROD, MAX, MIN, ANY, ALL)}

@@ -48,8 +48,9 @@ class Trace:
     ``compute`` is the dtype in which literals without a typed partner are written ("float32", "float64", "int64"…).
     """
 
-    def __init__(self, compute: str):
+    def __init__(self, compute: str, prefix: str = "t"):
         self.compute = compute
+        self.prefix = prefix  # of the names it makes up; apart where one kernel holds several traces
         self.instructions: list[Sym] = []
         self.tables: dict[str, tuple] = {}
         self._known: dict[tuple, Sym] = {}
@@ -67,7 +68,7 @@ class Trace:
         for name, (known, kind) in self.tables.items():
             if known == values and kind == dtype:
                 return name
-        name = f"table{len(self.tables)}"
+        name = f"{self.prefix}able{len(self.tables)}"
         self.tables[name] = (values, dtype)
         return name
 
@@ -76,7 +77,7 @@ class Trace:
         known = self._known.get(key)
         if known is not None:
             return known
-        name = args[0] if op == "input" else f"t{len(self.instructions)}"
+        name = args[0] if op == "input" else f"{self.prefix}{len(self.instructions)}"
         sym = Sym(self, op, args, dtype, name)
         self._known[key] = sym
         self.instructions.append(sym)

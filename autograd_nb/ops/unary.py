@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..codegen.maths import m
+from ..codegen.maths import FORMULAS, m
 from ..codegen.symbols import libm
 from ..tensor import Tensor
 from .pointwise import pointwise, store
-from .registry import OPS, public, register
+from .registry import public, register
 from .structured import tensor_argument
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
@@ -229,7 +229,7 @@ def erfinv(x):
     return m.where(m.abs(x) == 1, m.copysign(math.inf, x), m.where(m.abs(x) < 1, y, math.nan))
 
 
-@pointwise(lambda g, x: g * m.digamma(x), result="float", aliases=())
+@pointwise(lambda x: m.digamma(x), result="float")
 def lgamma(x):
     """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
     return libm("math.lgamma", x)
@@ -238,7 +238,7 @@ def lgamma(x):
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
-@pointwise(lambda g, x: g * OPS["trigamma"].call(x) if isinstance(x, Tensor) else g * _trigamma(x), result="float")
+@pointwise(lambda x: m.trigamma(x), result="float")
 def digamma(x):
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
     x = x.cast("float64")
@@ -259,8 +259,12 @@ def digamma(x):
     return m.where(x == 0, -m.copysign(math.inf, x), m.where(pole, math.nan, m.where(x == math.inf, math.inf, y)))
 
 
-def _trigamma(x):
-    """ψ'(x) as a formula."""
+@pointwise(
+    lambda x: polygamma(2, x) if isinstance(x, Tensor) else _polygamma_formula(x, 2),
+    result="float", method=False, namespaces=(), inplace=False, node="PolygammaBackward0",
+)  # fmt: skip
+def trigamma(x):
+    """ψ'(x), the derivative of `digamma`."""
     x = x.cast("float64")
     small = x < 0.5
     z = m.where(small, 1 - x, x)
@@ -275,11 +279,9 @@ def _trigamma(x):
     return m.where(small, (math.pi * math.pi) / (s * s) - y, y)
 
 
-@pointwise(lambda x: OPS["polygamma"].call(2, x) if isinstance(x, Tensor) else _polygamma_formula(x, 2), result="float", method=False,
-           namespaces=(), inplace=False, node="PolygammaBackward0")  # fmt: skip
-def trigamma(x):
-    """ψ'(x), the derivative of `digamma`."""
-    return _trigamma(x)
+# so that derivatives can name them on symbols too
+FORMULAS.setdefault("digamma", digamma.op.formula)
+FORMULAS.setdefault("trigamma", trigamma.op.formula)
 
 
 def _zeta(s, q):

@@ -1,0 +1,45 @@
+"""Row-wise fused kernels as callables: (dtypes, whether rows are interleaved) -> one compiled kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import launch
+from ..codegen.rows import Step, row_kernel
+from ..shapes import numel
+
+
+class RowKernel:
+    """A list of steps (see `autograd_nb.codegen.rows`) with the kinds of its operands and outputs.
+
+    Call with (compute dtype, (outer, n, inner), operands in order, outputs in order); arrays are flat and in C order, numbers
+    are floats or ints. Half arrays are cast before.
+    """
+
+    __slots__ = ("entries", "name", "operands", "outputs", "steps")
+
+    def __init__(self, name: str, operands: Mapping[str, str], outputs: Mapping[str, str], steps: Sequence[Step]):
+        self.name, self.operands, self.outputs, self.steps = name, dict(operands), dict(outputs), list(steps)
+        self.entries = launch.plan_table()
+
+    def __call__(self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> None:
+        outer, n, inner = sizes
+        key = (compute, inner > 1, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self.entries[key] = self._build(compute, inner > 1, operands, outputs)
+        entry(outer, n, inner, *operands, *outputs)
+
+    def _build(self, compute: str, columns: bool, operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> Any:
+        types = [launch.argument_type(a) for a in (*operands, *outputs)]
+        dtypes = {p: t.removesuffix("[:]") for p, t in zip([*self.operands, *self.outputs], types, strict=True)}
+        source = row_kernel(self.operands, self.outputs, self.steps, dtypes, compute, columns)
+        return launch.entry(source, "kernel", ("int64", "int64", "int64", *types), self.name, len(outputs))
+
+
+def row_sizes(shape: Sequence[int], d: int) -> tuple[int, int, int]:
+    """(outer, n, inner) of a contiguous shape seen along dim ``d``."""
+    return (numel(shape[:d]), shape[d], numel(shape[d + 1 :])) if shape else (1, 1, 1)
