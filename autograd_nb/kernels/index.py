@@ -91,14 +91,7 @@ def put(dims, mode, value, index, out):
                                 row[j] += source[j]
                         else:
                             for j in range(row.size):
-                                a = row[j]
-                                x = source[j]
-                                if mode == 2:
-                                    row[j] = a * x
-                                elif mode == 3:
-                                    row[j] = x if (x > a or x != x) and a == a else a
-                                else:
-                                    row[j] = x if (x < a or x != x) and a == a else a
+                                row[j] *= source[j]
                     else:
                         for j in range(m1):
                             x = value[np.uintp(q + j * w1)]
@@ -108,12 +101,8 @@ def put(dims, mode, value, index, out):
                                 out[r] = x
                             elif mode == 1:
                                 out[r] = a + x
-                            elif mode == 2:
-                                out[r] = a * x
-                            elif mode == 3:
-                                out[r] = x if (x > a or x != x) and a == a else a
                             else:
-                                out[r] = x if (x < a or x != x) and a == a else a
+                                out[r] = a * x
 
 
 def gather(dims, count, x, index, out):

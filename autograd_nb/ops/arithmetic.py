@@ -675,7 +675,8 @@ def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
         )  # fmt: skip
     entry, dims = plan
     if dims is None:
-        entry(target._data, g._data, target._data)
+        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
+        entry(target._data, g._data, target._data[:n])
     else:
         entry(dims, target._data, g._data, target._data)
     target._version_[0] += 1
@@ -711,7 +712,8 @@ def add_overlapping(target: Tensor, source: Tensor) -> None:
         )  # fmt: skip
     entry, dims = plan
     if dims is None:
-        entry(target._data, source._data, target._data)
+        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
+        entry(target._data, source._data, target._data[:n])
     else:
         entry(dims, target._data, source._data, target._data)
 

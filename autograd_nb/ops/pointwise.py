@@ -196,8 +196,9 @@ class Pointwise:
                 node.stamp -= target._version_[0]
                 node.saved[k], node.versions[k] = copy._data, copy._version_
         values = [a._data if isinstance(a, Tensor) else a for a in args]
-        if plan.dims is None:
-            plan.entry(*values, old._data)
+        if plan.dims is None:  # the flat loop runs over all that it is given: a view's memory goes on behind the view
+            n = old._layout.size
+            plan.entry(*values, old._data if old._data.size == n else old._data[:n])
         else:
             plan.entry(plan.dims, *values, old._data)
         target._version_[0] += 1
@@ -217,6 +218,7 @@ class Pointwise:
 def _unary(op: Pointwise) -> Callable:
     plans = op.plans
     recordable = op.rules[0] is not None
+    empty, allocate, new = np.empty, launch.empty, _new  # locals are found faster
 
     def call(input, *, out=None):
         if out is not None:
@@ -228,12 +230,12 @@ def _unary(op: Pointwise) -> Callable:
             if isinstance(input, Tensor) and (input._layout,) in plans:
                 plans[input._layout] = plans[(input._layout,)]  # one operand: found by its bare layout next time
             return t
-        data = launch.empty(plan.size, plan.carrier) if plan.big else np.empty(plan.size, plan.carrier)
+        data = allocate(plan.size, plan.carrier) if plan.big else empty(plan.size, plan.carrier)
         if plan.dims is None:
             plan.entry(input._data, data)
         else:
             plan.entry(plan.dims, input._data, data)
-        t = _new(Tensor)  # `make`, written out: this is the hottest place of all
+        t = new(Tensor)  # `make`, written out: this is the hottest place of all
         t._data = data
         t._layout = plan.out
         t._version_ = version = [0, 0]
@@ -298,6 +300,7 @@ def _unary(op: Pointwise) -> Callable:
 def _binary(op: Pointwise) -> Callable:
     plans = op.plans
     recordable = op.differentiable
+    empty, allocate, new = np.empty, launch.empty, _new
 
     def call(input, other, *, out=None):
         if out is not None:
@@ -313,7 +316,7 @@ def _binary(op: Pointwise) -> Callable:
                 b = other._data
         except (KeyError, AttributeError):
             return op.slow((input, other))
-        data = launch.empty(plan.size, plan.carrier) if plan.big else np.empty(plan.size, plan.carrier)
+        data = allocate(plan.size, plan.carrier) if plan.big else empty(plan.size, plan.carrier)
         try:
             if plan.dims is None:
                 plan.entry(input._data, b, data)
@@ -321,7 +324,7 @@ def _binary(op: Pointwise) -> Callable:
                 plan.entry(plan.dims, input._data, b, data)
         except OverflowError:
             raise too_large(op.name, other) from None
-        t = _new(Tensor)  # `make`, written out: this is the hottest place of all
+        t = new(Tensor)  # `make`, written out: this is the hottest place of all
         t._data = data
         t._layout = plan.out
         t._version_ = version = [0, 0]
