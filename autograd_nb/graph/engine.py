@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
+from sys import getrefcount
 from typing import Any
 
 from .modes import state
@@ -40,24 +41,28 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
     push, pop, mark, keep = stack.append, stack.pop, seen.add, nodes.append
     while stack:
         node = pop()
-        if node in seen:
-            continue
-        mark(node)
-        keep(node)
-        if node.plain == 2:
-            for e in node.edges:
-                if e is not None:
-                    push(e)
-        else:
-            for e in node.edges:
-                if e is None:
+        while node not in seen:
+            mark(node)
+            keep(node)
+            edges = node.edges
+            if node.plain == 2:
+                if len(edges) == 1:  # straight on, without the stack
+                    (node,) = edges
                     continue
-                if e.is_leaf_edge:
-                    oldest = last.get(e)
-                    if oldest is None or node.seq < oldest.seq:
-                        last[e] = node
-                else:
-                    push(e.node if e.__class__ is Output else e)
+                for e in edges:
+                    if e is not None:
+                        push(e)
+            else:
+                for e in edges:
+                    if e is None:
+                        continue
+                    if e.is_leaf_edge:
+                        oldest = last.get(e)
+                        if oldest is None or node.seq < oldest.seq:
+                            last[e] = node
+                    else:
+                        push(e.node if e.__class__ is Output else e)
+            break
     nodes.sort(key=_by_age, reverse=True)
     if targets is not None:
         nodes, last = _towards(nodes, targets, roots)
@@ -141,11 +146,17 @@ class Pass:
         have = pending.get(e)
         if have is None:
             pending[e] = g
-        elif self.create_graph or e not in self.owned:
-            pending[e] = add(have, g)
-            self.owned.add(e)
-        else:
+        elif e in self.owned:
             add_in_place(have, g)
+        elif self.create_graph:
+            pending[e] = add(have, g)
+        else:
+            # 3 references to the waiting gradient: `pending`, `have`, and getrefcount's own
+            if getrefcount(have) == 3 and getrefcount(have._data) == 2 and have._layout.contiguous and have._view is None:
+                add_in_place(have, g)
+            else:
+                pending[e] = add(have, g)
+            self.owned.add(e)
 
     def finish(self, leaf: Any) -> None:
         """All gradients of a leaf are in: run its hooks, accumulate or capture."""
@@ -217,7 +228,7 @@ def run(
     nodes, last = collect(roots, None if targets is None else set(targets))
     work = Pass(last, accumulate, create_graph, targets)
     pending, finals = work.pending, work.finals
-    take, get, add_to = pending.pop, pending.get, work.add
+    take, add_to = pending.pop, work.add
     consumer = None if retain_graph else here(depth + 1)
     quick = not create_graph and targets is None and watch is None
     if targets is not None:
@@ -235,16 +246,21 @@ def run(
         while nodes:
             node = nodes.pop()  # the list must not keep alive what was passed
             g = take(node, None)
-            if quick and node.plain and node.hooks is None and g is not None:
+            if quick and g is not None and node.hooks is None and node.plain:
                 result = node.run(g)
                 g = None
                 for e, value in zip(node.edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
                     if e is not None and value is not None:
-                        if get(e) is None:
-                            pending[e] = value
-                        else:
+                        if e in pending:
                             add_to(e, value)
+                        else:
+                            pending[e] = value
                 result = value = e = None
+                if consumer is not None:
+                    node.consumed = consumer
+                    node.saved = None
+                if node.plain == 2:
+                    continue  # no leaf can be complete now
             elif g is not None or node.hooks is not None:
                 work.run_node(node, g)
                 g = None

@@ -41,6 +41,7 @@ def _references() -> int:
 
 
 _OURS = _references()
+WIDE = 1 << 16  #: elements from which a kernel that overwrites the incoming gradient pays for being compiled
 
 
 class PointwiseNode(Node):
@@ -54,10 +55,13 @@ class PointwiseNode(Node):
         if plan is None:
             plan = self.spec.plan_back(lay)
         if plan.over is lay:
-            # a small gradient that nobody else holds is overwritten: that saves its memory and its tensor
+            # a gradient that nobody else holds is overwritten: that saves its memory, its tensor, and traffic to memory
             data = g._data
             if getrefcount(g) == _OURS and getrefcount(data) == 3 and g._view is None:
-                plan.entry(data, *self.saved, data)
+                if plan.overwrite is None:
+                    plan.entry(data, *self.saved, data)
+                else:
+                    plan.overwrite(data, *self.saved)
                 return (g,) if plan.count == 1 else plan.placed(g)
         if plan.simple:
             lay, carrier = plan.simple
@@ -67,8 +71,13 @@ class PointwiseNode(Node):
             return (t,) if plan.count == 1 else plan.placed(t)
         if plan.both:  # two operands of the output's shape and dtype
             if plan.entry is None:
-                return (g, g)
+                return (g, g) if plan.both is True else plan.both(g)
             lay, carrier = plan.both
+            if lay.size <= 64 and getrefcount(g) == _OURS and getrefcount(g._data) == 2 and g._layout is lay and g._view is None:
+                data = g._data
+                b = np.empty(lay.size, carrier)
+                plan.entry(data, *self.saved, data, b)
+                return (g, make(b, lay, [0, 0]))
             a = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             b = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             plan.entry(g._data, *self.saved, a, b)
@@ -273,7 +282,7 @@ class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
 
-    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "over", "reductions", "simple", "small", "spec")
+    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "over", "overwrite", "reductions", "simple", "small", "spec")
 
     def __init__(self, spec: Spec, g: Layout):
         op, keys = spec.op, spec.keys
@@ -318,11 +327,22 @@ class BackPlan:
         # the commonest: one gradient from one flat kernel
         self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
         self.simple = self.outs[0][1:] if len(full) == 1 and not reduced and not self.alias and self.dims is None else None
-        # (a kernel whose output is its input runs unvectorised, so only for a few elements)
-        self.over = self.simple[0] if self.simple and self.outs[0][1].size <= 64 else None
+        self.over, self.overwrite = None, None
+        if self.simple and self.simple[0].dtype is g.dtype:
+            size = self.simple[0].size
+            if size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
+                self.over = self.simple[0]
+            elif size >= WIDE:  # worth a kernel of its own
+                (k, i), = full
+                body = loops.trace_body(formulas([k]), inputs, compute, [keys[i].dtype.name])
+                argtypes = tuple(f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs)
+                self.overwrite = launch.entry(loops.pointwise_flat(body, over=0), "kernel", argtypes, op.name + "_backward", 0)
+                self.over = self.simple[0]
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None
-        if self.count == 2 and not reduced and len(spec.rules) == 2:
+        if self.count == 2 and not full and not reduced and len(self.alias) == 1:
+            self.both = (lambda t: (t, None)) if self.alias == [0] else (lambda t: (None, t))
+        elif self.count == 2 and not reduced and len(spec.rules) == 2:
             if len(self.alias) == 2:
                 self.both = True
             elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
