@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..maths import formula
 from ..symbols import FLOATS, Sym, libm, where
-from .common import LAYOUT, const, copysign, floor, isnan, pair
+from .common import INF, LAYOUT, NAN, const, copysign, float_pair, floor, isnan, pair, sqrt
 
 
 @formula
@@ -62,7 +62,7 @@ def fmod(a: Sym | float, b: Sym | float) -> Sym:
     """The remainder of truncated division: the sign of ``a``; exact."""
     a, b = pair(a, b)
     if a.dtype in FLOATS:
-        return libm("math.fmod", a, b)
+        return libm("np.fmod", a, b)
     r = a % b
     return where((r != 0) & ((a < 0) != (b < 0)), r - b, r) if not a.dtype.startswith("u") else r
 
@@ -78,12 +78,35 @@ def remainder(a: Sym | float, b: Sym | float) -> Sym:
 
 
 @formula
+def hypot(a: Sym | float, b: Sym | float) -> Sym:
+    """sqrt(a^2 + b^2) without overflow: float32 by way of float64, float64 scaled by a power of two; inf beats NaN."""
+    a, b = float_pair(a, b)
+    if a.dtype == "float32":
+        x, y = a.cast("float64"), b.cast("float64")
+        r = sqrt(x * x + y * y).cast("float32")
+    else:
+        x, y = abs(a), abs(b)
+        big = where(x > y, x, y)
+        up, down = big < 2.0**-500, big > 2.0**500
+        factor = where(up, 2.0**600, where(down, 2.0**-600, const(a, 1.0)))
+        back = where(up, 2.0**-600, where(down, 2.0**600, const(a, 1.0)))
+        x, y = x * factor, y * factor
+        r = sqrt(x * x + y * y) * back
+    return where((abs(a) == INF) | (abs(b) == INF), INF, r)
+
+
+@formula
 def floor_divide(a: Sym | float, b: Sym | float) -> Sym:
     """Floored division as in PyTorch: a / b where b is 0."""
     a, b = pair(a, b)
     if a.dtype not in FLOATS:
         return a // b
     q = a / b
+    if a.dtype == "float32":
+        # in float64 the quotient of two float32 is never rounded across an integer that a float32 result could tell from it
+        down = floor(a.cast("float64") / b.cast("float64")).cast("float32")
+        down = where((abs(b) == INF) & (a != 0) & ((a < 0) != (b < 0)), -1.0, down)
+        return where(b == 0, q, where(abs(a) == INF, NAN, down))
     r = fmod(a, b)
     whole = (a - r) / b
     whole = where((r != 0) & ((b < 0) != (r < 0)), whole - 1, whole)

@@ -5,11 +5,18 @@ from __future__ import annotations
 from ..maths import formula
 from ..symbols import Sym, where
 from .common import INF, LAYOUT, NAN, at_most, copysign, floating, horner, sqrt
-from .exponential import exp_mid, exp_parts, expm1, scale
+from .exponential import exp_mid, exp_parts, scale
 from .logarithm import log1p_inner, log_normal_short
 
-# (tanh(x) - x) / x^3 in x^2 on |x| <= 0.625, float32; relative error 4.2e-9
-TANH = (-0.3333328366279602, 0.1333148330450058, -0.053742773830890656, 0.020648060366511345, -0.005714057944715023)
+# (tanh(x) - x) / x^3 in x^2: float32 on |x| <= 0.625, relative error 4.2e-9; float64 on |x| <= 0.6, 1e-17
+TANH = {
+    "float32": (-0.3333328366279602, 0.1333148330450058, -0.053742773830890656, 0.020648060366511345, -0.005714057944715023),
+    "float64": (
+        -0.33333333333333126, 0.13333333333299643, -0.053968253949287885, 0.021869488002398265, -0.008863226775439909,
+        0.0035920373639999618, -0.0014552152870778102, 0.0005871881632954428, -0.00023039632752021639, 7.93134023419673e-05,
+        -1.717845557226092e-05,
+    ),
+}  # fmt: skip
 # (sinh(x) - x) / x^3 in x^2 on |x| <= 1; relative errors 3e-10 and 1e-18
 SINH = {
     "float32": (0.1666666716337204, 0.00833331048488617, 0.00019842895562760532, 2.7822131869470468e-06),
@@ -19,17 +26,15 @@ SINH = {
 
 @formula
 def tanh(x: Sym) -> Sym:
-    """Hyperbolic tangent. float32: a polynomial up to 0.625, beyond it 1 - 2 / (e^2x + 1); float64: by expm1.
+    """Hyperbolic tangent: a polynomial up to 0.6, beyond it 1 - 2 / (e^2x + 1).
 
-    Maximum error 1.3 ulp (float32), 2.2 ulp (float64); -0 stays -0.
+    Maximum error 1.3 ulp (float32), 1.4 ulp (float64); -0 stays -0.
     """
     a = abs(floating(x))
-    if x.dtype == "float64":
-        em = expm1(at_most(a, 20.0) * 2.0)
-        return copysign(em / (em + 2.0), x)
-    e = exp_mid(at_most(a, 9.1) * 2.0)
+    edge, end = (0.625, 9.1) if x.dtype == "float32" else (0.6, 20.0)
+    e = exp_mid(at_most(a, end) * 2.0)
     z = a * a
-    return copysign(where(a < 0.625, a * z * horner(z, TANH) + a, 1.0 - 2.0 / (e + 1.0)), x)
+    return copysign(where(a < edge, a * z * horner(z, TANH[x.dtype]) + a, 1.0 - 2.0 / (e + 1.0)), x)
 
 
 def _half_exp(a: Sym) -> Sym:

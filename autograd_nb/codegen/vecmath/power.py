@@ -50,7 +50,7 @@ def _pow32(x: Sym, y: Sym) -> Sym:
     up = y > 0.0
     r = where(a == INF, where(up, INF, const(x, 0.0)), r)
     r = where(a == 0.0, where(up, const(x, 0.0), INF), r)
-    r = where(isnan(x), x, r)
+    r = where(isnan(x) | isnan(y), NAN, r)
     whole = trunc(y) == y
     odd = whole & (trunc(y * 0.5) * 2.0 != y)
     r = where((x < 0.0) & (a < INF) & ~whole, NAN, r)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..maths import formula
-from ..symbols import Sym, libm, where
-from .common import at_most, copysign, floating, horner
-from .exponential import exp_mid
+from ..symbols import Sym, where
+from .common import INF, LAYOUT, NAN, at_most, copysign, floating, horner, sqrt
+from .exponential import EXP, LN2, LOG2E, exp2_short, exp_mid, round_bits, scale
+from .logarithm import log_normal_short
 
 # erf(x) / x - 1 in x^2: float32 on |x| <= 0.9, relative error of erf 1.4e-8; float64 on |x| <= 1, 2.9e-17
 ERF_SMALL = {
@@ -20,13 +21,96 @@ ERF_SMALL = {
 # log(erfc(x)) on [0.9, 4], float32; relative error of erf 1.7e-9
 ERF_LARGE = (-0.0001664531882852316, -1.127797245979309, -0.6369760036468506, -0.10411384701728821, 0.022315362468361855,
              -0.00306555163115263, 0.00019822920148726553)  # fmt: skip
+# (1 + 2 a) e^(a^2) erfc(a) in t = (a - 4) / (a + 4): for float32 results on [0, 10.1], 6e-10; for float64 on [0, 27.4], 5e-17
+ERFC_SHORT = (
+    1.2329951187393675, -0.13962113070388874, 0.015379629356317877, 0.06809783302531666, -0.10103780826024544,
+    0.09372131669125601, -0.06635466532056705, 0.037221884575688834, -0.016024315003273656, 0.005043450573784435,
+    -0.0011365674298370462, -0.0006419614696234888,
+)  # fmt: skip
+ERFC = (
+    1.2329951186255526, -0.13962111684056253, 0.015379652102619655, 0.06809705425469544, -0.10103906603629964,
+    0.0937328349982513, -0.06633036581231722, 0.03716751553908268, -0.016197734056678514, 0.005031969963685688,
+    -0.0007577732964420548, -0.00019925661750273414, 0.00015062171449278135, -2.43994750845707e-05, -1.1222170952531313e-05,
+    5.710279350108222e-06, 2.9417322872741723e-07, -8.260885117244808e-07, 7.404164038314479e-08, 1.104246445718205e-07,
+    -1.7385891233881976e-08, -1.4087567211531068e-08, 1.6385631998272526e-09, 1.187035048503759e-09,
+)  # fmt: skip
+# erfinv(x) / x in w = -log(1 - x^2) on [0, 5], 5.6e-9; and in sqrt(w), w on [5, 17.4] (float32), 1.6e-8, on [5, 37], 7e-7
+ERFINV_CENTRE = (
+    0.8862269204967517, 0.23201381804681118, 0.01154865381758601, -0.0023342959496728314, -0.00012748194221727537,
+    4.456541192729188e-05, 3.9831640117232664e-06, -1.976445467536475e-06, 2.2102872453411173e-07, -8.790933844163591e-09,
+)  # fmt: skip
+ERFINV_TAIL = {
+    "float32": (-1.365168353426968, 7.606569150962495, -10.835572722955318, 9.049578580759215, -4.545036856053916,
+                1.463598679731637, -0.3063155576651307, 0.04048250782165227, -0.0030797714915769187, 0.0001030663208874488),
+    "float64": (3.089361011881665, -4.9844649423715905, 4.869093709714676, -2.2974534338102437, 0.6899410993119971,
+                -0.13606733267578477, 0.017535139269639274, -0.0014155215886933249, 6.441469729593427e-05,
+                -1.2423615161879275e-06),
+}  # fmt: skip
+
+
+def _erfc64(a: Sym) -> tuple[Sym, Sym]:
+    """(erfc(a), e^-a^2) of a float64 in [0, 27.4]; the square is carried in two parts."""
+    square = a * a
+    top = (a.bitcast("uint64") & 0xFFFFFFFFF8000000).bitcast("float64")  # 26 bits: its square is exact
+    rest = (top * top - square) + (a - top) * (a + top)
+    high, low = LN2["float64"]
+    x = -square
+    n, bits = round_bits(x, LOG2E, 2 * LAYOUT["float64"][3])
+    r = (x - n * high) - (n * low + rest)
+    em = r * r * horner(r, EXP["float64"]) + r
+    t = (a - 4.0) / (a + 4.0)
+    g = horner(t, ERFC) / (2.0 * a + 1.0)
+    return scale(g + g * em, bits), scale(em + 1.0, bits)
 
 
 @formula
 def erf(x: Sym) -> Sym:
-    if floating(x).dtype == "float64":
-        return libm("math.erf", x)
-    a = at_most(abs(x), 4.0)
-    z = a * a
-    large = copysign(1.0 - exp_mid(horner(a, ERF_LARGE)), x)
-    return where(a < 0.9, x + x * horner(z, ERF_SMALL[x.dtype]), large)
+    """Error function. A polynomial near 0; beyond it 1 - e^p(|x|) (float32) or 1 - erfc|x| (float64).
+
+    Maximum error 1.0 ulp (float32), 1.3 ulp (float64); -0 stays -0.
+    """
+    a = abs(floating(x))
+    if x.dtype == "float64":
+        large = 1.0 - _erfc64(at_most(a, 6.0))[0]
+        edge = 1.0
+    else:
+        large = 1.0 - exp_mid(horner(at_most(a, 4.0), ERF_LARGE))
+        edge = 0.9
+    z = where(a < edge, a * a, a)  # not squared where it could overflow
+    return copysign(where(a < edge, a + a * horner(z, ERF_SMALL[x.dtype]), large), x)
+
+
+@formula
+def erfc(x: Sym) -> Sym:
+    """Complementary error function: e^-x^2 g(|x|), 2 minus that for negative x. float32 is computed in float64.
+
+    Maximum error 0.6 ulp (float32), 3 ulp (float64); denormal results right.
+    """
+    a = abs(floating(x))
+    if x.dtype == "float64":
+        y = _erfc64(at_most(a, 27.4))[0]
+        return where(x < 0.0, 2.0 - y, y)
+    w = at_most(a, 10.1).cast("float64")
+    t = (w - 4.0) / (w + 4.0)
+    y = exp2_short(w * w * -LOG2E) * horner(t, ERFC_SHORT) / (2.0 * w + 1.0)
+    return where(x < 0.0, 2.0 - y, y).cast("float32")
+
+
+@formula
+def erfinv(x: Sym) -> Sym:
+    """Inverse error function: x times polynomials in -log(1 - x^2); float64 adds one step of Halley's method.
+
+    1: inf; beyond: NaN.
+    """
+    a = abs(floating(x))
+    v = a.cast("float64")
+    w = -log_normal_short((1.0 - v) * (v + 1.0))
+    y = v * where(w < 5.0, horner(w, ERFINV_CENTRE), horner(sqrt(w), ERFINV_TAIL[x.dtype]))
+    if x.dtype == "float64":
+        tail, slope = _erfc64(y)
+        small = y < 0.9
+        near = y + y * horner(where(small, y * y, 0.0), ERF_SMALL["float64"])
+        u = where(small, near - v, (1.0 - v) - tail) / (slope * 1.1283791670955126)
+        y = y - u / (u * y + 1.0)
+    y = y.cast(x.dtype)
+    return copysign(where(a < 1.0, y, where(a == 1.0, INF, NAN)), x)
