@@ -1,13 +1,30 @@
-"""Helpers that generated kernels call: additions and products that LLVM may reassociate, and so vectorise.
+"""What generated kernels call: each a few machine instructions, put in place of the call.
 
-They are intrinsics, one instruction each: as compiled functions they cost every process that compiles a reduction 60 ms.
+They are intrinsics rather than compiled functions, and rather than the Python that they stand for, as that is what
+keeps compiling short: a strided kernel as a nest of loops takes twice as long. The Python that each one stands for is
+the second half of this file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
+
+The walk over an iteration space: `start` makes a *place*, the positions of some operands and a counter per loop, all 0;
+`advance` takes it one step through nested loops whose sizes and strides are in ``dims`` (six sizes, then six strides
+an operand). After the last step it is back at the first, so a walk may be nested in another over the same operands::
+
+    place = start(2)                       # the positions of two operands
+    for _ in range(steps(dims, 0, 5)):     # loops 0 to 4
+        x = row(a0, position(place, 0), n5, 1)
+        y = row(o0, position(place, 1), n5, 1)
+        …
+        advance(place, dims, 2, 0, 5)
 """
 
 import operator
+from typing import Any
 
+import numpy as np
 from numba import config
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+LOOPS = 6  #: the loops of every iteration space
 
 
 def _free(typingctx, a, b, op, float_op):
@@ -26,16 +43,226 @@ def _free(typingctx, a, b, op, float_op):
     return result(a, b), codegen
 
 
-if config.DISABLE_JIT:  # intrinsics have no Python body to run
-    radd, rmul = operator.add, operator.mul
-else:
+@intrinsic
+def _radd(typingctx, a, b):
+    return _free(typingctx, a, b, operator.add, "fadd")
 
-    @intrinsic
-    def radd(typingctx, a, b):
-        """a + b, to be added in any order."""
-        return _free(typingctx, a, b, operator.add, "fadd")
 
-    @intrinsic
-    def rmul(typingctx, a, b):
-        """a · b, to be multiplied in any order."""
-        return _free(typingctx, a, b, operator.mul, "fmul")
+@intrinsic
+def _rmul(typingctx, a, b):
+    return _free(typingctx, a, b, operator.mul, "fmul")
+
+
+_PLACE = types.CPointer(types.int64)
+
+
+def _data(context, builder, array_type, array):
+    return context.make_array(array_type)(context, builder, value=array).data
+
+
+def _int(context, builder, value, kind):
+    return context.cast(builder, value, kind, types.int64)
+
+
+def _constant(context, n):
+    return context.get_constant(types.int64, n)
+
+
+@intrinsic(prefer_literal=True)
+def _start(typingctx, operands):
+    n = operands.literal_value + LOOPS
+
+    def codegen(context, builder, signature, args):
+        place = cgutils.alloca_once(builder, context.get_value_type(types.int64), size=n)
+        for k in range(n):
+            builder.store(_constant(context, 0), builder.gep(place, [_constant(context, k)]))
+        return place
+
+    return _PLACE(operands), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _steps(typingctx, dims, first, last):
+    def codegen(context, builder, signature, args):
+        data = _data(context, builder, signature.args[0], args[0])
+        total = None
+        for d in range(first.literal_value, last.literal_value):
+            n = builder.load(builder.gep(data, [_constant(context, d)]))
+            total = n if total is None else builder.mul(total, n)
+        return total
+
+    return types.int64(dims, first, last), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _advance(typingctx, place, dims, operands, first, last):
+    count, lowest, highest = operands.literal_value, first.literal_value, last.literal_value
+
+    def codegen(context, builder, signature, args):
+        def at(pointer, index):
+            return builder.gep(pointer, [index])
+
+        def constant(n):
+            return _constant(context, n)
+
+        def move(d, factor):  # positions += factor · the strides of loop d
+            for k in range(count):
+                p = at(place, constant(k))
+                stride = builder.load(at(sizes, builder.add(constant(LOOPS * (k + 1)), d)))
+                builder.store(builder.add(builder.load(p), builder.mul(stride, factor) if factor else stride), p)
+
+        place = args[0]
+        sizes = _data(context, builder, signature.args[1], args[1])
+        entry = builder.block
+        loop = builder.append_basic_block("advance")
+        onward = builder.append_basic_block("onward")
+        wrap = builder.append_basic_block("wrap")
+        done = builder.append_basic_block("advanced")
+        builder.branch(loop)
+        builder.position_at_end(loop)  # from the innermost loop outwards, while loops come to their end
+        d = builder.phi(constant(0).type)
+        d.add_incoming(constant(highest - 1), entry)
+        counter = at(place, builder.add(d, constant(count)))
+        c = builder.add(builder.load(counter), constant(1))
+        n = builder.load(at(sizes, d))
+        builder.cbranch(builder.icmp_signed("<", c, n), onward, wrap)
+        builder.position_at_end(onward)
+        builder.store(c, counter)
+        move(d, None)
+        builder.branch(done)
+        builder.position_at_end(wrap)
+        builder.store(constant(0), counter)
+        move(d, builder.sub(constant(1), n))
+        outer = builder.sub(d, constant(1))
+        d.add_incoming(outer, builder.block)
+        builder.cbranch(builder.icmp_signed("<", outer, constant(lowest)), done, loop)
+        builder.position_at_end(done)
+        return context.get_dummy_value()
+
+    return types.void(place, dims, operands, first, last), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _position(typingctx, place, operand):
+    def codegen(context, builder, signature, args):
+        return builder.load(builder.gep(args[0], [_constant(context, operand.literal_value)]))
+
+    return types.int64(place, operand), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _entry(typingctx, dims, k):
+    def codegen(context, builder, signature, args):
+        data = _data(context, builder, signature.args[0], args[0])
+        return builder.load(builder.gep(data, [_constant(context, k.literal_value)]))
+
+    return types.int64(dims, k), codegen
+
+
+def _window(context, builder, kind, data, size):
+    """An array that owns nothing: no reference counts to keep."""
+    array = context.make_array(kind)(context, builder)
+    itemsize = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)
+    array.parent = cgutils.get_null_value(array.parent.type)
+    array.nitems, array.itemsize, array.data = size, itemsize, data
+    array.shape = cgutils.pack_array(builder, [size])
+    array.strides = cgutils.pack_array(builder, [itemsize])
+    return array._getvalue()
+
+
+def _bare(dtype):
+    """Whether rows are bare pointers, which compile in half the time; booleans have another form in memory."""
+    return not config.BOUNDSCHECK and dtype != types.boolean
+
+
+@intrinsic
+def _row(typingctx, array, start, size, step):
+    bare = _bare(array.dtype)
+
+    def codegen(context, builder, signature, args):
+        first = _int(context, builder, args[1], start)
+        whole = context.make_array(array)(context, builder, value=args[0])
+        data = builder.gep(whole.data, [first])
+        if bare:
+            return data
+        n, s = _int(context, builder, args[2], size), _int(context, builder, args[3], step)
+        one = _constant(context, 1)
+        extent = builder.add(builder.mul(builder.sub(n, one), s), one)
+        if config.BOUNDSCHECK:
+            with builder.if_then(builder.icmp_signed(">", n, _constant(context, 0))):
+                cgutils.do_boundscheck(context, builder, first, whole.nitems, 0)
+                cgutils.do_boundscheck(context, builder, builder.add(first, builder.sub(extent, one)), whole.nitems, 0)
+        return _window(context, builder, array, data, extent)
+
+    return (types.CPointer(array.dtype) if bare else array)(array, start, size, step), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _scratch(typingctx, size, dtype):
+    n, kind = size.literal_value, dtype.dtype
+    bare = _bare(kind)
+
+    def codegen(context, builder, signature, args):
+        data = cgutils.alloca_once(builder, context.get_data_type(kind), size=n)
+        data.align = 64  # a row of vectors then straddles no cache lines
+        return data if bare else _window(context, builder, signature.return_type, data, _constant(context, n))
+
+    return (types.CPointer(kind) if bare else types.Array(kind, 1, "C"))(size, dtype), codegen
+
+
+def radd(a: Any, b: Any) -> Any:
+    """a + b, to be added in any order."""
+    return a + b
+
+
+def rmul(a: Any, b: Any) -> Any:
+    """a · b, to be multiplied in any order."""
+    return a * b
+
+
+def start(operands: int) -> list[int]:
+    """A place: the positions of so many operands (a literal), and the loops' counters."""
+    return [0] * (operands + LOOPS)
+
+
+def steps(dims: np.ndarray, first: int, last: int) -> int:
+    """How many steps the loops from ``first`` up to ``last`` (literals) make together."""
+    return int(np.prod(dims[first:last]))
+
+
+def advance(place: list[int], dims: np.ndarray, operands: int, first: int, last: int) -> None:
+    """One step through the loops from ``first`` up to ``last`` (literals); after the last step all is as at the first."""
+    for d in range(last - 1, first - 1, -1):
+        place[operands + d] += 1
+        more = place[operands + d] < dims[d]
+        for k in range(operands):
+            place[k] += int(dims[LOOPS * (k + 1) + d] * (1 if more else 1 - dims[d]))
+        if more:
+            return
+        place[operands + d] = 0
+
+
+def position(place: list[int], operand: int) -> int:
+    """Where an operand (a literal) stands."""
+    return place[operand]
+
+
+def entry(dims: np.ndarray, k: int) -> int:
+    """``dims[k]`` for a literal ``k``."""
+    return dims[k]
+
+
+def row(array: np.ndarray, start: int, size: int, step: int) -> np.ndarray:
+    """What begins at ``start``: the caller reads ``size`` elements at multiples of ``step`` from there."""
+    return array[start : start + max((size - 1) * step + 1, 0)]
+
+
+def scratch(size: int, dtype: type) -> np.ndarray:
+    """An uninitialised array of a literal size, on the stack."""
+    return np.empty(size, dtype)
+
+
+if not config.DISABLE_JIT:
+    radd, rmul, start, steps, advance, position = _radd, _rmul, _start, _steps, _advance, _position
+    entry, row, scratch = _entry, _row, _scratch
