@@ -1,0 +1,186 @@
+"""The loop template of random numbers: Philox4x32-10, vectorised, one counter per block of four words.
+
+The words of element i depend only on (seed, call, i): the counter is (block number, number of the call), the key is the
+seed. So the same numbers come out however the work is cut, and a mask need not be kept: it can be drawn again.
+
+A tile is `BLOCK` counters. Its elements are laid out lane by lane (first all first words, then all second words, …), so that
+every store is contiguous: element ``lane·BLOCK + b`` of a tile comes from its counter b.
+
+Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC11)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .loops import HEADER, Input, _indent, storage
+from .maths import m
+from .symbols import Sym, Trace, primitive, where
+
+BLOCK = 64  #: counters in a tile
+
+_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+_WEYL = (0x9E3779B9, 0xBB67AE85)
+
+
+def philox(counter: Sequence[Sym], key: Sequence[Sym], rounds: int = 10) -> list[Sym]:
+    """Four random uint32 words of a counter of four words under a key of two."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for r in range(rounds):
+        if r:
+            k0, k1 = k0 + _WEYL[0], k1 + _WEYL[1]
+        p0 = c0.cast("uint64") * _MULTIPLIERS[0]
+        p1 = c2.cast("uint64") * _MULTIPLIERS[1]
+        c0, c1, c2, c3 = (
+            (p1 >> 32).cast("uint32") ^ c1 ^ k0,
+            p1.cast("uint32"),
+            (p0 >> 32).cast("uint32") ^ c3 ^ k1,
+            p0.cast("uint32"),
+        )
+    return [c0, c1, c2, c3]
+
+
+# ------------------------------------------------------------------------------------------- from words to draws
+
+
+def _unit(words: Sequence[Sym], d: str) -> Sym:
+    """Uniform on [0, 1): 24 bits for float32, 53 for float64."""
+    if d == "float32":  # by way of int32: there is a vector instruction for that conversion
+        return (words[0] >> 8).cast("int32").cast("float32") * 2.0**-24
+    high, low = (words[0] >> 5).cast("int32").cast("float64"), (words[1] >> 6).cast("int32").cast("float64")
+    return (high * 2.0**26 + low) * 2.0**-53
+
+
+def _open(words: Sequence[Sym], d: str) -> Sym:
+    """Uniform on (0, 1], fine near 0: 31 and 53 bits, so that logarithms of it reach far tails."""
+    if d == "float32":
+        return (words[0] >> 1).cast("int32").cast("float32") * 2.0**-31 + 2.0**-32
+    return _unit(words, d) + 2.0**-54
+
+
+# sine and cosine of half a quarter turn and less
+_SIN = {
+    "float32": (-0.16666655242443085, 0.008332191035151482, -0.00019518598855938762),
+    "float64": (-0.16666666666666632, 0.00833333333332237, -0.0001984126982977138, 2.7557313678731877e-06,
+                -2.5050755970367276e-08, 1.5896666948688288e-10),
+}  # fmt: skip
+_COS = {
+    "float32": (0.041666653007268906, -0.0013887617969885468, 2.446319194859825e-05),
+    "float64": (0.0416666666666666, -0.0013888888888874064, 2.480158728944348e-05, -2.7557314340654267e-07,
+                2.087572162147219e-09, -1.1359559245589404e-11),
+}  # fmt: skip
+
+
+def _circle(words: Sequence[Sym], d: str) -> tuple[Sym, Sym]:
+    """A uniform point of the unit circle: two bits choose the quadrant, the rest the angle from its middle."""
+    w = words[0]
+    fraction = (w << 2).cast("int32").cast(d) * (1.5707963267948966 * 2.0**-32)
+    if d == "float64":
+        fraction = fraction + (words[1] >> 1).cast("int32").cast(d) * (1.5707963267948966 * 2.0**-61)
+    z = fraction * fraction
+
+    def horner(coefficients: Sequence[float]) -> Sym:
+        p: Sym | float = coefficients[-1]
+        for c in reversed(coefficients[:-1]):
+            p = p * z + c
+        return p
+
+    sine = fraction + fraction * z * horner(_SIN[d])
+    cosine = 1.0 - 0.5 * z + z * z * horner(_COS[d])
+    swap, flip, mirror = (w >> 30) & 1, w >> 31, ((w >> 30) & 1) ^ (w >> 31)
+    a, b = where(swap == 0, cosine, sine), where(swap == 0, sine, cosine)
+    return where(mirror == 0, a, -a), where(flip == 0, b, -b)
+
+
+def uniform(words: Sequence[Sym], d: str) -> list[Sym]:
+    """[0, 1): four float32 or two float64."""
+    return [_unit([w], d) for w in words] if d == "float32" else [_unit(words[:2], d), _unit(words[2:], d)]
+
+
+def positive(words: Sequence[Sym], d: str) -> list[Sym]:
+    """(0, 1], fine near 0."""
+    return [_open([w], d) for w in words] if d == "float32" else [_open(words[:2], d), _open(words[2:], d)]
+
+
+def normal(words: Sequence[Sym], d: str) -> list[Sym]:
+    """Standard normal by Box and Muller: a radius and a point of the circle make two."""
+    pairs = [(words[:1], words[1:2]), (words[2:3], words[3:])] if d == "float32" else [(words[:2], words[2:])]
+    out = []
+    for a, b in pairs:
+        radius = primitive("sqrt", -2.0 * m.log(_open(a, d)))
+        x, y = _circle(b, d)
+        out += [radius * x, radius * y]
+    return out
+
+
+def ratio(words: Sequence[Sym], d: str) -> list[Sym]:
+    """Standard Cauchy: the ratio of a uniform point's coordinates."""
+    pairs = [[w] for w in words] if d == "float32" else [words[:2], words[2:]]
+    return [x / y for x, y in (_circle(p, d) for p in pairs)]
+
+
+def bits(words: Sequence[Sym], d: str) -> list[Sym]:
+    """The four words themselves."""
+    return list(words)
+
+
+def wide_bits(words: Sequence[Sym], d: str) -> list[Sym]:
+    """Two uint64."""
+    return [words[k].cast("uint64") | (words[k + 1].cast("uint64") << 32) for k in (0, 2)]
+
+
+# --------------------------------------------------------------------------------------------------- the template
+
+
+def random_map(
+    draw: Callable[[Sequence[Sym], str], list[Sym]],
+    finish: Callable[..., Sym],
+    inputs: Sequence[Input],
+    compute: str,
+    out: str,
+    name: str = "kernel",
+) -> str:
+    """``name(seed, call, x0, …, o)``: o[i] = finish(draw of element i, x0[i] or the scalar x0, …).
+
+    ``compute`` is the dtype of the draws and of the inputs (a scalar of another kind keeps its own if it is an integer).
+    """
+    trace = Trace(compute)
+    counter = [trace.input(f"c{k}", "uint32") for k in range(4)]
+    key = [trace.input("k0", "uint32"), trace.input("k1", "uint32")]
+    draws = draw(philox(counter, key), compute)
+    lanes = len(draws)
+    arrays = [j for j, s in enumerate(inputs) if not s.scalar]
+    results, loads = [], []
+    for lane, value in enumerate(draws):
+        operands = []
+        for j, s in enumerate(inputs):
+            if s.scalar:
+                x = trace.input(f"x{j}", s.dtype)
+                operands.append(x.cast(compute) if s.dtype == "float64" else x)
+                continue
+            x = trace.input(f"x{j}l{lane}", storage(s.dtype))
+            loads.append(f"x{j}l{lane} = {f'a{j}r'}[np.uintp(i + {lane * BLOCK})]")
+            operands.append((m.half_to_float(x) if s.dtype == "float16" else x).cast(compute))
+        result = finish(value, *operands)
+        result = m.float_to_half(result.cast("float32")) if out == "float16" else result.cast(out)
+        results.append(result)
+    before, lines = trace.lines(results)
+    stores = [f"row[np.uintp(i + {lane * BLOCK})] = {r.name}" for lane, r in enumerate(results)]
+    size = BLOCK * lanes
+    args = ["seed", "call", *(f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(inputs)), "o"]
+    rows = [f"a{j}r = a{j}[base:base + {size}]" for j in arrays]
+    scratch = [f"a{j}r = np.empty({size}, a{j}.dtype)\na{j}r[:n - base] = a{j}[base:]" for j in arrays]
+    text = HEADER + f"def {name}({', '.join(args)}):\n"
+    setup = ["k0 = np.uint32(seed)", "k1 = np.uint32(seed >> 32)", "c2 = np.uint32(call)", "c3 = np.uint32(call >> 32)"]
+    text += _indent([*setup, *before, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)
+    text += _indent([f"base = tile * {size}", f"first = np.uint32(tile * {BLOCK})", f"c1 = np.uint32((tile * {BLOCK}) >> 32)"], 2)
+    text += _indent([f"if base + {size} <= n:"], 2)
+    text += _indent([f"row = o[base:base + {size}]", *rows, f"count = {BLOCK}"], 3)
+    text += _indent(["else:"], 2)  # the last tile goes through memory of a whole tile's size
+    text += _indent([f"row = np.empty({size}, o.dtype)", *"\n".join(scratch).splitlines(), f"count = min({BLOCK}, n - base)"], 3)
+    text += _indent(["for i in range(count):"], 2)
+    text += _indent(["c0 = np.uint32(first + np.uint32(i))", *loads, *lines, *stores], 3)
+    text += _indent([f"if base + {size} > n:"], 2)
+    text += _indent(["o[base:] = row[:n - base]"], 3)
+    return text

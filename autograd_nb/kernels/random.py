@@ -1,0 +1,193 @@
+"""Random orders and choices, from random words and numbers that the caller has drawn; Poisson numbers draw for themselves."""
+
+import math
+
+import numpy as np
+
+from ..codegen.jit import helper
+
+
+def shuffle(words, out):
+    """out = a random order of 0 … n-1 (Fisher and Yates), one random 64-bit word a place."""
+    for i in range(out.size):
+        out[i] = i
+    for i in range(out.size - 1, 0, -1):
+        j = np.int64(np.uint64(words[i]) % np.uint64(i + 1))
+        v = out[i]
+        out[i] = out[j]
+        out[j] = v
+
+
+def outside_unit(x, out):
+    """out[0] = how many elements are not in [0, 1]."""
+    n = 0
+    for i in range(x.size):
+        n += np.int64(not (x[i] >= 0.0 and x[i] <= 1.0))
+    out[0] = n
+
+
+def least(x, out):
+    """out[0] = the smallest element, NaN if there is one."""
+    low = x[0]
+    for i in range(x.size):
+        v = x[i]
+        if not (v >= low):
+            low = v
+    out[0] = low
+
+
+@helper
+def _check(row):
+    """(status, sum): 1 for weights that are negative or not finite, 2 for a sum of 0."""
+    total = 0.0
+    for i in range(row.size):
+        v = row[i]
+        if not (v >= 0.0 and v < np.inf):
+            return 1, total
+        total += v
+    return (0 if total > 0.0 else 2), total
+
+
+def choose_with_replacement(k, n, weights, uniforms, out, status):
+    """Inverse of the cumulative sum of each row of k weights, at n uniform numbers."""
+    cumulative = np.empty(k, np.float64)
+    for r in range(weights.size // k):
+        row = weights[r * k : r * k + k]
+        code, total = _check(row)
+        if code:
+            status[0] = code
+            return
+        c = 0.0
+        last = 0
+        for i in range(k):
+            c += row[i]
+            cumulative[i] = c
+            if row[i] > 0.0:
+                last = i
+        for s in range(n):
+            u = uniforms[r * n + s] * c
+            lo = 0
+            hi = last
+            while lo < hi:
+                mid = (lo + hi) // 2
+                if cumulative[mid] > u:
+                    hi = mid
+                else:
+                    lo = mid + 1
+            out[r * n + s] = lo
+
+
+def race(k, n, weights, times, out, status):
+    """The n first of k runners whose times are exponential with the weights as rates: a draw without replacement.
+
+    A heap keeps the n best so far, the slowest at its top.
+    """
+    heap = np.empty(n, np.float64)
+    who = np.empty(n, np.int64)
+    for r in range(weights.size // k):
+        row = weights[r * k : r * k + k]
+        code, _ = _check(row)
+        if code:
+            status[0] = code
+            return
+        runners = 0
+        for i in range(k):
+            runners += np.int64(row[i] > 0.0)
+        if runners < n:
+            status[0] = 2
+            return
+        size = 0
+        for i in range(k):
+            if not row[i] > 0.0:
+                continue
+            t = times[r * k + i] / row[i]
+            if size < n:
+                j = size
+                size += 1
+                while j > 0 and heap[(j - 1) // 2] < t:
+                    heap[j] = heap[(j - 1) // 2]
+                    who[j] = who[(j - 1) // 2]
+                    j = (j - 1) // 2
+                heap[j] = t
+                who[j] = i
+            elif t < heap[0]:
+                _sink(heap, who, n, t, i)
+        for place in range(n - 1, -1, -1):  # the slowest comes off first
+            out[r * n + place] = who[0]
+            _sink(heap, who, place, heap[place], who[place])
+
+
+@helper
+def _sink(heap, who, size, t, i):
+    """Replace the top by (t, i) and restore the order of the heap's first ``size`` entries."""
+    j = 0
+    while True:
+        child = 2 * j + 1
+        if child >= size:
+            break
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= t:
+            break
+        heap[j] = heap[child]
+        who[j] = who[child]
+        j = child
+    heap[j] = t
+    who[j] = i
+
+
+@helper
+def _philox(seed, call, element, attempt):
+    """Two uniform float64 on (0, 1): draw number ``attempt`` of an element."""
+    k0, k1 = np.uint32(seed), np.uint32(seed >> 32)
+    c0, c1 = np.uint32(element), np.uint32(attempt)
+    c2, c3 = np.uint32(call), np.uint32(call >> 32) ^ np.uint32(element >> 32)
+    for _ in range(10):
+        p0 = np.uint64(c0) * np.uint64(0xD2511F53)
+        p1 = np.uint64(c2) * np.uint64(0xCD9E8D57)
+        c0 = np.uint32(p1 >> np.uint64(32)) ^ c1 ^ k0
+        c2 = np.uint32(p0 >> np.uint64(32)) ^ c3 ^ k1
+        c1, c3 = np.uint32(p1), np.uint32(p0)
+        k0 = np.uint32(k0 + np.uint32(0x9E3779B9))
+        k1 = np.uint32(k1 + np.uint32(0xBB67AE85))
+    return (np.float64(c0) * 2.0**-32 + np.float64(c1 >> np.uint32(11)) * 2.0**-53 + 2.0**-54,
+            np.float64(c2) * 2.0**-32 + np.float64(c3 >> np.uint32(11)) * 2.0**-53 + 2.0**-54)  # fmt: skip
+
+
+def poisson(seed, call, rate, out):
+    """Poisson numbers: by multiplication below 10, above by Hörmann's transformed rejection (PTRS, 1993)."""
+    for i in range(out.size):
+        lam = rate[i]
+        attempt = 0
+        if lam < 10.0:
+            limit = math.exp(-lam)
+            product = 1.0
+            count = -1
+            while product > limit:
+                u, v = _philox(seed, call, i, attempt)
+                attempt += 1
+                product *= u
+                count += 1
+                if product > limit:
+                    product *= v
+                    count += 1
+            out[i] = count if lam > 0.0 else 0
+            continue
+        root = math.sqrt(lam)
+        b = 0.931 + 2.53 * root
+        a = -0.059 + 0.02483 * b
+        inverse = 1.1239 + 1.1328 / (b - 3.4)
+        vr = 0.9277 - 3.6224 / (b - 2.0)
+        while True:
+            u, v = _philox(seed, call, i, attempt)
+            attempt += 1
+            u -= 0.5
+            us = 0.5 - abs(u)
+            k = math.floor((2.0 * a / us + b) * u + lam + 0.43)
+            if us >= 0.07 and v <= vr:
+                break
+            if k < 0 or (us < 0.013 and v > us):
+                continue
+            if math.log(v) + math.log(inverse) - math.log(a / (us * us) + b) <= -lam + k * math.log(lam) - math.lgamma(k + 1.0):
+                break
+        out[i] = k

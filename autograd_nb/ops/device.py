@@ -1,0 +1,64 @@
+"""``device``: the one place where tensors live, under the names that PyTorch programs give it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tensor import Tensor
+
+_KINDS = ("cpu", "cuda", "mps", "xpu", "xla", "meta", "hpu", "mtia")
+
+
+class device:
+    """``device("cpu")``. Other kinds can be named and compared, but no tensor can be put there.
+
+    Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device
+    """
+
+    __slots__ = ("index", "type")
+    index: int | None
+    type: str
+
+    def __init__(self, type: Any, index: int | None = None):
+        if isinstance(type, device):
+            kind, index = type.type, type.index if index is None else index
+        elif isinstance(type, str):
+            kind, _, number = type.partition(":")
+            if number:
+                if index is not None:
+                    raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                if not number.isdigit():
+                    raise RuntimeError(f"Invalid device string: '{type}'")
+                index = int(number)
+        elif isinstance(type, int) and not isinstance(type, bool):
+            kind, index = "cuda", type
+        else:
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        if kind not in _KINDS:
+            raise RuntimeError(f"Expected one of {', '.join(_KINDS)} device type at start of device string: {kind}")
+        object.__setattr__(self, "type", kind)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> Any:
+        return (device, (self.type, self.index))
+
+
+CPU = device("cpu")
+
+if not hasattr(Tensor, "device"):
+    Tensor.device = property(lambda self: CPU, doc="Where the tensor lives: the CPU.")  # type: ignore[attr-defined]

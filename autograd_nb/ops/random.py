@@ -1,0 +1,684 @@
+"""Random numbers: the generator, and tensors filled from it.
+
+A number depends only on the generator's seed, on how many calls it has served, and on the element's index: streams are the
+same for any number of threads, and differ from PyTorch's.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, launch
+from ..codegen import draws
+from ..codegen.loops import Input
+from ..codegen.maths import m
+from ..dtypes import as_dtype, dtype
+from ..errors import shorten
+from ..graph.modes import state
+from ..launch import Kernel
+from ..shapes import as_int, as_shape, check_sizes, overlaps_itself
+from ..tensor import Tensor, check_inplace, make, rewrite_history, wrap
+from .cast import as_device, cast, dense
+from .create import _finish, new_empty
+from .recording import store, tensor_type
+from .registry import public
+from .structured import tensor_argument
+
+_dtype = dtype
+_MASK = (1 << 64) - 1
+
+
+class Generator:
+    """A source of random numbers with a seed of its own.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> g = torch.Generator().manual_seed(1)
+        >>> a = torch.rand(3, generator=g)
+        >>> torch.equal(a, torch.rand(3, generator=g.manual_seed(1)))
+        True
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
+    """
+
+    __slots__ = ("__weakref__", "_call", "_lock", "_seed")
+
+    def __init__(self, device: Any = "cpu"):
+        as_device(device)
+        self._lock = threading.Lock()
+        self._seed, self._call = 67280421310721, 0  # the seed that PyTorch gives new generators
+
+    @property
+    def device(self) -> Any:
+        """Where it draws: the CPU."""
+        from .device import CPU
+
+        return CPU
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream of ``seed`` (an int of 64 bits, negative ones counted from 2^64); the generator."""
+        seed = _check_seed(seed)
+        with self._lock:
+            self._seed, self._call = seed, 0
+        return self
+
+    def seed(self) -> int:
+        """Start a stream that nobody can foretell; its seed."""
+        seed = int.from_bytes(os.urandom(8), "little") >> 11  # exact also as a float
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed of the current stream."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Seed and place in the stream, as a uint8 tensor of 16 elements."""
+        with self._lock:
+            data = self._seed.to_bytes(8, "little") + self._call.to_bytes(8, "little")
+        return wrap(np.frombuffer(data, np.uint8).copy())
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Go to a place that `get_state` gave. TypeError for other dtypes, RuntimeError for other sizes."""
+        if not isinstance(new_state, Tensor) or new_state.dtype is not dtypes.uint8:
+            what = tensor_type(new_state.dtype) if isinstance(new_state, Tensor) else type(new_state).__name__
+            raise TypeError(f"RNG state must be a torch.ByteTensor, not {what}")
+        if new_state._layout.size != 16:
+            raise RuntimeError(f"RNG state is wrong size: expected 16 bytes from get_state(), got {new_state._layout.size}")
+        data = dense(new_state).tobytes()
+        with self._lock:
+            self._seed, self._call = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
+        return self
+
+    graphsafe_get_state = clone_state = lambda self: Generator().set_state(self.get_state())
+
+    def _next(self) -> tuple[int, int]:
+        """The key of one call, as two int64."""
+        with self._lock:
+            call = self._call
+            self._call = (call + 1) & _MASK
+        seed = self._seed
+        return (seed if seed < 1 << 63 else seed - (1 << 64)), (call if call < 1 << 63 else call - (1 << 64))
+
+    def __reduce__(self) -> Any:
+        return _restore, (self._seed, self._call)
+
+    def __deepcopy__(self, memo: dict) -> Generator:
+        return _restore(self._seed, self._call)
+
+
+def _restore(seed: int, call: int) -> Generator:
+    g = Generator()
+    g._seed, g._call = seed, call
+    return g
+
+
+def _check_seed(seed: Any) -> int:
+    seed = as_int(int(seed) if isinstance(seed, float) and seed.is_integer() else seed, "seed")
+    if not -(1 << 63) <= seed < 1 << 64:
+        raise RuntimeError(f"Overflow when unpacking long long: seed must fit 64 bits, got seed={seed}")
+    return seed & _MASK
+
+
+default_generator = Generator()
+default_generator.seed()
+
+
+@public(method=False)
+def manual_seed(seed):
+    """Seed the default generator, from which all random functions draw that are given no other; the generator.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.manual_seed.html
+    """
+    return default_generator.manual_seed(seed)
+
+
+@public(method=False, namespaces=("torch",))
+def seed():
+    """Seed the default generator with a number that nobody can foretell; that number."""
+    return default_generator.seed()
+
+
+@public(method=False)
+def initial_seed():
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+@public(method=False)
+def get_rng_state():
+    """The state of the default generator, as a uint8 tensor."""
+    return default_generator.get_state()
+
+
+@public(method=False)
+def set_rng_state(new_state):
+    """Set the state of the default generator to one that `get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+def stream(generator: Any) -> tuple[int, int]:
+    """(seed, call) for one op's draws, from ``generator`` or the default one."""
+    if generator is None:
+        return default_generator._next()
+    if not isinstance(generator, Generator):
+        raise TypeError(f"generator must be a Generator, not {type(generator).__name__} (generator={shorten(generator)})")
+    return generator._next()
+
+
+# ------------------------------------------------------------------------------------------------------- filling
+
+
+class Law:
+    """How the elements of a tensor are drawn: the kind of draw, and the formula that finishes it.
+
+    ``finish(draw, *operands)``; operands are arrays of the output's size or numbers. ``compute``: dtype of the draws,
+    None for the output's own.
+    """
+
+    def __init__(self, name: str, draw: Callable, finish: Callable, compute: str | None = None):
+        self.name, self.draw, self.finish, self.compute = name, draw, finish, compute
+        self.entries: dict = launch.plan_table()
+
+    def __call__(self, key: tuple[int, int], out: np.ndarray, d: dtype, *operands: Any) -> None:
+        """Fill the flat array ``out`` of dtype ``d``; operands are (flat array, dtype), ints or floats."""
+        kinds = (d, *[a[1] if type(a) is tuple else type(a) for a in operands])
+        entry = self.entries.get(kinds)
+        if entry is None:
+            entry = self.entries[kinds] = self._compile(kinds)
+        entry(*key, *[a[0] if type(a) is tuple else a for a in operands], out)
+
+    def _compile(self, kinds: tuple) -> Callable:
+        d, *rest = kinds
+        inputs = [Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest]
+        compute = self.compute or (d.compute if d.category == 2 else "float32")
+        source = draws.random_map(self.draw, self.finish, inputs, compute, d.name)
+        types = [s.dtype if s.scalar else k.kernel for s, k in zip(inputs, rest, strict=True)]
+        return launch.entry(source, "kernel", ("int64", "int64", *types, d.kernel), self.name)
+
+
+def _below(v: Any, low: Any, high: Any) -> Any:
+    return m.where(v < high, v, low)  # rounding may reach the upper end, which is excluded
+
+
+_UNIT = Law("rand", draws.uniform, lambda u: u)
+_UNIFORM = Law("uniform_", draws.uniform, lambda u, low, high: _below(u * (high - low) + low, low, high))
+_STANDARD = Law("randn", draws.normal, lambda z: z)
+_NORMAL = Law("normal_", draws.normal, lambda z, mean, std: z * std + mean)
+_EXPONENTIAL = Law("exponential_", draws.positive, lambda u, rate: -m.log(u) / rate)
+_LOG_NORMAL = Law("log_normal_", draws.normal, lambda z, mean, std: m.exp(z * std + mean))
+_CAUCHY = Law("cauchy_", draws.ratio, lambda c, median, sigma: c * sigma + median)
+_GEOMETRIC = Law("geometric_", draws.positive, lambda u, log_q: m.where(u < 1.0, m.ceil(m.log(u) / log_q), 1.0))
+_BERNOULLI = Law("bernoulli_", draws.uniform, lambda u, p: m.where(u < p, u * 0.0 + 1.0, u * 0.0), "float64")
+_BERNOULLI_32 = Law("bernoulli", draws.uniform, lambda u, p: m.where(u < p, u * 0.0 + 1.0, u * 0.0))
+
+
+def _narrow_int(w, low, width):
+    """low + ⌊w · width / 2^32⌋; the bias is below width / 2^32."""
+    return low + ((w.cast("uint64") * width.cast("uint64")) >> 32).cast("int64")
+
+
+def _middle_int(w, low, width):
+    """low + ⌊w · width / 2^64⌋ for width < 2^32."""
+    r = width.cast("uint64")
+    return low + (((w >> 32) * r + (((w & 0xFFFFFFFF) * r) >> 32)) >> 32).cast("int64")
+
+
+_INT_NARROW = Law("randint", draws.bits, _narrow_int)
+_INT_MIDDLE = Law("randint", draws.wide_bits, _middle_int)
+_INT_WIDE = Law("randint", draws.wide_bits, lambda w, low, width: low + (w % width.cast("uint64")).cast("int64"))
+_INT_ALL = Law("randint", draws.wide_bits, lambda w: w.cast("int64"))
+
+
+def _draw_ints(key: tuple[int, int], out: np.ndarray, d: dtype, low: int, width: int) -> None:
+    if width >= 1 << 64:
+        _INT_ALL(key, out, d)
+    elif width >= 1 << 32:
+        _INT_WIDE(key, out, d, low, width if width < 1 << 63 else width - (1 << 64))
+    else:
+        (_INT_MIDDLE if width > 1 << 16 else _INT_NARROW)(key, out, d, low, width)
+
+
+def _sized(name: str, args: tuple, size: Any) -> tuple[int, ...]:
+    if size is not None:
+        if args:
+            raise TypeError(f"{name}() got multiple values for argument 'size'")
+        args = (size,)
+    shape = as_shape(args) if args else ()
+    check_sizes(shape)
+    return shape
+
+
+def _float_dtype(value: Any, kernel: str) -> dtype:
+    d = dtypes.get_default_dtype() if value is None else as_dtype(value)
+    if not d.is_floating_point:
+        raise RuntimeError(f'"{kernel}" not implemented for \'{_kind(d)}\' (dtype={d!r}; use a floating dtype)')
+    return d
+
+
+def _kind(d: dtype) -> str:
+    return {"bool": "Bool"}.get(d.name, tensor_type(d).removesuffix("Tensor"))
+
+
+def _new(shape: Sequence[int], d: dtype, law: Callable, generator: Any, out: Any, requires_grad: bool, name: str, *operands: Any) -> Tensor:
+    t = new_empty(shape, d)
+    law(stream(generator), t._data, d, *operands)
+    if out is not None:
+        return store(out, t, name)
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def rand(*size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+    """A tensor of ``size`` filled with numbers uniform on [0, 1).
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.rand(2, 3).shape
+        torch.Size([2, 3])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.rand.html
+    """
+    shape = _sized("rand", size, _only_size("rand", kw))
+    as_device(device)
+    d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "check_uniform_bounds")
+    return _new(shape, d, _UNIT, generator, out, requires_grad, "rand")
+
+
+@public(method=False)
+def randn(*size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+    """A tensor of ``size`` filled with standard normal numbers.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.randn.html
+    """
+    shape = _sized("randn", size, _only_size("randn", kw))
+    as_device(device)
+    d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "normal_kernel_cpu")
+    return _new(shape, d, _STANDARD, generator, out, requires_grad, "randn")
+
+
+def _only_size(name: str, kw: dict) -> Any:
+    size = kw.pop("size", None)
+    if kw:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
+    return size
+
+
+@public(method=False)
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`rand` with the shape and dtype of another tensor."""
+    x = tensor_argument(input, "rand_like")
+    return rand(x.shape, generator=generator, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad)
+
+
+@public(method=False)
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`randn` with the shape and dtype of another tensor."""
+    x = tensor_argument(input, "randn_like")
+    return randn(x.shape, generator=generator, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad)
+
+
+def _limits(d: dtype) -> tuple[int, int]:
+    if d.category == 0:
+        return 0, 1
+    if d.category == 1:
+        info = dtypes.iinfo(d)
+        return info.min, info.max
+    most = 65504 if d.name == "float16" else 1 << 63
+    return -most, most
+
+
+def _int_range(low: Any, high: Any, d: dtype) -> tuple[int, int]:
+    low, high = as_int(low, "low"), as_int(high, "high")
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    least, most = _limits(d)
+    if not least <= low <= most:
+        raise RuntimeError(f"from is out of bounds for {d.name} (from={low})")
+    if not least <= high - 1 <= most:
+        raise RuntimeError(f"to - 1 is out of bounds for {d.name} (to={high})")
+    return low, high
+
+
+@public(method=False)
+def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+            pin_memory=False):  # fmt: skip
+    """Integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``.
+
+    Errors: RuntimeError for low >= high, and for bounds that the dtype does not hold.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.randint.html
+    """
+    rest = list(args)
+    if size is None:
+        if not rest or not isinstance(rest[-1], (tuple, list)):
+            raise TypeError("randint() missing a required argument: 'size' (a tuple of ints), as in randint(0, 10, (3,))")
+        size = rest.pop()
+    if high is None:
+        if not rest:
+            raise TypeError("randint() missing a required argument: 'high'")
+        high = rest.pop()
+    if rest:
+        low = rest.pop()
+    if rest:
+        raise TypeError(f"randint() takes low, high and size, but {len(args)} positional arguments were given")
+    d = dtypes.int64 if dtype is None and out is None else as_dtype(dtype if dtype is not None else out.dtype)
+    as_device(device)
+    low, high = _int_range(0 if low is None else low, high, d)
+    shape = as_shape((size,))
+    check_sizes(shape)
+    return _new(shape, d, _draw_ints, generator, out, requires_grad, "randint", low, high - low)
+
+
+@public(method=False)
+def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`randint` with the shape and dtype of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    x = tensor_argument(input, "randint_like")
+    return randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device,
+                   requires_grad=requires_grad)  # fmt: skip
+
+
+_shuffle = Kernel("random", "shuffle")
+_outside = Kernel("random", "outside_unit")
+_WORDS = dtypes.int64
+
+
+@public(method=False)
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A random order of the integers 0 … n-1; int64 unless ``dtype``."""
+    n = as_int(n, "n")
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got n={n}")
+    as_device(device)
+    d = dtypes.int64 if dtype is None and out is None else as_dtype(dtype if dtype is not None else out.dtype)
+    most = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
+    if n > most + 1:
+        raise RuntimeError(f"n is too large for result tensor type: n={n} for {d!r}")
+    words = launch.empty(n, _WORDS.np)
+    _INT_ALL(stream(generator), words, _WORDS)
+    t = new_empty((n,), _WORDS)
+    _shuffle(0, words, t._data)
+    t = cast(t, d)
+    if out is not None:
+        return store(out, t, "randperm")
+    return _finish(t, requires_grad)
+
+
+# ------------------------------------------------------------------------------------------------------ in place
+
+
+def _fill(name: str, target: Any, law: Callable, generator: Any, *operands: Any) -> Tensor:
+    """Overwrite ``target`` with draws; what it held gets no gradient."""
+    x = tensor_argument(target, name, "self")
+    check_inplace(x)
+    lay = x._layout
+    if overlaps_itself(lay):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    key = stream(generator)
+    if lay.contiguous:
+        law(key, x._data[: lay.size], lay.dtype, *operands)
+    else:
+        t = new_empty(lay.shape, lay.dtype)
+        law(key, t._data, lay.dtype, *operands)
+        make(x._data, lay, [0, 0]).copy_(t)
+    x._version_[0] += 1
+    if x._rg and state.grad:
+        rewrite_history(x, None)
+    return x
+
+
+def _floats(name: str, x: Any, kernel: str) -> None:
+    if not tensor_argument(x, name, "self").dtype.is_floating_point:
+        raise RuntimeError(f'"{kernel}" not implemented for \'{_kind(x.dtype)}\' ({name}() needs a floating tensor, got {x.dtype!r})')
+
+
+def _number(name: str, argument: str, value: Any) -> float:
+    if isinstance(value, Tensor) and value._layout.size == 1:
+        value = value.item()
+    if isinstance(value, (bool, int, float, np.number)):
+        return float(value)
+    raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__}")
+
+
+def _found(x: float) -> str:
+    return f"{x:g}"
+
+
+@public(kind="inplace", namespaces=())
+def uniform_(self, from_=0, to=1, *, generator=None, **kw):
+    """Fill with numbers uniform on [from, to)."""
+    low, high = _number("uniform_", "from", kw.pop("from", from_)), _number("uniform_", "to", to)
+    _floats("uniform_", self, "check_uniform_bounds")
+    if not low <= high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={_found(low)} > to={_found(high)}")
+    limit = dtypes.finfo(self.dtype).max
+    if not (abs(low) <= limit and abs(high) <= limit and high - low <= limit):
+        raise RuntimeError(f"uniform_ expects to-from <= std::numeric_limits<{self.dtype.name}>::max(), but found to={high} and from={low}")
+    if low == 0 and high == 1:
+        return _fill("uniform_", self, _UNIT, generator)
+    return _fill("uniform_", self, _UNIFORM, generator, low, high)
+
+
+def _check_std(std: float) -> float:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {_found(std)}")
+    return std
+
+
+@public(kind="inplace", namespaces=())
+def normal_(self, mean=0, std=1, *, generator=None):
+    """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0."""
+    mean, std = _number("normal_", "mean", mean), _check_std(_number("normal_", "std", std))
+    _floats("normal_", self, "normal_kernel_cpu")
+    if mean == 0 and std == 1:
+        return _fill("normal_", self, _STANDARD, generator)
+    return _fill("normal_", self, _NORMAL, generator, mean, std)
+
+
+@public(kind="inplace", namespaces=())
+def log_normal_(self, mean=1, std=2, *, generator=None):
+    """Fill with exp(z) of normal z with the given mean and standard deviation."""
+    mean, std = _number("log_normal_", "mean", mean), _number("log_normal_", "std", std)
+    _floats("log_normal_", self, "log_normal_cpu")
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={_found(std)}")
+    return _fill("log_normal_", self, _LOG_NORMAL, generator, mean, std)
+
+
+@public(kind="inplace", namespaces=())
+def exponential_(self, lambd=1, *, generator=None):
+    """Fill with exponentially distributed numbers of rate ``lambd``."""
+    rate = _number("exponential_", "lambd", lambd)
+    _floats("exponential_", self, "exponential_cpu")
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={_found(rate)}")
+    return _fill("exponential_", self, _EXPONENTIAL, generator, rate)
+
+
+@public(kind="inplace", namespaces=())
+def cauchy_(self, median=0, sigma=1, *, generator=None):
+    """Fill with numbers of the Cauchy distribution."""
+    median, sigma = _number("cauchy_", "median", median), _number("cauchy_", "sigma", sigma)
+    _floats("cauchy_", self, "cauchy_cpu")
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={_found(sigma)}")
+    return _fill("cauchy_", self, _CAUCHY, generator, median, sigma)
+
+
+@public(kind="inplace", namespaces=())
+def geometric_(self, p, *, generator=None):
+    """Fill with the number of trials up to the first success of probability ``p``: 1, 2, …"""
+    p = _number("geometric_", "p", p)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_found(p)}")
+    if tensor_argument(self, "geometric_", "self").dtype.category == 0:
+        raise RuntimeError("\"geometric_cpu\" not implemented for 'Bool' (geometric_() needs numbers)")
+    return _fill("geometric_", self, _GEOMETRIC, generator, math.log1p(-p))
+
+
+@public(kind="inplace", namespaces=())
+def random_(self, from_=None, to=None, *, generator=None, **kw):
+    """Fill with integers: uniform on [from, to), on [0, to), or on all that the dtype holds exactly from 0 on."""
+    d = tensor_argument(self, "random_", "self").dtype
+    from_ = kw.pop("from", from_)
+    if from_ is None and to is None:
+        top = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
+        low, high = 0, top + 1
+    elif to is None:
+        low, high = _int_range(0, from_, d)
+    else:
+        low, high = _int_range(0 if from_ is None else from_, to, d)
+    return _fill("random_", self, _draw_ints, generator, low, high - low)
+
+
+# ----------------------------------------------------------------------------------------- given by other tensors
+
+
+def _check_probabilities(p: Tensor) -> None:
+    flat = dense(cast(p, dtypes.float64))
+    bad = np.zeros(1, np.int64)
+    _outside(0, flat, bad)
+    if bad[0]:
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false. (bernoulli() needs probabilities in [0, 1])")
+
+
+@public(kind="inplace", namespaces=())
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
+    x = tensor_argument(self, "bernoulli_", "self")
+    if isinstance(p, Tensor) and p.ndim:
+        _check_probabilities(p)
+        q = dense(cast(p.detach().expand(x.shape), dtypes.float64))
+        return _fill("bernoulli_", x, _BERNOULLI, generator, (q, dtypes.float64))
+    p = _number("bernoulli_", "p", p)
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_found(p)}")
+    return _fill("bernoulli_", x, _BERNOULLI, generator, p)
+
+
+@public()
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. It passes no gradient on.
+
+    Errors: RuntimeError for probabilities outside [0, 1].
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.bernoulli.html
+    """
+    x = tensor_argument(input, "bernoulli").detach()
+    t = new_empty(x.shape, x.dtype)
+    if p is not None:
+        bernoulli_(t, p, generator=generator)
+    else:
+        _floats("bernoulli", x, "bernoulli_tensor_cpu_self_")
+        _check_probabilities(x)
+        _BERNOULLI_32(stream(generator), t._data, x.dtype, (dense(x), x.dtype))
+    t._version_[0] = 0
+    return store(out, t, "bernoulli") if out is not None else _finish(t, False)
+
+
+@public(method=False)
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``.
+
+    Errors: RuntimeError for a negative standard deviation.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.normal.html
+    """
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        if size is None:
+            raise TypeError("normal() needs a size when mean and std are numbers, as in normal(0.0, 1.0, (3,))")
+        shape = as_shape((size,))
+        check_sizes(shape)
+        d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "normal_kernel_cpu")
+        values = _number("normal", "mean", mean), _check_std(_number("normal", "std", std))
+        return _new(shape, d, _NORMAL, generator, out, requires_grad, "normal", *values)
+    if size is not None:
+        raise TypeError("normal() takes a size only when mean and std are numbers")
+    d = mean.dtype if isinstance(mean, Tensor) else std.dtype
+    if isinstance(mean, Tensor) and isinstance(std, Tensor):
+        d = dtypes.promote_types(mean.dtype, std.dtype)
+    for name, x in (("mean", mean), ("std", std)):
+        if isinstance(x, Tensor):
+            _floats(f"normal ({name})", x, "normal_kernel_cpu")
+    if isinstance(std, Tensor):
+        if std._layout.size:
+            low = np.empty(1, np.float64)
+            _least(0, dense(cast(std.detach(), dtypes.float64)), low)
+            if not low[0] >= 0:
+                raise RuntimeError(f"normal expects all elements of std >= 0.0, but found std {_found(float(low[0]))}")
+    else:
+        _check_std(_number("normal", "std", std))
+    from ..shapes import broadcast_shapes
+
+    shape = broadcast_shapes(*[x.shape for x in (mean, std) if isinstance(x, Tensor)])
+    operands = [
+        (dense(cast(x.detach().expand(shape), d)), d) if isinstance(x, Tensor) else _number("normal", n, x)
+        for n, x in (("mean", mean), ("std", std))
+    ]
+    return _new(shape, d, _NORMAL, generator, out, requires_grad, "normal", *operands)
+
+
+_least = Kernel("random", "least")
+_choose = Kernel("random", "choose_with_replacement", outputs=2)
+_race = Kernel("random", "race", outputs=2)
+_poisson = Kernel("random", "poisson")
+_POSITIVE = Law("exponential", draws.positive, lambda u: -m.log(u))
+
+
+@public()
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples).
+
+    Errors: RuntimeError for weights that are negative, not finite or all 0, and for more samples than there are weights.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html
+    """
+    x = tensor_argument(input, "multinomial").detach()
+    n = as_int(num_samples, "num_samples")
+    if not 1 <= x.ndim <= 2:
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim (input.shape={list(x.shape)})")
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {_kind(x.dtype)}")
+    if n <= 0:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples (num_samples={n})")
+    k = x.shape[-1]
+    if not replacement and n > k:
+        raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement (num_samples={n}, {k} weights)")
+    rows = x.shape[0] if x.ndim == 2 else 1
+    flat = dense(cast(x, dtypes.float64))
+    status = np.zeros(1, np.int64)
+    t = new_empty((rows, n), dtypes.int64)
+    size = rows * n if replacement else rows * k
+    random = launch.empty(size, dtypes.float64.np)
+    (_UNIT if replacement else _POSITIVE)(stream(generator), random, dtypes.float64)
+    (_choose if replacement else _race)(0, k, n, flat, random, t._data, status)
+    if status[0] == 1:
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if status[0]:
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    t = t if x.ndim == 2 else t.reshape(n)
+    return store(out, t, "multinomial") if out is not None else t
+
+
+@public()
+def poisson(input, generator=None):
+    """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.poisson.html
+    """
+    x = tensor_argument(input, "poisson").detach()
+    _floats("poisson", x, "poisson_cpu")
+    rates = dense(cast(x, dtypes.float64))
+    if rates.size:
+        low = np.empty(1, np.float64)
+        _least(0, rates, low)
+        if not low[0] >= 0:
+            raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative (found {_found(float(low[0]))})")
+    t = new_empty(x.shape, dtypes.float64)
+    _poisson(0, *stream(generator), rates, t._data)
+    return cast(t, x.dtype)
