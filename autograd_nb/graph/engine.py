@@ -144,8 +144,8 @@ class Pass:
     def add(self, e: Any, g: Any) -> None:
         pending = self.pending
         have = pending.get(e)
-        if have is None:
-            pending[e] = g
+        if have is None or g is None:
+            pending[e] = g if have is None else have
         elif e in self.owned:
             add_in_place(have, g)
         elif self.create_graph:
@@ -249,13 +249,22 @@ def run(
             if quick and g is not None and node.hooks is None and node.plain:
                 result = node.run(g)
                 g = None
-                for e, value in zip(node.edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
-                    if e is not None and value is not None:
-                        if e in pending:
-                            add_to(e, value)
-                        else:
-                            pending[e] = value
-                result = value = e = None
+                edges = node.edges
+                if len(edges) == 1:
+                    (e,) = edges
+                    if e in pending:
+                        add_to(e, result[0])
+                    elif result[0] is not None:
+                        pending[e] = result[0]
+                else:
+                    for e, value in zip(edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
+                        if e is not None and value is not None:
+                            if e in pending:
+                                add_to(e, value)
+                            else:
+                                pending[e] = value
+                    value = None
+                result = e = None
                 if consumer is not None:
                     node.consumed = consumer
                     node.saved = None

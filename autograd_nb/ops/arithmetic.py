@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes, launch
@@ -9,10 +10,11 @@ from ..codegen.loops import Input
 from ..codegen.maths import m
 from ..graph import engine
 from ..graph.modes import state
+from ..shapes import Layout
 from ..tensor import Tensor, make
 from .cast import cast
 from .plans import pointwise_entry
-from .pointwise import pointwise
+from .pointwise import acceptable, operator_of, pointwise
 from .recording import store
 from .registry import OPS, public, register
 from .structured import tensor_argument
@@ -20,20 +22,65 @@ from .structured import tensor_argument
 # ------------------------------------------------------------------------------------------ + - * / and powers
 
 
-@pointwise(lambda: 1, lambda: 1, name="add", public=False)
-def _add(a, b):
+def _check_alpha(keys: Sequence[Any]) -> None:
+    if keys[2] is float and not any(isinstance(k, Layout) and k.dtype.category > 1 for k in keys[:2]):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+
+
+def _check_sub(keys: Sequence[Any]) -> None:
+    flags = [k is bool or (isinstance(k, Layout) and k.dtype is dtypes.bool_) for k in keys[:2]]
+    if all(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
+    if any(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+
+
+def _check_sub_alpha(keys: Sequence[Any]) -> None:
+    _check_sub(keys)
+    _check_alpha(keys)
+
+
+@pointwise(lambda: 1, lambda alpha: alpha, public=False, name="add_scaled", node="AddBackward0", check=_check_alpha)
+def _add_scaled(a, b, alpha):
+    return a + b * alpha
+
+
+@pointwise(lambda: 1, lambda alpha: -alpha, public=False, name="sub_scaled", node="SubBackward0", check=_check_sub_alpha)
+def _sub_scaled(a, b, alpha):
+    return a - b * alpha
+
+
+@pointwise(lambda: 1, lambda: 1, scaled=_add_scaled)
+def add(a, b):
+    """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
     return a + b
 
 
-@pointwise(lambda: 1, lambda: -1, name="sub", public=False)
-def _sub(a, b):
+@pointwise(lambda: 1, lambda: -1, scaled=_sub_scaled, check=_check_sub, aliases=("subtract",))
+def sub(a, b):
+    """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
     return a - b
+
+
+@pointwise(lambda: -1, lambda: 1, name="rsub", public=False, node="RsubBackward1", check=_check_sub)
+def _rsub(a, b):
+    return b - a
 
 
 @pointwise(lambda b: b, lambda a: a, aliases=("multiply",))
 def mul(a, b):
     """Product: y = a·b, dy/da = b, dy/db = a."""
     return a * b
+
+
+@pointwise(lambda a, y: -y / a, lambda a: 1 / a, result="float", name="rdiv", public=False, node="DivBackward0")
+def _rdiv(a, b):
+    return b / a
 
 
 @pointwise(lambda b: 1 / b, lambda b, y: -y / b, result="float", name="div", public=False)
@@ -51,75 +98,24 @@ def _sub_scaled(a, b, alpha):
     return a - b * alpha
 
 
-def _check_sub(a: Any, b: Any, name: str) -> None:
-    if getattr(a, "dtype", None) is dtypes.bool_ or a.__class__ is bool:
-        if getattr(b, "dtype", None) is dtypes.bool_ or b.__class__ is bool:
-            raise RuntimeError(
-                f"Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
-                f"instead ({name}())."
-            )
-        raise RuntimeError(
-            f"Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            f"`logical_not()` operator instead ({name}())."
-        )
-    if getattr(b, "dtype", None) is dtypes.bool_:
-        raise RuntimeError(
-            f"Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            f"`logical_not()` operator instead ({name}())."
-        )
-
-
-def _check_alpha(alpha: Any, a: Any, b: Any) -> None:
-    if isinstance(alpha, float):
-        for t in (a, b):
-            if isinstance(t, Tensor) and t.dtype.category < 2 and not any(isinstance(u, Tensor) and u.dtype.category > 1 for u in (a, b)):
-                raise RuntimeError(f"For integral input tensors, argument alpha must not be a floating point number (alpha={alpha})")
-
-
-@public()
-def add(input, other, *, alpha=1, out=None):
-    """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
-    if alpha.__class__ is int and alpha == 1:
-        y = _add(input, other)
-    else:
-        _check_alpha(alpha, input, other)
-        y = _add_scaled(input, other, alpha)
-    return y if out is None else store(out, y, "add")
-
-
-@public("subtract")
-def sub(input, other, *, alpha=1, out=None):
-    """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
-    _check_sub(input, other, "sub")
-    if alpha.__class__ is int and alpha == 1:
-        y = _sub(input, other)
-    else:
-        _check_alpha(alpha, input, other)
-        y = _sub_scaled(input, other, alpha)
-    return y if out is None else store(out, y, "sub")
-
-
 @public(kind="inplace")
 def add_(input, other, *, alpha=1):
     """In-place version of `add`."""
-    return _add.inplace(input, other) if alpha.__class__ is int and alpha == 1 else _add_scaled.inplace(input, other, alpha)
+    return add.inplace(input, other) if alpha.__class__ is int and alpha == 1 else _add_scaled.inplace(input, other, alpha)
 
 
 @public("subtract_", kind="inplace")
 def sub_(input, other, *, alpha=1):
     """In-place version of `sub`."""
-    _check_sub(input, other, "sub_")
-    return _sub.inplace(input, other) if alpha.__class__ is int and alpha == 1 else _sub_scaled.inplace(input, other, alpha)
+    return sub.inplace(input, other) if alpha.__class__ is int and alpha == 1 else _sub_scaled.inplace(input, other, alpha)
 
 
 @public()
 def rsub(input, other, *, alpha=1):
     """y = b − alpha·a."""
-    from .create import scalar_tensor
-
-    if not isinstance(other, Tensor):
-        other = scalar_tensor(other) if not isinstance(input, Tensor) else other
-    return sub(other, input, alpha=alpha)
+    if alpha.__class__ is int and alpha == 1:
+        return _rsub(input, other)
+    return sub(other if isinstance(other, Tensor) else input.new_full((), other), input, alpha=alpha)
 
 
 @pointwise(None, None, name="floor_div", public=False)
@@ -227,7 +223,7 @@ def cube(x):
     return x * x * x
 
 
-@public("__pow__")
+@public()
 def pow(input, exponent, *, out=None):
     """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0).
 
@@ -587,8 +583,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
             close = logical_or(close, logical_and(isnan(input), isnan(other)))
         if input.dtype.category < 2:
             input, other = cast(input, dtypes.float64), cast(other, dtypes.float64)
-        gap = _abs(_sub(input, other))
-        return logical_or(close, logical_and(le(gap, _add(mul(_abs(other), rtol), atol)), isfinite(gap)))
+        gap = _abs(sub(input, other))
+        return logical_or(close, logical_and(le(gap, add(mul(_abs(other), rtol), atol)), isfinite(gap)))
 
 
 @public()
@@ -600,38 +596,39 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 # -------------------------------------------------------------------------------------------------- operators
 
 
-def _operator(function: Any) -> Any:
-    """A binary operator method: NotImplemented for operands that are not ours, so that Python can ask the other side."""
+def _wrapped(function: Any) -> Any:
+    """A function as an operator method: NotImplemented for operands that are not ours."""
 
     def method(self, other):
-        if isinstance(other, (Tensor, int, float)) or hasattr(other, "__array__"):
-            return function(self, other)
-        return NotImplemented
+        return function(self, other) if acceptable(other) else NotImplemented
 
     return method
 
 
 def _swapped(function: Any) -> Any:
     def method(self, other):
-        if isinstance(other, (Tensor, int, float)) or hasattr(other, "__array__"):
-            return function(other, self)
-        return NotImplemented
+        return function(other, self) if acceptable(other) else NotImplemented
 
     return method
 
 
+def _power(self: Tensor, other: Any) -> Any:
+    if other.__class__ is int or other.__class__ is float:
+        quick = _POWERS.get(other)
+        if quick is not None and self._layout.dtype.category == 2:
+            return quick(self)
+    return pow(self, other) if acceptable(other) else NotImplemented
+
+
 def _install() -> None:
-    pairs = {
-        "add": _add, "sub": sub, "mul": mul, "truediv": _div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
-        "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
-    }  # fmt: skip
-    for name, function in pairs.items():
-        setattr(Tensor, f"__{name}__", _operator(function))
+    hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "rtruediv": _rdiv,
+           "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
+    for name, function in hot.items():
+        setattr(Tensor, f"__{name}__", operator_of(function))
+    for name, function in {"floordiv": floor_divide, "mod": remainder, "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}.items():
+        setattr(Tensor, f"__{name}__", _wrapped(function))
         setattr(Tensor, f"__r{name}__", _swapped(function))
-    Tensor.__add__ = Tensor.__radd__ = _guarded(_add)  # type: ignore[attr-defined]
-    Tensor.__mul__ = Tensor.__rmul__ = _guarded(mul)  # type: ignore[attr-defined]
-    for name, function in {"lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}.items():
-        setattr(Tensor, f"__{name}__", _operator(function))
+    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined]
     inplace = {"add": add_, "sub": sub_, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
                "pow": _pow.inplace, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():
@@ -641,18 +638,6 @@ def _install() -> None:
     Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined]
 
 
-def _guarded(function: Any) -> Any:
-    """`_operator` with the quick path first: operands of other kinds only show up as an error of the op."""
-
-    def method(self, other):
-        if other.__class__ in _QUICK or isinstance(other, (Tensor, int, float)) or hasattr(other, "__array__"):
-            return function(self, other)
-        return NotImplemented
-
-    return method
-
-
-_QUICK = {Tensor, float, int}
 _install()
 
 
@@ -692,7 +677,7 @@ def _engine_own(g: Tensor) -> Tensor:
     return g.detach().clone() if state.grad else g.clone()
 
 
-engine.add = _add
+engine.add = add
 engine.add_in_place = _engine_add_in_place
 engine.own = _engine_own
 

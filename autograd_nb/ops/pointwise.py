@@ -54,12 +54,15 @@ class Pointwise:
         self.differentiable = any(r is not None for r in self.rules)
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
         self.node = type(node or f"{camel}Backward0", (PointwiseNode,), {"__slots__": ()})
+        self.check: Callable | None = None
         self.plans: dict = launch.plan_table()
         self.inplace_plans: dict = launch.plan_table()
 
     # ---- dtypes
     def result_dtypes(self, keys: Sequence[Any]) -> tuple[str, dtype]:
         """(compute dtype, output dtype) for operands given by layout or number type."""
+        if self.check is not None:
+            self.check(keys)
         operands = []
         for p, k in zip(self.params, keys, strict=True):
             if p in self.conditions:
@@ -297,12 +300,17 @@ def _unary(op: Pointwise) -> Callable:
     return call
 
 
-def _binary(op: Pointwise) -> Callable:
+def _binary(op: Pointwise, operator: bool = False, scaled: Callable | None = None) -> Callable:
+    """The op of two operands; as an ``operator`` it leaves operands that are not ours to Python; ``scaled`` takes ``alpha``."""
     plans = op.plans
     recordable = op.differentiable
     empty, allocate, new = np.empty, launch.empty, _new
 
-    def call(input, other, *, out=None):
+    def call(input, other, *, alpha=None, out=None):
+        if alpha is not None and not (alpha.__class__ is int and alpha == 1):
+            if scaled is None:
+                raise TypeError(f"{op.name}() got an unexpected keyword argument 'alpha'")
+            return scaled(input, other, alpha, out=out)
         if out is not None:
             return store(out, call(input, other), op.name)
         kind = other.__class__
@@ -315,6 +323,8 @@ def _binary(op: Pointwise) -> Callable:
                 plan = plans[input._layout, other._layout]
                 b = other._data
         except (KeyError, AttributeError):
+            if operator and not acceptable(other):
+                return NotImplemented
             return op.slow((input, other))
         data = allocate(plan.size, plan.carrier) if plan.big else empty(plan.size, plan.carrier)
         try:
@@ -415,6 +425,18 @@ def _binary(op: Pointwise) -> Callable:
     return call
 
 
+def acceptable(other: Any) -> bool:
+    """Whether a binary operator takes this operand, or leaves it to the operand's own method."""
+    return isinstance(other, (Tensor, int, float)) or hasattr(other, "__array__")
+
+
+def operator_of(call: Callable) -> Callable:
+    """A two-operand op's function as an operator method."""
+    method = _binary(call.op, operator=True)  # type: ignore[attr-defined]
+    method.op = call.op  # type: ignore[attr-defined]
+    return method
+
+
 def _many(op: Pointwise) -> Callable:
     def call(*args, out=None):
         if len(args) != len(op.params):
@@ -437,18 +459,23 @@ def pointwise(
     method: bool = True,
     inplace: bool = True,
     public: bool = True,
+    check: Callable | None = None,
+    scaled: Callable | None = None,
     **info: Any,
 ) -> Callable[[Callable], Callable]:
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
     result: "same", "float" or "bool" (what integers become). conditions: operands read as bool. aliases: other names.
+    check: called with the operands' layouts and number types when a plan is made, to refuse dtypes. scaled: the op that serves
+    ``alpha=`` (three operands).
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
     """
 
     def declare(formula: Callable) -> Callable:
         op = Pointwise(formula, rules, result, conditions, name, node)
+        op.check = check
         n = len(op.params)
-        call = _unary(op) if n == 1 else _binary(op) if n == 2 else _many(op)
+        call = _unary(op) if n == 1 else _binary(op, scaled=scaled) if n == 2 else _many(op)
         call.op = op  # type: ignore[attr-defined]
         call.__doc__ = formula.__doc__
         call.__module__ = formula.__module__
