@@ -16,7 +16,7 @@ import autograd_nb
 
 #: from the ground up; modules of one layer may import each other
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "config", "dtypes", "shapes"),
+    ("errors", "config", "dtypes", "shapes", "return_types"),
     ("codegen",),
     ("kernels",),
     ("launch",),
@@ -25,7 +25,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     ("autograd",),
     ("compiler",),
-    ("linalg", "fft", "special", "random"),
+    ("display", "linalg", "fft", "special", "random"),
     ("nn",),
     ("optim",),
     ("utils", "func", "serialization"),
@@ -109,7 +109,7 @@ INSIDE = [i for i in IMPORTS if i.imported.split(".")[0] == PACKAGE.name]
 
 def points_up(i: Import) -> bool:
     importer, imported = i.layers
-    return LEVEL[imported] > LEVEL[importer]
+    return LEVEL.get(imported, 0) > LEVEL.get(importer, 0)  # modules without a place fail the test above
 
 
 def test_every_module_has_a_layer():
