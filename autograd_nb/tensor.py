@@ -184,29 +184,6 @@ class Tensor(metaclass=TensorMeta):
         return self._view is not None
 
     # ------------------------------------------------------------------------------------------------ graph
-    def backward(
-        self,
-        gradient: Tensor | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        """Accumulate d(self)/d(leaf) into the ``.grad`` of the leaves, and consume the graph.
-
-        gradient: what to start from, of this tensor's shape; may be left out for a one-element tensor (1).
-        retain_graph: keep the graph for another pass (default: ``create_graph``).
-        create_graph: record the pass itself, for higher derivatives.
-        inputs: accumulate into these tensors only.
-
-        Errors: RuntimeError where the graph was consumed before, a saved array was changed in place, the tensor is not
-        scalar and no gradient is given, or nothing requires grad; then nothing has been changed.
-
-        Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
-        """
-        from .autograd.api import backward
-
-        backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs=inputs, _depth=2)
-
     @property
     def retains_grad(self) -> bool:
         """Whether `retain_grad` was called on this non-leaf."""

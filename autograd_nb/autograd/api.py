@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
-import warnings
 
 from ..errors import AutogradError
 from ..graph import engine
 from ..graph.node import Output
+from ..ops.create import new_full
 from ..tensor import Tensor, edge
 
 _TensorOrTensors = Any
@@ -46,8 +47,6 @@ def _tensors(value: Any, name: str, function: str) -> tuple:
 
 def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) -> tuple[list, list]:
     """(edges, gradients) to start from, with 1 for scalar outputs."""
-    from ..ops.create import new_full
-
     given = (None,) * len(outputs) if gradients is None else _tensors(gradients, "grad_tensors", function)
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
@@ -199,9 +198,7 @@ def grad(
             if not allow:
                 raise _unused(i)
             if materialize_grads:
-                from ..ops.create import new_full
-
-                found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype)
+                            found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype)
     return tuple(found) if names is None else dict(zip(names, found, strict=True))
 
 
@@ -235,3 +232,36 @@ def _check_used(roots: list, wanted: list) -> None:
     for i, e in enumerate(wanted):
         if e not in reached:
             raise _unused(i)
+
+
+def _method(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate d(self)/d(leaf) into the ``.grad`` of the leaves, and consume the graph.
+
+    gradient: what to start from, of this tensor's shape; may be left out for a one-element tensor (1).
+    retain_graph: keep the graph for another pass (default: ``create_graph``).
+    create_graph: record the pass itself, for higher derivatives.
+    inputs: accumulate into these tensors only.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+
+    Errors: RuntimeError where the graph was consumed before, a saved array was changed in place, the tensor is not
+    scalar and no gradient is given, or nothing requires grad; then nothing has been changed.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
+    """
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs=inputs, _depth=2)
+
+
+_method.__name__ = "backward"
+Tensor.backward = _method  # type: ignore[attr-defined]

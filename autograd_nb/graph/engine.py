@@ -16,10 +16,16 @@ from .node import Node, Output, consumed_error, here, modified_error
 
 _by_age = attrgetter("seq")
 
+
+
+def _unset(*_: Any) -> Any:
+    raise RuntimeError("the ops have not been imported")
+
+
 #: set by the ops: add(a, b) -> tensor, add_in_place(a, b), and own(g): a gradient that the leaf may keep
-add: Callable[[Any, Any], Any]
-add_in_place: Callable[[Any, Any], None]
-own: Callable[[Any], Any]
+add: Callable[[Any, Any], Any] = _unset
+add_in_place: Callable[[Any, Any], None] = _unset
+own: Callable[[Any], Any] = _unset
 #: set by autograd.anomaly while it watches: called with (node, gradients) after each node
 watch: Callable[[Any, tuple], None] | None = None
 
