@@ -1,6 +1,6 @@
 """Define-by-run tensor autograd whose every kernel is compiled by Numba; ``import autograd_nb as torch``."""
 
-from . import autograd, ops
+from . import autograd, display, ops
 from .dtypes import (
     bool_ as bool,  # noqa: A004
 )

@@ -1,0 +1,241 @@
+"""How tensors print: PyTorch's format, to the character.
+
+The elements that will be shown decide the format of all: integers in floats as ``1.``, else four decimals, or scientific where
+the range is wide. Big tensors show the edges of each dim.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.set_printoptions.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .ops.registry import public
+from .tensor import Tensor, ndarray
+
+
+@dataclass
+class PrintOptions:
+    """The choices of `set_printoptions`."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+options = PrintOptions()
+_PROFILES = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": math.inf, "edgeitems": 3, "linewidth": 80},
+}
+
+
+@public(method=False)
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+    """How tensors print.
+
+    precision: decimals (4). threshold: elements from which only the edges show (1000). edgeitems: how many at each edge (3).
+    linewidth: characters in a line (80). profile: "default", "short" or "full". sci_mode: True or False for scientific
+    notation, None to decide by the values.
+
+    Errors: ValueError for an unknown profile. Source: https://docs.pytorch.org/docs/stable/generated/torch.set_printoptions.html
+    """
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(f"profile (={profile!r}) must be one of {', '.join(map(repr, _PROFILES))}")
+        for name, value in _PROFILES[profile].items():
+            setattr(options, name, value)
+    for name, value in {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}.items():
+        if value is not None:
+            setattr(options, name, value)
+    options.sci_mode = sci_mode
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The current options by name."""
+    return asdict(options)
+
+
+@contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """`set_printoptions` for the length of a ``with`` block."""
+    old = get_printoptions()
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        set_printoptions(**old)
+
+
+class _Format:
+    """The format that fits all shown values: how one prints, and how wide."""
+
+    def __init__(self, values: np.ndarray):
+        self.floating = values.dtype.kind == "f"
+        self.integral = True
+        self.scientific = False
+        self.width = 1
+        flat = values.reshape(-1)
+        if not self.floating:
+            self.width = max([1, *(len(str(v)) for v in flat.tolist())])
+            return
+        wide = flat.astype(np.float64)
+        shown = wide[np.isfinite(wide) & (wide != 0)]
+        if not shown.size:
+            return
+        self.integral = bool((shown == np.ceil(shown)).all())
+        size = np.abs(shown)
+        low, high = float(size.min()), float(size.max())
+        with np.errstate(over="ignore"):
+            spread = high / low
+        self.scientific = spread > 1000.0 or high > 1.0e8 or (not self.integral and low < 1.0e-4)
+        if options.sci_mode is not None:
+            self.scientific = options.sci_mode
+        p = options.precision
+        if self.scientific:
+            self.width = max(len(f"{v:.{p}e}") for v in shown.tolist())
+        elif self.integral:
+            self.width = max(len(f"{v:.0f}") + 1 for v in shown.tolist())
+        else:
+            self.width = max(len(f"{v:.{p}f}") for v in shown.tolist())
+
+    def __call__(self, value: Any) -> str:
+        if not self.floating:
+            text = str(value)
+        elif self.scientific:
+            text = f"{value:{self.width}.{options.precision}e}"
+        elif self.integral:
+            text = f"{value:.0f}"
+            if math.isfinite(value):
+                text += "."
+        else:
+            text = f"{value:.{options.precision}f}"
+        return text.rjust(self.width)
+
+
+class _ComplexFormat:
+    """Real and imaginary parts, each in a format of its own."""
+
+    def __init__(self, values: np.ndarray):
+        self.real, self.imag = _Format(values.real), _Format(values.imag)
+        self.width = self.real.width + self.imag.width + 1
+
+    def __call__(self, value: Any) -> str:
+        imag = self.imag(value.imag).lstrip() + "j"
+        sign = "" if imag[0] in "+-" else "+"
+        return self.real(value.real) + sign + imag
+
+
+def _edges(a: np.ndarray) -> np.ndarray:
+    """The elements that a summary shows."""
+    e = options.edgeitems
+    for axis, n in enumerate(a.shape):
+        if n > 2 * e:
+            a = np.take(a, [*range(e), *range(n - e, n)], axis=axis)
+    return a
+
+
+def _vector(a: np.ndarray, indent: int, summarize: bool, fmt: Any) -> str:
+    per_line = max(1, (options.linewidth - indent) // (fmt.width + 2))
+    e = options.edgeitems
+    if summarize and not e:
+        texts = ["..."]
+    elif summarize and a.shape[0] > 2 * e:
+        texts = [*map(fmt, a[:e].tolist()), " ...", *map(fmt, a[-e:].tolist())]
+    else:
+        texts = [*map(fmt, a.tolist())]
+    lines = [", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _nested(a: np.ndarray, indent: int, summarize: bool, fmt: Any) -> str:
+    if a.ndim == 0:
+        return fmt(a.item())
+    if a.ndim == 1:
+        return _vector(a, indent, summarize, fmt)
+    e = options.edgeitems
+    n = a.shape[0]
+    if summarize and n > 2 * e:
+        parts = [_nested(a[i], indent + 1, summarize, fmt) for i in range(e)]
+        parts += ["..."] + [_nested(a[i], indent + 1, summarize, fmt) for i in range(n - e, n)]
+    else:
+        parts = [_nested(a[i], indent + 1, summarize, fmt) for i in range(n)]
+    return "[" + ("," + "\n" * (a.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def _contents(a: np.ndarray, indent: int) -> str:
+    if not a.size:
+        return "[]"
+    if a.dtype == np.float16:
+        a = a.astype(np.float32)
+    summarize = a.size > options.threshold
+    shown = _edges(a) if summarize else a
+    return _nested(a, indent, summarize, _ComplexFormat(shown) if a.dtype.kind == "c" else _Format(shown))
+
+
+def _joined(text: str, suffixes: list[str], indent: int) -> str:
+    """The suffixes behind the contents, on new lines where they do not fit."""
+    length = len(text) - text.rfind("\n") + 1
+    for s in suffixes:
+        if length + len(s) + 2 > options.linewidth:
+            text += ",\n" + " " * indent + s
+            length = indent + len(s)
+        else:
+            text += ", " + s
+            length += len(s) + 2
+    return text + ")"
+
+
+def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    """``tensor([…], dtype=…, grad_fn=<…>)``."""
+    plain = type(self).__name__ in ("Tensor", "Parameter")
+    prefix = "tensor(" if plain else f"{type(self).__name__}("
+    indent = len(prefix)
+    d = self.dtype
+    default = dtypes.get_default_dtype()
+    suffixes = []
+    if self._layout.size == 0:
+        if self.ndim != 1:
+            suffixes.append(f"size={tuple(self.shape)}")
+        show_dtype = d is not default
+    else:
+        show_dtype = d not in (default, default.to_complex(), dtypes.int64, dtypes.bool_)
+    if show_dtype:
+        suffixes.append(f"dtype={d!r}")
+    contents = _contents(ndarray(self), indent) if tensor_contents is None else tensor_contents
+    node = self.grad_fn
+    if node is not None:
+        suffixes.append(f"grad_fn=<{type(node).__name__}>")
+    elif self.requires_grad:
+        suffixes.append("requires_grad=True")
+    return _joined(prefix + contents, suffixes, indent)
+
+
+def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    text = tensor_text(self, tensor_contents=tensor_contents)
+    return "Parameter containing:\n" + text if type(self).__name__ == "Parameter" else text
+
+
+def _format(self: Tensor, spec: str) -> str:
+    if self.ndim == 0:
+        return format(ndarray(self).item(), spec)
+    if spec:
+        raise TypeError(
+            f"unsupported format string passed to {type(self).__name__}.__format__ (format {spec!r}, tensor of shape "
+            f"{list(self.shape)}; only 0-d tensors take one: use .item() or format the elements)"
+        )
+    return str(self)
+
+
+Tensor.__repr__ = _repr  # type: ignore[method-assign]
+Tensor.__format__ = _format  # type: ignore[method-assign]
