@@ -16,11 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .maths import m
-from .symbols import FLOATS, Sym, Trace, literal
+from .symbols import FLOATS, Sym, Trace, literal, numpy_name
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
 HEADER = "import math\nimport numpy as np\n"
+WALK = "from autograd_nb.codegen.runtime import advance, entry, position, row, start, steps\n"
 
 
 @dataclass(frozen=True)
@@ -123,44 +124,51 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     before, lines = body.trace.lines([v for v, _ in body.results])
     live = _live(body)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
-    numbers = [j for j, s in enumerate(body.inputs) if not s.scalar]
     outs = [f"o{k}" for k in range(len(body.results))]
     everyone = arrays + outs
-    keep = [f"a{j}" for j in numbers if j in live] + outs
+    keep = [a for a in arrays if int(a[1:]) in live]
     args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + outs
-    kind = dict(zip(everyone, kinds, strict=True))
-    setup = [f"n{d} = dims[{d}]" for d in range(RANK)]
-    setup += ["if " + " or ".join(f"n{d} == 0" for d in range(RANK)) + ":", "    return"]
-    for p, a in enumerate(everyone):
-        if a in keep:
-            setup += [f"{a}s{d} = dims[{RANK * (p + 1) + d}]" for d in range(RANK)]
-    text = HEADER + _tables(body.trace) + f"def {name}({', '.join(args)}):\n" + _indent(before + setup, 1)
     inner = RANK - 1
-    for d in range(inner):
-        text += "    " * (d + 1) + f"for i{d} in range(n{d}):\n"
-        text += _indent([f"{a}p{d} = {f'{a}p{d - 1} + ' if d else ''}i{d} * {a}s{d}" for a in keep], d + 2)
-    rows, loads, stores = [], [], []
-    for a in keep:
-        start = f"{a}p{inner - 1}"
-        x = "x" + a[1:] if a[0] == "a" else None
-        value = None if x else body.results[int(a[1:])][0].name
-        if kind[a] == "u":
-            rows.append(f"{a}r = {a}[{start}:{start} + n{inner}]")
-            place = f"{a}r[i]"
-        elif kind[a] == "0" and x:
-            rows.append(f"{x} = {a}[{start}]")
-            continue
-        else:  # an unsigned index needs no wraparound check
-            place = f"{a}[np.uintp({start} + i * {a}s{inner})]"
-        if x:
-            loads.append(f"{x} = {place}")
+    strides, rows, loads = _row_of(everyone, keep, kinds, f"n{inner}", "")
+    out_strides, out_rows, _ = _row_of(everyone, outs, kinds.replace("0", "s"), f"n{inner}", "")
+    stores = []
+    for k, (value, _) in enumerate(body.results):
+        step = "i" if kinds[len(arrays) + k] == "u" else f"i * o{k}s{inner}"
+        stores.append(f"o{k}r[{step}] = {value.name}")
+    n = len(everyone)
+    return (
+        HEADER
+        + WALK
+        + _tables(body.trace)
+        + f"def {name}({', '.join(args)}):\n"
+        + _indent([f"n{inner} = entry(dims, {inner})", *strides, *out_strides, f"if n{inner} == 0:", "    return", *before], 1)
+        + _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {inner})):"], 1)
+        + _indent([*rows, *out_rows, f"for i in range(n{inner}):"], 2)
+        + _indent(loads + lines + stores, 3)
+        + _indent([f"advance(place, dims, {n}, 0, {inner})"], 2)
+    )
+
+
+def _row_of(everyone: list[str], which: list[str], kinds: str, size: str, offset: str) -> tuple[list[str], list[str], list[str]]:
+    """(inner strides, the rows at the walk's place, the loads of element i) of the operands ``which``.
+
+    ``everyone`` gives the order of the operands in ``dims``; ``offset``: an element number within the row to begin at.
+    """
+    strides, rows, loads = [], [], []
+    for a in which:
+        p = everyone.index(a)
+        stride = f"{a}s{RANK - 1}"
+        begin = f"position(place, {p})"
+        if kinds[p] == "0":
+            rows.append(f"x{a[1:]} = row({a}, {begin}, 1, 1)[0]")
+        elif kinds[p] == "u":
+            rows.append(f"{a}r = row({a}, {begin}{f' + {offset}' if offset else ''}, {size}, 1)")
+            loads.append(f"x{a[1:]} = {a}r[i]")
         else:
-            stores.append(f"{place} = {value}")
-    text += _indent(rows, inner + 1)
-    # the bound is the size of a unit-stride row where there is one: it lets LLVM drop the index checks
-    unit = next((a for a in keep if kind[a] == "u"), None)
-    text += "    " * (inner + 1) + f"for i in range({f'{unit}r.size' if unit else f'n{inner}'}):\n"
-    return text + _indent(loads + lines + stores, inner + 2)
+            strides.append(f"{stride} = entry(dims, {RANK * (p + 1) + RANK - 1})")
+            rows.append(f"{a}r = row({a}, {begin}{f' + {offset} * {stride}' if offset else ''}, {size}, {stride})")
+            loads.append(f"x{a[1:]} = {a}r[i * {stride}]")
+    return strides, rows, loads
 
 
 def _live(body: Body) -> set[int]:
@@ -173,8 +181,6 @@ def _live(body: Body) -> set[int]:
             needed.add(s.name)
             stack.extend(a for a in s.args if isinstance(a, Sym))
     return {j for j in range(len(body.inputs)) if f"x{j}" in needed}
-
-
 
 
 # ------------------------------------------------------------------------------------------------- reductions
@@ -206,29 +212,31 @@ ALL = Fold("all", lambda t: "bool", lambda t: "True", "{a} & {x}")
 FOLDS = {f.name: f for f in (SUM, PROD, MAX, MIN, ANY, ALL)}
 
 # reassociation only where it is wanted: on the additions of the fold, never inside the formula that feeds it
-_REDUCE_HEADER = HEADER + "from autograd_nb.codegen.runtime import radd, rmul\n"
+_REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul, scratch\n"
 
 KEPT = 3  #: outer loops over kept dims
 REDUCED = 2  #: outer loops over reduced dims
 
 
-def reduction(body: Body, fold: Fold, inner: str, kinds: str, finish: Callable[..., Sym] | None, out: str, name: str = "kernel") -> str:
+def reduction(
+    body: Body, fold: Fold, inner: str, kinds: str, finish: Callable[..., Sym] | None, out: str, name: str = "kernel"
+) -> str:
     """``name(dims, x0, …, o0)``: fold the body's one result over the reduced loops.
 
     ``dims``: three kept sizes, two reduced sizes, the inner size; then the same six strides for each array operand and for
     the output (0 along reduced loops). ``inner``: "reduced" or "kept". ``kinds``: inner stride of each array operand.
     ``finish``: formula from the accumulated value (and the scalar arguments) to the stored one.
     """
-    (value, _), = body.results
+    ((value, _),) = body.results
     before, lines = body.trace.lines([value])
     live = _live(body)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
-    keep = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar and j in live]
-    kind = dict(zip(arrays, kinds, strict=True))
+    keep = [a for a in arrays if int(a[1:]) in live]
+    everyone = [*arrays, "o0"]
     args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + ["o0"]
     acc = fold.accumulator(value.dtype)
-    start = fold.start(acc)
-    done_trace = Trace(acc)
+    begin = fold.start(acc)
+    done_trace = Trace(acc, "d")
     done = done_trace.input("total", acc)
     if finish is not None:
         scalars = [done_trace.input(f"x{j}", s.dtype).cast(acc) for j, s in enumerate(body.inputs) if s.scalar]
@@ -236,74 +244,51 @@ def reduction(body: Body, fold: Fold, inner: str, kinds: str, finish: Callable[.
     done = m.float_to_half(done.cast("float32")) if out == "float16" else done.cast(out)
     done_before, done_lines = done_trace.lines([done])
 
-    # the loads of one row, whose first element of operand a is at {a}q
-    def row(size: str) -> tuple[list[str], list[str], str]:
-        rows, loads = [], []
-        unit = None
-        for a in keep:
-            x = "x" + a[1:]
-            if kind[a] == "u":
-                rows.append(f"{a}r = {a}[{a}q:{a}q + {size}]")
-                loads.append(f"{x} = {a}r[i]")
-                unit = unit or f"{a}r.size"
-            elif kind[a] == "0":
-                rows.append(f"{x} = {a}[{a}q]")
-            else:
-                loads.append(f"{x} = {a}[np.uintp({a}q + i * {a}s5)]")
-        return rows, loads, unit or size
-
-    cast = f"np.{acc if acc != 'bool' else 'bool_'}({value.name})" if value.dtype != acc else value.name
-    text = _REDUCE_HEADER + _tables(body.trace) + f"def {name}({', '.join(args)}):\n"
-    setup = [f"n{d} = dims[{d}]" for d in range(RANK)]
-    setup += [f"if n0 == 0 or n1 == 0 or n2 == 0{' or n5 == 0' if inner == 'kept' else ''}:", "    return"]
-    for p, a in enumerate([*arrays, "o0"]):
-        if a in keep or a == "o0":
-            setup += [f"{a}s{d} = dims[{RANK * (p + 1) + d}]" for d in range(RANK)]
-    text += _indent(before + done_before + setup, 1)
-    if inner == "kept":
-        text += _indent([f"block = np.empty({CHUNK}, dtype=np.{acc if acc != 'bool' else 'bool_'})"], 1)
-        if fold is SUM:
-            text += _indent([f"upper = np.empty({CHUNK}, dtype=np.{acc})"], 1)
-    every = [*keep, "o0"]
-    for d in range(KEPT):
-        text += "    " * (d + 1) + f"for i{d} in range(n{d}):\n"
-        text += _indent([f"{a}p{d} = {f'{a}p{d - 1} + ' if d else ''}i{d} * {a}s{d}" for a in every], d + 2)
-    at = KEPT + 1
-    combine = fold.combine.format(a="acc", x=cast if not fold.combine.count("{x}") > 1 else "v")
+    n = len(everyone)
+    cast = f"np.{numpy_name(acc)}({value.name})" if value.dtype != acc else value.name
+    strides, rows, loads = _row_of(everyone, keep, kinds, "size", "c")
+    kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
+    chunks = [f"for c in range(0, n5, {CHUNK}):"]
+    size = f"size = {CHUNK} if n5 - c > {CHUNK} else n5 - c"
+    text = _REDUCE_HEADER + _tables(body.trace) + _tables(done_trace) + f"def {name}({', '.join(args)}):\n"
+    text += _indent([*before, *done_before, "n5 = entry(dims, 5)", *strides], 1)
+    text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
+    next_row = f"advance(place, dims, {n}, {KEPT}, {KEPT + REDUCED})"
+    next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
     if inner == "reduced":
-        text += _indent([f"total = {start}"], at)
-        text += _indent(["for i3 in range(n3):"], at)
-        text += _indent(["for i4 in range(n4):"], at + 1)
-        text += _indent([f"{a}b = {a}p2 + i3 * {a}s3 + i4 * {a}s4" for a in keep], at + 2)
-        text += _indent([f"for c in range(0, n5, {CHUNK}):"], at + 2)
-        size = f"min({CHUNK}, n5 - c)"
-        text += _indent([f"size = {size}"] + [f"{a}q = {a}b + c * {a}s5" for a in keep], at + 3)
-        rows, loads, bound = row("size")
-        text += _indent([f"acc = {start}", *rows, f"for i in range({bound}):"], at + 3)
-        text += _indent([*loads, *lines, f"v = {cast}", f"acc = {fold.combine.format(a='acc', x='v')}"], at + 4)
-        text += _indent([f"total = {_ordered(fold).format(a='total', x='acc')}"], at + 3)
-        text += _indent([*done_lines, f"o0[o0p2] = {done.name}"], at)
+        text += _indent(kept, 1)
+        text += _indent([f"total = {begin}", "for _ in range(rows):"], 2)
+        text += _indent(chunks, 3)
+        text += _indent([size, *rows, f"acc = {begin}", "for i in range(size):"], 4)
+        text += _indent([*loads, *lines, f"v = {cast}", f"acc = {fold.combine.format(a='acc', x='v')}"], 5)
+        text += _indent([f"total = {_ordered(fold).format(a='total', x='acc')}"], 4)
+        text += _indent([next_row], 3)
+        text += _indent([*done_lines, f"row(o0, position(place, {n - 1}), 1, 1)[0] = {done.name}", next_kept], 2)
         return text
-    # inner kept: a block of columns at a time, rows folded into a buffer; every 64 rows of a sum go up one level
-    text += _indent([f"for c in range(0, n5, {CHUNK}):"], at)
-    body_at = at + 1
-    lo = "upper" if fold is SUM else "block"
-    text += _indent([f"size = min({CHUNK}, n5 - c)", "acc_row = block[:size]", f"acc_row[:] = {start}"], body_at)
-    if fold is SUM:
-        text += _indent(["sum_row = upper[:size]", f"sum_row[:] = {start}", "count = 0"], body_at)
-    text += _indent(["for i3 in range(n3):"], body_at)
-    text += _indent(["for i4 in range(n4):"], body_at + 1)
-    text += _indent([f"{a}q = {a}p2 + i3 * {a}s3 + i4 * {a}s4 + c * {a}s5" for a in keep], body_at + 2)
-    rows, loads, bound = row("size")
-    text += _indent([*rows, f"for i in range({'acc_row.size'}):"], body_at + 2)
-    text += _indent([*loads, *lines, f"v = {cast}", "acc = acc_row[i]", f"acc_row[i] = {_ordered(fold).format(a='acc', x='v')}"], body_at + 3)
-    if fold is SUM:
-        text += _indent(["count += 1", "if count == 64:"], body_at + 2)
-        text += _indent(["for i in range(sum_row.size):", "    sum_row[i] += acc_row[i]", f"    acc_row[i] = {start}", "count = 0"], body_at + 3)
-        text += _indent(["for i in range(sum_row.size):", "    sum_row[i] += acc_row[i]"], body_at)
-    final = "sum_row" if lo == "upper" else "acc_row"
-    text += _indent([f"for i in range({final}.size):"], body_at)
-    text += _indent([f"total = {final}[i]", *done_lines, f"o0[np.uintp(o0p2 + (c + i) * o0s5)] = {done.name}"], body_at + 1)
+    # inner kept: a block of columns at a time, rows folded into a buffer. Of a float64 sum every 64 rows go up one level;
+    # others have an accumulator so wide that they need not
+    levels = fold is SUM and value.dtype == "float64"
+    o_strides, o_row, _ = _row_of(everyone, ["o0"], "s" * n, "size", "c")
+    text += _indent([*o_strides, f"acc_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
+    if levels:
+        text += _indent([f"sum_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
+    text += _indent(kept, 1)
+    text += _indent(chunks, 2)
+    text += _indent([size, "for i in range(size):", f"    acc_row[i] = {begin}"], 3)
+    if levels:
+        text += _indent([f"    sum_row[i] = {begin}", "count = 0"], 3)
+    text += _indent(["for _ in range(rows):"], 3)
+    text += _indent([*rows, "for i in range(size):"], 4)
+    text += _indent([*loads, *lines, f"v = {cast}", "acc = acc_row[i]"], 5)
+    text += _indent([f"acc_row[i] = {_ordered(fold).format(a='acc', x='v')}"], 5)
+    if levels:
+        text += _indent(["count += 1", "if count == 64:", "    count = 0", "    for i in range(size):"], 4)
+        text += _indent(["sum_row[i] += acc_row[i]", f"acc_row[i] = {begin}"], 6)
+    text += _indent([next_row], 4)
+    text += _indent([*o_row, "for i in range(size):"], 3)
+    text += _indent([f"total = {'sum_row[i] + ' if levels else ''}acc_row[i]", *done_lines], 4)
+    text += _indent([f"o0r[i * o0s5] = {done.name}"], 4)
+    text += _indent([next_kept], 2)
     return text
 
 
