@@ -66,7 +66,7 @@ lint: $(VENV)/has-dev ## ruff and mypy
 
 bench: $(VENV)/has-bench ## time against PyTorch, JAX, autograd and MyGrad; one process, so leave the machine alone meanwhile
 	@$(BIN)/python -m pytest -q bench -p no:xdist --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name $(ARGS)
-	@for f in bench/ratios*.py; do if [ -f "$$f" ]; then $(BIN)/python "$$f"; fi; done
+	@$(BIN)/python bench/ratios.py
 
 docs: $(VENV)/has-docs ## the API as HTML in out/docs
 	@$(BIN)/pdoc --docformat restructuredtext --output-directory $(OUT)/docs autograd_nb

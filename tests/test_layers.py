@@ -35,7 +35,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 #: imports inside functions that may point up: (layer's module, what it imports) -> why
 ALLOWED: dict[tuple[str, str], str] = {
     ("tensor", "ops"): "a history is rewritten with ops, and the class is called as PyTorch's legacy constructor",
-    ("tensor", "autograd"): "Tensor.backward is the method of autograd.backward",
     ("tensor", "serialization"): "pickle asks the tensor how to save it",
 }
 
