@@ -104,6 +104,16 @@ def isnan(x):
 
 
 @formula
+def isfinite(x):
+    return x - x == x - x if x.dtype in FLOATS else x.trace.constant(True, "bool")
+
+
+@formula
+def isinf(x):
+    return (x == x) & (x - x != x - x) if x.dtype in FLOATS else x.trace.constant(False, "bool")
+
+
+@formula
 def zero_like(x): return x.trace.constant(0, x.dtype)
 
 

@@ -123,7 +123,12 @@ def _floor_divide(a, b):
     return m.floor_divide(a, b)
 
 
-@pointwise(lambda: 0, lambda: 0, result="same", name="trunc_div", public=False)
+@pointwise(lambda: 0, lambda: 0, name="div", public=False, node="DivBackward1")
+def _div_floor(a, b):
+    return m.floor_divide(a, b)
+
+
+@pointwise(lambda: 0, lambda: 0, name="trunc_div", public=False, node="DivBackward1")
 def _trunc_div(a, b):
     return m.trunc_divide(a, b)
 
@@ -140,7 +145,8 @@ def div(input, other, *, rounding_mode=None, out=None):
     if rounding_mode is None:
         y = _div(input, other)
     elif rounding_mode == "floor":
-        y = floor_divide(input, other)
+        _no_integer_zero(input, other, "div")
+        y = _div_floor(input, other)
     elif rounding_mode == "trunc":
         _no_integer_zero(input, other, "div")
         y = _trunc_div(input, other)
@@ -154,7 +160,10 @@ def div_(input, other, *, rounding_mode=None):
     """In-place version of `div`."""
     if rounding_mode is None:
         return _div.inplace(input, other)
-    return (_floor_divide if rounding_mode == "floor" else _trunc_div).inplace(input, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    _no_integer_zero(input, other, "div_")
+    return (_div_floor if rounding_mode == "floor" else _trunc_div).inplace(input, other)
 
 
 @public()
@@ -467,19 +476,19 @@ def ge(a, b):
 @pointwise(result="bool")
 def isnan(x):
     """Whether x is nan."""
-    return x != x
+    return m.isnan(x)
 
 
 @pointwise(result="bool")
 def isfinite(x):
     """Whether x is neither infinite nor nan."""
-    return (x - x) == (x - x)
+    return m.isfinite(x)
 
 
 @pointwise(result="bool")
 def isinf(x):
     """Whether x is infinite."""
-    return (x == x) & ((x - x) != (x - x))
+    return m.isinf(x)
 
 
 @pointwise(result="bool")

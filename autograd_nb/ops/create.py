@@ -361,6 +361,11 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     integral = all(isinstance(x, int) for x in (start, end, step))
     d = _options(dtype, device, default=dtypes.int64 if integral else None)
     n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
+    if d.category < 2 and not integral:  # PyTorch rounds the ends towards 0 first
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
+        n, integral = -(-(end - start) // step), True
     kind = int if integral else float
     t = _ramp(int(n), kind(start), kind(step), d)
     if out is not None:
@@ -378,6 +383,8 @@ def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, devic
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
     d = _options(dtype, device)
+    if d.category < 2:
+        start, end = float(int(start)), float(int(end))
     t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
     return _finish(t, requires_grad)
 

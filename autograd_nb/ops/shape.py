@@ -18,7 +18,7 @@ from ..shapes import (
     wrap_dim,
     wrap_dims,
 )
-from ..tensor import Tensor, make
+from ..tensor import Tensor, _storage, make, share_view
 from .cast import clone, contiguous
 from .registry import public
 from .structured import structured, tensor_argument, tensors_argument
@@ -628,22 +628,31 @@ def _as_strided(x, base_shape, base_strides, shape, strides, offset):
 def as_strided(input, size, stride, storage_offset=None):
     """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients.
 
-    ``storage_offset`` counts from the tensor's first element. Errors: RuntimeError when it would reach outside the memory.
+    ``storage_offset`` counts from the beginning of the storage (default: the tensor's own). Errors: RuntimeError when it would
+    reach outside the storage, or outside the tensor where a gradient is needed.
     """
     x = tensor_argument(input, "as_strided")
     shape, strides = as_shape((size,)), as_shape((stride,), "stride")
     if len(shape) != len(strides):
         raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(strides)})")
-    offset = 0 if storage_offset is None else as_int(storage_offset, "storage_offset")
+    base, own = _storage(x)
+    offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
     if offset < 0 or any(s < 0 for s in strides) or any(n < 0 for n in shape):
         raise RuntimeError(f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})")
     extent = layout(shape, strides, x.dtype).extent + offset if numel(shape) else 0
-    if extent > x._data.size:
+    if extent > base.size:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} need {extent} elements, but the "
-            f"storage has {x._data.size} from this tensor's first element on"
+            f"storage has {base.size}"
         )
-    return _as_strided(x, tuple(x.shape), x._layout.strides, shape, strides, offset)
+    if own <= offset and extent <= own + x._layout.extent:
+        return _as_strided(x, tuple(x.shape), x._layout.strides, shape, strides, offset - own)
+    if x._rg:
+        raise RuntimeError(
+            f"as_strided(): sizes {list(shape)}, strides {list(strides)}, storage offset {offset} reach outside this tensor (elements "
+            f"{own} to {own + x._layout.extent - 1} of the storage), which has no gradient; take it of the base"
+        )
+    return share_view(x, make(base[offset:], layout(shape, strides, x.dtype), x._version_))
 
 
 @public()

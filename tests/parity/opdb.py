@@ -51,13 +51,13 @@ def ours(value: Any) -> Any:
         if value.dtype not in NUMPY:
             raise Unsupported(str(value.dtype))
         source = value.detach()
-        base = ag.from_numpy(source.contiguous().numpy().copy())
-        if not source.is_contiguous() and all(s > 0 or n == 1 for s, n in zip(source.stride(), source.shape)):
-            # the same strides, so that views behave alike
-            extent = 1 + sum((n - 1) * s for n, s in zip(source.shape, source.stride())) if source.numel() else 0
-            buffer = ag.zeros(extent, dtype=base.dtype).as_strided(tuple(source.shape), tuple(source.stride()))
-            buffer.copy_(base)
-            base = buffer.detach()
+        if source.numel() == 0:
+            base = ag.from_numpy(source.numpy().copy())
+        else:  # the whole storage, so that views and strides behave alike
+            count = source.untyped_storage().nbytes() // source.element_size()
+            flat = torch.empty(0, dtype=source.dtype).set_(source.untyped_storage(), 0, (count,))
+            base = ag.from_numpy(flat.numpy().copy())
+            base = base.as_strided(tuple(source.shape), tuple(source.stride()), source.storage_offset()).detach()
         return base.requires_grad_(value.requires_grad)
     if isinstance(value, torch.dtype):
         if value not in NUMPY:
@@ -122,7 +122,7 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def plain(value: Any) -> np.ndarray:
-    return value.detach().resolve_conj().numpy() if isinstance(value, torch.Tensor) else value.detach().numpy()
+    return value.detach().numpy(force=True)
 
 
 def compare(mine: Any, theirs: Any, what: str, values: bool = True) -> None:
