@@ -2,7 +2,7 @@
 
 A tensor is read as (B0, B1, K, A0, A1): the indexed dim K of a given stride between dims walked in order. ``dims`` is the tuple
 (sizes B0 B1 A0 A1, strides of B0 B1 K A0 A1). The other side (the output of a gather, the values of a scatter) is dense and in
-the order B0 B1 index A0 A1, or has strides of its own, given as five more numbers. Indices have been checked: they are in range.
+the order B0 B1 index A0 A1, or has strides of its own, given as five more numbers. Indices have been checked to be in range.
 """
 
 import numpy as np

@@ -43,10 +43,10 @@ SET, ADD, MUL = 0, 1, 2
 # ------------------------------------------------------------------------------------------ integers and masks
 
 
-def checked_index(index: Tensor, n: int, dim: int, negative: bool = True) -> Tensor:
+def checked_index(index: Tensor, n: int, dim: int, negative: bool = True, error: type[Exception] = IndexError) -> Tensor:
     """``index`` as int64 with every element in [0, n), counted from the front.
 
-    Errors: IndexError for an element out of range; ``negative`` allows counting from the end.
+    Errors: ``error`` for an element out of range; ``negative`` allows counting from the end.
     """
     index = cast(index, dtypes.int64)
     lay = index._layout
@@ -58,7 +58,7 @@ def checked_index(index: Tensor, n: int, dim: int, negative: bool = True) -> Ten
     lo, hi = span.tolist()
     if hi >= n or lo < (-n if negative else 0):
         bad = next(v for v in flat.tolist() if v >= n or v < (-n if negative else 0))
-        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
+        raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}")
     if lo >= 0:
         return index
     out = new_empty(lay.shape, dtypes.int64)
@@ -227,7 +227,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         if tuple(value._layout.shape) != tuple(shape):
             value = expand(value, shape)
         data = dense(value)
-        n0, n1, m0, m1 = p.loops[:4]
+        _, n1, m0, m1 = p.loops[:4]
         row = m0 * m1
         strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
     _put(x.dtype.carrier, p.loops + strides, mode, data, dense(index), x._data)
@@ -388,8 +388,8 @@ def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
                 for i in range(k):
                     if item._layout.shape[i] != lay.shape[dim + i]:
                         raise IndexError(
-                            f"The shape of the mask {list(item._layout.shape)} at index {i} does not match the shape of the indexed "
-                            f"tensor {list(lay.shape)} at index {dim + i}"
+                            f"The shape of the mask {list(item._layout.shape)} at index {i} does not match the shape of the "
+                            f"indexed tensor {list(lay.shape)} at index {dim + i}"
                         )
                 recipe.extend([(0, n, 1) for n in item._layout.shape])
                 tensors.append(item if d is dtypes.bool_ else OPS["ne"].call(item, 0))
@@ -555,8 +555,8 @@ def _value_tensor(self: Tensor, value: Any) -> Tensor:
         return value
     number = _plain_number(value)
     if number is None:
-        raise TypeError(f"can't assign a {type(value).__module__ + '.' if isinstance(value, np.ndarray) else ''}{type(value).__name__} "
-                        f"to a torch.{_tensor_type(self.dtype)}")
+        kind = ("numpy." if isinstance(value, np.ndarray) else "") + type(value).__name__
+        raise TypeError(f"can't assign a {kind} to a torch.{_tensor_type(self.dtype)} (make it a tensor first)")
     return new_full((), number, self.dtype)
 
 
@@ -599,6 +599,13 @@ def _stripped(value: Tensor, shape: Size) -> Tensor:
     return value
 
 
+def _mismatch(value: Tensor, wanted: Sequence[int]) -> RuntimeError:
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
+        f"{list(wanted)}"
+    )
+
+
 def put_in_place(view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, value: Tensor, accumulate: bool) -> Tensor:
     """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape."""
     shape = view._layout.shape
@@ -609,9 +616,7 @@ def put_in_place(view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, v
         if value._layout.size != 1 or value._layout.ndim > len(wanted):
             value = _stripped(value, wanted)
     except RuntimeError:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape {list(wanted)}"
-        ) from None
+        raise _mismatch(value, wanted) from None
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate)
 
 
@@ -668,7 +673,5 @@ def index_put(input, indices, values, accumulate=False):
     try:
         values = _stripped(values, Size(wanted))
     except RuntimeError:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {wanted}"
-        ) from None
+        raise _mismatch(values, wanted) from None
     return reshape(index_put_op(view, index, values, dims, pos, bool(accumulate)), x.shape)

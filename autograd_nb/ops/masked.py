@@ -1,0 +1,129 @@
+"""Reading and writing under boolean masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..codegen.maths import m
+from ..shapes import Size, broadcast_shapes
+from ..tensor import Tensor
+from .cast import cast
+from .gather import named
+from .indexing import _plain_number, index_put_op, pick, true_indices
+from .inplace import in_place
+from .pointwise import Pointwise
+from .recording import store
+from .registry import public
+from .shape import _slice, expand, reshape
+from .structured import tensor_argument
+
+_masked_select = named(pick, "MaskedSelectBackward0")
+_masked_scatter = named(index_put_op, "MaskedScatterBackward0")
+
+
+class _MaskedFill(Pointwise):
+    """The value where the mask holds, in the dtype of the first operand."""
+
+    def __init__(self):
+        super().__init__(
+            lambda x, mask, value: m.where(mask, value, x),
+            [
+                lambda g, mask: m.where(mask, m.zero_like(g), g),
+                None,
+                lambda g, mask: m.where(mask, g, m.zero_like(g)),
+            ],
+            "same", ("mask",), "masked_fill", "MaskedFillBackward0",
+        )  # fmt: skip
+
+    def result_dtypes(self, keys):
+        d = keys[0].dtype
+        return d.compute, d
+
+
+_masked_fill = _MaskedFill()
+
+
+def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:
+    x = tensor_argument(input, name)
+    tensor_argument(mask, name, "mask")
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
+        if value.dtype.category > x.dtype.category:
+            raise RuntimeError(f"{name}: value of {value.dtype} can't be cast to the dtype of input, {x.dtype}")
+        return x, mask, cast(value, x.dtype)
+    number = _plain_number(value)
+    if number is None:
+        raise TypeError(f"{name}(): argument 'value' must be Tensor or a number, not {type(value).__name__}")
+    if x.dtype.category < 2 and isinstance(number, float):
+        if not number.is_integer():
+            raise RuntimeError(f"value cannot be converted to type {x.dtype.name} without overflow ({name}: value={value})")
+        number = int(number)
+    return x, mask, number
+
+
+@public()
+def masked_fill(input, mask, value):
+    """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts.
+
+    Errors: RuntimeError unless the mask is boolean. Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html
+    """
+    return _masked_fill.run(_masked_fill_args(input, mask, value, "masked_fill"))
+
+
+@public(kind="inplace", namespaces=())
+def masked_fill_(input, mask, value):
+    """In-place version of `masked_fill`."""
+    return _masked_fill.inplace(_masked_fill_args(input, mask, value, "masked_fill_"))
+
+
+@public()
+def masked_select(input, mask, *, out=None):
+    """The elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
+    x = tensor_argument(input, "masked_select")
+    tensor_argument(mask, "masked_select", "mask")
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask (mask.dtype={mask.dtype})")
+    shape = broadcast_shapes(x.shape, mask.shape) or Size((1,))
+    index = true_indices(expand(mask, shape))
+    y = _masked_select(expand(x, shape), index, tuple(range(len(shape))), 0)
+    return y if out is None else store(out, y, "masked_select")
+
+
+def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[Tensor, Tensor]:
+    tensor_argument(mask, name, "mask")
+    tensor_argument(source, name, "source")
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+    if source.dtype is not x.dtype:
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}")
+    index = true_indices(expand(mask, x.shape))
+    n = index._layout.size
+    if source._layout.size < n:
+        raise RuntimeError(
+            f"masked_scatter: expected number of elements of source ({source._layout.size}) >= number of ones in mask ({n})"
+        )
+    return index, _slice(reshape(source, -1), 0, 0, n, 1)
+
+
+@public()
+def masked_scatter(input, mask, source):
+    """y = x with the elements where the mask holds replaced by those of ``source``, in order."""
+    x = tensor_argument(input, "masked_scatter")
+    tensor_argument(mask, "masked_scatter", "mask")
+    x = expand(x, broadcast_shapes(x.shape, mask.shape))
+    index, values = _masked_scatter_args(x, mask, source, "masked_scatter")
+    if not x.ndim:
+        return reshape(_masked_scatter(reshape(x, 1), index, values, (0,), 0, False), ())
+    return _masked_scatter(x, index, values, tuple(range(x.ndim)), 0, False)
+
+
+@public(kind="inplace", namespaces=())
+def masked_scatter_(input, mask, source):
+    """In-place version of `masked_scatter`."""
+    return in_place("masked_scatter_", masked_scatter, input, mask, source)
