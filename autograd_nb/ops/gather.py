@@ -141,7 +141,10 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
             )
         for k, n in enumerate(index.shape):
             if n > (source.shape[k] if source.ndim else 1):
-    XX
+                raise RuntimeError(
+                    f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {d} and "
+                    f"to be no larger size than src {list(source.shape)}"
+                )
     return checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False, error=RuntimeError)
 
 
