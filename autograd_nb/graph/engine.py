@@ -50,16 +50,16 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
         while node not in seen:
             mark(node)
             keep(node)
-            edges = node.edges
-            if node.plain == 2:
-                if len(edges) == 1:  # straight on, without the stack
-                    (node,) = edges
-                    continue
-                for e in edges:
+            plain = node.plain
+            if plain == 3:  # straight on, without the stack
+                node = node.edge
+                continue
+            if plain == 2:
+                for e in node.edges:
                     if e is not None:
                         push(e)
             else:
-                for e in edges:
+                for e in node.edges:
                     if e is None:
                         continue
                     if e.is_leaf_edge:
@@ -76,7 +76,10 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
         if node.consumed is not None:
             raise consumed_error(node)
         versions = node.versions
-        if versions:
+        if versions.__class__ is list:  # one counter stands by itself
+            if versions[0] != node.stamp:
+                raise modified_error(node)
+        elif versions:
             total = 0
             for v in versions:
                 total += v[0]
@@ -255,15 +258,15 @@ def run(
             if quick and g is not None and node.hooks is None and node.plain:
                 result = node.run(g)
                 g = None
-                edges = node.edges
-                if len(edges) == 1:
-                    (e,) = edges
+                plain = node.plain
+                if plain == 3:
+                    e = node.edge
                     if e in pending:
                         add_to(e, result[0])
-                    elif result[0] is not None:
+                    else:
                         pending[e] = result[0]
                 else:
-                    for e, value in zip(edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
+                    for e, value in zip(node.edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
                         if e is not None and value is not None:
                             if e in pending:
                                 add_to(e, value)
@@ -274,7 +277,7 @@ def run(
                 if consumer is not None:
                     node.consumed = consumer
                     node.saved = None
-                if node.plain == 2:
+                if plain > 1:
                     continue  # no leaf can be complete now
             elif g is not None or node.hooks is not None:
                 work.run_node(node, g)

@@ -27,9 +27,10 @@ class Node:
     """A recorded op; ``tensor.grad_fn``. Subclasses carry PyTorch's names (``MulBackward0``) and know their rule.
 
     ``edges``: where the gradient of each input flows. ``saved``: the arrays that the rule needs, with ``versions`` the
-    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``plain``: 2
-    when all edges are None or single-output nodes, 1 when some are leaves, 0 when some are `Output` (the engine's quick path
-    takes the first two).
+    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``plain``: 3
+    when the only edge is a node, kept as ``edge``; 2 when all edges are None or single-output nodes, 1 when some are leaves, 0
+    when some are `Output` (the engine's quick path takes all but the last). Few objects are kept per node, and one counter
+    stands in ``versions`` without a tuple: what the garbage collector has to visit is what a graph of a million nodes costs.
     """
 
     __slots__ = (
@@ -39,6 +40,10 @@ class Node:
     is_leaf_edge = False
     outputs = 1
     several = False  # whether gradients come as a list, one for each output
+
+    def counters(self) -> tuple:
+        """``versions`` as a tuple."""
+        return (self.versions,) if self.versions.__class__ is list else self.versions
 
     def name(self) -> str:
         """The name of this kind of node, e.g. "MulBackward0"."""
@@ -237,7 +242,7 @@ def modified_error(node: Node) -> ModifiedError:
 
 def _saved_versions(self: Node) -> list:
     """(shape, tensor type name, producer's name, expected version, counter) of each saved array; rules refine it."""
-    return [((), "Tensor", "", self.stamp // max(len(self.versions), 1), v) for v in self.versions]
+    return [((), "Tensor", "", self.stamp // max(len(self.counters()), 1), v) for v in self.counters()]
 
 
 Node.saved_versions = _saved_versions  # type: ignore[attr-defined]

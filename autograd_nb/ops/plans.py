@@ -91,9 +91,9 @@ class PointwiseNode(Node):
         spec = self.spec
         out = []
         total = self.stamp
-        current = [v[0] for v in self.versions]
+        current = [v[0] for v in self.counters()]
         # only the sum was kept at recording; the array that changed is the one whose count is above its share
-        for k, (which, v) in enumerate(zip(spec.saved, self.versions, strict=True)):
+        for k, (which, v) in enumerate(zip(spec.saved, self.counters(), strict=True)):
             others = sum(current) - current[k]
             expected = max(total - others, 0) if len(current) == 1 else min(total, current[k])
             lay = spec.out if which == "out" else spec.keys[which]
@@ -119,6 +119,20 @@ class PointwiseNode(Node):
             if key in values:
                 return values[key]
         raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
+
+
+class UnaryNode(PointwiseNode):
+    """A recorded op of one operand: its edge stands by itself."""
+
+    __slots__ = ("edge",)
+
+    @property
+    def edges(self) -> tuple:
+        return (self.edge,)
+
+    @edges.setter
+    def edges(self, edges: tuple) -> None:
+        (self.edge,) = edges
 
 
 class Plan:
@@ -245,7 +259,7 @@ class Spec:
         """operand index (or "out") -> tensor with its place in the graph, or the number."""
         values: dict = {}
         arrays = len(self.saved)
-        for which, data, version in zip(self.saved, node.saved[:arrays], node.versions, strict=True):
+        for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=True):
             lay = self.out if which == "out" else self.keys[which]
             e = node if which == "out" else node.edges[which]
             if e is not None and e.is_leaf_edge and e._layout is lay and e._data is data:

@@ -27,7 +27,7 @@ from ..graph.modes import state
 from ..graph.node import Output, _internal, sequence, set_edges, user_frame
 from ..shapes import Layout
 from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
-from .plans import InplacePlan, Plan, PointwiseNode, Rule, pointwise_entry
+from .plans import InplacePlan, Plan, PointwiseNode, Rule, UnaryNode, pointwise_entry
 from .plans import Spec, BackPlan, _nested  # noqa: F401
 from .recording import check_result, finish_node, mark_inference, refuse_inference, store, too_large  # noqa: F401
 from .recording import can_cast as _can_cast, tensor_type as _tensor_type  # noqa: F401
@@ -53,7 +53,9 @@ class Pointwise:
         self.conditions = frozenset(conditions)
         self.differentiable = any(r is not None for r in self.rules)
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
-        self.node = type(node or f"{camel}Backward0", (PointwiseNode,), {"__slots__": ()})
+        self.node = type(
+            node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
+        )
         self.check: Callable | None = None
         self.plans: dict = launch.plan_table()
         self.inplace_plans: dict = launch.plan_table()
@@ -165,7 +167,7 @@ class Pointwise:
             if a._version_[0] < 0:
                 refuse_inference()
         saved.extend([args[i] for i in spec.scalar_names])
-        node.saved, node.versions, node.stamp = saved, versions, stamp
+        node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
 
     # ---- in place
     def inplace(self, args: Sequence[Any]) -> Tensor:
@@ -197,7 +199,8 @@ class Pointwise:
                 copy = target.detach().clone()
                 node.spec = plan.record.kept(node.spec)
                 node.stamp -= target._version_[0]
-                node.saved[k], node.versions[k] = copy._data, copy._version_
+                node.saved[k] = copy._data
+                node.versions = tuple([copy._version_ if j == k else v for j, v in enumerate(node.versions)])
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         if plan.dims is None:  # the flat loop runs over all that it is given: a view's memory goes on behind the view
             n = old._layout.size
@@ -257,22 +260,22 @@ def _unary(op: Pointwise) -> Callable:
                 node.spec = spec
                 e = input._edge
                 if e is None:
-                    node.edges = (input,)
+                    node.edge = input
                     node.plain = 1
                 else:
-                    node.edges = (e,)
-                    node.plain = 0 if e.__class__ is Output else 2
+                    node.edge = e
+                    node.plain = 0 if e.__class__ is Output else 3
                 save = spec.save
                 if save == 4:
                     node.saved = (data,)
-                    node.versions = (version,)
+                    node.versions = version
                     node.stamp = 0
                 elif save == 1:
                     v = input._version_
                     if v[0] < 0:
                         refuse_inference()
                     node.saved = (input._data,)
-                    node.versions = (v,)
+                    node.versions = v
                     node.stamp = v[0]
                 elif save == 5:
                     v = input._version_
@@ -393,14 +396,14 @@ def _binary(op: Pointwise, operator: bool = False, scaled: Callable | None = Non
                     if v[0] < 0:
                         refuse_inference()
                     node.saved = (input._data, b) if spec.scalar_names else (input._data,)
-                    node.versions = (v,)
+                    node.versions = v
                     node.stamp = v[0]
                 elif save == 2:
                     v = other._version_
                     if v[0] < 0:
                         refuse_inference()
                     node.saved = (b,)
-                    node.versions = (v,)
+                    node.versions = v
                     node.stamp = v[0]
                 elif save == 0:
                     node.saved = (b,) if spec.scalar_names else ()

@@ -45,10 +45,10 @@ class StructuredNode(Node):
     run_graph = run
 
     def saved_versions(self) -> list:
-        surplus = sum(v[0] for v in self.versions) - self.stamp
+        surplus = sum(v[0] for v in self.counters()) - self.stamp
         out = []
-        blamed = max(range(len(self.versions)), key=lambda k: self.versions[k][0])
-        for k, (s, v) in enumerate(zip(self.saved, self.versions, strict=True)):
+        blamed = max(range(len(self.counters())), key=lambda k: self.counters()[k][0])
+        for k, (s, v) in enumerate(zip(self.saved, self.counters(), strict=True)):
             e = self if s[0] == "out" else self._edge_of(s)
             producer = "" if e is None or e.is_leaf_edge else getattr(e, "node", e).name().rstrip("0123456789")
             out.append((s[2].shape, tensor_type(s[2].dtype), producer, v[0] - (surplus if k == blamed else 0), v))
@@ -192,7 +192,7 @@ class Structured:
     def gradients(self, node: StructuredNode, g: Any) -> tuple:
         values = dict(node.values)
         values["g"] = g
-        for (p, data, lay, e), version in zip(node.saved or (), node.versions, strict=True):
+        for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=True):
             t = make(data, lay, version)
             if state.grad:
                 target = node if p == "out" else (None if e is None else node.edges[e])
