@@ -24,7 +24,7 @@ from .. import dtypes, launch
 from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
-from ..graph.node import Output, _internal, sequence, set_edges, user_frame
+from ..graph.node import MANY, Output, _internal, sequence, set_edges, spare, user_frame
 from ..shapes import Layout
 from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
 from .plans import InplacePlan, Plan, PointwiseNode, Rule, UnaryNode, pointwise_entry
@@ -288,7 +288,9 @@ def _unary(op: Pointwise) -> Callable:
                     node.saved = node.versions = ()
                     node.stamp = 0
                 node.consumed = node.hooks = None
-                node.seq = sequence()
+                node.seq = seq = sequence()
+                if not seq & MANY:
+                    spare(node)
                 f = _getframe(1)
                 if internal.get(f.f_code.co_filename, True):
                     f = user_frame(f)
@@ -412,7 +414,9 @@ def _binary(op: Pointwise, operator: bool = False, scaled: Callable | None = Non
                 else:
                     op.save(node, (input, other), t)
                 node.consumed = node.hooks = None
-                node.seq = sequence()
+                node.seq = seq = sequence()
+                if not seq & MANY:
+                    spare(node)
                 f = _getframe(1)
                 if internal.get(f.f_code.co_filename, True):
                     f = user_frame(f)

@@ -8,7 +8,7 @@ from typing import Any
 from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
-from ..graph.node import Node, _internal, sequence, user_frame
+from ..graph.node import MANY, Node, _internal, sequence, spare, user_frame
 from ..shapes import Layout, overlaps_itself
 from ..tensor import INFERENCE, Tensor
 
@@ -32,6 +32,8 @@ def finish_node(node: Node) -> None:
     node.consumed = None
     node.hooks = None
     node.seq = sequence()
+    if not node.seq & MANY:
+        spare(node)
     f = _getframe(2)
     if _internal.get(f.f_code.co_filename, True):
         f = user_frame(f)
