@@ -47,7 +47,7 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return (_by_name, (self.name,))
 
 
@@ -165,9 +165,9 @@ def result_of(operands: list[tuple[dtype, int]]) -> dtype:
         best[priority] = promote_types(best[priority], d) if priority in best else d
     result: dtype | None = None
     for priority in (2, 1, 0):
-        d = best.get(priority)
-        if d is None:
+        if priority not in best:
             continue
+        d = best[priority]
         if result is None:
             result = d
         elif d.category > result.category:

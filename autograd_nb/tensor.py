@@ -55,6 +55,15 @@ class Tensor(metaclass=TensorMeta):
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_grad", "_layout", "_leaf_hook_set", "_rg", "_version_", "_view")
 
+    _data: np.ndarray
+    _layout: Layout
+    _version_: list[int]
+    _rg: bool
+    _edge: Any
+    _grad: Any
+    _view: View | None
+    _leaf_hook_set: Any
+
     is_leaf_edge = True  # in the graph a leaf is its own end (see graph.node)
     outputs = 1
     seq = -1

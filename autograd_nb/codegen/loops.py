@@ -70,9 +70,9 @@ def trace_body(
         symbols.append(x.cast(dtype))
     values = formula(*symbols)
     results = []
-    for value, dtype in zip(values, outputs, strict=True):
+    for value, stored in zip(values, outputs, strict=True):
         value = trace.as_sym(value)
-        target = dtype or value.dtype
+        target = stored or value.dtype
         value = m.float_to_half(value.cast("float32")) if target == "float16" else value.cast(target)
         results.append((value, target))
     return Body(trace, list(inputs), loaded, results)

@@ -108,7 +108,8 @@ class Trace:
                 continue
             needed.add(s.name)
             stack.extend(a for a in s.args if isinstance(a, Sym))
-        before, body = [], []
+        before: list[str] = []
+        body: list[str] = []
         for s in self.instructions:
             if s.name not in needed or s.op == "input":
                 continue

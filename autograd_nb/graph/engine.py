@@ -256,7 +256,7 @@ def run(
             node = nodes.pop()  # the list must not keep alive what was passed
             g = take(node, None)
             if quick and g is not None and node.hooks is None and node.plain:
-                result = node.run(g)
+                result: Any = node.run(g)
                 g = None
                 plain = node.plain
                 if plain == 3:

@@ -66,6 +66,17 @@ class Node:
         "__dict__", "__weakref__", "code", "consumed", "edges", "hooks", "lasti", "plain", "saved", "seq", "stamp", "versions",
     )  # fmt: skip
 
+    edges: tuple
+    saved: Any
+    versions: Any
+    stamp: int
+    consumed: tuple | None
+    hooks: Any
+    plain: int
+    seq: int
+    code: Any
+    lasti: int
+
     is_leaf_edge = False
     outputs = 1
     several = False  # whether gradients come as a list, one for each output
@@ -248,7 +259,7 @@ def recorded_at(node: Node) -> str:
 def consumed_error(node: Node) -> ConsumedGraphError:
     return ConsumedGraphError(
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
-        f"freed). {recorded_at(node)}, was consumed by the backward pass at {place(*node.consumed)}. "
+        f"freed). {recorded_at(node)}, was consumed by the backward pass at {place(*(node.consumed or (None, 0)))}. "
         "Specify retain_graph=True in that first backward pass if you need another one, add the losses and call backward "
         "once, or compute the forward pass again. Nothing was changed by this call."
     )

@@ -88,16 +88,6 @@ def _div(a, b):
     return a / b
 
 
-@pointwise(lambda: 1, lambda alpha: alpha, public=False, name="add_scaled", node="AddBackward0")
-def _add_scaled(a, b, alpha):
-    return a + b * alpha
-
-
-@pointwise(lambda: 1, lambda alpha: -alpha, public=False, name="sub_scaled", node="SubBackward0")
-def _sub_scaled(a, b, alpha):
-    return a - b * alpha
-
-
 @public(kind="inplace")
 def add_(input, other, *, alpha=1):
     """In-place version of `add`."""

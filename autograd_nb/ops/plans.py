@@ -261,7 +261,7 @@ class Spec:
         arrays = len(self.saved)
         for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=True):
             lay = self.out if which == "out" else self.keys[which]
-            e = node if which == "out" else node.edges[which]
+            e: Any = node if which == "out" else node.edges[which]
             if e is not None and e.is_leaf_edge and e._layout is lay and e._data is data:
                 values[which] = e
                 continue

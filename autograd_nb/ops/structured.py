@@ -195,7 +195,7 @@ class Structured:
         for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=True):
             t = make(data, lay, version)
             if state.grad:
-                target = node if p == "out" else (None if e is None else node.edges[e])
+                target: Any = node if p == "out" else (None if e is None else node.edges[e])
                 if target is not None:
                     if target.__class__ is not Output and target.is_leaf_edge and target._layout is lay and target._data is data:
                         t = target
