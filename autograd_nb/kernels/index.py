@@ -203,3 +203,74 @@ def max_norm_rows(index, width, limit, p, weight):
             scale = row.dtype.type(limit / (total + 1e-7))
             for j in range(row.size):
                 row[j] = row[j] * scale
+
+
+def flip(outer, n, inner, x, out):
+    """out[o, n−1−i, :] = x[o, i, :]."""
+    for o in range(outer):
+        for i in range(n):
+            p = (o * n + i) * inner
+            q = (o * n + n - 1 - i) * inner
+            row = out[q : q + inner]
+            source = x[p : p + inner]
+            for j in range(row.size):
+                row[j] = source[j]
+
+
+def roll(outer, n, inner, shift, x, out):
+    """out[o, (i + shift) mod n, :] = x[o, i, :], for 0 ≤ shift < n."""
+    size = n * inner
+    at = shift * inner
+    for o in range(outer):
+        p = o * size
+        a = out[p + at : p + size]
+        b = x[p : p + size - at]
+        for j in range(a.size):
+            a[j] = b[j]
+        a = out[p : p + at]
+        b = x[p + size - at : p + size]
+        for j in range(a.size):
+            a[j] = b[j]
+
+
+def triangle(batch, rows, columns, k, upper, x, out):
+    """Zeros on the other side of diagonal ``k`` of each matrix."""
+    for b in range(batch):
+        for r in range(rows):
+            p = (b * rows + r) * columns
+            row = out[p : p + columns]
+            source = x[p : p + columns]
+            if upper:
+                first = min(max(r + k, 0), columns)
+                for j in range(first):
+                    row[j] = 0
+                for j in range(first, columns):
+                    row[j] = source[j]
+            else:
+                last = min(max(r + k + 1, 0), columns)
+                for j in range(last):
+                    row[j] = source[j]
+                for j in range(last, columns):
+                    row[j] = 0
+
+
+def triangle_places(rows, columns, k, upper, out):
+    """The row and column of each element on or above (below) diagonal ``k``: all rows, then all columns."""
+    half = out.size // 2
+    at = 0
+    for r in range(rows):
+        first = min(max(r + k, 0), columns) if upper else 0
+        last = columns if upper else min(max(r + k + 1, 0), columns)
+        for c in range(first, last):
+            out[at] = r
+            out[half + at] = c
+            at += 1
+
+
+def repeats(counts, out):
+    """Index i counts[i] times, in order."""
+    k = 0
+    for i in range(counts.size):
+        for _ in range(counts[i]):
+            out[k] = i
+            k += 1

@@ -1,0 +1,247 @@
+"""Sorting by keys: every dtype is mapped to uint64 keys that sort as its values do (NaN last, −0 = 0), so that one stable
+argsort serves all of them."""
+
+import numpy as np
+
+from ..codegen.jit import helper
+
+SMALL = 32  #: rows up to this long are sorted by insertion
+
+
+def keys(bits, kind, width, infinity, flip, out):
+    """The sort keys of elements given as unsigned bits. ``kind``: 0 unsigned, 1 signed, 2 float; ``flip`` inverts the order."""
+    sign_bit = np.uint64(1) << np.uint64(width - 1)
+    top = np.uint64(infinity)
+    ones = sign_bit | (sign_bit - np.uint64(1))
+    for i in range(out.size):
+        u = np.uint64(bits[i])
+        if kind == 1:
+            u ^= sign_bit
+        elif kind == 2:
+            size = u & (sign_bit - np.uint64(1))
+            if size > top:
+                u = ones
+            elif size == np.uint64(0):
+                u = sign_bit
+            elif u & sign_bit:
+                u = ones ^ u
+            else:
+                u |= sign_bit
+        out[i] = ones ^ u if flip else u
+
+
+@helper
+def _argsort_row(k, order, k2, order2, count, passes_bits):
+    """Sort keys ``k`` with their ``order``, stable; all arrays but ``count`` are rows of one length, and scratch."""
+    n = k.size
+    if n <= SMALL:
+        for i in range(1, n):
+            key = k[i]
+            o = order[i]
+            j = i - 1
+            while j >= 0 and k[j] > key:
+                k[j + 1] = k[j]
+                order[j + 1] = order[j]
+                j -= 1
+            k[j + 1] = key
+            order[j + 1] = o
+        return
+    width = 8 if n < 8192 else 11
+    buckets = 1 << width
+    mask = np.uint64(buckets - 1)
+    shift = 0
+    swapped = False
+    a, ao, b, bo = k, order, k2, order2
+    while shift < passes_bits:
+        s = np.uint64(shift)
+        for i in range(buckets):
+            count[i] = 0
+        for i in range(n):
+            count[(a[i] >> s) & mask] += 1
+        if count[(a[0] >> s) & mask] != n:
+            total = 0
+            for i in range(buckets):
+                c = count[i]
+                count[i] = total
+                total += c
+            for i in range(n):
+                key = a[i]
+                digit = (key >> s) & mask
+                place = count[digit]
+                count[digit] = place + 1
+                b[np.uintp(place)] = key
+                bo[np.uintp(place)] = ao[i]
+            a, b = b, a
+            ao, bo = bo, ao
+            swapped = not swapped
+        shift += width
+    if swapped:
+        for i in range(n):
+            k[i] = a[i]
+            order[i] = ao[i]
+
+
+def argsort(key, n, bits, out):
+    """The stable order of each row of ``n`` keys; ``key`` is sorted on the way. ``bits``: how many low bits of keys count."""
+    k2 = np.empty(n, dtype=np.uint64)
+    order2 = np.empty(n, dtype=np.int64)
+    count = np.empty(2048, dtype=np.int64)
+    rows = out.size // n
+    for r in range(rows):
+        order = out[r * n : r * n + n]
+        for i in range(order.size):
+            order[i] = i
+        _argsort_row(key[r * n : r * n + n], order, k2, order2, count, bits)
+
+
+def reorder(key, order, n, bits, out):
+    """``order`` stably sorted by key[order]; one more digit of a lexicographic sort. out and order have n elements."""
+    k = np.empty(n, dtype=np.uint64)
+    k2 = np.empty(n, dtype=np.uint64)
+    order2 = np.empty(n, dtype=np.int64)
+    count = np.empty(2048, dtype=np.int64)
+    for i in range(n):
+        out[i] = order[i]
+        k[i] = key[order[i]]
+    _argsort_row(k, out, k2, order2, count, bits)
+
+
+def smallest(key, n, k, out):
+    """The places of the k smallest keys of each row, in order; of equal keys the first. For small k."""
+    rows = out.size // k
+    best = np.empty(k + 1, dtype=np.uint64)
+    for r in range(rows):
+        row = key[r * n : r * n + n]
+        places = out[r * k : r * k + k]
+        have = 0
+        for i in range(row.size):
+            v = row[i]
+            if have == k and v >= best[k - 1]:
+                continue
+            j = have if have < k else k - 1
+            while j > 0 and best[j - 1] > v:
+                best[j] = best[j - 1]
+                places[j] = places[j - 1]
+                j -= 1
+            best[j] = v
+            places[j] = i
+            if have < k:
+                have += 1
+
+
+def kth(key, n, k, bits, out):
+    """The place of the k-th smallest key (from 0) of each row. ``k`` −1: of the median of what is not nan; −2: the first nan if
+    there is one, else the median. ``bits``: of the float that the keys stand for, whose nan is all ones; 0 for integers."""
+    rows = out.size
+    a = np.empty(n, dtype=np.uint64)
+    limit = (np.uint64(1) << np.uint64(bits - 1)) * np.uint64(2) - np.uint64(1) if bits else np.uint64(0)
+    for r in range(rows):
+        row = key[r * n : r * n + n]
+        wanted = k
+        if k < 0:
+            first = -1
+            good = 0
+            for i in range(n):
+                if bits and row[i] >= limit:
+                    if first < 0:
+                        first = i
+                else:
+                    good += 1
+            if first >= 0 and (k == -2 or good == 0):
+                out[r] = first
+                continue
+            wanted = (good - 1) // 2
+        for i in range(n):
+            a[i] = row[i]
+        # quickselect
+        lo = 0
+        hi = n - 1
+        while lo < hi:
+            pivot = a[(lo + hi) >> 1]
+            i = lo
+            j = hi
+            while i <= j:
+                while a[i] < pivot:
+                    i += 1
+                while a[j] > pivot:
+                    j -= 1
+                if i <= j:
+                    t = a[i]
+                    a[i] = a[j]
+                    a[j] = t
+                    i += 1
+                    j -= 1
+            if wanted <= j:
+                hi = j
+            elif wanted >= i:
+                lo = i
+            else:
+                break
+        v = a[wanted]
+        for i in range(n):
+            if row[i] == v:
+                out[r] = i
+                break
+
+
+def runs(x, order, width, inverse, counts, first, found):
+    """Groups of equal neighbouring rows (``width`` elements) of ``x`` read in ``order``.
+
+    inverse[row] = its group, counts[group] = how many, first[group] = the row that begins it, found[0] = how many groups.
+    """
+    g = -1
+    last = 0
+    for i in range(order.size):
+        o = order[i]
+        new = i == 0
+        if not new:
+            for j in range(width):
+                if x[o * width + j] != x[last * width + j]:
+                    new = True
+                    break
+        if new:
+            g += 1
+            counts[g] = 0
+            first[g] = o
+        counts[g] += 1
+        inverse[o] = g
+        last = o
+    found[0] = g + 1
+
+
+def search(edges, values, order, rows, n, m, right, sorted_by, out):
+    """out[r, i] = where values[r, i] would go in the sorted row edges[r]; one row of edges serves all when rows is 1.
+
+    ``sorted_by``: whether ``order`` gives the order of each row of edges.
+    """
+    for i in range(out.size):
+        r = i // m if rows > 1 else 0
+        base = r * n
+        v = values[i]
+        lo = 0
+        hi = n
+        while lo < hi:
+            mid = (lo + hi) >> 1
+            e = edges[base + (order[base + mid] if sorted_by else mid)]
+            go = not (e > v) if right else not (e >= v)
+            if go:
+                lo = mid + 1
+            else:
+                hi = mid
+        out[i] = lo
+
+
+def count_ints(x, out):
+    """out[v] = how often v occurs."""
+    for i in range(out.size):
+        out[i] = 0
+    for i in range(x.size):
+        out[np.uintp(x[i])] += 1
+
+
+def sum_ints(x, weights, out):
+    """out[v] = the sum of the weights where x is v."""
+    for i in range(out.size):
+        out[i] = 0
+    for i in range(x.size):
+        out[np.uintp(x[i])] += weights[i]
