@@ -36,7 +36,11 @@ SET, ADD, MUL, MAX, MIN = range(5)
 
 
 def _stored(out: Tensor | None, y: Tensor, name: str) -> Tensor:
-    return y if out is None else store(out, y, name)
+    if out is None:
+        return y
+    if isinstance(out, Tensor) and out.dtype is not y.dtype:
+        raise RuntimeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
+    return store(out, y, name)
 
 
 def _index_argument(index: Any, name: str) -> Tensor:
@@ -142,8 +146,8 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
         for k, n in enumerate(index.shape):
             if n > (source.shape[k] if source.ndim else 1):
                 raise RuntimeError(
-                    f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {d} and "
-                    f"to be no larger size than src {list(source.shape)}"
+                    f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {d} "
+                    f"and to be no larger size than src {list(source.shape)}"
                 )
     return checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False, error=RuntimeError)
 

@@ -103,7 +103,7 @@ def roll(input, shifts, dims=None):
     if len(where) != len(amounts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(where)}")
     if not x.ndim:
-        return clone(x)
+        raise IndexError(f"Dimension specified as {where[0]} but tensor has no dimensions")
     return _roll(x, amounts, tuple(wrap_dim(d, x.ndim, "dims") for d in where))
 
 
@@ -493,8 +493,8 @@ def _split_along(name: str, rank: int, dim: int) -> Any:
         parts = indices_or_sections
         if isinstance(parts, int) and (parts <= 0 or x.shape[d] % parts):
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {x.shape[d]} is not divisible "
-                f"by the split_size {parts}!"
+                f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {x.shape[d]} is not "
+                f"divisible by the split_size {parts}!"
             )
         return tensor_split(x, indices_or_sections, d)
 

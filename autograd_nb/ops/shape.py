@@ -699,6 +699,7 @@ def _cat(tensors, d):
         if t._layout.size:
             _slice(y, d, start, n, 1).copy_(t)
         start += n
+    y._version_[0] = 0
     return y
 
 

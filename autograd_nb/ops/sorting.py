@@ -279,7 +279,8 @@ def _unique(x: Tensor, dim: Any, ordered: bool, return_inverse: bool, return_cou
         n = x.shape[d]
         if n and not x._layout.size:
             raise RuntimeError(
-                f"{name}: there are {x.shape.count(0)} zero-sized dimensions and they aren't selected, so unique cannot be applied"
+                f"{name}: there are {x.shape.count(0)} zero-sized dimensions and they aren't selected, so unique cannot be "
+                "applied"
             )
         rows = clone(OPS["movedim"].call(x, d, 0))
         width = numel(rows.shape[1:])
@@ -355,13 +356,13 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
         )
     if not edges.ndim:
-        raise RuntimeError("torch.searchsorted(): input value can be a scalar only when sorted_sequence dimension is 1, but got 0")
+        raise RuntimeError("torch.searchsorted(): sorted_sequence must have at least 1 dimension, but got 0")
     if isinstance(input, Tensor):
         if edges.ndim > 1 and (input.ndim != edges.ndim or input.shape[:-1] != edges.shape[:-1]):
             raise RuntimeError(
-                "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-                f"and input value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value tensor "
-                f"{list(input.shape)}"
+                "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+                f"tensor and input value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value "
+                f"tensor {list(input.shape)}"
             )
     elif edges.ndim > 1:
         raise RuntimeError(
@@ -374,8 +375,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
             raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
         if sorter.shape != edges.shape:
             raise RuntimeError(
-                f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor {list(edges.shape)} "
-                f"and got sorter tensor {list(sorter.shape)}"
+                f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(edges.shape)} and got sorter tensor {list(sorter.shape)}"
             )
         from .indexing import checked_index
 
@@ -399,7 +400,9 @@ def bincount(input, weights=None, minlength=0):
     """How often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
     x = tensor_argument(input, "bincount")
     if x.dtype.category > 1 or x.dtype is dtypes.bool_ or x.ndim != 1:
-        raise RuntimeError(f"bincount only supports 1-d non-negative integral inputs. (input: {x.dtype} of shape {list(x.shape)})")
+        raise RuntimeError(
+            f"bincount only supports 1-d non-negative integral inputs. (input: {x.dtype} of shape {list(x.shape)})"
+        )
     least = as_int(minlength, "minlength")
     if least < 0:
         raise RuntimeError(f"minlength should be >= 0 (minlength={minlength})")

@@ -1,0 +1,180 @@
+"""Random index expressions through both libraries: values, first and second derivatives, assignment, errors."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import autograd_nb as nb  # noqa: E402
+
+
+class Index:
+    """A tensor in an index expression, of either library."""
+
+    def __init__(self, array):
+        self.array = np.asarray(array)
+
+    def of(self, lib):
+        d = {"b": lib.bool, "i": lib.int64}[self.array.dtype.kind]
+        return lib.tensor(self.array.tolist(), dtype=d) if self.array.size else lib.zeros(self.array.shape, dtype=d)
+
+    def __repr__(self):
+        return f"tensor({self.array.tolist()})"
+
+
+def expression(r, rng, shape):
+    """Items that mostly fit ``shape``: ints, slices, None, Ellipsis, bools, lists, integer and boolean tensors."""
+    items, d, dots = [], 0, False
+    common = r.choice([(2,), (3,), (2, 3), (1,), (2, 1)])
+    while d < len(shape) and r.random() > 0.1:
+        n = shape[d]
+        kind = r.choice("isstttbnLemBo")
+        if kind == "i":
+            items.append(r.randint(-n, n - 1))
+        elif kind == "s":
+            items.append(slice(r.choice([None, 0, 1, -2, 5]), r.choice([None, -1, 2, 7]), r.choice([None, 1, 2])))
+        elif kind == "t":
+            items.append(Index(rng.integers(-n, n, r.choice([common, (1,), common]))))
+        elif kind == "b":
+            items.append(Index(rng.random(n) < 0.6))
+        elif kind == "m" and d + 1 < len(shape):
+            items.append(Index(rng.random((n, shape[d + 1])) < 0.6))
+            d += 1
+        elif kind == "L":
+            items.append([r.randint(-n, n - 1) for _ in range(common[-1])])
+        elif kind == "o":
+            items.append(Index(np.array(r.randint(-n, n - 1))))
+        else:
+            if kind == "n":
+                items.append(None)
+            elif kind == "B":
+                items.append(r.choice([True, False]))
+            elif kind == "e" and not dots:
+                items.append(Ellipsis)
+                dots = True
+                if r.random() < 0.5:
+                    n = shape[-1]
+                    items.append(r.choice([r.randint(-n, n - 1), Index(rng.integers(-n, n, common))]))
+                break
+            continue
+        d += 1
+    return items
+
+
+def of(lib, items):
+    return tuple(i.of(lib) if isinstance(i, Index) else i for i in items)
+
+
+def run(lib, array, order, items, view):
+    """Reading and writing ``items`` of a permuted tensor, with all derivatives."""
+    index = of(lib, items)
+    x = lib.tensor(array.tolist(), dtype=lib.float64, requires_grad=True)
+    y = (x * 1).permute(*order)[index]
+    (g,) = lib.autograd.grad((y**3).sum(), x, create_graph=True)
+    (gg,) = lib.autograd.grad((g * g).sum(), x)
+    values = np.random.RandomState(0).standard_normal(tuple(y.shape))
+    v = (lib.tensor(values.tolist(), dtype=lib.float64) if values.size else lib.zeros(*y.shape, dtype=lib.float64)).requires_grad_()
+    z = (x * 2).permute(*order)
+    w = z if view else z * 1
+    w[index] = v * v
+    first = lib.autograd.grad((w**3).sum(), (x, v), create_graph=True)
+    second = lib.autograd.grad(sum((q * q).sum() for q in first), (x, v))
+    filled = z.detach().clone()
+    filled[index] = 3.5
+    return [y, g, gg, w, *first, *second, filled]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_expressions(seed):
+    r, rng = random.Random(seed), np.random.default_rng(seed)
+    for trial in range(25):
+        shape = [r.choice([1, 2, 3, 4]) for _ in range(r.choice([1, 2, 3, 4]))]
+        order = r.sample(range(len(shape)), len(shape))
+        items = expression(r, rng, [shape[d] for d in order])
+        array = rng.standard_normal(shape)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                theirs = run(torch, array, order, items, trial % 2)
+            except (IndexError, RuntimeError) as error:
+                with pytest.raises(type(error), match=str(error)[:12].replace("(", r"\(")):
+                    run(nb, array, order, items, trial % 2)
+                continue
+            mine = run(nb, array, order, items, trial % 2)
+        for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+            np.testing.assert_allclose(
+                a.detach().numpy(), b.detach().numpy(), err_msg=f"result {k} of {items} on {shape} permuted {order}"
+            )
+
+
+BAD = [
+    lambda t, x: x[5],
+    lambda t, x: x[0, 5],
+    lambda t, x: x[0, 0, 0, 0],
+    lambda t, x: x[[5]],
+    lambda t, x: x[t.tensor([True, False, True])],
+    lambda t, x: x[t.tensor([1.0])],
+    lambda t, x: x[t.tensor([1], dtype=t.int16)],
+    lambda t, x: x[::-1],
+    lambda t, x: x[1.0],
+    lambda t, x: x[0:1.5],
+    lambda t, x: t.tensor(3.0)[0],
+    lambda t, x: t.tensor(3.0)[:],
+    lambda t, x: x[[0, 1], [0, 1, 2]],
+    lambda t, x: x.__setitem__(0, [1, 2, 3]),
+    lambda t, x: x.__setitem__(0, np.array([1.0, 2.0])),
+    lambda t, x: x.__setitem__(0, t.ones(7)),
+    lambda t, x: x.__setitem__([0, 1], t.ones(7)),
+    lambda t, x: x.__setitem__([0], t.ones(1, dtype=t.float64)),
+    lambda t, x: x.gather(0, t.tensor([0])),
+    lambda t, x: x.gather(0, t.zeros(2, 3, 4)),
+    lambda t, x: x.gather(0, t.full((2, 3, 4), 9)),
+    lambda t, x: x.index_select(0, t.tensor([9])),
+    lambda t, x: x.scatter(0, t.zeros(9, 9, 9, dtype=t.int64), 1.0),
+    lambda t, x: x.index_add(0, t.tensor([0]), t.ones(2, 3, 4)),
+    lambda t, x: x.take(t.tensor([99])),
+    lambda t, x: x.masked_fill(t.ones(2, 3, 4), 0.0),
+    lambda t, x: x.topk(9),
+    lambda t, x: x.kthvalue(9),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_errors(number):
+    with pytest.raises(Exception) as theirs:
+        BAD[number](torch, torch.zeros(2, 3, 4))
+    x = nb.zeros(2, 3, 4)
+    with pytest.raises(theirs.type):
+        BAD[number](nb, x)
+    assert x._version == 0
+
+
+@pytest.mark.parametrize("name", ["index_add_", "index_copy_", "index_fill_", "scatter_", "scatter_add_", "masked_fill_", "put_", "index_put_", "masked_scatter_", "scatter_reduce_", "tril_"])  # fmt: skip
+@pytest.mark.parametrize("view", [False, True])
+def test_inplace_rewrites_history(name, view):
+    def go(t):
+        r = np.random.RandomState(0)
+        x = t.tensor(r.randn(4, 3).tolist(), dtype=t.float64, requires_grad=True)
+        s = t.tensor(r.randn(4, 3).tolist(), dtype=t.float64, requires_grad=True)
+        i = t.tensor([0, 2, 1, 3])
+        m = t.tensor(r.rand(4, 3) < 0.5)
+        args = {
+            "index_add_": (0, i, s * 2), "index_copy_": (0, i, s * 2), "index_fill_": (0, i[:2], s.sum()),
+            "scatter_": (0, i.reshape(4, 1).expand(4, 3), s * 2), "scatter_add_": (1, i.reshape(4, 1).expand(4, 3) % 3, s * 2),
+            "masked_fill_": (m, s.sum()), "put_": (i, s[:, 0] * 2), "index_put_": ((i, i % 3), s[:, 0] * 2, True),
+            "masked_scatter_": (m, s * 2), "scatter_reduce_": (1, i.reshape(4, 1).expand(4, 3) % 3, s * 2, "prod"), "tril_": (),
+        }[name]  # fmt: skip
+        base = (x * x) if not view else t.stack([x * x, x], 0)
+        y = base if not view else base[0]
+        getattr(y, name)(*args)
+        inputs = (x, s) if name != "tril_" else (x,)
+        first = t.autograd.grad((base**3).sum(), inputs, create_graph=True)
+        second = t.autograd.grad(sum((q * q).sum() for q in first), inputs)
+        return [base, *first, *second], y._version
+
+    (mine, a), (theirs, b) = go(nb), go(torch)
+    assert a == b == 1
+    for p, q in zip(mine, theirs, strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy())
