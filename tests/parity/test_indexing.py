@@ -75,7 +75,8 @@ def run(lib, array, order, items, view):
     (g,) = lib.autograd.grad((y**3).sum(), x, create_graph=True)
     (gg,) = lib.autograd.grad((g * g).sum(), x)
     values = np.random.RandomState(0).standard_normal(tuple(y.shape))
-    v = (lib.tensor(values.tolist(), dtype=lib.float64) if values.size else lib.zeros(*y.shape, dtype=lib.float64)).requires_grad_()
+    v = lib.tensor(values.tolist(), dtype=lib.float64) if values.size else lib.zeros(*y.shape, dtype=lib.float64)
+    v.requires_grad_()
     z = (x * 2).permute(*order)
     w = z if view else z * 1
     w[index] = v * v
@@ -151,7 +152,13 @@ def test_errors(number):
     assert x._version == 0
 
 
-@pytest.mark.parametrize("name", ["index_add_", "index_copy_", "index_fill_", "scatter_", "scatter_add_", "masked_fill_", "put_", "index_put_", "masked_scatter_", "scatter_reduce_", "tril_"])  # fmt: skip
+INPLACE = [
+    "index_add_", "index_copy_", "index_fill_", "scatter_", "scatter_add_", "masked_fill_", "put_", "index_put_",
+    "masked_scatter_", "scatter_reduce_", "tril_",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INPLACE)
 @pytest.mark.parametrize("view", [False, True])
 def test_inplace_rewrites_history(name, view):
     def go(t):

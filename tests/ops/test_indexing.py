@@ -1,0 +1,150 @@
+"""Reading and writing by index, gather and scatter, against NumPy."""
+
+import numpy as np
+import pytest
+
+import autograd_nb as nb
+
+A = np.arange(24.0).reshape(2, 3, 4)
+READS = [
+    0, -1, slice(None), slice(1, None), slice(0, 3, 2), None, Ellipsis, (0, 1), (0, 1, 2), (slice(None), 1), (Ellipsis, 0),
+    (None, 0, None), (slice(None), slice(0, 2), 3), [0, 1, 1], ([0, 1], [1, 2]), (slice(None), [2, 0]),
+    ([1, 0], slice(None), [3, 0]), np.array([[0, 1], [1, 0]]), A > 7, (A > 7)[:, :, 0],
+    (slice(None), np.array([True, False, True])), (0, np.array([True, False, True])), (Ellipsis, np.array([[1, 2], [3, -1]])), (slice(None), slice(1, 2), [0, 0]), [], np.zeros((2, 3), bool), np.int64(1),
+]  # fmt: skip
+
+
+def ours(index):
+    if isinstance(index, tuple):
+        return tuple(ours(i) for i in index)
+    if isinstance(index, np.ndarray):
+        return nb.tensor(index)
+    return index
+
+
+def expected(index):
+    return A[np.array(index, int) if isinstance(index, list) else index]
+
+
+@pytest.mark.parametrize("index", READS, ids=str)
+def test_read(index):
+    x = nb.tensor(A)
+    np.testing.assert_array_equal(x[ours(index)].numpy(), expected(index))
+
+
+@pytest.mark.parametrize("index", READS, ids=str)
+def test_write(index):
+    want = A.copy()
+    want[np.array(index, int) if isinstance(index, list) else index] = -1.0
+    x = nb.tensor(A)
+    x[ours(index)] = -1
+    np.testing.assert_array_equal(x.numpy(), want)
+    y = nb.zeros(2, 3, 4, dtype=nb.float64)
+    y[ours(index)] = nb.tensor(A)[ours(index)]
+    z = np.zeros_like(A)
+    k = np.array(index, int) if isinstance(index, list) else index
+    z[k] = A[k]
+    np.testing.assert_array_equal(y.numpy(), z)
+
+
+def test_basic_indexing_makes_views():
+    x = nb.zeros(3, 4)
+    x[1, 1:3][0] = 5
+    assert x.tolist()[1] == [0, 5, 0, 0]
+    assert x[1]._base is x
+    assert x[[1]]._base is None
+    assert x._version == 1
+
+
+def test_a_write_stays_inside_its_view():
+    x = nb.zeros(4)
+    x[:2].fill_(1)
+    x[1:1].fill_(7)
+    assert x.tolist() == [1, 1, 0, 0]
+
+
+def test_duplicates_add_up_in_the_gradient():
+    x = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x[[0, 0, 2]].sum().backward()
+    assert x.grad.tolist() == [2, 0, 1]
+
+
+def test_writing_is_differentiable():
+    base = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    value = nb.tensor(10.0, requires_grad=True)
+    y = base * 1
+    y[1] = value * 2
+    (y * y).sum().backward()
+    assert base.grad.tolist() == [2, 0, 6]
+    assert value.grad.item() == 80
+
+
+def test_a_leaf_refuses_to_be_written():
+    x = nb.zeros(3, requires_grad=True)
+    for index in (0, [0], x > 1):
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+            x[index] = 1.0
+    assert x.tolist() == [0, 0, 0] and x._version == 0
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "text"),
+    [
+        (5, IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+        ((0, [9]), IndexError, "index 9 is out of bounds for dimension"),
+        ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
+        (slice(None, None, -1), ValueError, "step must be greater than zero"),
+        (1.5, IndexError, "only integers, slices"),
+        ([[0, 1], slice(0, 1.5)], TypeError, "slice indices must be integers"),
+        (([0, 1], [0, 1, 2]), IndexError, "shape mismatch: indexing tensors could not be broadcast together with shapes"),
+    ],
+)
+def test_errors(index, error, text):
+    x = nb.zeros(3, 4)
+    with pytest.raises(error, match=text):
+        x[index]
+    with pytest.raises(error, match=text):
+        x[index] = 1.0
+    assert x._version == 0
+
+
+def test_more_errors():
+    x = nb.zeros(3, 4)
+    with pytest.raises(IndexError, match=r"The shape of the mask \[2\] at index 0 does not match"):
+        x[nb.tensor([True, False])]
+    with pytest.raises(IndexError, match="tensors used as indices must be long, int, byte or bool tensors"):
+        x[nb.tensor([1.0])]
+    with pytest.raises(RuntimeError, match=r"shape mismatch: value tensor of shape \[7\] cannot be broadcast"):
+        x[[0, 1]] = nb.zeros(7)
+    with pytest.raises(TypeError, match="can't assign a list"):
+        x[0] = [1, 2]
+    with pytest.raises(RuntimeError, match="index 9 is out of bounds for dimension 0 with size 3"):
+        x.gather(0, nb.full((1, 4), 9))
+    with pytest.raises(IndexError, match="index out of range in self"):
+        x.index_select(1, nb.tensor([4]))
+    assert x._version == 0
+
+
+def test_gather_and_scatter_are_inverse():
+    r = np.random.default_rng(0)
+    x = nb.tensor(r.standard_normal((5, 6)), requires_grad=True)
+    index = nb.tensor(np.argsort(r.random((5, 6)), 1))
+    y = nb.zeros(5, 6, dtype=nb.float64).scatter(1, index, x.gather(1, index))
+    np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy())
+    (g,) = nb.autograd.grad((y**3).sum(), x)
+    np.testing.assert_allclose(g.numpy(), 3 * x.detach().numpy() ** 2)
+
+
+def test_masks():
+    x = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    mask = nb.tensor([True, False, True])
+    assert x.masked_fill(mask, 0).tolist() == [0, 2, 0]
+    assert x.masked_select(mask).tolist() == [1, 3]
+    assert nb.masked_scatter(x, mask, nb.tensor([8.0, 9.0])).tolist() == [8, 2, 9]
+    assert [t.tolist() for t in mask.nonzero(as_tuple=True)] == [[0, 2]]
+
+
+def test_half_precision_adds_in_float32():
+    x = nb.zeros(2, dtype=nb.float16)
+    x.index_add_(0, nb.zeros(3000, dtype=nb.int64), nb.ones(3000, dtype=nb.float16))
+    assert x.tolist() == [3000, 0]

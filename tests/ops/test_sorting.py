@@ -1,0 +1,100 @@
+"""Sorting, selecting and searching, against NumPy."""
+
+import numpy as np
+import pytest
+
+import autograd_nb as nb
+
+DTYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool"]
+
+
+def sample(dtype, shape, seed=0):
+    r = np.random.default_rng(seed)
+    if dtype == "bool":
+        return r.random(shape) < 0.5
+    if dtype.startswith("float"):
+        a = r.standard_normal(shape).astype(dtype)
+        a.flat[::7] = 0.0
+        a.flat[3::11] = -np.inf
+        return a
+    info = np.iinfo(dtype)
+    return r.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1,), (7,), (100,), (3, 40), (2, 3, 33), (20_000,)])
+def test_sort(dtype, shape):
+    a = sample(dtype, shape)
+    for dim in (-1, 0):
+        values, indices = nb.tensor(a).sort(dim)
+        order = np.argsort(a, dim, kind="stable")
+        np.testing.assert_array_equal(indices.numpy(), order)
+        np.testing.assert_array_equal(values.numpy(), np.take_along_axis(a, order, dim))
+    down = nb.argsort(nb.tensor(a), descending=True).numpy()
+    picked = np.take_along_axis(a, down, -1)
+    np.testing.assert_array_equal(picked, np.flip(np.sort(a, -1), -1))
+
+
+def test_nan_is_greatest_and_zeros_are_equal():
+    x = nb.tensor([float("nan"), -0.0, 1.0, 0.0, float("-inf"), float("nan")])
+    assert x.argsort().tolist() == [4, 1, 3, 2, 0, 5]
+    assert x.argsort(descending=True).tolist() == [0, 5, 2, 1, 3, 4]
+    assert x.topk(1).indices.tolist() == [0]
+    assert np.isnan(x.median().item())
+    assert x.nanmedian().item() == 0
+
+
+@pytest.mark.parametrize("k", [1, 5, 60, 100])
+def test_topk(k):
+    a = sample("float32", (4, 100))
+    values, indices = nb.tensor(a).topk(k)
+    np.testing.assert_array_equal(values.numpy(), -np.sort(-a, -1)[:, :k])
+    np.testing.assert_array_equal(np.take_along_axis(a, indices.numpy(), -1), values.numpy())
+    low = nb.tensor(a).topk(k, 1, largest=False).values
+    np.testing.assert_array_equal(low.numpy(), np.sort(a, -1)[:, :k])
+    with pytest.raises(RuntimeError, match="selected index k out of range"):
+        nb.tensor(a).topk(101)
+
+
+def test_order_statistics():
+    a = sample("float64", (5, 9))
+    x = nb.tensor(a)
+    np.testing.assert_array_equal(x.kthvalue(3, 1).values.numpy(), np.sort(a, 1)[:, 2])
+    np.testing.assert_array_equal(x.median(1).values.numpy(), np.sort(a, 1)[:, 4])
+    assert x.median().item() == np.sort(a.ravel())[22]
+
+
+def test_gradients_go_where_values_came_from():
+    x = nb.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    y = x.sort().values
+    (g,) = nb.autograd.grad((y * nb.tensor([1.0, 10.0, 100.0])).sum(), x)
+    assert g.tolist() == [100, 1, 10]
+    (g,) = nb.autograd.grad((x.topk(2).values ** 2).sum(), x)
+    assert g.tolist() == [6, 0, 4]
+    (g,) = nb.autograd.grad(x.kthvalue(2).values, x)
+    assert g.tolist() == [0, 0, 1]
+
+
+def test_unique():
+    x = nb.tensor([3, 1, 3, 2, 1])
+    values, inverse, counts = x.unique(return_inverse=True, return_counts=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 3], [2, 0, 2, 1, 0], [2, 1, 2])
+    rows = nb.tensor([[1, 2], [0, 5], [1, 2]]).unique(dim=0)
+    assert rows.tolist() == [[0, 5], [1, 2]]
+    assert nb.tensor([1, 1, 2, 1]).unique_consecutive().tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_searchsorted(right):
+    edges = np.sort(sample("float32", (50,)))
+    values = np.concatenate([sample("float32", (20,), 1), edges[:5]])
+    want = np.searchsorted(edges, values, "right" if right else "left")
+    np.testing.assert_array_equal(nb.searchsorted(nb.tensor(edges), nb.tensor(values), right=right).numpy(), want)
+    np.testing.assert_array_equal(nb.bucketize(nb.tensor(values), nb.tensor(edges), right=right).numpy(), want)
+
+
+def test_bincount():
+    assert nb.bincount(nb.tensor([1, 3, 1])).tolist() == [0, 2, 0, 1]
+    assert nb.bincount(nb.tensor([1, 3, 1]), nb.tensor([1.0, 2.0, 3.0]), minlength=5).tolist() == [0, 4, 0, 2, 0]
+    with pytest.raises(RuntimeError, match="non-negative"):
+        nb.bincount(nb.tensor([-1]))
