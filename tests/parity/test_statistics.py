@@ -1,0 +1,149 @@
+"""Reductions against PyTorch over dims, keepdim and special values."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import autograd_nb as ours  # noqa: E402
+from autograd_nb.ops.registry import functions  # noqa: E402
+
+from .compare import compare  # noqa: E402
+
+TORCH = functions("torch")
+RNG = np.random.default_rng(3)
+CUBE = RNG.normal(size=(3, 4, 5))
+TIES = np.array([[1.0, 3, 3], [2, 2, 2], [-1, 5, 0]])
+SPECIAL = np.array([[1.0, np.nan, 2, np.nan], [np.inf, -np.inf, 0, 1], [-0.0, 0.0, -0.0, 0.0]])
+
+
+def run(name, arrays, *args, grad=True, second=True, rtol=1e-9, atol=1e-9, **kw):
+    compare(lambda *t: TORCH[name](*t, *args, **kw), lambda *t: getattr(torch, name)(*t, *args, **kw), arrays, grad=grad, second=second, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("x", [CUBE, TIES, SPECIAL, CUBE.astype(np.float32), (CUBE * 9).astype(np.int64), CUBE > 0, (CUBE * 9).astype(np.int8)])
+def test_max_min(name, x):
+    grad = x.dtype.kind == "f"
+    run(name, [x], grad=grad, rtol=1e-6)
+    for dim in range(x.ndim):
+        run(name, [x], dim, grad=grad, rtol=1e-6)
+        run(name, [x], dim, True, grad=grad, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("x", [CUBE, TIES, SPECIAL, np.arange(2000.0).reshape(2, 1000), (CUBE * 3).astype(np.int32)])
+def test_arg(name, x):
+    run(name, [x], grad=False)
+    for dim in (0, 1, -1):
+        run(name, [x], dim, grad=False)
+        run(name, [x], dim, True, grad=False)
+
+
+@pytest.mark.parametrize("name", ["amax", "amin"])
+@pytest.mark.parametrize("dim", [(), 0, 1, (0, 2), (0, 1, 2), -1])
+def test_amax_amin(name, dim):
+    run(name, [CUBE], dim)
+    run(name, [CUBE], dim, True)
+    run(name, [np.round(CUBE)], dim)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+@pytest.mark.parametrize("kw", [{}, {"dim": 0}, {"dim": (0, 2), "keepdim": True}, {"dim": 1, "correction": 0}, {"dim": -1, "unbiased": False}])
+def test_moments(name, kw):
+    if name.endswith("mean") and not kw:
+        kw = {"dim": None}
+    run(name, [CUBE], **kw)
+    run(name, [CUBE.astype(np.float32)], **kw, rtol=1e-4, atol=1e-5)
+
+
+def test_variance_is_accurate():
+    x = (RNG.normal(size=100000) + 1e6).astype(np.float32)
+    exact = x.astype(np.float64).var(ddof=1)
+    assert abs(TORCH["var"](ours.from_numpy(x)).item() / exact - 1) < 1e-6
+
+
+@pytest.mark.parametrize("name", ["any", "all", "count_nonzero"])
+@pytest.mark.parametrize("x", [CUBE > 0, np.round(CUBE), SPECIAL, np.round(CUBE).astype(np.int64), np.zeros((2, 0)), np.array([0, 3], np.uint8)])
+def test_truth(name, x):
+    run(name, [x], grad=False)
+    run(name, [x], 0, grad=False)
+
+
+@pytest.mark.parametrize("name", ["nansum", "nanmean", "logsumexp", "prod", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_along_one_dim(name, dim):
+    run(name, [CUBE], dim)
+    run(name, [CUBE.astype(np.float32)], dim, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2])
+@pytest.mark.parametrize("name", ["prod", "cumprod"])
+def test_zeros_in_products(name, zeros):
+    x = RNG.normal(size=(3, 5))
+    x[1, :zeros] = 0
+    x[2, 3] = 0 if zeros else 1
+    run(name, [x], 1)
+    if name == "prod":
+        run(name, [x])
+    else:
+        run(name, [x], 0)
+
+
+@pytest.mark.parametrize("dim", [(0,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_logsumexp_dims(dim):
+    run("logsumexp", [CUBE], dim)
+    run("logsumexp", [CUBE], dim, True)
+
+
+def test_nan_and_infinities():
+    for name in ("nansum", "nanmean"):
+        run(name, [SPECIAL], second=False)
+        run(name, [SPECIAL], 1, second=False)
+    inf = np.inf
+    run("logsumexp", [np.array([[-inf, -inf], [inf, 0.0], [1, -inf]])], 1, grad=False)
+    run("logcumsumexp", [np.array([[-inf, -inf, 0], [inf, 0.0, 1], [1, -inf, 2]])], 1, grad=False)
+    for name in ("cummax", "cummin"):
+        run(name, [SPECIAL], 1, second=False)
+        run(name, [SPECIAL], 0, second=False)
+        run(name, [np.array([3, 1, 3, 0, 3])], 0, grad=False)
+    run("cumsum", [np.array([1, 2, 3], np.int32)], 0, grad=False)
+    run("prod", [np.array([1, 2, 3], np.int32)], grad=False)
+    run("prod", [np.zeros((0, 3))], grad=False)
+
+
+@pytest.mark.parametrize("p", [2, 1, 0, 3, 0.5, 1.5, float("inf"), -float("inf"), -1, "fro"])
+@pytest.mark.parametrize("kw", [{}, {"dim": 1}, {"dim": (0, 2), "keepdim": True}])
+def test_norm(p, kw):
+    if p == "fro" and not kw:
+        kw = {"dim": None}
+    run("norm", [CUBE], p, **kw, rtol=1e-7)
+
+
+@pytest.mark.parametrize("p", [2, 1, 0, 3, 0.5, 1.5, float("inf")])
+def test_norm_at_zero(p):
+    run("norm", [np.zeros((2, 3))], p, dim=1, second=False)
+    run("dist", [CUBE, CUBE + np.round(CUBE)], p, second=False)
+
+
+def test_differences_and_areas():
+    x = RNG.normal(size=(4, 6))
+    run("diff", [x])
+    run("diff", [x], n=2, dim=0)
+    run("trapezoid", [x])
+    run("trapezoid", [x], dx=0.5, dim=0)
+    run("trapezoid", [x, np.sort(x, 1)])
+    run("cumulative_trapezoid", [x])
+    run("cov", [x])
+    run("cov", [x], correction=0)
+    run("corrcoef", [x])
+    run("histc", [x], 10, grad=False)
+    run("histc", [x], 7, -1, 1, grad=False)
+
+
+def test_errors():
+    x = ours.zeros(2, 0)
+    for call in (lambda: x.max(), lambda: x.max(1), lambda: x.amax(1), lambda: x.argmax(1), lambda: ours.zeros(3).max(1), lambda: ours.ones(3, dtype=ours.int64).var()):
+        with pytest.raises((RuntimeError, IndexError)):
+            call()
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        ours.ones(1).var()
