@@ -29,11 +29,10 @@ def wrap(index, n, out):
         out[i] = v + n if v < 0 else v
 
 
-def ravel(index, n, out):
-    """out = out·n + index: one more dim of a combined index."""
+def combine(outer, inner, n, out):
+    """out = outer·n + inner: one index over two dims, the inner one of n elements."""
     for i in range(out.size):
-        v = index[i]
-        out[i] = out[i] * n + (v + n if v < 0 else v)
+        out[i] = outer[i] * n + inner[i]
 
 
 def pick(dims, x, index, out):

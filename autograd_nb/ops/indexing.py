@@ -29,7 +29,7 @@ from .structured import structured, tensor_argument
 
 _bounds = Kernel("index", "bounds")
 _wrap = Kernel("index", "wrap")
-_ravel = Kernel("index", "ravel")
+_combine = Kernel("index", "combine")
 _pick = Kernel("index", "pick")
 _put = Kernel("index", "put")
 _count_true = Kernel("index", "count_true")
@@ -514,10 +514,12 @@ def advanced_index(view: Tensor, tensors: list) -> tuple[Tensor, tuple[int, ...]
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(str(list(t._layout.shape)) for t, _ in parts)
         ) from None
-    total = new_full(wanted, 0, dtypes.int64)
-    for t, n in parts:
-        if total._layout.size:
-            _ravel(0, dense(expand(t, wanted)), n, total._data)
+    spread = [dense(t if t._layout.shape == wanted else expand(t, wanted)) for t, _ in parts]
+    total = new_empty(wanted, dtypes.int64)
+    if total._layout.size:
+        _combine(0, spread[0], spread[1], parts[1][1], total._data)
+        for flat, (_, n) in zip(spread[2:], parts[2:], strict=True):
+            _combine(0, total._data, flat, n, total._data)
     return total, dims, dims[0] if adjacent else 0
 
 
@@ -564,6 +566,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     number = None if isinstance(value, Tensor) else _plain_number(value)
     if number is None:
         value = _value_tensor(self, value)
+    elif index.__class__ is Tensor and index._layout.dtype is dtypes.bool_ and index._layout.shape == self._layout.shape:
+        OPS["masked_fill_"].call(self, index, int(number) if self._layout.dtype.category < 2 else number)
+        return
     view, tensors = split_index(self, index)
     if tensors is None:
         if number is not None:

@@ -20,10 +20,11 @@ from typing import Any
 
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
-from ..tensor import Tensor, make, refresh, share_view
+from ..tensor import Tensor, make, offset_in, refresh, share_view
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
 
 _new = object.__new__
+_ONE = (True,)
 
 
 class StructuredNode(Node):
@@ -74,8 +75,68 @@ class Structured:
         self.node_name = node or f"{camel}Backward0"
         self.node = type(self.node_name, (StructuredNode,), {"__slots__": (), "op": self})
         self._wanted: dict[tuple, set[str]] = {}
+        self._views: dict[tuple, tuple] = {}
 
     def __call__(self, *args: Any) -> Any:
+        if self.view:
+            x = args[0]
+            try:
+                plan = self._views.get((x._layout, *args[1:]))
+            except TypeError:  # an argument that cannot be a key
+                plan = None
+            if plan is not None:
+                return self._look(x, plan)
+            out = self._call(args)
+            self._remember(args, out)
+            return out
+        return self._call(args)
+
+    def _remember(self, args: tuple, out: Any) -> None:
+        """Keep the geometry of a view, so that the next one of its kind is made without computing it."""
+        x = args[0]
+        if not isinstance(out, Tensor) or out._layout.dtype is not x._layout.dtype or not x._layout.size:
+            return
+        wanted = self._wants(args, [True], {self.params[0]: 0}) if self.rules else set()
+        values = {p: a for p, a in zip(self.params, args, strict=True) if p in wanted}
+        for p in self.params[1:]:
+            if p + "_shape" in wanted:
+                return
+        if self.params[0] in wanted or "out" in wanted or self.every:
+            return
+        if self.params[0] + "_shape" in wanted:
+            values[self.params[0] + "_shape"] = x._layout.shape
+        if len(self._views) > 5_000:
+            self._views.clear()
+        try:
+            self._views[(x._layout, *args[1:])] = (out._layout, offset_in(out, x), values, [(self.params[0], 0, 1, False)])
+        except TypeError:
+            pass
+
+    def _look(self, x: Tensor, plan: tuple) -> Tensor:
+        """A view whose geometry is known."""
+        lay, offset, values, places = plan
+        out = make(x._data[offset:] if offset else x._data, lay, x._version_)
+        share_view(x, out)
+        if state.grad:
+            if not self.rules:
+                return out
+            if x._view is not None:
+                refresh(x)
+            if x._rg:
+                node = _new(self.node)
+                node._outputs = 1
+                set_edges(node, (x._edge if x._edge is not None else x,))
+                node.needs, node.places = _ONE, places
+                node.values, node.saved, node.versions, node.stamp = values, None, (), 0
+                finish_node(node)
+                node.several = False
+                out._edge = node
+                out._rg = True
+        elif state.inference:
+            mark_inference(out)
+        return out
+
+    def _call(self, args: tuple) -> Any:
         if not state.grad:
             out = self.forward(*args)
             if self.view:
