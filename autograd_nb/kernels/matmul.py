@@ -1,0 +1,79 @@
+"""Matrix products: BLAS through Numba's own binding for what is large, plain loops for what is small or of integers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from ..codegen.jit import helper
+
+_p, _n = types.voidptr, types.intp
+# int numba_xxgemm(kind, transa, transb, m, n, k, alpha*, a*, lda, b*, ldb, beta*, c*, ldc): column-major GEMM of SciPy's BLAS.
+# Named as an external symbol, not by its address, so that compiled kernels can be kept on disk.
+_xxgemm = types.ExternalFunction(
+    "numba_xxgemm",
+    types.intc(types.char, types.char, types.char, _n, _n, _n, _p, _p, _n, _p, _n, _p, _p, _n),
+)
+
+N, T, S, D = 78, 84, 115, 100  # 'N', 'T', 's', 'd'
+SMALL = 2048  #: multiplications below which the call into BLAS costs more than the loops
+
+
+@helper
+def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
+    """Row-major c (m × n) = alpha · op(a) · op(b) + beta · c; ``ta`` says that a is stored transposed. m, n, k > 0."""
+    kind = S if c.itemsize == 4 else D
+    scales = np.empty(2, dtype=c.dtype)
+    scales[0] = alpha
+    scales[1] = beta
+    # a row-major matrix is its transpose in column-major order: c' = b' a'
+    _xxgemm(
+        np.uint8(kind), np.uint8(T if tb else N), np.uint8(T if ta else N), n, m, k,
+        scales.ctypes, b.ctypes, ldb, a.ctypes, lda, scales[1:].ctypes, c.ctypes, ldc,
+    )  # fmt: skip
+
+
+def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, accumulate, blas, a, b, c):
+    """c[i] (m × n, contiguous rows) = a[i] · b[i] (+ c[i] if ``accumulate``) for i < batch.
+
+    ``sa``: elements from one a to the next, ``sa0``, ``sa1`` its row and column strides, and so for b; ``sc`` for c. With ``blas``
+    one stride of each matrix is 1.
+    """
+    if m == 0 or n == 0:
+        return
+    one = c.dtype.type(1)
+    zero = c.dtype.type(0)
+    if blas and m * n * k >= SMALL:
+        ta, tb = sa1 != 1, sb1 != 1
+        # a matrix of one row or column has any leading dimension; BLAS wants one that fits
+        lda = max(sa0, k) if not ta else max(sa1, m)
+        ldb = max(sb0, n) if not tb else max(sb1, k)
+        beta = one if accumulate else zero
+        for i in range(batch):
+            gemm(a[i * sa:], ta, lda, b[i * sb:], tb, ldb, c[i * sc:], n, m, n, k, one, beta)
+        return
+    for i in range(batch):
+        for r in range(m):
+            row = c[i * sc + r * n:i * sc + r * n + n]
+            if not accumulate:
+                for j in range(row.size):
+                    row[j] = zero
+            for p in range(k):
+                x = a[i * sa + r * sa0 + p * sa1]
+                start = i * sb + p * sb0
+                if sb1 == 1:
+                    other = b[start:start + n]
+                    for j in range(row.size):
+                        row[j] += x * other[j]
+                else:
+                    for j in range(row.size):
+                        row[j] += x * b[np.uintp(start + j * sb1)]
+
+
+def fill_rows(rows, bias, out):
+    """Every row of ``out`` becomes ``bias``."""
+    n = bias.size
+    for r in range(rows):
+        row = out[r * n:r * n + n]
+        for j in range(row.size):
+            row[j] = bias[j]
