@@ -1,0 +1,257 @@
+"""Convolutions in one, two and three dims, and their transposes: three ops that are one another's derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes, launch
+from ..shapes import as_int, layout
+from ..tensor import Tensor, make
+from .cast import cast, dense
+from .reduction import sum as sum_
+from .registry import public
+from .structured import structured, tensor_argument
+
+_FORWARD = launch.Kernel("conv", "forward")
+_BY_INPUT = launch.Kernel("conv", "by_input")
+_BY_WEIGHT = launch.Kernel("conv", "by_weight")
+
+
+def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple) -> tuple[int, ...]:
+    """The 18 ints of the kernels, with the dims that a 1-D or 2-D convolution lacks filled in front."""
+    stride, padding, dilation, _ = how
+    lead = 5 - len(x_shape)
+
+    def three(values: Sequence[int], fill: int) -> tuple[int, ...]:
+        return (fill,) * lead + tuple(values)
+
+    return (
+        *three(x_shape[2:], 1), *three(y_shape[2:], 1), *three(w_shape[2:], 1),
+        *three(stride, 1), *three(padding, 0), *three(dilation, 1),
+    )  # fmt: skip
+
+
+def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple) -> list[int]:
+    stride, padding, dilation, _ = how
+    return [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(x_shape[2:], w_shape[2:], stride, padding, dilation, strict=True)
+    ]
+
+
+def _run(kernel: launch.Kernel, x_shape: Any, w_shape: Any, y_shape: Any, how: tuple, arrays: tuple, out_shape: Any, d: dtypes.dtype) -> Tensor:
+    groups = how[3]
+    lay = layout(out_shape, None, d)
+    out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    kernel(
+        d, x_shape[0], groups, w_shape[1], w_shape[0] // groups, _geometry(x_shape, w_shape, y_shape, how), *arrays, out._data
+    )
+    return out
+
+
+def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
+    return cast(op(*(None if t is None else cast(t, dtypes.float32) for t in tensors), *rest), dtypes.float16)
+
+
+# Each is linear in both operands, so that its derivatives are the other two.
+@structured(
+    x=lambda g, w, x_shape, how: _conv_by_input(g, w, tuple(x_shape), how),
+    w=lambda g, x, w_shape, how: _conv_by_weight(g, x, tuple(w_shape), how),
+    bias=lambda g: sum_(g, (0, *range(2, g.ndim))),
+    node="ConvolutionBackward0",
+)
+def _conv(x, w, bias, how):
+    if x.dtype is dtypes.float16:
+        return _half(_conv.forward, (x, w, bias), (how,))
+    y_shape = [x.shape[0], w.shape[0], *_spatial(x.shape, w.shape, how)]
+    b = dense(bias) if bias is not None else dense(w)[:0]
+    return _run(_FORWARD, x.shape, w.shape, y_shape, how, (bias is not None, dense(x), dense(w), b), y_shape, x.dtype)
+
+
+@structured(
+    y=lambda g, w, how: _conv(g, w, None, how),
+    w=lambda g, y, w_shape, how: _conv_by_weight(y, g, tuple(w_shape), how),
+    node="ConvolutionBackward0",
+)
+def _conv_by_input(y, w, x_shape, how):
+    if y.dtype is dtypes.float16:
+        return _half(_conv_by_input.forward, (y, w), (x_shape, how))
+    return _run(_BY_INPUT, x_shape, w.shape, y.shape, how, (dense(y), dense(w)), x_shape, y.dtype)
+
+
+@structured(
+    y=lambda g, x, how: _conv(x, g, None, how),
+    x=lambda g, y, x_shape, how: _conv_by_input(y, g, tuple(x_shape), how),
+    node="ConvolutionBackward0",
+)
+def _conv_by_weight(y, x, w_shape, how):
+    if y.dtype is dtypes.float16:
+        return _half(_conv_by_weight.forward, (y, x), (w_shape, how))
+    return _run(_BY_WEIGHT, x.shape, w_shape, y.shape, how, (dense(y), dense(x)), w_shape, y.dtype)
+
+
+# -------------------------------------------------------------------------------------------------- arguments
+
+
+def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
+    """An int for all dims, or one int for each."""
+    if isinstance(value, (tuple, list)):
+        out = tuple(as_int(v, name) for v in value)
+        if len(out) == 1:
+            out *= n
+        if len(out) != n:
+            raise RuntimeError(f"{op}(): expected {name} to be a single integer value or a list of {n} values, but got {name}={list(out)}")
+        return out
+    return (as_int(value, name),) * n
+
+
+def _prepare(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool) -> tuple:
+    x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
+    if w.ndim != n + 2:
+        raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {op}, but got input of size: {list(x.shape)}"
+        )
+    if x.dtype is not w.dtype or (bias is not None and bias.dtype is not x.dtype):
+        other = w if x.dtype is not w.dtype else bias
+        raise RuntimeError(
+            f"Input type ({x.dtype}) and {'weight' if other is w else 'bias'} type ({other.dtype}) should be the same ({op}())"
+        )
+    if x.dtype.category != 2:
+        raise RuntimeError(f"{op}(): not implemented for {x.dtype}; use floating point tensors")
+    s, d = tuple_of(stride, n, "stride", op), tuple_of(dilation, n, "dilation", op)
+    g = as_int(groups, "groups")
+    if g < 1:
+        raise RuntimeError(f"non-positive groups is not supported (groups={groups})")
+    if any(v < 1 for v in s):
+        raise RuntimeError(f"non-positive stride is not supported (stride={stride})")
+    if any(v < 1 for v in d):
+        raise RuntimeError(f"dilation should be greater than zero (dilation={dilation})")
+    batched = x.ndim == n + 2
+    if not batched:
+        x = x.unsqueeze(0)
+    if not transposed:
+        if w.shape[0] % g or w.shape[0] < g:
+            raise RuntimeError(
+                f"Given groups={g}, expected weight to be at least {g} at dimension 0 and divisible by it, but got weight of size "
+                f"{list(w.shape)} instead"
+            )
+        if x.shape[1] != w.shape[1] * g:
+            raise RuntimeError(
+                f"Given groups={g}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have {w.shape[1] * g} channels, "
+                f"but got {x.shape[1]} channels instead"
+            )
+    elif x.shape[1] != w.shape[0]:
+        raise RuntimeError(
+            f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(x.shape)} to have {w.shape[0]} channels, but "
+            f"got {x.shape[1]} channels instead"
+        )
+    elif x.shape[1] % g:
+        raise RuntimeError(f"{op}(): the input's {x.shape[1]} channels must be divisible by groups={g}")
+    outputs = w.shape[1] * g if transposed else w.shape[0]
+    if bias is not None and (tensor_argument(bias, op, "bias").ndim != 1 or bias.shape[0] != outputs):
+        raise RuntimeError(
+            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
+            f"{list(bias.shape)} instead"
+        )
+    return x, w, s, d, g, batched
+
+
+def convolution(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False)
+    if isinstance(padding, str):
+        if padding == "valid":
+            p: tuple[int, ...] = (0,) * n
+        elif padding == "same":
+            if any(v != 1 for v in s):
+                raise RuntimeError("padding='same' is not supported for strided convolutions")
+            total = [dv * (k - 1) for dv, k in zip(d, w.shape[2:], strict=True)]
+            p = tuple(t // 2 for t in total)
+            if any(t % 2 for t in total):  # the odd one goes behind
+                from .registry import OPS
+
+                extra = [v for t in reversed(total) for v in (0, t % 2)]
+                x = OPS["nn.functional.pad"].call(x, extra)
+        else:
+            raise RuntimeError(f"Invalid padding string: {padding!r}, should be one of 'valid', 'same'")
+    else:
+        p = tuple_of(padding, n, "padding", op)
+    if any(v < 0 for v in p):
+        raise RuntimeError(f"negative padding is not supported (padding={padding})")
+    how = (s, p, d, g)
+    for size, k, pad, dil in zip(x.shape[2:], w.shape[2:], p, d, strict=True):
+        if size + 2 * pad < dil * (k - 1) + 1:
+            sizes = " x ".join(str(v + 2 * q) for v, q in zip(x.shape[2:], p, strict=True))
+            kernel = " x ".join(str(dv * (kv - 1) + 1) for kv, dv in zip(w.shape[2:], d, strict=True))
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({sizes}). Kernel size: ({kernel}). Kernel size can't be greater than actual "
+                "input size"
+            )
+    y = _conv(x, w, bias, how)
+    return y if batched else y.squeeze(0)
+
+
+def transposed(
+    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any
+) -> Tensor:
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True)
+    p, extra = tuple_of(padding, n, "padding", op), tuple_of(output_padding, n, "output_padding", op)
+    for e, sv, dv in zip(extra, s, d, strict=True):
+        if e < 0 or e >= max(sv, dv):
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got output_padding={list(extra)}, "
+                f"stride={list(s)}, dilation={list(d)}"
+            )
+    spatial = [
+        (m - 1) * sv - 2 * pv + dv * (k - 1) + e + 1
+        for m, k, sv, pv, dv, e in zip(x.shape[2:], w.shape[2:], s, p, d, extra, strict=True)
+    ]
+    if any(m < 1 for m in spatial):
+        raise RuntimeError(
+            f"Given input size per channel: ({' x '.join(map(str, x.shape[2:]))}). Calculated output size per channel: "
+            f"({' x '.join(map(str, spatial))}). Output size is too small"
+        )
+    y = _conv_by_input(x, w, (x.shape[0], w.shape[1] * g, *spatial), (s, p, d, g))
+    if bias is not None:
+        y = y + bias.reshape(-1, *(1,) * n)
+    return y if batched else y.squeeze(0)
+
+
+_DOC = """y[n, o] = b[o] + Σ w[o, c, …]·x[n, c, …] over the {n}-D window, per group.
+
+    input: (N, C, …) or (C, …). weight: (O, C/groups, k…). padding: ints, "valid" or "same" (stride 1). Derivatives: the
+    transposed convolution of g with w, and the correlation of g with x; each is an op that can be differentiated again.
+
+    Errors: RuntimeError naming the sizes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv{n}d.html
+    """
+
+_DOC_T = """The transpose of conv{n}d: what is its gradient by the input, with a bias.
+
+    input: (N, C, …) or (C, …). weight: (C, O/groups, k…). output_padding adds to one side of the output's sizes.
+
+    Errors: RuntimeError naming the sizes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv_transpose{n}d.html
+    """
+
+
+def _declare(n: int) -> None:
+    name, tname = f"conv{n}d", f"conv_transpose{n}d"
+
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return convolution(name, n, input, weight, bias, stride, padding, dilation, groups)
+
+    def conv_transpose(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        return transposed(tname, n, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+    for function, own, doc in ((conv, name, _DOC), (conv_transpose, tname, _DOC_T)):
+        function.__name__ = function.__qualname__ = own
+        function.__doc__ = doc.format(n=n)
+        public(method=False, namespaces=("torch",), name=own)(function)
+        public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{own}")(function)
+
+
+for _n in (1, 2, 3):
+    _declare(_n)
