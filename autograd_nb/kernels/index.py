@@ -136,6 +136,16 @@ def scatter(dims, mode, count, value, index, out):
         for b1 in range(n1):
             base = b0 * s0 + b1 * s1
             from_ = b0 * v0 + b1 * v1
+            if m0 * m1 == 1 and mode <= 1:
+                wanted = index[k : k + count]
+                if mode == 0:
+                    for i in range(wanted.size):
+                        out[np.uintp(base + wanted[i] * step)] = value[np.uintp(from_ + i * vi)]
+                else:
+                    for i in range(wanted.size):
+                        out[np.uintp(base + wanted[i] * step)] += value[np.uintp(from_ + i * vi)]
+                k += count
+                continue
             for i in range(count):
                 for a0 in range(m0):
                     p = base + a0 * t0
@@ -207,6 +217,13 @@ def max_norm_rows(index, width, limit, p, weight):
 def flip(outer, n, inner, x, out):
     """out[o, n−1−i, :] = x[o, i, :]."""
     for o in range(outer):
+        if inner == 1:
+            row = out[o * n : o * n + n]
+            source = x[o * n : o * n + n]
+            last = n - 1
+            for j in range(row.size):
+                row[j] = source[np.uintp(last - j)]
+            continue
         for i in range(n):
             p = (o * n + i) * inner
             q = (o * n + n - 1 - i) * inner

@@ -129,13 +129,93 @@ def smallest(key, n, k, out):
                 have += 1
 
 
+@helper
+def _swap(a, o, i, j):
+    t = a[i]
+    a[i] = a[j]
+    a[j] = t
+    t2 = o[i]
+    o[i] = o[j]
+    o[j] = t2
+
+
+@helper
+def _quickselect(a, o, k):
+    """Bring the k-th smallest key, with its place, to position k.
+
+    Which of several equal elements is named is a matter of the algorithm: this one goes through the steps of PyTorch's kthvalue,
+    so that places, and with them gradients, are the same.
+    """
+    left = 0
+    right = a.size - 1
+    while right > left:
+        if right == left + 1:
+            if a[left] > a[right]:
+                _swap(a, o, left, right)
+            return
+        _swap(a, o, left + (right - left) // 2, left + 1)
+        if a[left + 1] > a[right]:
+            _swap(a, o, left + 1, right)
+        if a[left] > a[right]:
+            _swap(a, o, left, right)
+        if a[left + 1] > a[left]:
+            _swap(a, o, left + 1, left)
+        i = left + 1
+        j = right
+        pivot = a[left]
+        while True:
+            i += 1
+            while pivot > a[i]:
+                i += 1
+            j -= 1
+            while a[j] > pivot:
+                j -= 1
+            if j < i:
+                break
+            _swap(a, o, i, j)
+        _swap(a, o, left, j)
+        if j <= k:
+            left = i
+        if j >= k:
+            right = j - 1
+
+
+@helper
+def _select(a, k):
+    """The k-th smallest of ``a``, which is reordered."""
+    lo = 0
+    hi = a.size - 1
+    while lo < hi:
+        pivot = a[(lo + hi) >> 1]
+        i = lo
+        j = hi
+        while i <= j:
+            while a[i] < pivot:
+                i += 1
+            while a[j] > pivot:
+                j -= 1
+            if i <= j:
+                t = a[i]
+                a[i] = a[j]
+                a[j] = t
+                i += 1
+                j -= 1
+        if k <= j:
+            hi = j
+        elif k >= i:
+            lo = i
+        else:
+            break
+    return a[k]
+
+
 def kth(key, n, k, bits, out):
     """The place of the k-th smallest key (from 0) of each row. ``k`` −1: of the median of what is not nan; −2: the first nan if
     there is one, else the median. ``bits``: of the float that the keys stand for, whose nan is all ones; 0 for integers."""
-    rows = out.size
     a = np.empty(n, dtype=np.uint64)
+    o = np.empty(n, dtype=np.int64)
     limit = (np.uint64(1) << np.uint64(bits - 1)) * np.uint64(2) - np.uint64(1) if bits else np.uint64(0)
-    for r in range(rows):
+    for r in range(out.size):
         row = key[r * n : r * n + n]
         wanted = k
         if k < 0:
@@ -153,31 +233,12 @@ def kth(key, n, k, bits, out):
             wanted = (good - 1) // 2
         for i in range(n):
             a[i] = row[i]
-        # quickselect
-        lo = 0
-        hi = n - 1
-        while lo < hi:
-            pivot = a[(lo + hi) >> 1]
-            i = lo
-            j = hi
-            while i <= j:
-                while a[i] < pivot:
-                    i += 1
-                while a[j] > pivot:
-                    j -= 1
-                if i <= j:
-                    t = a[i]
-                    a[i] = a[j]
-                    a[j] = t
-                    i += 1
-                    j -= 1
-            if wanted <= j:
-                hi = j
-            elif wanted >= i:
-                lo = i
-            else:
-                break
-        v = a[wanted]
+            o[i] = i
+        if k >= 0:
+            _quickselect(a, o, wanted)
+            out[r] = o[wanted]
+            continue
+        v = _select(a, wanted)
         for i in range(n):
             if row[i] == v:
                 out[r] = i

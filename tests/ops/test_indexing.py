@@ -10,7 +10,8 @@ READS = [
     0, -1, slice(None), slice(1, None), slice(0, 3, 2), None, Ellipsis, (0, 1), (0, 1, 2), (slice(None), 1), (Ellipsis, 0),
     (None, 0, None), (slice(None), slice(0, 2), 3), [0, 1, 1], ([0, 1], [1, 2]), (slice(None), [2, 0]),
     ([1, 0], slice(None), [3, 0]), np.array([[0, 1], [1, 0]]), A > 7, (A > 7)[:, :, 0],
-    (slice(None), np.array([True, False, True])), (0, np.array([True, False, True])), (Ellipsis, np.array([[1, 2], [3, -1]])), (slice(None), slice(1, 2), [0, 0]), [], np.zeros((2, 3), bool), np.int64(1),
+    (slice(None), np.array([True, False, True])), (0, np.array([True, False, True])),
+    (Ellipsis, np.array([[1, 2], [3, -1]])), (slice(None), slice(1, 2), [0, 0]), [], np.zeros((2, 3), bool), np.int64(1),
 ]  # fmt: skip
 
 
