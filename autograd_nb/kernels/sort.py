@@ -143,7 +143,7 @@ def _swap(a, o, i, j):
 def _quickselect(a, o, k):
     """Bring the k-th smallest key, with its place, to position k.
 
-    Which of several equal elements is named is a matter of the algorithm: this one goes through the steps of PyTorch's kthvalue,
+    Which of several equal elements is named is a matter of the algorithm: this one goes through PyTorch's steps of kthvalue,
     so that places, and with them gradients, are the same.
     """
     left = 0
