@@ -221,11 +221,6 @@ def tensor_text(self: Tensor, *, tensor_contents: str | None = None) -> str:
     return _joined(prefix + contents, suffixes, indent)
 
 
-def _repr(self: Tensor, *, tensor_contents: str | None = None) -> str:
-    text = tensor_text(self, tensor_contents=tensor_contents)
-    return "Parameter containing:\n" + text if type(self).__name__ == "Parameter" else text
-
-
 def _format(self: Tensor, spec: str) -> str:
     if self.ndim == 0:
         return format(ndarray(self).item(), spec)
@@ -237,5 +232,5 @@ def _format(self: Tensor, spec: str) -> str:
     return str(self)
 
 
-Tensor.__repr__ = _repr  # type: ignore[method-assign]
+Tensor.__repr__ = tensor_text  # type: ignore[method-assign]
 Tensor.__format__ = _format  # type: ignore[method-assign]

@@ -47,3 +47,9 @@ def test_printoptions():
             nb.set_printoptions(profile="wide")
     finally:
         nb.set_printoptions(profile="default")
+
+
+def test_parameter():
+    from autograd_nb.nn.parameter import Parameter
+
+    assert repr(Parameter(nb.tensor([1.5]))) == "Parameter containing:\ntensor([1.5000], requires_grad=True)"
