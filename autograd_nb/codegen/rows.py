@@ -49,7 +49,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Pick:
-    """A row value: the element of a full operand at an index that is a row value (which must be in range)."""
+    """A row value: the element of a full or col operand at an index that is a row value (which must be in range)."""
 
     name: str
     operand: str
@@ -276,12 +276,16 @@ class _Writer:
 
     def pick(self, step: Pick) -> None:
         dtype = self.dtypes[step.operand]
+        if self.kinds[step.operand] == "col":
+            place, one = f"{step.operand}[{step.index}_]", f"{step.operand}[{step.index}_]"
+        else:
+            place, one = f"{step.operand}[at + {step.index}_ * inner + i]", f"{step.operand}[at + {step.index}_]"
         if self.columns:
             self.buffer(step.name, dtype)
             self.put(1, [f"{step.name}_b = {step.name}_buffer[:size]", "for i in range(size):", *["    " + s for s in self.load_row_values([step.index])],
-                         f"    {step.name}_b[i] = {step.operand}[at + {step.index}_ * inner + i]"])  # fmt: skip
+                         f"    {step.name}_b[i] = {place}"])  # fmt: skip
         else:
-            self.put(1, [f"{step.name}_ = {step.operand}[at + {step.index}_]"])
+            self.put(1, [f"{step.name}_ = {one}"])
         self.values[step.name] = dtype
 
     def put_one(self, step: Put) -> None:

@@ -63,10 +63,13 @@ def put_along(outer, n, inner, k, g, index, out):
 
 
 def first_outside(n, ignore, index, out):
-    """out[0] = where the first index outside [0, n) is (``ignore`` is allowed), -1 for none."""
+    """out[0] = where the first index outside [0, n) is (``ignore`` is allowed), -1 for none; out[1] = how many are ``ignore``."""
     out[0] = -1
+    out[1] = 0
     for i in range(index.size):
         v = index[i]
-        if (v < 0 or v >= n) and v != ignore:
+        if v == ignore:
+            out[1] += 1
+        elif v < 0 or v >= n:
             out[0] = i
             return

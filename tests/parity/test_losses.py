@@ -1,0 +1,177 @@
+"""Losses against PyTorch over their options: values, first and second derivatives, errors."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import autograd_nb as ours  # noqa: E402
+from autograd_nb.ops.registry import functions  # noqa: E402
+
+from .compare import compare  # noqa: E402
+
+F = functions("nn.functional")
+T = torch.nn.functional
+RNG = np.random.default_rng(5)
+REDUCTIONS = ["none", "mean", "sum"]
+
+
+def run(name, arrays, *args, constants=(), rtol=1e-9, atol=1e-9, second=True, **kw):
+    """Compare ``name(*arrays, *constants)``; constants are arrays without gradient."""
+    mine = [ours.from_numpy(np.asarray(c)) for c in constants]
+    theirs = [torch.from_numpy(np.asarray(c)) for c in constants]
+    mine_kw = {k: ours.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in kw.items()}
+    theirs_kw = {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in kw.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compare(
+            lambda *t: F[name](*t, *mine, *args, **mine_kw), lambda *t: getattr(T, name)(*t, *theirs, *args, **theirs_kw), arrays,
+            second=second, rtol=rtol, atol=atol,
+        )  # fmt: skip
+
+
+X = RNG.normal(size=(6, 5)) * 2
+TARGET = RNG.integers(0, 5, size=6)
+IMAGE = RNG.normal(size=(2, 5, 3, 4))
+IMAGE_TARGET = RNG.integers(0, 5, size=(2, 3, 4))
+WEIGHT = RNG.random(5) + 0.2
+
+
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+@pytest.mark.parametrize(("reduction", "weighted", "ignore"), list(itertools.product(REDUCTIONS, [False, True], [-100, 2])))
+def test_class_losses(name, reduction, weighted, ignore):
+    kw = {"reduction": reduction, "ignore_index": ignore, "weight": WEIGHT if weighted else None}
+    run(name, [X], constants=[TARGET], **kw)
+    run(name, [IMAGE], constants=[IMAGE_TARGET], **kw)
+    run(name, [X.astype(np.float32)], constants=[TARGET], **{**kw, "weight": None}, rtol=1e-4, atol=1e-5)
+    if name == "cross_entropy":
+        run(name, [X], constants=[TARGET], label_smoothing=0.3, **kw)
+        run(name, [IMAGE], constants=[IMAGE_TARGET], label_smoothing=0.3, **kw)
+
+
+@pytest.mark.parametrize(("reduction", "weighted", "smoothing"), list(itertools.product(REDUCTIONS, [False, True], [0.0, 0.2])))
+def test_probability_targets(reduction, weighted, smoothing):
+    p = RNG.random((6, 5))
+    q = RNG.random((2, 5, 3, 4))
+    kw = {"reduction": reduction, "label_smoothing": smoothing, "weight": WEIGHT if weighted else None}
+    run("cross_entropy", [X, p], **kw)
+    run("cross_entropy", [IMAGE, q], **kw)
+
+
+def test_class_losses_unbatched_and_odd():
+    for name in ("cross_entropy", "nll_loss"):
+        for reduction in REDUCTIONS:
+            run(name, [X[0]], constants=[np.array(3)], reduction=reduction)
+            run(name, [np.zeros((0, 5))], constants=[np.zeros(0, np.int64)], reduction=reduction, second=False)
+        run(name, [X], constants=[np.full(6, -100)], second=False)
+        run(name, [X], constants=[TARGET.astype(np.uint8)])
+        run(name, [X.astype(np.float16)], constants=[TARGET], second=False, rtol=5e-3, atol=5e-3)
+    big = RNG.normal(size=(3, 2000)) * 30
+    run("cross_entropy", [big], constants=[np.array([0, 7, 1999])])
+
+
+PAIR_LOSSES = [
+    ("mse_loss", [{}]),
+    ("l1_loss", [{}]),
+    ("smooth_l1_loss", [{}, {"beta": 0.3}, {"beta": 0.0}]),
+    ("huber_loss", [{}, {"delta": 0.4}]),
+    ("kl_div", [{"log_target": True}, {"reduction": "batchmean", "log_target": True}]),
+    ("poisson_nll_loss", [{}, {"log_input": True, "full": False}]),
+]
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize(("name", "options"), PAIR_LOSSES)
+def test_pair_losses(name, options, reduction):
+    a, b = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))
+    for kw in options:
+        run(name, [a, b], **{"reduction": reduction, **kw})
+        run(name, [a, b[0]], **{"reduction": reduction, **kw})
+        run(name, [a.astype(np.float32), b.astype(np.float32)], **{"reduction": reduction, **kw}, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_weighted_pair_losses(reduction):
+    a, b, w = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3)), RNG.random((4, 3))
+    for name in ("mse_loss", "l1_loss", "huber_loss"):
+        run(name, [a, b], weight=w, reduction=reduction)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_binary_cross_entropy(reduction):
+    p, t, x = RNG.random((4, 3)), RNG.random((4, 3)), RNG.normal(size=(4, 3)) * 5
+    w, pw = RNG.random((4, 3)), RNG.random(3) * 3
+    run("binary_cross_entropy", [p], constants=[t], reduction=reduction)
+    run("binary_cross_entropy", [p], constants=[t], weight=w, reduction=reduction)
+    run("binary_cross_entropy", [p], constants=[t], weight=w[0], reduction=reduction)
+    edge = np.array([0.0, 1.0, 0.5])
+    run("binary_cross_entropy", [edge], constants=[np.array([0.0, 0.0, 1.0])], reduction=reduction, second=False)
+    for kw in ({}, {"weight": w}, {"pos_weight": pw}, {"weight": w, "pos_weight": pw}):
+        run("binary_cross_entropy_with_logits", [x, t], reduction=reduction, **kw)
+        run("binary_cross_entropy_with_logits", [x * 100, t], reduction=reduction, **kw, second=False)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_other_losses(reduction):
+    a, b, c = (RNG.normal(size=(4, 3)) for _ in range(3))
+    signs = np.sign(RNG.normal(size=(4, 3)))
+    kw = {"reduction": reduction}
+    run("kl_div", [np.log(RNG.random((4, 3)))], constants=[RNG.random((4, 3))], **kw)
+    run("gaussian_nll_loss", [a, b, RNG.random((4, 3)) + 0.1], **kw)
+    run("gaussian_nll_loss", [a, b, RNG.random(4) + 0.1], full=True, **kw)
+    run("gaussian_nll_loss", [a, b, np.full((4, 3), 1e-9)], **kw, rtol=1e-7)
+    run("gaussian_nll_loss", [a, b], 0.7, **kw)
+    run("poisson_nll_loss", [np.abs(a) + 0.1, np.abs(b) * 3], log_input=False, full=True, **kw)
+    run("hinge_embedding_loss", [a], constants=[signs], margin=0.8, **kw)
+    run("margin_ranking_loss", [a, b], constants=[signs], margin=0.3, **kw)
+    run("soft_margin_loss", [a], constants=[signs], **kw)
+    run("cosine_embedding_loss", [a, b], constants=[signs[:, 0].copy()], margin=0.1, **kw)
+    run("cosine_embedding_loss", [a[0], b[0]], constants=[np.array(1.0)], **kw)
+    for p in (1, 2):
+        run("multi_margin_loss", [X], constants=[TARGET], p=p, margin=0.7, **kw)
+        run("multi_margin_loss", [X], constants=[TARGET], p=p, weight=WEIGHT, **kw)
+    run("multi_margin_loss", [X[0]], constants=[np.array(2)], **kw)
+    run("multilabel_margin_loss", [X[:2]], constants=[np.array([[3, 0, -1, 1, 2], [1, -1, 0, 0, 0]])], **kw)
+    run("multilabel_soft_margin_loss", [X], constants=[(X > 0).astype(float)], **kw)
+    run("multilabel_soft_margin_loss", [X], constants=[(X > 0).astype(float)], weight=WEIGHT, **kw)
+    run("triplet_margin_loss", [a, b, c], **kw)
+    run("triplet_margin_loss", [a, b, c], margin=2.0, p=3, swap=True, **kw, rtol=1e-7)
+    run("triplet_margin_with_distance_loss", [a, b, c], **kw)
+
+
+def test_distances():
+    a, b = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))
+    run("cosine_similarity", [a, b])
+    run("cosine_similarity", [a, b], dim=0)
+    run("cosine_similarity", [a, np.zeros((4, 3))], second=False)
+    run("cosine_similarity", [a[:, None], b[None]], dim=-1)
+    for p in (1.0, 2.0, 3.0):
+        run("pairwise_distance", [a, b], p=p)
+        run("normalize", [a], p=p)
+    run("pairwise_distance", [a, b], keepdim=True)
+    run("normalize", [a], dim=0)
+
+
+def test_errors():
+    f = F["cross_entropy"]
+    x = ours.zeros(2, 5)
+    with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+        f(x, ours.tensor([0, 5]))
+    with pytest.raises(ValueError, match=r"Expected input batch_size \(2\) to match target batch_size \(1\)"):
+        f(x, ours.tensor([0]))
+    with pytest.raises(RuntimeError, match="expected scalar type Long"):
+        f(x, ours.tensor([0.0, 1.0]))
+    with pytest.raises(RuntimeError, match="weight tensor should be defined"):
+        f(x, ours.tensor([0, 1]), ours.ones(3))
+    with pytest.raises(ValueError, match="is not a valid value for reduction"):
+        f(x, ours.tensor([0, 1]), reduction="avg")
+    with pytest.warns(UserWarning, match="Using a target size"):
+        F["mse_loss"](x, ours.zeros(5))
+    with pytest.warns(UserWarning, match="size_average and reduce"):
+        assert F["mse_loss"](x, x, size_average=False).item() == 0
+    with pytest.raises(ValueError, match="Target size"):
+        F["binary_cross_entropy_with_logits"](x, ours.zeros(5))
+    with pytest.raises(RuntimeError, match="between 0 and 1"):
+        F["binary_cross_entropy"](x + 2, x)
