@@ -15,12 +15,13 @@ TILE = 1 << 15  #: elements of the im2col tile
 
 
 @helper
-def columns(x, geometry, channels, first, count, col):
+def columns(x, geometry, channels, first, count, col, ld):
     """col (channels·kernel × count) = the inputs that output positions first … first + count see; rows of whole output lines.
 
-    Positions are counted along the flattened output; ``first`` and ``count`` are multiples of the output's width.
+    Positions are counted along the flattened output; ``first`` and ``count`` are multiples of the output's width. ``ld``:
+    elements from one row of ``col`` to the next.
     """
-    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, ld, lh, lw = geometry
+    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
     zero = col.dtype.type(0)
     lines = count // wo
     row = 0
@@ -29,18 +30,22 @@ def columns(x, geometry, channels, first, count, col):
         for a in range(kd):
             for b in range(kh):
                 for e in range(kw):
-                    shift = e * lw - pw
+                    shift = e * dw - pw
                     # output columns whose input column is inside the image
                     low = 0 if shift >= 0 else (-shift + sw - 1) // sw
                     high = min(wo, (wi - shift + sw - 1) // sw) if wi > shift else 0
                     if high < low:
                         high = low
                     low = min(low, high)
+                    z = (first // wo // ho) * sd + a * dd - pd
+                    oh = (first // wo) % ho - 1
                     for line in range(lines):
-                        position = first // wo + line
-                        z = (position // ho) * sd + a * ld - pd
-                        y = (position % ho) * sh + b * lh - ph
-                        out = col[row * count + line * wo:row * count + line * wo + wo]
+                        oh += 1
+                        if oh == ho:
+                            oh = 0
+                            z += sd
+                        y = oh * sh + b * dh - ph
+                        out = col[row * ld + line * wo:row * ld + line * wo + wo]
                         if z < 0 or z >= di or y < 0 or y >= hi:
                             for i in range(out.size):
                                 out[i] = zero
@@ -62,9 +67,9 @@ def columns(x, geometry, channels, first, count, col):
 
 
 @helper
-def add_columns(col, geometry, channels, first, count, x):
+def add_columns(col, ld, geometry, channels, first, count, x):
     """The transpose of `columns`: every element of ``col`` is added to the input it came from."""
-    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, ld, lh, lw = geometry
+    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
     lines = count // wo
     row = 0
     for c in range(channels):
@@ -72,19 +77,23 @@ def add_columns(col, geometry, channels, first, count, x):
         for a in range(kd):
             for b in range(kh):
                 for e in range(kw):
-                    shift = e * lw - pw
+                    shift = e * dw - pw
                     low = 0 if shift >= 0 else (-shift + sw - 1) // sw
                     high = min(wo, (wi - shift + sw - 1) // sw) if wi > shift else 0
                     if high < low:
                         high = low
                     low = min(low, high)
+                    z = (first // wo // ho) * sd + a * dd - pd
+                    oh = (first // wo) % ho - 1
                     for line in range(lines):
-                        position = first // wo + line
-                        z = (position // ho) * sd + a * ld - pd
-                        y = (position % ho) * sh + b * lh - ph
+                        oh += 1
+                        if oh == ho:
+                            oh = 0
+                            z += sd
+                        y = oh * sh + b * dh - ph
                         if z < 0 or z >= di or y < 0 or y >= hi:
                             continue
-                        source = col[row * count + line * wo:row * count + line * wo + wo]
+                        source = col[row * ld + line * wo:row * ld + line * wo + wo]
                         start = plane + (z * hi + y) * wi + shift
                         if sw == 1:
                             target = x[start + low:start + high]
@@ -114,6 +123,24 @@ def is_pointwise(geometry):
     return True
 
 
+@helper
+def images_of(geometry, rows, images):
+    """How many small images share one product: so many that rows × positions stay about TILE elements."""
+    n_out = geometry[3] * geometry[4] * geometry[5]
+    return max(1, min(images, TILE // max(1, rows * n_out)))
+
+
+@helper
+def gather_channels(x, step, channels, size, count, out):
+    """out (channels × count·size) = ``count`` images of ``channels`` × ``size``, ``step`` apart, side by side."""
+    for i in range(count):
+        for c in range(channels):
+            source = x[i * step + c * size:i * step + c * size + size]
+            target = out[(c * count + i) * size:(c * count + i) * size + size]
+            for j in range(target.size):
+                target[j] = source[j]
+
+
 def forward(images, groups, inputs, outputs, geometry, has_bias, x, w, bias, y):
     """y = conv(x, w) (+ bias). ``inputs`` and ``outputs``: channels of one group."""
     n_in = geometry[0] * geometry[1] * geometry[2]
@@ -125,6 +152,26 @@ def forward(images, groups, inputs, outputs, geometry, has_bias, x, w, bias, y):
     if rows == 0:
         for i in range(y.size):
             y[i] = bias[(i // n_out) % (groups * outputs)] if has_bias else zero
+        return
+    fold = images_of(geometry, rows, images)
+    if fold > 1:
+        col = np.empty(rows * n_out * fold, dtype=y.dtype)
+        products = np.empty(outputs * n_out * fold, dtype=y.dtype)
+        for i in range(0, images, fold):
+            together = min(fold, images - i)
+            ld = together * n_out
+            for g in range(groups):
+                for k in range(together):
+                    columns(x[((i + k) * groups + g) * inputs * n_in:], geometry, inputs, 0, n_out, col[k * n_out:], ld)
+                gemm(w[g * outputs * rows:], False, rows, col, False, ld, products, ld, outputs, ld, rows, one, zero)
+                for o in range(outputs):
+                    shift = bias[g * outputs + o] if has_bias else zero
+                    for k in range(together):
+                        start = (((i + k) * groups + g) * outputs + o) * n_out
+                        target = y[start:start + n_out]
+                        source = products[o * ld + k * n_out:o * ld + k * n_out + n_out]
+                        for j in range(target.size):
+                            target[j] = source[j] + shift
         return
     if has_bias:
         for i in range(images):
@@ -146,7 +193,7 @@ def forward(images, groups, inputs, outputs, geometry, has_bias, x, w, bias, y):
                 continue
             for first in range(0, n_out, tile):
                 count = min(tile, n_out - first)
-                columns(image, geometry, inputs, first, count, col)
+                columns(image, geometry, inputs, first, count, col, count)
                 gemm(weight, False, rows, col, False, count, target[first:], n_out, outputs, count, rows, one, beta)
 
 
@@ -157,10 +204,24 @@ def by_input(images, groups, inputs, outputs, geometry, g, w, out):
     rows = inputs * geometry[6] * geometry[7] * geometry[8]
     one, zero = out.dtype.type(1), out.dtype.type(0)
     direct = is_pointwise(geometry)
-    if not direct or n_out == 0 or outputs == 0:
+    fold = images_of(geometry, rows, images)
+    if not direct or fold > 1 or n_out == 0 or outputs == 0:
         for i in range(out.size):
             out[i] = zero
     if n_out == 0 or rows == 0 or outputs == 0:
+        return
+    if fold > 1:
+        col = np.empty(rows * n_out * fold, dtype=out.dtype)
+        side = np.empty(outputs * n_out * fold, dtype=out.dtype)
+        for i in range(0, images, fold):
+            together = min(fold, images - i)
+            ld = together * n_out
+            for k in range(groups):
+                step = groups * outputs * n_out
+                gather_channels(g[i * step + k * outputs * n_out:], step, outputs, n_out, together, side)
+                gemm(w[k * outputs * rows:], True, rows, side, False, ld, col, ld, rows, ld, outputs, one, zero)
+                for j in range(together):
+                    add_columns(col[j * n_out:], ld, geometry, inputs, 0, n_out, out[((i + j) * groups + k) * inputs * n_in:])
         return
     tile = n_out if direct else tile_of(geometry, rows)
     col = np.empty(1 if direct else rows * tile, dtype=out.dtype)
@@ -175,7 +236,7 @@ def by_input(images, groups, inputs, outputs, geometry, g, w, out):
             for first in range(0, n_out, tile):
                 count = min(tile, n_out - first)
                 gemm(weight, True, rows, source[first:], False, n_out, col, count, rows, count, outputs, one, zero)
-                add_columns(col, geometry, inputs, first, count, image)
+                add_columns(col, count, geometry, inputs, first, count, image)
 
 
 def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
@@ -187,6 +248,20 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
     for i in range(out.size):
         out[i] = zero
     if n_out == 0 or rows == 0 or outputs == 0:
+        return
+    fold = images_of(geometry, rows, images)
+    if fold > 1:
+        col = np.empty(rows * n_out * fold, dtype=out.dtype)
+        side = np.empty(outputs * n_out * fold, dtype=out.dtype)
+        for i in range(0, images, fold):
+            together = min(fold, images - i)
+            ld = together * n_out
+            for k in range(groups):
+                step = groups * outputs * n_out
+                gather_channels(g[i * step + k * outputs * n_out:], step, outputs, n_out, together, side)
+                for j in range(together):
+                    columns(x[((i + j) * groups + k) * inputs * n_in:], geometry, inputs, 0, n_out, col[j * n_out:], ld)
+                gemm(side, False, ld, col, True, ld, out[k * outputs * rows:], rows, outputs, rows, ld, one, one)
         return
     direct = is_pointwise(geometry)
     tile = n_out if direct else tile_of(geometry, rows)
@@ -201,5 +276,5 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
                 continue
             for first in range(0, n_out, tile):
                 count = min(tile, n_out - first)
-                columns(image, geometry, inputs, first, count, col)
+                columns(image, geometry, inputs, first, count, col, count)
                 gemm(source[first:], False, n_out, col, True, count, weight, rows, outputs, rows, count, one, one)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+from pathlib import Path
+
 import numpy as np
+import scipy
+import scipy.linalg.cython_blas  # noqa: F401  (loads the library that numba_xxgemm calls)
 from numba import types
 
 from ..codegen.jit import helper
@@ -14,6 +20,23 @@ _xxgemm = types.ExternalFunction(
     "numba_xxgemm",
     types.intc(types.char, types.char, types.char, _n, _n, _n, _p, _p, _n, _p, _n, _p, _p, _n),
 )
+
+
+def limit_blas_threads(count: int) -> bool:
+    """Let SciPy's OpenBLAS use ``count`` threads; False where its library is not found (another BLAS).
+
+    By itself it takes every core for every product: for products of a few thousand elements, of which convolutions make
+    thousands, handing work over costs more than doing it, and kernels that share the cores already would be slowed down.
+    """
+    root = Path(scipy.__file__).parent
+    for library in (*root.parent.glob("scipy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(str(library)).scipy_openblas_set_num_threads(count)
+            return True
+    return False
+
+
+limit_blas_threads(1)
 
 N, T, S, D = 78, 84, 115, 100  # 'N', 'T', 's', 'd'
 SMALL = 2048  #: multiplications below which the call into BLAS costs more than the loops
