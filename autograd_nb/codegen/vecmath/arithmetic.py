@@ -105,7 +105,7 @@ def floor_divide(a: Sym | float, b: Sym | float) -> Sym:
     if a.dtype == "float32":
         # in float64 the quotient of two float32 is never rounded across an integer that a float32 result could tell from it
         down = floor(a.cast("float64") / b.cast("float64")).cast("float32")
-        down = where((abs(b) == INF) & (a != 0) & ((a < 0) != (b < 0)), -1.0, down)
+        down = where((abs(b) == INF) & (a * b < 0), -1.0, down)
         return where(b == 0, q, where(abs(a) == INF, NAN, down))
     r = fmod(a, b)
     whole = (a - r) / b

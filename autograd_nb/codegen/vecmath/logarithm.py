@@ -34,7 +34,10 @@ LOG10 = (
 )  # fmt: skip
 # log2(e) and log10(e): nearest float32 and the rest; float64: 32 bits and the rest
 LOG2E_PARTS = {"float32": (1.4426950216293335, 1.9259629911266175e-08), "float64": (1.4426950407214463, 1.6751713164886512e-10)}
-LOG10E_PARTS = {"float32": (0.4342944920063019, -1.0103050052231683e-08), "float64": (0.43429448176175356, 1.414982685385801e-10)}
+LOG10E_PARTS = {
+    "float32": (0.4342944920063019, -1.0103050052231683e-08),
+    "float64": (0.43429448176175356, 1.414982685385801e-10),
+}
 # log10(2), the first part short enough to be multiplied with any exponent
 LOG10_2 = {"float32": (0.301025390625, 4.605038981195214e-06), "float64": (0.3010299955494702, 1.1451100898021838e-10)}
 

@@ -29,7 +29,8 @@ def pow_(x: Sym | float, y: Sym | float) -> Sym:
             return {1: x, 2: square_, 3: square_ * x, 4: square_ * square_}[int(known)]
         if x.dtype in FLOATS and known in (-1, -2, 0.5, -0.5):
             if known in (-1, -2):
-                return 1.0 / (x if known == -1 else x * x)
+                inverse = 1.0 / x
+                return inverse if known == -1 else inverse * inverse
             return sqrt(x) if known == 0.5 else 1.0 / sqrt(x)
     x, y = pair(x, y)
     if x.dtype not in FLOATS:

@@ -1,4 +1,4 @@
-"""Error functions and gamma functions."""
+"""Error functions: erf, erfc, erfinv."""
 
 from __future__ import annotations
 
@@ -82,13 +82,16 @@ def erf(x: Sym) -> Sym:
 
 @formula
 def erfc(x: Sym) -> Sym:
-    """Complementary error function: e^-x^2 g(|x|), 2 minus that for negative x. float32 is computed in float64.
+    """Complementary error function: e^-x^2 g(|x|), 2 minus that for negative x. float32 is computed in float64; float64 is
+    1 - erf below 0.47.
 
     Maximum error 0.6 ulp (float32), 3 ulp (float64); denormal results right.
     """
     a = abs(floating(x))
     if x.dtype == "float64":
-        y = _erfc64(at_most(a, 27.4))[0]
+        small = a < 0.47
+        near = 1.0 - (a + a * horner(where(small, a * a, 0.0), ERF_SMALL["float64"]))
+        y = where(small, near, _erfc64(at_most(a, 27.4))[0])
         return where(x < 0.0, 2.0 - y, y)
     w = at_most(a, 10.1).cast("float64")
     t = (w - 4.0) / (w + 4.0)

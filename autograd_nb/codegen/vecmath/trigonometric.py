@@ -82,8 +82,6 @@ def _sine(x: Sym, shift: int) -> Sym:
     z = r * r
     tail = z * horner(z, SIN[x.dtype])
     sine = r * tail + r if lost is None else r + (r * tail + lost)
-    # keeps -0
-    sine = copysign(sine, r)
     if lost is None:
         cosine = z * z * horner(z, COS[x.dtype]) + (1.0 - 0.5 * z)
     else:
@@ -97,7 +95,7 @@ def _sine(x: Sym, shift: int) -> Sym:
 
 @formula
 def sin(x: Sym) -> Sym:
-    return _sine(x, 0)
+    return where(x == 0.0, x, _sine(x, 0))  # the reduction loses the sign of -0
 
 
 @formula
@@ -112,7 +110,7 @@ def tan(x: Sym) -> Sym:
         r = r * HALF_PI
         z = r * r
         y = (r * z * horner(z, TAN) + r).cast("float32")
-        return where((n & 1) == 0, copysign(y, r.cast("float32")), -1.0 / y)
+        return where(x == 0.0, x, where((n & 1) == 0, y, -1.0 / y))
     r, lost, n = _reduce64(x)
     z = r * r
     sine = r + (r * z * horner(z, SIN[x.dtype]) + lost)
