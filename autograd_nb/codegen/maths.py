@@ -22,6 +22,12 @@ def formula(function: Callable[..., Sym]) -> Callable[..., Sym]:
     return function
 
 
+#: what `math` lacks
+_ON_NUMBERS: dict[str, Callable] = {
+    "maximum": max, "minimum": min, "abs": abs, "round": round, "isnan": math.isnan, "rsqrt": lambda x: 1 / math.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "sign": lambda x: (x > 0) - (x < 0), "zero_like": lambda x: type(x)(0),
+}  # fmt: skip
+
 _LOADED = False
 
 
@@ -51,7 +57,7 @@ class _Mathematics:
                     return a.__pointwise__(name, args, options)
             if name == "where":
                 return args[1] if args[0] else args[2]
-            return getattr(math, name)(*args)
+            return _ON_NUMBERS.get(name, getattr(math, name, None))(*args)  # type: ignore[misc]
 
         call.__name__ = name
         setattr(self, name, call)

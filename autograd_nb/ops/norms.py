@@ -1,0 +1,127 @@
+"""Vector norms and what is measured with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..codegen import loops
+from ..codegen.maths import m
+from ..shapes import wrap_dims
+from ..tensor import Tensor
+from .cast import cast
+from .pointwise import pointwise
+from .recording import store
+from .reduction import Reduction, _all_dims, reduced_shape
+from .registry import OPS, public
+from .structured import structured, tensor_argument
+
+_NORM2 = Reduction("norm", loops.SUM, lambda x: x * x, lambda total: m.sqrt(total))
+_NORM1 = Reduction("norm", loops.SUM, lambda x: m.abs(x))
+_NORM0 = Reduction("norm", loops.SUM, lambda x: m.where(x != 0, 1.0, 0.0))
+_NORM_MAX = Reduction("norm", loops.MAX, lambda x: m.order_key(m.abs(x)), m.from_order_key)
+_NORM_MIN = Reduction("norm", loops.MIN, lambda x: m.order_key_min(m.abs(x)), m.from_order_key)
+_NORM_P = Reduction("norm", loops.SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p), extra=1)
+
+
+# g·x/y, 0 where the norm y is 0: the gradient of the Euclidean norm
+@pointwise(
+    lambda g, g0, y0: m.where(y0 == 0, 0.0, g * (g0 / y0)),
+    lambda g, x, y0: m.where(y0 == 0, 0.0, g * (x / y0)),
+    lambda g, x, g0, y0: m.where(y0 == 0, 0.0, -(g * ((x * g0) / (y0 * y0)))),
+    name="norm_backward", public=False, inplace=False,
+)  # fmt: skip
+def _norm2_backward(x, g0, y0):
+    return m.where(y0 == 0, 0.0, (x * g0) / y0)
+
+
+def _rule(g: Tensor, x: Tensor, out: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    if not keepdim and dims:
+        shape = reduced_shape(x.shape, dims, True)
+        g, out = g.reshape(shape), out.reshape(shape)
+    where = OPS["where"].call
+    if p == 2:
+        return _norm2_backward(x, g, out)
+    if p == 0:
+        return x * 0.0
+    if p == 1:
+        return x.sign() * g
+    if math.isinf(p):
+        hit = (x.abs() == out).logical_or(x.isnan())
+        count = cast(hit.sum(dims, True) if dims else hit, g.dtype)
+        return where(hit, x.sign() * (g / count), 0.0)
+    if p < 1:
+        return where(x == 0, 0.0, x.sign() * x.abs().pow(p - 1)) * g * out.pow(1 - p)
+    scale = where(out == 0, 0.0, g / out.pow(p - 1))
+    if p < 2:
+        return x.sign() * x.abs().pow(p - 1) * scale
+    return x * x.abs().pow(p - 2) * scale
+
+
+@structured(x=_rule, node="LinalgVectorNormBackward0")
+def _norm(x, p, dims, keepdim):
+    d = x.dtype
+    if p == 2:
+        return _NORM2(x, dims, keepdim, d, d.compute)
+    if p == 1:
+        return _NORM1(x, dims, keepdim, d, d.compute)
+    if p == 0:
+        return _NORM0(x, dims, keepdim, d, d.compute)
+    if math.isinf(p):
+        return (_NORM_MAX if p > 0 else _NORM_MIN)(x, dims, keepdim, d, d.compute)
+    return _NORM_P(x, dims, keepdim, d, d.compute, float(p))
+
+
+def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, name: str = "linalg.vector_norm") -> Tensor:
+    """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|. The gradient is 0 at norm 0."""
+    tensor_argument(x, name)
+    if dtype is not None:
+        x = cast(x, dtypes.as_dtype(dtype))
+    if x.dtype.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype}")
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise TypeError(f"{name}(): argument 'ord' must be a number, not {type(ord).__name__}")
+    dims = _all_dims(dim, x.ndim)
+    if math.isinf(ord) or ord < 0:
+        for d in dims:
+            if x.ndim and x.shape[d] == 0:
+                raise RuntimeError(f"{name} cannot compute the {ord} norm on an empty dimension {d} because the operation does not have an identity")
+    return _norm(x, float(ord), dims, bool(keepdim))
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.vector_norm")
+def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|; 0 is the subgradient at 0.
+
+    Errors: RuntimeError for integers, and for ±∞ and negative orders over nothing.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
+    """
+    y = vector_norm(x, ord, dim, keepdim, dtype)
+    return y if out is None else store(out, y, "linalg.vector_norm")
+
+
+@public()
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); "fro" is p = 2. "nuc" is the sum of the singular values of a matrix."""
+    x = tensor_argument(input, "norm")
+    if p == "nuc":
+        if "linalg.svdvals" not in OPS:
+            raise NotImplementedError("norm(): p='nuc' needs linalg.svdvals, which is not there yet")
+        dims = wrap_dims(dim, x.ndim) if dim is not None else (0, 1)
+        if len(dims) != 2:
+            raise RuntimeError(f"norm(): p='nuc' is of matrices: give two dims (dim={dim})")
+        rest = [d for d in range(x.ndim) if d not in dims]
+        y = OPS["linalg.svdvals"].call(x.permute([*rest, *dims])).sum(-1)
+        return y.reshape(reduced_shape(x.shape, dims, True)) if keepdim else y
+    order = 2 if p is None or p == "fro" else p
+    if isinstance(order, str):
+        raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', got p={p!r}")
+    y = vector_norm(x, order, dim, keepdim, dtype, "norm")
+    return y if out is None else store(out, y, "norm")
+
+
+@public()
+def dist(input, other, p=2):
+    """The p-norm of input − other."""
+    return vector_norm(tensor_argument(input, "dist") - tensor_argument(other, "dist", "other"), p, name="dist")
