@@ -1,0 +1,141 @@
+"""Nonlinearities as modules.
+
+Source: https://docs.pytorch.org/docs/stable/nn.html#non-linear-activations-weighted-sum-nonlinearity
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tensor import Tensor
+from .. import functional as F
+from .module import Module
+from .options import parameter
+from .simple import declare
+
+
+def _inplace(self: Any) -> str:
+    return "inplace=True" if self.inplace else ""
+
+
+def _and_inplace(text: str) -> Any:
+    """``extra_repr`` of options, with the flag at the end where it is set."""
+
+    def shown(self: Any) -> str:
+        return text.format(self=self) + (", inplace=True" if self.inplace else "")
+
+    return shown
+
+
+def _text(text: str) -> Any:
+    return lambda self: text.format(self=self)
+
+
+ReLU = declare("relu", lambda inplace=False: 0, _inplace, name="ReLU", doc="max(x, 0).")
+SiLU = declare("silu", lambda inplace=False: 0, _inplace, name="SiLU", doc="x · sigmoid(x).")
+Mish = declare("mish", lambda inplace=False: 0, _inplace, name="Mish", doc="x · tanh(softplus(x)).")
+SELU = declare("selu", lambda inplace=False: 0, _inplace, name="SELU", doc="Scaled exponential linear unit.")
+Hardsigmoid = declare("hardsigmoid", lambda inplace=False: 0, name="Hardsigmoid", doc="clamp(x / 6 + 1/2, 0, 1).")
+Hardswish = declare("hardswish", lambda inplace=False: 0, name="Hardswish", doc="x · hardsigmoid(x).")
+ELU = declare(
+    "elu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="ELU", doc="x above 0, alpha (eˣ - 1) below."
+)
+CELU = declare(
+    "celu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="CELU",
+    doc="max(0, x) + min(0, alpha (exp(x / alpha) - 1)).",
+)  # fmt: skip
+LeakyReLU = declare(
+    "leaky_relu", lambda negative_slope=1e-2, inplace=False: 0, _and_inplace("negative_slope={self.negative_slope}"), name="LeakyReLU",
+    doc="x above 0, negative_slope · x below.",
+)  # fmt: skip
+Threshold = declare(
+    "threshold", lambda threshold, value, inplace=False: 0, _and_inplace("threshold={self.threshold}, value={self.value}"),
+    name="Threshold", doc="x above the threshold, ``value`` elsewhere.",
+)  # fmt: skip
+GELU = declare(
+    "gelu", lambda approximate="none": 0, _text("approximate={self.approximate!r}"), name="GELU", doc="x · Φ(x), or its tanh approximation."
+)
+GLU = declare("glu", lambda dim=-1: 0, _text("dim={self.dim}"), name="GLU", doc="The first half times the sigmoid of the second.")
+Hardshrink = declare("hardshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Hardshrink", doc="x where |x| > lambd, else 0.")
+Softshrink = declare("softshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Softshrink", doc="x moved towards 0 by lambd.")
+Softplus = declare(
+    "softplus", lambda beta=1.0, threshold=20.0: 0, _text("beta={self.beta}, threshold={self.threshold}"), name="Softplus",
+    doc="log(1 + exp(beta x)) / beta.",
+)  # fmt: skip
+Sigmoid = declare("sigmoid", lambda: 0, name="Sigmoid", doc="1 / (1 + e⁻ˣ).")
+Tanh = declare("tanh", lambda: 0, name="Tanh", doc="The hyperbolic tangent.")
+LogSigmoid = declare("logsigmoid", lambda: 0, name="LogSigmoid", doc="log(sigmoid(x)).")
+Softsign = declare("softsign", lambda: 0, name="Softsign", doc="x / (1 + |x|).")
+Tanhshrink = declare("tanhshrink", lambda: 0, name="Tanhshrink", doc="x - tanh(x).")
+Softmin = declare("softmin", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmin", doc="softmax(-x) over ``dim``.")
+Softmax = declare("softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmax", doc="exp(x) / Σ exp(x) over ``dim``.")
+LogSoftmax = declare("log_softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="LogSoftmax", doc="log of the softmax over ``dim``.")
+
+
+class Hardtanh(Module):
+    """x clamped to [min_val, max_val]."""
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__()
+        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
+        if not self.max_val > self.min_val:
+            raise AssertionError(f"max_val must be larger than min_val, got min_val={min_val} and max_val={max_val}")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+
+
+class ReLU6(Hardtanh):
+    """min(max(x, 0), 6)."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+    def extra_repr(self) -> str:
+        return _inplace(self)
+
+
+class RReLU(Module):
+    """Leaky ReLU whose slope is drawn from [lower, upper] while training, and their mean otherwise."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+
+class PReLU(Module):
+    """x above 0, a learned slope times x below; one slope for all, or one for each channel (dim 1)."""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = parameter((num_parameters,), dtype, device)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the slopes to their first value."""
+        self.weight.data.fill_(self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)

@@ -1,0 +1,219 @@
+"""Hooks of modules: those of all modules, the handles, and how gradients at a module's boundary are seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph.hooks import RemovableHandle, check_callable
+from ...graph.modes import state
+from ...ops.structured import structured
+from ...tensor import Tensor, make, share_view
+
+
+class Handle(RemovableHandle):
+    """Removes a module's hook, and what is noted about it elsewhere."""
+
+    __slots__ = ("_notes",)
+
+    def __init__(self, hooks: dict, notes: Sequence[dict] = ()):
+        super().__init__(hooks)
+        self._notes = tuple(notes)
+
+    def remove(self) -> None:
+        """Remove the hook; doing it again does nothing."""
+        super().remove()
+        for d in self._notes:
+            d.pop(self.id, None)
+
+
+def add_hook(hooks: dict, hook: Any, notes: Sequence[tuple[dict, bool]] = (), first: bool = False) -> Handle:
+    """Enter ``hook`` into ``hooks`` (before the others if ``first``), and its id into each dict whose flag is set."""
+    check_callable(hook)
+    handle = Handle(hooks, [d for d, _ in notes])
+    hooks[handle.id] = hook
+    for d, flag in notes:
+        if flag:
+            d[handle.id] = True
+    if first:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+class Global:
+    """The hooks of all modules."""
+
+    forward: OrderedDict = OrderedDict()
+    forward_with_kwargs: OrderedDict = OrderedDict()
+    forward_always: OrderedDict = OrderedDict()
+    forward_pre: OrderedDict = OrderedDict()
+    backward: OrderedDict = OrderedDict()
+    backward_pre: OrderedDict = OrderedDict()
+    full: bool | None = None  # whether the backward hooks are full ones
+    parameter: OrderedDict = OrderedDict()
+    module: OrderedDict = OrderedDict()
+    buffer: OrderedDict = OrderedDict()
+
+
+def register_module_parameter_registration_hook(hook: Callable) -> Handle:
+    """Call ``hook(module, name, parameter)`` whenever a parameter is registered; it may return a replacement."""
+    return add_hook(Global.parameter, hook)
+
+
+def register_module_module_registration_hook(hook: Callable) -> Handle:
+    """Call ``hook(module, name, submodule)`` whenever a module is registered; it may return a replacement."""
+    return add_hook(Global.module, hook)
+
+
+def register_module_buffer_registration_hook(hook: Callable) -> Handle:
+    """Call ``hook(module, name, buffer)`` whenever a buffer is registered; it may return a replacement."""
+    return add_hook(Global.buffer, hook)
+
+
+def register_module_forward_pre_hook(hook: Callable) -> Handle:
+    """Call ``hook(module, args)`` before any module's forward; it may return other arguments."""
+    return add_hook(Global.forward_pre, hook)
+
+
+def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
+    """Call ``hook(module, args, output)`` after any module's forward; it may return another output."""
+    return add_hook(Global.forward, hook, [(Global.forward_with_kwargs, with_kwargs), (Global.forward_always, always_call)])
+
+
+def register_module_backward_hook(hook: Callable) -> Handle:
+    """The old form of `register_module_full_backward_hook`, which sees the last op of a module only."""
+    if Global.full is True:
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+    Global.full = False
+    return add_hook(Global.backward, hook)
+
+
+def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
+    """Call ``hook(module, grad_output)`` when gradients for any module's output are known; it may return others."""
+    return add_hook(Global.backward_pre, hook)
+
+
+def register_module_full_backward_hook(hook: Callable) -> Handle:
+    """Call ``hook(module, grad_input, grad_output)`` when gradients for any module's inputs are known."""
+    if Global.full is False:
+        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
+    Global.full = True
+    return add_hook(Global.backward, hook)
+
+
+@structured(tensors=lambda g: tuple(g), node="BackwardHookFunctionBackward")
+def boundary(tensors):
+    """The same tensors behind one node, at which the gradients of all are seen together."""
+    out = tuple([make(t._data, t._layout, t._version_) for t in tensors])
+    for t, o in zip(tensors, out, strict=True):
+        share_view(t, o, "multi:BackwardHookFunctionBackward")
+    return out
+
+
+class BackwardHook:
+    """One call of a module with full backward hooks: its inputs and outputs pass a `boundary` each.
+
+    The gradients of the outputs are kept when they are known; the user's hooks run when those of the inputs are.
+    """
+
+    def __init__(self, module: Any, hooks: list[Callable], pre_hooks: list[Callable]):
+        self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
+        self.grad_outputs: tuple | None = None
+        self.inputs: list[int] | None = None
+        self.outputs: list[int] | None = None
+        self.n_inputs = self.n_outputs = -1
+
+    @staticmethod
+    def _spread(indices: Sequence[int], values: Sequence[Any], size: int) -> tuple:
+        out: list[Any] = [None] * size
+        for i, v in zip(indices, values, strict=True):
+            out[i] = v
+        return tuple(out)
+
+    @staticmethod
+    def _through(args: tuple, hook: Callable) -> tuple[tuple, list[int] | None]:
+        """(args with the tensors behind a boundary whose node has ``hook``, the tensors' places)."""
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        if not (state.grad and any(args[i].requires_grad for i in places)):
+            return args, None
+        new = boundary(tuple(args[i] for i in places))
+        next(t for t in new if t._edge is not None)._edge.node.register_hook(hook)
+        out = list(args)
+        for i, t in zip(places, new, strict=True):
+            out[i] = t
+        return tuple(out), places
+
+    def setup_input_hook(self, args: tuple) -> tuple:
+        """The arguments behind a boundary."""
+
+        def hook(grad_input: tuple, _: tuple) -> tuple | None:
+            if self.grad_outputs is None:
+                return None  # the gradient came to the inputs without passing the outputs
+            assert self.inputs is not None
+            found = self._spread(self.inputs, grad_input, self.n_inputs)
+            for user in self.hooks:
+                out = user(self.module, found, self.grad_outputs)
+                if out is None:
+                    continue
+                if isinstance(out, Tensor):
+                    out = (out,)
+                if len(out) != len(found):
+                    raise RuntimeError(
+                        f"Backward hook returned an invalid number of grad_input, got {len(out)}, but expected {len(found)}"
+                    )
+                found = tuple(out)
+            self.grad_outputs = None
+            return tuple(found[i] for i in self.inputs)
+
+        out, self.inputs = self._through(args, hook)
+        self.n_inputs = len(args)
+        return out
+
+    def setup_output_hook(self, result: Any) -> Any:
+        """The output behind a boundary."""
+
+        def hook(_: tuple, grad_output: tuple) -> tuple:
+            assert self.outputs is not None
+            grads = self._spread(self.outputs, grad_output, self.n_outputs)
+            for user in self.pre_hooks:
+                out = user(self.module, grads)
+                if out is None:
+                    continue
+                if isinstance(out, Tensor):
+                    out = (out,)
+                if len(out) != len(grads):
+                    raise RuntimeError(
+                        f"Backward pre hook returned an invalid number of grad_output, got {len(out)}, but expected {len(grads)}"
+                    )
+                grads = tuple(out)
+            self.grad_outputs = grads
+            if self.inputs is None:
+                warnings.warn(
+                    "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+                    "require gradients.",
+                    stacklevel=5,
+                )
+                for user in self.hooks:
+                    out = user(self.module, (None,) * self.n_inputs, grads)
+                    if out is not None and not (isinstance(out, tuple) and all(g is None for g in out)):
+                        raise RuntimeError(
+                            "Backward hook for Modules where no input requires gradient should always return None or None for "
+                            "all gradients."
+                        )
+                self.grad_outputs = None
+            return tuple(grads[i] for i in self.outputs)
+
+        single = not isinstance(result, tuple)
+        out, self.outputs = self._through((result,) if single else result, hook)
+        self.n_outputs = len(out)
+        return out[0] if single else out
+
+
+def bind_old_hook(module: Any, hook: Callable, result: Any) -> None:
+    """Put a non-full backward hook on the node of a module's output."""
+    while not isinstance(result, Tensor):
+        result = next(v for v in result.values() if isinstance(v, Tensor)) if isinstance(result, dict) else result[0]
+    if result.grad_fn is not None:
+        result.grad_fn.register_hook(lambda grad_input, grad_output: hook(module, grad_input, grad_output))

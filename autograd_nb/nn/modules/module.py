@@ -1,0 +1,603 @@
+"""Module: the base of all layers and models.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ... import dtypes
+from ...graph.modes import no_grad
+from ...ops.cast import as_device
+from ...tensor import Tensor
+from ..parameter import Buffer, Parameter, typename
+from .hooks import BackwardHook, Global, Handle, add_hook, bind_old_hook
+from .state import StateDict
+
+#: attributes that every module has, as they are when it is made
+_FRESH: tuple[tuple[str, Callable[[], Any]], ...] = (
+    ("_parameters", dict),
+    ("_buffers", dict),
+    ("_non_persistent_buffers_set", set),
+    ("_backward_pre_hooks", OrderedDict),
+    ("_backward_hooks", OrderedDict),
+    ("_is_full_backward_hook", lambda: None),
+    ("_forward_hooks", OrderedDict),
+    ("_forward_hooks_with_kwargs", OrderedDict),
+    ("_forward_hooks_always_called", OrderedDict),
+    ("_forward_pre_hooks", OrderedDict),
+    ("_forward_pre_hooks_with_kwargs", OrderedDict),
+    ("_state_dict_hooks", OrderedDict),
+    ("_state_dict_pre_hooks", OrderedDict),
+    ("_load_state_dict_pre_hooks", OrderedDict),
+    ("_load_state_dict_post_hooks", OrderedDict),
+    ("_modules", dict),
+)
+
+
+class Module(StateDict):
+    """Base class of neural networks: subclass it, assign parameters and other modules as attributes, define ``forward``.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> class Model(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = torch.nn.Linear(2, 1)
+        ...     def forward(self, x):
+        ...         return self.layer(x)
+        >>> [name for name, _ in Model().named_parameters()]
+        ['layer.weight', 'layer.bias']
+    """
+
+    training: bool
+    call_super_init = False
+    dump_patches = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init:
+            if kwargs:
+                raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'")
+            if args:
+                raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were given")
+        d = self.__dict__
+        d["training"] = True
+        for name, make in _FRESH:
+            d[name] = make()
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def forward(self, *input: Any) -> Any:
+        """What the module computes; every subclass defines it."""
+        raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+
+    # --------------------------------------------------------------------------------------------- registration
+    def _check_name(self, kind: str, name: Any, where: dict) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
+        if "." in name:
+            raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
+        if name == "":
+            raise KeyError(f'{kind} name can\'t be empty string ""')
+        if name not in where and hasattr(self, name):
+            raise KeyError(f"attribute '{name}' already exists")
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Keep a tensor that is not learned; ``persistent`` ones are in the state_dict.
+
+        Errors: KeyError for names that are taken, empty or contain a dot; TypeError unless it is a Tensor or None.
+        """
+        if "_buffers" not in self.__dict__:
+            raise AttributeError("cannot assign buffer before Module.__init__() call")
+        self._check_name("buffer", name, self._buffers)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)")
+        for hook in Global.buffer.values():
+            out = hook(self, name, tensor)
+            tensor = tensor if out is None else out
+        self._buffers[name] = tensor
+        if persistent:
+            self._non_persistent_buffers_set.discard(name)
+        else:
+            self._non_persistent_buffers_set.add(name)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Keep a parameter under ``name``.
+
+        Errors: KeyError for names that are taken, empty or contain a dot; TypeError unless it is a Parameter or None.
+        """
+        if "_parameters" not in self.__dict__:
+            raise AttributeError("cannot assign parameter before Module.__init__() call")
+        self._check_name("parameter", name, self._parameters)
+        if param is not None:
+            if not isinstance(param, Parameter):
+                raise TypeError(
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' (torch.nn.Parameter or None required)"
+                )
+            if param.grad_fn is not None:
+                raise ValueError(
+                    f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. To "
+                    f"express '{name}' as a function of another Tensor, compute the value in the forward() method."
+                )
+            for hook in Global.parameter.values():
+                out = hook(self, name, param)
+                param = param if out is None else out
+        self._parameters[name] = param
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Keep a module under ``name``; errors as for `register_parameter`."""
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{typename(module)} is not a Module subclass")
+        self._check_name("module", name, self._modules)
+        self._modules[name] = _seen_by_hooks(self, name, module)
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        """Another name of `add_module`."""
+        self.add_module(name, module)
+
+    # ----------------------------------------------------------------------------------------------- attributes
+    def __getattr__(self, name: str) -> Any:
+        d = self.__dict__
+        for where in ("_parameters", "_buffers", "_modules"):
+            found = d.get(where)
+            if found is not None and name in found:
+                return found[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        d = self.__dict__
+        params = d.get("_parameters")
+        if isinstance(value, Parameter):
+            if params is None:
+                raise AttributeError("cannot assign parameters before Module.__init__() call")
+            self._forget(name, d, self._buffers, self._modules)
+            self.register_parameter(name, value)
+            return
+        if params is None:
+            if isinstance(value, Module):
+                raise AttributeError("cannot assign module before Module.__init__() call")
+            if isinstance(value, Buffer):
+                raise AttributeError("cannot assign buffer before Module.__init__() call")
+            object.__setattr__(self, name, value)
+        elif name in params:
+            if value is not None:
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as parameter '{name}' (torch.nn.Parameter or None expected)"
+                )
+            self.register_parameter(name, value)
+        elif isinstance(value, Module):
+            self._forget(name, d, params, self._buffers)
+            d["_modules"][name] = _seen_by_hooks(self, name, value)
+        elif name in d["_modules"]:
+            if value is not None:
+                raise TypeError(f"cannot assign '{typename(value)}' as child module '{name}' (torch.nn.Module or None expected)")
+            d["_modules"][name] = _seen_by_hooks(self, name, value)
+        elif isinstance(value, Buffer) or name in d["_buffers"]:
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(
+                    f"cannot assign '{typename(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)"
+                )
+            persistent = value.persistent if isinstance(value, Buffer) else name not in self._non_persistent_buffers_set
+            if persistent:
+                self.register_buffer(name, value)
+            else:
+                self.register_buffer(name, value, persistent)
+        else:
+            object.__setattr__(self, name, value)
+
+    def _forget(self, name: str, *where: dict) -> None:
+        for d in where:
+            d.pop(name, None)
+        self._non_persistent_buffers_set.discard(name)
+
+    def __delattr__(self, name: str) -> None:
+        for d in (self._parameters, self._buffers, self._modules):
+            if name in d:
+                del d[name]
+                if d is self._buffers:
+                    self._non_persistent_buffers_set.discard(name)
+                return
+        object.__delattr__(self, name)
+
+    def __dir__(self) -> list[str]:
+        names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
+        return sorted(n for n in names if not n[0].isdigit())
+
+    def __getstate__(self) -> dict:
+        return self.__dict__.copy()
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        for name, make in _FRESH:  # modules pickled by other versions may lack some
+            if name not in self.__dict__:
+                self.__dict__[name] = make()
+
+    # -------------------------------------------------------------------------------------------------- calling
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or Global.forward
+            or Global.forward_pre
+            or Global.backward
+            or Global.backward_pre
+        ):
+            return self.forward(*args, **kwargs)
+        return self._call_with_hooks(args, kwargs)
+
+    def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
+        return self(*args, **kwargs)
+
+    def _call_with_hooks(self, args: tuple, kwargs: dict) -> Any:
+        called: set[int] = set()
+        result = None
+        try:
+            full, old = self._backward_hook_lists()
+            pre = [*Global.backward_pre.values(), *self._backward_pre_hooks.values()]
+            for key, hook in (*Global.forward_pre.items(), *self._forward_pre_hooks.items()):
+                if key in self._forward_pre_hooks_with_kwargs:
+                    out = hook(self, args, kwargs)
+                    if out is not None:
+                        if not (isinstance(out, tuple) and len(out) == 2):
+                            raise RuntimeError(
+                                f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {out}."
+                            )
+                        args, kwargs = out
+                else:
+                    out = hook(self, args)
+                    if out is not None:
+                        args = out if isinstance(out, tuple) else (out,)
+            watch = None
+            if full or pre:
+                watch = BackwardHook(self, full, pre)
+                args = watch.setup_input_hook(args)
+            result = self.forward(*args, **kwargs)
+            for key, hook in (*Global.forward.items(), *self._forward_hooks.items()):
+                called.add(key)
+                out = self._run_forward_hook(key, hook, args, kwargs, result)
+                result = result if out is None else out
+            if watch is not None:
+                if isinstance(result, (Tensor, tuple)):
+                    result = watch.setup_output_hook(result)
+                else:
+                    warnings.warn(
+                        "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
+                        f"{type(result)}",
+                        stacklevel=3,
+                    )
+            for hook in old:
+                bind_old_hook(self, hook, result)
+            return result
+        except Exception:
+            self._run_always_called(called, args, kwargs, result)
+            raise
+
+    def _run_forward_hook(self, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+        if key in self._forward_hooks_with_kwargs or key in Global.forward_with_kwargs:
+            return hook(self, args, kwargs, result)
+        return hook(self, args, result)
+
+    def _run_always_called(self, called: set[int], args: tuple, kwargs: dict, result: Any) -> None:
+        """After an error in forward: the hooks that were promised to run."""
+        for hooks, always, kind in (
+            (Global.forward, Global.forward_always, "global module"),
+            (self._forward_hooks, self._forward_hooks_always_called, "module"),
+        ):
+            for key, hook in hooks.items():
+                if key in always and key not in called:
+                    try:
+                        out = self._run_forward_hook(key, hook, args, kwargs, result)
+                        result = result if out is None else out
+                    except Exception as error:
+                        warnings.warn(
+                            f"{kind} forward hook with ``always_call=True`` raised an exception that was silenced as another "
+                            f"error was raised in forward: {error}",
+                            stacklevel=4,
+                        )
+
+    def _backward_hook_lists(self) -> tuple[list, list]:
+        """(full backward hooks, old ones)."""
+        full: list = []
+        old: list = []
+        if Global.backward:
+            (full if Global.full else old).extend(Global.backward.values())
+        if self._backward_hooks:
+            (full if self._is_full_backward_hook else old).extend(self._backward_hooks.values())
+        return full, old
+
+    # ---------------------------------------------------------------------------------------------------- hooks
+    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+        """Call ``hook(module, args)`` (``with_kwargs``: ``hook(module, args, kwargs)``) before forward; it may return others."""
+        return add_hook(self._forward_pre_hooks, hook, [(self._forward_pre_hooks_with_kwargs, with_kwargs)], prepend)
+
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> Handle:
+        """Call ``hook(module, args, output)`` after forward; it may return another output.
+
+        with_kwargs: ``hook(module, args, kwargs, output)``. always_call: also when forward raised.
+        """
+        notes = [(self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call)]
+        return add_hook(self._forward_hooks, hook, notes, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may return others."""
+        return add_hook(self._backward_pre_hooks, hook, (), prepend)
+
+    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+        """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known; it may return others.
+
+        Inputs and outputs must not be changed in place then. RuntimeError beside `register_backward_hook`.
+        """
+        if self._is_full_backward_hook is False:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = True
+        return add_hook(self._backward_hooks, hook, (), prepend)
+
+    def register_backward_hook(self, hook: Callable) -> Handle:
+        """The old form of `register_full_backward_hook`, which sees the last op of the module only."""
+        if self._is_full_backward_hook is True:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
+            )
+        self._is_full_backward_hook = False
+        return add_hook(self._backward_hooks, hook)
+
+    # ------------------------------------------------------------------------------------------------ traversal
+    def _named_members(self, members: Callable, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator:
+        seen: set = set()
+        for inner, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
+            for name, value in members(module):
+                if value is None or value in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(value)
+                yield inner + ("." if inner else "") + name, value
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """Every parameter once, here and (``recurse``) below."""
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """(dotted name, parameter) of every parameter."""
+        yield from self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """Every buffer once, here and (``recurse``) below."""
+        for _, b in self.named_buffers(recurse=recurse):
+            yield b
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(dotted name, buffer) of every buffer."""
+        yield from self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def children(self) -> Iterator[Module]:
+        """The modules directly below, each once."""
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """(name, module) of the modules directly below, each once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and every one below."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """(dotted name, module) of this module (under ``prefix``) and every one below."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, prefix + ("." if prefix else "") + name, remove_duplicate)
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a dotted name. AttributeError where there is none."""
+        module: Any = self
+        for item in target.split(".") if target else ():
+            if not hasattr(module, item):
+                raise AttributeError(f"{module._get_name()} has no attribute `{item}`")
+            module = getattr(module, item)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{item}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put ``module`` in the place of a dotted name; ``strict``: only where there is one already."""
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        path, _, name = target.rpartition(".")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
+        setattr(parent, name, module)
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name. AttributeError where there is none."""
+        module, name = self._owner(target)
+        found = getattr(module, name)
+        if not isinstance(found, Parameter):
+            raise AttributeError(f"`{name}` is not an nn.Parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name. AttributeError where there is none."""
+        module, name = self._owner(target)
+        if name not in module._buffers:
+            raise AttributeError(f"`{name}` is not a buffer")
+        return module._buffers[name]
+
+    def _owner(self, target: str) -> tuple[Module, str]:
+        path, _, name = target.rpartition(".")
+        module = self.get_submodule(path)
+        if not hasattr(module, name):
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+        return module, name
+
+    # -------------------------------------------------------------------------------------------------- changes
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+        """Replace the data of every parameter, gradient and buffer by ``fn`` of it."""
+        if recurse:
+            for module in self.children():
+                module._apply(fn)
+        for p in self._parameters.values():
+            if p is None:
+                continue
+            with no_grad():
+                new = fn(p)
+            grad = p._grad
+            p.data = new
+            if grad is not None:
+                with no_grad():
+                    grad.data = fn(grad)
+        for name, b in self._buffers.items():
+            if b is not None:
+                self._buffers[name] = fn(b)
+        return self
+
+    def apply(self, fn: Callable[[Module], None]) -> Module:
+        """Call ``fn`` on every module below and on this one; this module."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Module:
+        """Convert the floating parameters and buffers to a dtype, in place: ``to(dtype)``, ``to(device)``, ``to(tensor)``.
+
+        Errors: TypeError for dtypes that are not floating, RuntimeError for devices other than the CPU.
+        """
+        dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
+        kwargs.pop("non_blocking", None)
+        kwargs.pop("memory_format", None)
+        if kwargs:
+            raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        for a in args:
+            if isinstance(a, dtypes.dtype):
+                dtype = a
+            elif isinstance(a, Tensor):
+                dtype = a.dtype
+            elif isinstance(a, bool):
+                continue  # non_blocking
+            elif isinstance(a, (str, int)) or hasattr(a, "type") or a is None:
+                device = a
+            else:
+                raise TypeError(f"to() received an invalid argument {a!r}: expected a dtype, a device or a Tensor")
+        if device is not None:
+            as_device(device)
+        if dtype is None:
+            return self
+        if not (dtype.is_floating_point or dtype.is_complex):
+            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+        return self._apply(lambda t: t.to(dtype) if t.is_floating_point() or t.is_complex() else t)
+
+    def type(self, dst_type: Any) -> Module:
+        """Convert all parameters and buffers to a dtype."""
+        d = dtypes.as_dtype(dst_type)
+        return self._apply(lambda t: t.to(d))
+
+    def float(self) -> Module:
+        """Convert floating parameters and buffers to float32."""
+        return self.to(dtypes.float32)
+
+    def double(self) -> Module:
+        """Convert floating parameters and buffers to float64."""
+        return self.to(dtypes.float64)
+
+    def half(self) -> Module:
+        """Convert floating parameters and buffers to float16."""
+        return self.to(dtypes.float16)
+
+    def cpu(self) -> Module:
+        """The module: everything is on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> Module:
+        """RuntimeError: this library computes on the CPU."""
+        as_device("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        return self
+
+    def share_memory(self) -> Module:
+        """The module; its memory is not moved."""
+        return self
+
+    def train(self, mode: bool = True) -> Module:
+        """Set training mode here and below (it changes dropout and batch norm, not recording); the module."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Module:
+        """Leave training mode; the module."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Set ``requires_grad`` of every parameter; the module."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of every parameter, or (``set_to_none=False``) fill them with 0."""
+        for p in self.parameters():
+            g = p._grad
+            if g is None:
+                continue
+            if set_to_none:
+                p._grad = None
+                continue
+            if g.grad_fn is not None:
+                g.detach_()
+            else:
+                g.requires_grad_(False)
+            g.zero_()
+
+    # ----------------------------------------------------------------------------------------------------- text
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses of the module's repr."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        if len(lines) == 1 and not children:
+            return f"{self._get_name()}({lines[0]})"
+        lines += children
+        return f"{self._get_name()}(" + ("\n  " + "\n  ".join(lines) + "\n" if lines else "") + ")"
+
+
+def _seen_by_hooks(parent: Module, name: str, module: Any) -> Any:
+    for hook in Global.module.values():
+        out = hook(parent, name, module)
+        module = module if out is None else out
+    return module

@@ -1,0 +1,24 @@
+"""What constructors of layers share: uninitialised parameters, sizes given as one int or several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import Any
+
+from ...dtypes import as_dtype, get_default_dtype
+from ...ops.cast import as_device
+from ...ops.create import new_empty
+from ..parameter import Parameter
+
+
+def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Parameter:
+    """A parameter with undefined contents, which ``reset_parameters`` fills."""
+    if device is not None:
+        as_device(device)
+    return Parameter(new_empty(tuple(shape), get_default_dtype() if dtype is None else as_dtype(dtype)))
+
+
+def several(value: Any, n: int) -> tuple:
+    """``value`` as ``n`` numbers: one for all, or one for each."""
+    return tuple(value) if isinstance(value, Iterable) else tuple(repeat(value, n))

@@ -1,0 +1,128 @@
+"""Gradient clipping: one pass over the gradients for their norm, one to scale them where it is too large.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.clip_grad_norm_.html
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...graph.modes import no_grad
+from ...launch import Kernel
+from ...ops.cast import dense
+from ...ops.create import new_full, scalar_tensor
+from ...tensor import Tensor
+
+_sum_of_powers = Kernel("optim", "sum_of_powers")
+_scale = Kernel("optim", "scale")
+_clamp = Kernel("optim", "clamp")
+
+
+def _listed(parameters: Any) -> list[Tensor]:
+    if isinstance(parameters, Tensor):
+        return [parameters]
+    found = list(parameters)
+    if not found and not isinstance(parameters, (list, tuple)):
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+    return found
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    return [p._grad for p in _listed(parameters) if p._grad is not None]
+
+
+def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False) -> float:
+    """The p-norm of all elements together, summed in float64 in the order of the tensors."""
+    p = float(norm_type)
+    total = 0.0
+    out = np.empty(1, np.float64)
+    for t in tensors:
+        x = t.detach() if t.dtype.name != "float16" else t.detach().float()
+        if not x._layout.size:
+            continue
+        _sum_of_powers(x.dtype, dense(x), p, out)
+        v = float(out[0])
+        # max and min let NaN through
+        total = v if p == math.inf and (v > total or v != v) else total if p == math.inf else total + v
+    if p not in (math.inf, 0.0):
+        total = total ** (1.0 / p) if not math.isnan(total) and not math.isinf(total) else total
+    if error_if_nonfinite and not math.isfinite(total):
+        raise RuntimeError(
+            f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error "
+            "and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return total
+
+
+@no_grad()
+def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+    """The norm of all the tensors' elements together, as a 0-d tensor."""
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not given:
+        return scalar_tensor(0.0)
+    return _wrapped(_norm(given, norm_type, error_if_nonfinite), given)
+
+
+def _wrapped(total: float, like: list[Tensor]) -> Tensor:
+    d = like[0].dtype
+    for t in like[1:]:
+        d = dtypes.promote_types(d, t.dtype)
+    return new_full((), total, d)
+
+
+def _scale_all(grads: list[Tensor], factor: float) -> None:
+    for g in grads:
+        if g._layout.contiguous and g.dtype.name != "float16":
+            _scale(g.dtype, factor, g._data[: g._layout.size])
+            g._version_[0] += 1
+        else:
+            g.mul_(factor)
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
+    factor = float(max_norm) / (float(total_norm) + 1e-6)
+    _scale_all(_gradients(parameters), min(factor, 1.0) if factor == factor else factor)
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """Scale the gradients of ``parameters`` so that their norm, taken together, is at most ``max_norm``; the norm before.
+
+    Errors: RuntimeError for a norm that is not finite, if ``error_if_nonfinite``.
+    """
+    grads = _gradients(parameters)
+    if not grads:
+        return scalar_tensor(0.0)
+    total = _norm(grads, norm_type, error_if_nonfinite)
+    factor = float(max_norm) / (total + 1e-6)
+    if not factor >= 1.0:  # also a NaN norm spreads, as in PyTorch
+        _scale_all(grads, factor)
+    return _wrapped(total, grads)
+
+
+def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+    """The old name of `clip_grad_norm_`."""
+    warnings.warn("`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+@no_grad()
+def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
+    """Clamp the gradients of ``parameters`` to [-clip_value, clip_value]."""
+    limit = float(clip_value)
+    for g in _gradients(parameters):
+        if g._layout.contiguous and g.dtype.name != "float16":
+            _clamp(g.dtype, limit, g._data[: g._layout.size])
+            g._version_[0] += 1
+        else:
+            g.clamp_(min=-limit, max=limit)
