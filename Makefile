@@ -69,7 +69,7 @@ bench: $(VENV)/has-bench ## time against PyTorch, JAX, autograd and MyGrad; one 
 	@$(BIN)/python bench/ratios.py
 
 docs: $(VENV)/has-docs ## the API as HTML in out/docs
-	@$(BIN)/pdoc --docformat restructuredtext --output-directory $(OUT)/docs autograd_nb
+	@$(BIN)/pdoc --output-directory $(OUT)/docs autograd_nb
 	@echo "$(OUT)/docs/index.html"
 
 wheel: $(VENV)/made ## build the wheel into dist/
