@@ -116,7 +116,8 @@ UNARY = {
 @pytest.mark.parametrize("name", UNARY)
 def test_float32(name, singles):
     reference, bound, _ = UNARY[name]
-    check(compiled(getattr(m, name), "float32")(singles), reference(singles.astype(np.float64)), bound, singles)
+    x = singles[::8] if name == "erfinv" else singles  # SciPy's is slow
+    check(compiled(getattr(m, name), "float32")(x), reference(x.astype(np.float64)), bound, x)
 
 
 @pytest.mark.skipif(not extended, reason="no number format wider than float64")
@@ -140,7 +141,7 @@ def test_lgamma(singles):
 
 
 def test_digamma(singles):
-    x = singles[singles > -0.9]
+    x = singles[::4][singles[::4] > -0.9]
     reference = special.digamma(x.astype(np.float64))
     got = compiled(m.digamma, "float32")(x)
     check(got, reference, 0.7, x)
@@ -246,6 +247,20 @@ def test_trigonometric_float64(name):
         [rng.uniform(-10, 10, n), rng.uniform(-1e5, 1e5, n), near, 10 ** rng.uniform(-300, 5, n), np.array(SPECIAL[:10])]
     )
     check(compiled(getattr(m, name), "float64")(x), getattr(np, name)(x.astype(np.longdouble)), 2.5, x)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+@pytest.mark.skipif(not extended, reason="no number format wider than float64")
+def test_trigonometric_float64_large(name):
+    rng = np.random.default_rng(0)
+    function = compiled(getattr(m, name), "float64")
+    # beyond 1e8 the precision comes from fused multiplications, where the machine has them
+    fused = compiled(lambda a, b: a * a - b, "float64", "float64")(np.array([1 + 2.0**-30]), np.array([1 + 2.0**-29]))[0] != 0
+    x = 10 ** rng.uniform(3, 12 if fused else 8, 100_000)
+    check(function(x), getattr(np, name)(x.astype(np.longdouble)), 2.0, x)
+    x = np.concatenate([10 ** rng.uniform(12, 308, 20_000), 2.0 ** np.arange(50, 1024), [1.797e308]])
+    error = function(x) - getattr(np, name)(x.astype(np.longdouble))
+    assert np.abs(error).max() < 2e-15
 
 
 def test_half_to_float():

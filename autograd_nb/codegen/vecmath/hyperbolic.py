@@ -28,7 +28,7 @@ SINH = {
 def tanh(x: Sym) -> Sym:
     """Hyperbolic tangent: a polynomial up to 0.6, beyond it 1 - 2 / (e^2x + 1).
 
-    Maximum error 1.3 ulp (float32), 1.4 ulp (float64); -0 stays -0.
+    Maximum error 1.3 ulp (float32), 1.8 ulp (float64); -0 stays -0.
     """
     a = abs(floating(x))
     edge, end = (0.625, 9.1) if x.dtype == "float32" else (0.6, 20.0)
@@ -45,7 +45,7 @@ def _half_exp(a: Sym) -> Sym:
 
 @formula
 def sinh(x: Sym) -> Sym:
-    """Hyperbolic sine: a polynomial up to 1, beyond it E - 1 / (4 E) with E = e^|x| / 2."""
+    """Hyperbolic sine: a polynomial up to 1, beyond it E - 1 / (4 E) with E = e^|x| / 2. Maximum error 1.7 ulp."""
     a = abs(floating(x))
     e = _half_exp(a)
     z = a * a
@@ -54,14 +54,17 @@ def sinh(x: Sym) -> Sym:
 
 @formula
 def cosh(x: Sym) -> Sym:
-    """Hyperbolic cosine: E + 1 / (4 E) with E = e^|x| / 2."""
+    """Hyperbolic cosine: E + 1 / (4 E) with E = e^|x| / 2. Maximum error 1.4 ulp."""
     e = _half_exp(abs(floating(x)))
     return e + 0.25 / e
 
 
 @formula
 def asinh(x: Sym) -> Sym:
-    """Inverse hyperbolic sine. float32: a series below 2^-6, beyond it log(a + sqrt(a^2 + 1)) in float64; float64: by log1p."""
+    """Inverse hyperbolic sine. float32: a series below 2^-6, beyond it log(a + sqrt(a^2 + 1)) in float64; float64: by log1p.
+
+    Maximum error 0.6 ulp (float32), 1.8 ulp (float64).
+    """
     a = abs(floating(x))
     if x.dtype == "float32":
         w = a.cast("float64")
@@ -77,7 +80,10 @@ def asinh(x: Sym) -> Sym:
 
 @formula
 def acosh(x: Sym) -> Sym:
-    """Inverse hyperbolic cosine: log(x + sqrt(x^2 - 1)), by log1p in float64; NaN below 1."""
+    """Inverse hyperbolic cosine: log(x + sqrt(x^2 - 1)), by log1p in float64; NaN below 1.
+
+    Maximum error 0.5 ulp (float32), 2.2 ulp (float64).
+    """
     if floating(x).dtype == "float32":
         w = x.cast("float64")
         y = log_normal_short(w + sqrt(w * w - 1.0)).cast("float32")
@@ -91,7 +97,10 @@ def acosh(x: Sym) -> Sym:
 
 @formula
 def atanh(x: Sym) -> Sym:
-    """Inverse hyperbolic tangent: log((1 + a) / (1 - a)) / 2, by log1p in float64; 1: inf; beyond: NaN."""
+    """Inverse hyperbolic tangent: log((1 + a) / (1 - a)) / 2, by log1p in float64; 1: inf; beyond: NaN.
+
+    Maximum error 0.5 ulp (float32), 2.1 ulp (float64).
+    """
     a = abs(floating(x))
     if x.dtype == "float32":
         w = a.cast("float64")

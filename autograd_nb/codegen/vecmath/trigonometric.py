@@ -5,6 +5,8 @@ Arguments of sin, cos and tan are first reduced to ``x = (n + r) pi/2``, |r| <= 
 
 from __future__ import annotations
 
+import math
+
 from ..maths import formula
 from ..symbols import Sym, where
 from .common import INF, NAN, const, copysign, float_pair, floating, horner, isnan, rint, sqrt
@@ -37,8 +39,30 @@ TURNS = (
 )
 ROUND = 1.5 * 2.0**52  # added and taken away again, rounds to an integer and leaves it in the low bits
 
-# pi/2 in parts of 33, 33 and 53 bits
-HALF_PI_PARTS = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)
+# the first 1,200 bits of 1 / (2 pi), for float64 too large for the parts of pi/2 below
+INVERSE_TURN = int(
+    "28be60db9391054a7f09d5f47d4d377036d8a5664f10e4107f9458eaf7aef1586dc91b8e909374b801924bba827464873f87"
+    "7ac72c4a69cfba208d7d4baed1213a671c09ad17df904e64758e60d4ce7d272117e2ef7e4a0ec7fe25fff7816603fbcbc462"
+    "d6829b47db4d9fb3c9f2c26dd3d18fd9a797fa8b5d49eeb1faf97c5ecf41ce7de294a4ba9afed7ec47e357421580cc11bf1e",
+    16,
+)
+HUGE, ROW, SCALE = 51, 16, 256  # from 2^51 on, a row of windows for 16 exponents, kept in range by a power of two
+
+
+def _window(top: int, bits: int) -> float:
+    """The bits of 1 / (2 pi) of weights below 2^top, ``bits`` of them, times 2^SCALE."""
+    found = (INVERSE_TURN >> (1200 + top - bits)) & ((1 << bits) - 1)
+    return math.ldexp(found, top - bits + SCALE)
+
+
+# like TURNS, but tables: three times 26 bits, and 53; the first row matters to the lower half of x's 53 bits only
+WINDOWS = tuple(
+    tuple(_window(52 - exponent - skip, bits) for exponent in range(HUGE, 1024, ROW))
+    for skip, bits in ((0, 26), (26, 26), (52, 26), (78, 53))
+)
+
+# pi/2 in parts of 27, 27, 27 and 53 bits
+HALF_PI_PARTS = (1.570796325802803, 9.920935184482005e-10, 6.123233932053594e-17, 6.36831716351095e-25)
 
 
 def _reduce32(x: Sym) -> tuple[Sym, Sym]:
@@ -59,14 +83,35 @@ def _reduce32(x: Sym) -> tuple[Sym, Sym]:
     return r, t.bitcast("uint64").cast("uint32")
 
 
+def _fraction_huge(x: Sym, bits: Sym) -> Sym:
+    """x modulo a turn, as an angle, for |x| >= 2^51; the error is about 1e-15 absolute."""
+    row = ((bits >> 52) & 0x7FF) - (1023 + HUGE)
+    row = where(row < 1024, row, 0) >> 4  # unsigned: what is not huge wraps around
+    w0, w1, w2, w3 = (row.gather(table, "float64") for table in WINDOWS)
+    x = x * 2.0**-SCALE
+    top = (x.bitcast("uint64") & 0xFFFFFFFFFC000000).bitcast("float64")
+    low = x - top
+    f = x * 0.0
+    for product in (low * w0, low * w1, top * w1, top * w2):  # exact, and so are their sums without the whole turns
+        f = f + (product - rint(product))
+    f = (f - rint(f)) + (top * w3 + low * w2)
+    return f * 6.283185307179586
+
+
 def _reduce64(x: Sym) -> tuple[Sym, Sym, Sym]:
-    """(r in radians, what its rounding lost, n's low bits as uint64); good to |x| < 2^45 or so where there is FMA."""
-    p1, p2, p3 = HALF_PI_PARTS
+    """(r in radians, what its rounding lost, n's low bits as uint64) of a float64 of any size.
+
+    The products of n with the parts are exact up to |x| = 1e8, and good to 1e12 where multiplications are fused; from 2^51
+    on x is first reduced by whole turns.
+    """
+    p1, p2, p3, p4 = HALF_PI_PARTS
+    bits = x.bitcast("uint64")
+    x = where(abs(x) < 2.0**HUGE, x, _fraction_huge(x, bits))
     t = x * 0.6366197723675814 + ROUND
     n = t - ROUND
-    a = x - n * p1
-    r = a - n * p2
-    lost = ((a - r) - n * p2) - n * p3
+    a = x - n * p1 - n * p2  # exact
+    r = a - n * p3
+    lost = ((a - r) - n * p3) - n * p4
     return r + lost, (r - (r + lost)) + lost, t.bitcast("uint64")
 
 
@@ -95,16 +140,22 @@ def _sine(x: Sym, shift: int) -> Sym:
 
 @formula
 def sin(x: Sym) -> Sym:
+    """Sine. Maximum error 1.6 ulp (float32, any argument), 0.9 ulp (float64 up to 1e12; 2e-15 absolute beyond)."""
     return where(x == 0.0, x, _sine(x, 0))  # the reduction loses the sign of -0
 
 
 @formula
 def cos(x: Sym) -> Sym:
+    """Cosine. Maximum error 1.6 ulp (float32, any argument), 0.9 ulp (float64 up to 1e12; 2e-15 absolute beyond)."""
     return _sine(x, 1)
 
 
 @formula
 def tan(x: Sym) -> Sym:
+    """Tangent: float32 by a polynomial in float64, float64 as sine over cosine.
+
+    Maximum error 1.5 ulp (float32, any argument), 2.2 ulp (float64 up to 1e5).
+    """
     if floating(x).dtype == "float32":
         r, n = _reduce32(x)
         r = r * HALF_PI
@@ -149,7 +200,10 @@ PI = {"float32": (3.1415927410125732, -8.742278000372485e-08), "float64": (3.141
 
 @formula
 def asin(x: Sym) -> Sym:
-    """Arc sine: a polynomial up to 1/2, beyond it pi/2 - 2 asin(sqrt((1 - a) / 2)); NaN beyond 1."""
+    """Arc sine: a polynomial up to 1/2, beyond it pi/2 - 2 asin(sqrt((1 - a) / 2)); NaN beyond 1.
+
+    Maximum error 1.7 ulp, both dtypes.
+    """
     a = abs(floating(x))
     large = a > 0.5
     z = where(large, 0.5 - 0.5 * a, a * a)
@@ -161,7 +215,7 @@ def asin(x: Sym) -> Sym:
 
 @formula
 def acos(x: Sym) -> Sym:
-    """Arc cosine, from the same pieces as asin; NaN beyond 1."""
+    """Arc cosine, from the same pieces as asin; NaN beyond 1. Maximum error 1.1 ulp (float32), 1.2 ulp (float64)."""
     a = abs(floating(x))
     large = a > 0.5
     z = where(large, 0.5 - 0.5 * a, a * a)
@@ -203,14 +257,17 @@ def _atan_ratio(top: Sym, bottom: Sym) -> Sym:
 
 @formula
 def atan(x: Sym) -> Sym:
-    """Arc tangent: a polynomial for the smaller of |x| and 1 / |x|."""
+    """Arc tangent: a polynomial for the smaller of |x| and 1 / |x|. Maximum error 1.5 ulp (float32), 1.8 ulp (float64)."""
     a = abs(floating(x))
     return copysign(_atan_ratio(a, const(x, 1.0)), x)
 
 
 @formula
 def atan2(y: Sym | float, x: Sym | float) -> Sym:
-    """The angle of the point (x, y), with C's conventions for zeros and infinities."""
+    """The angle of the point (x, y), with C's conventions for zeros and infinities.
+
+    Maximum error 1.7 ulp (float32), 1.9 ulp (float64).
+    """
     y, x = float_pair(y, x)
     a, b = abs(y), abs(x)
     both = (a == INF) & (b == INF)
