@@ -61,16 +61,17 @@ def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
     bias=lambda g: sum_(g, (0, *range(2, g.ndim))),
     node="ConvolutionBackward0",
 )
-def _conv(x, w, bias, how):
+def _conv(x, w, bias, how, spatial):
+    """``spatial``: the output's sizes; as a gradient of a transposed convolution they may be fewer than would fit."""
     if x.dtype is dtypes.float16:
-        return _half(_conv.forward, (x, w, bias), (how,))
-    y_shape = [x.shape[0], w.shape[0], *_spatial(x.shape, w.shape, how)]
+        return _half(_conv.forward, (x, w, bias), (how, spatial))
+    y_shape = [x.shape[0], w.shape[0], *spatial]
     b = dense(bias) if bias is not None else dense(w)[:0]
     return _run(_FORWARD, x.shape, w.shape, y_shape, how, (bias is not None, dense(x), dense(w), b), y_shape, x.dtype)
 
 
 @structured(
-    y=lambda g, w, how: _conv(g, w, None, how),
+    y=lambda g, w, y_shape, how: _conv(g, w, None, how, tuple(y_shape[2:])),
     w=lambda g, y, w_shape, how: _conv_by_weight(y, g, tuple(w_shape), how),
     node="ConvolutionBackward0",
 )
@@ -81,7 +82,7 @@ def _conv_by_input(y, w, x_shape, how):
 
 
 @structured(
-    y=lambda g, x, how: _conv(x, g, None, how),
+    y=lambda g, x, y_shape, how: _conv(x, g, None, how, tuple(y_shape[2:])),
     x=lambda g, y, x_shape, how: _conv_by_input(y, g, tuple(x_shape), how),
     node="ConvolutionBackward0",
 )
@@ -159,7 +160,17 @@ def _prepare(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, d
     return x, w, s, d, g, batched
 
 
+def _integers(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor | None:
+    """Convolutions of integers, which BLAS does not have: in float64 and back; None for other dtypes."""
+    if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
+        return None
+    return cast(call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype)
+
+
 def convolution(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+    whole = _integers(convolution, op, n, (input, weight, bias), (stride, padding, dilation, groups))
+    if whole is not None:
+        return whole
     x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False)
     if isinstance(padding, str):
         if padding == "valid":
@@ -189,13 +200,16 @@ def convolution(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
                 f"Calculated padded input size per channel: ({sizes}). Kernel size: ({kernel}). Kernel size can't be greater than actual "
                 "input size"
             )
-    y = _conv(x, w, bias, how)
+    y = _conv(x, w, bias, how, tuple(_spatial(x.shape, w.shape, how)))
     return y if batched else y.squeeze(0)
 
 
 def transposed(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any
 ) -> Tensor:
+    whole = _integers(transposed, op, n, (input, weight, bias), (stride, padding, output_padding, groups, dilation))
+    if whole is not None:
+        return whole
     x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True)
     p, extra = tuple_of(padding, n, "padding", op), tuple_of(output_padding, n, "output_padding", op)
     for e, sv, dv in zip(extra, s, d, strict=True):

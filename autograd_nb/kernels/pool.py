@@ -1,0 +1,225 @@
+"""Pooling over up to three dims. ``geometry``: input sizes, output sizes, windows, strides, paddings, dilations (18 ints)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def max_forward(planes, geometry, x, y, index):
+    """y = the largest of each window (nan wins, the first of equals), ``index`` its place in the input plane."""
+    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, ld, lh, lw = geometry
+    n_in = di * hi * wi
+    position = 0
+    for p in range(planes):
+        plane = x[p * n_in:p * n_in + n_in]
+        for od in range(do):
+            for oh in range(ho):
+                for ow in range(wo):
+                    z0, y0, x0 = od * sd - pd, oh * sh - ph, ow * sw - pw
+                    found = -1
+                    best = plane[0]
+                    for a in range(kd):
+                        z = z0 + a * ld
+                        if z < 0 or z >= di:
+                            continue
+                        for b in range(kh):
+                            r = y0 + b * lh
+                            if r < 0 or r >= hi:
+                                continue
+                            for c in range(kw):
+                                q = x0 + c * lw
+                                if q < 0 or q >= wi:
+                                    continue
+                                place = (z * hi + r) * wi + q
+                                v = plane[np.uintp(place)]
+                                if found < 0 or v > best or (v != v and best == best):
+                                    best = v
+                                    found = place
+                    y[np.uintp(position)] = best
+                    index[np.uintp(position)] = max(found, 0)
+                    position += 1
+
+
+def max_forward_pairs(planes, height, width, x, y, index):
+    """`max_forward` for 2 × 2 windows at stride 2 without padding: the commonest."""
+    ho, wo = height // 2, width // 2
+    for p in range(planes):
+        for oh in range(ho):
+            start = (p * height + 2 * oh) * width
+            upper = x[start:start + 2 * wo]
+            lower = x[start + width:start + width + 2 * wo]
+            target = y[(p * ho + oh) * wo:(p * ho + oh) * wo + wo]
+            where = index[(p * ho + oh) * wo:(p * ho + oh) * wo + wo]
+            base = 2 * oh * width
+            for i in range(target.size):
+                a, b, c, d = upper[np.uintp(2 * i)], upper[np.uintp(2 * i + 1)], lower[np.uintp(2 * i)], lower[np.uintp(2 * i + 1)]
+                second = (b > a) | ((b != b) & (a == a))
+                top = b if second else a
+                at = 1 if second else 0
+                fourth = (d > c) | ((d != d) & (c == c))
+                low = d if fourth else c
+                under = width + 1 if fourth else width
+                down = (low > top) | ((low != low) & (top == top))
+                target[i] = low if down else top
+                where[i] = base + 2 * i + (under if down else at)
+
+
+def scatter(planes, n_in, n_out, g, index, out):
+    """out[p, index[p, i]] += g[p, i], the rest 0."""
+    for i in range(out.size):
+        out[i] = 0
+    for p in range(planes):
+        plane = out[p * n_in:p * n_in + n_in]
+        source = g[p * n_out:p * n_out + n_out]
+        where = index[p * n_out:p * n_out + n_out]
+        for i in range(source.size):
+            plane[np.uintp(where[i])] += source[i]
+
+
+def gather(planes, n_in, n_out, x, index, out):
+    """out[p, i] = x[p, index[p, i]]."""
+    for p in range(planes):
+        plane = x[p * n_in:p * n_in + n_in]
+        target = out[p * n_out:p * n_out + n_out]
+        where = index[p * n_out:p * n_out + n_out]
+        for i in range(target.size):
+            target[i] = plane[np.uintp(where[i])]
+
+
+def place(planes, n_in, n_out, x, index, out):
+    """out[p, index[p, i]] = x[p, i], the rest 0 (unpooling)."""
+    for i in range(out.size):
+        out[i] = 0
+    for p in range(planes):
+        for i in range(n_in):
+            out[np.uintp(p * n_out + index[p * n_in + i])] = x[p * n_in + i]
+
+
+def average_forward(planes, geometry, include_pad, divisor, x, y):
+    """y = the mean of each window; ``divisor`` 0: the window's size, counting padding if ``include_pad``."""
+    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, _ld, _lh, _lw = geometry
+    n_in = di * hi * wi
+    position = 0
+    for p in range(planes):
+        plane = x[p * n_in:p * n_in + n_in]
+        for od in range(do):
+            for oh in range(ho):
+                for ow in range(wo):
+                    za, ya, xa = od * sd - pd, oh * sh - ph, ow * sw - pw
+                    ze, ye, xe = min(za + kd, di + pd), min(ya + kh, hi + ph), min(xa + kw, wi + pw)
+                    size = (ze - za) * (ye - ya) * (xe - xa)
+                    za, ya, xa = max(za, 0), max(ya, 0), max(xa, 0)
+                    ze, ye, xe = min(ze, di), min(ye, hi), min(xe, wi)
+                    if not include_pad:
+                        size = max(ze - za, 0) * max(ye - ya, 0) * max(xe - xa, 0)
+                    if divisor != 0:
+                        size = divisor
+                    total = np.float64(0)
+                    for z in range(za, ze):
+                        for r in range(ya, ye):
+                            for q in range(xa, xe):
+                                total += plane[np.uintp((z * hi + r) * wi + q)]
+                    y[np.uintp(position)] = total / size
+                    position += 1
+
+
+def average_backward(planes, geometry, include_pad, divisor, g, out):
+    """The transpose of `average_forward`."""
+    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, _ld, _lh, _lw = geometry
+    n_in = di * hi * wi
+    for i in range(out.size):
+        out[i] = 0
+    position = 0
+    for p in range(planes):
+        plane = out[p * n_in:p * n_in + n_in]
+        for od in range(do):
+            for oh in range(ho):
+                for ow in range(wo):
+                    za, ya, xa = od * sd - pd, oh * sh - ph, ow * sw - pw
+                    ze, ye, xe = min(za + kd, di + pd), min(ya + kh, hi + ph), min(xa + kw, wi + pw)
+                    size = (ze - za) * (ye - ya) * (xe - xa)
+                    za, ya, xa = max(za, 0), max(ya, 0), max(xa, 0)
+                    ze, ye, xe = min(ze, di), min(ye, hi), min(xe, wi)
+                    if not include_pad:
+                        size = max(ze - za, 0) * max(ye - ya, 0) * max(xe - xa, 0)
+                    if divisor != 0:
+                        size = divisor
+                    share = g[np.uintp(position)] / out.dtype.type(size)
+                    for z in range(za, ze):
+                        for r in range(ya, ye):
+                            for q in range(xa, xe):
+                                plane[np.uintp((z * hi + r) * wi + q)] += share
+                    position += 1
+
+
+def adaptive_forward(planes, geometry, x, y):
+    """The mean of each of the nearly equal parts that an input is cut into."""
+    di, hi, wi, do, ho, wo = geometry
+    n_in = di * hi * wi
+    position = 0
+    for p in range(planes):
+        plane = x[p * n_in:p * n_in + n_in]
+        for od in range(do):
+            za, ze = od * di // do, ((od + 1) * di + do - 1) // do
+            for oh in range(ho):
+                ya, ye = oh * hi // ho, ((oh + 1) * hi + ho - 1) // ho
+                for ow in range(wo):
+                    xa, xe = ow * wi // wo, ((ow + 1) * wi + wo - 1) // wo
+                    total = np.float64(0)
+                    for z in range(za, ze):
+                        for r in range(ya, ye):
+                            for q in range(xa, xe):
+                                total += plane[np.uintp((z * hi + r) * wi + q)]
+                    y[np.uintp(position)] = total / ((ze - za) * (ye - ya) * (xe - xa))
+                    position += 1
+
+
+def adaptive_backward(planes, geometry, g, out):
+    """The transpose of `adaptive_forward`."""
+    di, hi, wi, do, ho, wo = geometry
+    n_in = di * hi * wi
+    for i in range(out.size):
+        out[i] = 0
+    position = 0
+    for p in range(planes):
+        plane = out[p * n_in:p * n_in + n_in]
+        for od in range(do):
+            za, ze = od * di // do, ((od + 1) * di + do - 1) // do
+            for oh in range(ho):
+                ya, ye = oh * hi // ho, ((oh + 1) * hi + ho - 1) // ho
+                for ow in range(wo):
+                    xa, xe = ow * wi // wo, ((ow + 1) * wi + wo - 1) // wo
+                    share = g[np.uintp(position)] / out.dtype.type((ze - za) * (ye - ya) * (xe - xa))
+                    for z in range(za, ze):
+                        for r in range(ya, ye):
+                            for q in range(xa, xe):
+                                plane[np.uintp((z * hi + r) * wi + q)] += share
+                    position += 1
+
+
+def adaptive_max(planes, geometry, x, y, index):
+    """The largest of each part, and its place in the input plane."""
+    di, hi, wi, do, ho, wo = geometry
+    n_in = di * hi * wi
+    position = 0
+    for p in range(planes):
+        plane = x[p * n_in:p * n_in + n_in]
+        for od in range(do):
+            za, ze = od * di // do, ((od + 1) * di + do - 1) // do
+            for oh in range(ho):
+                ya, ye = oh * hi // ho, ((oh + 1) * hi + ho - 1) // ho
+                for ow in range(wo):
+                    xa, xe = ow * wi // wo, ((ow + 1) * wi + wo - 1) // wo
+                    found = (za * hi + ya) * wi + xa
+                    best = plane[np.uintp(found)]
+                    for z in range(za, ze):
+                        for r in range(ya, ye):
+                            for q in range(xa, xe):
+                                at = (z * hi + r) * wi + q
+                                v = plane[np.uintp(at)]
+                                if v > best or (v != v and best == best):
+                                    best = v
+                                    found = at
+                    y[np.uintp(position)] = best
+                    index[np.uintp(position)] = found
+                    position += 1
