@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .maths import m
-from .symbols import FLOATS, Sym, Trace, literal, numpy_name
+from .symbols import BOOL, FLOATS, Sym, Trace, literal, numpy_name
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
@@ -129,7 +129,7 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     keep = [a for a in arrays if int(a[1:]) in live]
     args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + outs
     inner = RANK - 1
-    strides, rows, loads = _row_of(everyone, keep, kinds, f"n{inner}", "")
+    strides, rows, loads = _row_of(everyone, keep, kinds, f"n{inner}", "", body.inputs)
     out_strides, out_rows, _ = _row_of(everyone, outs, kinds.replace("0", "s"), f"n{inner}", "")
     stores = []
     for k, (value, _) in enumerate(body.results):
@@ -149,25 +149,33 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     )
 
 
-def _row_of(everyone: list[str], which: list[str], kinds: str, size: str, offset: str) -> tuple[list[str], list[str], list[str]]:
+_TRUTH = " != 0"  #: rows of booleans hold bytes
+
+
+def _row_of(
+    everyone: list[str], which: list[str], kinds: str, size: str, offset: str, inputs: Sequence[Input] = ()
+) -> tuple[list[str], list[str], list[str]]:
     """(inner strides, the rows at the walk's place, the loads of element i) of the operands ``which``.
 
     ``everyone`` gives the order of the operands in ``dims``; ``offset``: an element number within the row to begin at.
     """
-    strides, rows, loads = [], [], []
+    strides: list[str] = []
+    rows: list[str] = []
+    loads: list[str] = []
     for a in which:
         p = everyone.index(a)
         stride = f"{a}s{RANK - 1}"
         begin = f"position(place, {p})"
+        truth = _TRUTH if inputs and inputs[int(a[1:])].dtype == BOOL else ""
         if kinds[p] == "0":
-            rows.append(f"x{a[1:]} = row({a}, {begin}, 1, 1)[0]")
+            rows.append(f"x{a[1:]} = row({a}, {begin}, 1, 1)[0]{truth}")
         elif kinds[p] == "u":
             rows.append(f"{a}r = row({a}, {begin}{f' + {offset}' if offset else ''}, {size}, 1)")
-            loads.append(f"x{a[1:]} = {a}r[i]")
+            loads.append(f"x{a[1:]} = {a}r[i]{truth}")
         else:
             strides.append(f"{stride} = entry(dims, {RANK * (p + 1) + RANK - 1})")
             rows.append(f"{a}r = row({a}, {begin}{f' + {offset} * {stride}' if offset else ''}, {size}, {stride})")
-            loads.append(f"x{a[1:]} = {a}r[i * {stride}]")
+            loads.append(f"x{a[1:]} = {a}r[i * {stride}]{truth}")
     return strides, rows, loads
 
 
@@ -205,8 +213,8 @@ def _wide(dtype: str) -> str:
 
 SUM = Fold("sum", _wide, lambda t: literal(0, t), "radd({a}, {x})")
 PROD = Fold("prod", _wide, lambda t: literal(1, t), "rmul({a}, {x})")
-MAX = Fold("max", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).min)" if t != "bool" else "False", "{x} if {x} > {a} else {a}")
-MIN = Fold("min", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).max)" if t != "bool" else "True", "{x} if {x} < {a} else {a}")
+MAX = Fold("max", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).min)" if t != BOOL else "False", "{x} if {x} > {a} else {a}")
+MIN = Fold("min", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).max)" if t != BOOL else "True", "{x} if {x} < {a} else {a}")
 ANY = Fold("any", lambda t: "bool", lambda t: "False", "{a} | {x}")
 ALL = Fold("all", lambda t: "bool", lambda t: "True", "{a} & {x}")
 FOLDS = {f.name: f for f in (SUM, PROD, MAX, MIN, ANY, ALL)}
@@ -246,10 +254,10 @@ def reduction(
 
     n = len(everyone)
     cast = f"np.{numpy_name(acc)}({value.name})" if value.dtype != acc else value.name
-    strides, rows, loads = _row_of(everyone, keep, kinds, "size", "c")
+    strides, rows, loads = _row_of(everyone, keep, kinds, "size", "c", body.inputs)
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
-    size = f"size = {CHUNK} if n5 - c > {CHUNK} else n5 - c"
+    size = f"size = min({CHUNK}, n5 - c)"
     text = _REDUCE_HEADER + _tables(body.trace) + _tables(done_trace) + f"def {name}({', '.join(args)}):\n"
     text += _indent([*before, *done_before, "n5 = entry(dims, 5)", *strides], 1)
     text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
@@ -267,6 +275,7 @@ def reduction(
         return text
     # inner kept: a block of columns at a time, rows folded into a buffer. Of a float64 sum every 64 rows go up one level;
     # others have an accumulator so wide that they need not
+    truth = _TRUTH if acc == BOOL else ""
     levels = fold is SUM and value.dtype == "float64"
     o_strides, o_row, _ = _row_of(everyone, ["o0"], "s" * n, "size", "c")
     text += _indent([*o_strides, f"acc_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
@@ -279,14 +288,14 @@ def reduction(
         text += _indent([f"    sum_row[i] = {begin}", "count = 0"], 3)
     text += _indent(["for _ in range(rows):"], 3)
     text += _indent([*rows, "for i in range(size):"], 4)
-    text += _indent([*loads, *lines, f"v = {cast}", "acc = acc_row[i]"], 5)
+    text += _indent([*loads, *lines, f"v = {cast}", f"acc = acc_row[i]{truth}"], 5)
     text += _indent([f"acc_row[i] = {_ordered(fold).format(a='acc', x='v')}"], 5)
     if levels:
         text += _indent(["count += 1", "if count == 64:", "    count = 0", "    for i in range(size):"], 4)
         text += _indent(["sum_row[i] += acc_row[i]", f"acc_row[i] = {begin}"], 6)
     text += _indent([next_row], 4)
     text += _indent([*o_row, "for i in range(size):"], 3)
-    text += _indent([f"total = {'sum_row[i] + ' if levels else ''}acc_row[i]", *done_lines], 4)
+    text += _indent([f"total = {'sum_row[i] + ' if levels else ''}acc_row[i]{truth}", *done_lines], 4)
     text += _indent([f"o0r[i * o0s5] = {done.name}"], 4)
     text += _indent([next_kept], 2)
     return text

@@ -172,8 +172,11 @@ def _window(context, builder, kind, data, size):
 
 
 def _bare(dtype):
-    """Whether rows are bare pointers, which compile in half the time; booleans have another form in memory."""
-    return not config.BOUNDSCHECK and dtype != types.boolean
+    """The type of rows as bare pointers, which compile in half the time; None where indices are to be checked.
+
+    Booleans are read and written as bytes: another form than that of their values, which Numba's pointers miss.
+    """
+    return None if config.BOUNDSCHECK else types.CPointer(types.uint8 if dtype == types.boolean else dtype)
 
 
 @intrinsic
@@ -195,7 +198,7 @@ def _row(typingctx, array, start, size, step):
                 cgutils.do_boundscheck(context, builder, builder.add(first, builder.sub(extent, one)), whole.nitems, 0)
         return _window(context, builder, array, data, extent)
 
-    return (types.CPointer(array.dtype) if bare else array)(array, start, size, step), codegen
+    return (bare or array)(array, start, size, step), codegen
 
 
 @intrinsic(prefer_literal=True)
@@ -208,7 +211,7 @@ def _scratch(typingctx, size, dtype):
         data.align = 64  # a row of vectors then straddles no cache lines
         return data if bare else _window(context, builder, signature.return_type, data, _constant(context, n))
 
-    return (types.CPointer(kind) if bare else types.Array(kind, 1, "C"))(size, dtype), codegen
+    return (bare or types.Array(kind, 1, "C"))(size, dtype), codegen
 
 
 def radd(a: Any, b: Any) -> Any:
@@ -254,7 +257,10 @@ def entry(dims: np.ndarray, k: int) -> int:
 
 
 def row(array: np.ndarray, start: int, size: int, step: int) -> np.ndarray:
-    """What begins at ``start``: the caller reads ``size`` elements at multiples of ``step`` from there."""
+    """What begins at ``start``: the caller reads ``size`` elements at multiples of ``step`` from there.
+
+    Read the elements of a row of booleans as ``row[i] != 0``: they come as bytes.
+    """
     return array[start : start + max((size - 1) * step + 1, 0)]
 
 
