@@ -276,6 +276,11 @@ class Spec:
     def run_graph(self, node: PointwiseNode, g: Tensor) -> tuple:
         grads: list = [None] * len(self.keys)
         values = self.unpack(node)
+        # the formulas compute in the result's dtype, whatever the operands have (1 / b of integers would be float32)
+        d = self.out.dtype
+        for which, t in values.items():
+            if isinstance(t, Tensor) and t.dtype is not d and (which == "out" or self.op.params[which] not in self.op.conditions):
+                values[which] = t.to(d)
         for (i, _), value in zip(self.rules, self.factors(g, values), strict=True):
             grads[i] = _fit(value, g, self.keys[i])
         return tuple(grads)

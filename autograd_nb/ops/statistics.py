@@ -9,9 +9,9 @@ from typing import Any
 from .. import dtypes, launch, return_types
 from ..codegen import loops
 from ..codegen.maths import m
-from ..dtypes import dtype as _dtype
+from ..codegen.rows import Each, Row
 from ..graph.modes import no_grad
-from ..shapes import Size, layout, wrap_dim, wrap_dims
+from ..shapes import Size, layout, numel, wrap_dim
 from ..tensor import Tensor, make
 from .along import put_along
 from .arithmetic import maximum, minimum
@@ -21,7 +21,7 @@ from .pointwise import pointwise
 from .recording import store
 from .reduction import Reduction, _all_dims, _mean, count_of, expand_reduced, reduced_shape
 from .registry import OPS, public, register
-from .rowwise import row_sizes
+from .rowwise import RowKernel, row_sizes
 from .structured import structured, tensor_argument
 
 # ------------------------------------------------------------------------------------------------- extremes
@@ -332,3 +332,85 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     """(standard deviation, mean) over ``dim``; see `std`."""
     x, dims, c = _moments_arguments("std_mean", input, dim, unbiased, correction)
     return _std(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
+
+
+# --------------------------------------------------------------------------------------- without nan; in logs
+
+_NANSUM = Reduction("nansum", loops.SUM, lambda x: m.where(x != x, 0, x))
+
+
+@structured(x=lambda g, x, dims, keepdim: OPS["where"].call(x.isnan(), 0.0, expand_reduced(g, x.shape, dims, keepdim)))
+def _nansum(x, dims, keepdim):
+    return _NANSUM(x, dims, keepdim, x.dtype, x.dtype.compute)
+
+
+@public()
+def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The sum of the elements that are not nan."""
+    x = tensor_argument(input, "nansum")
+    if dtype is not None:
+        x = cast(x, dtypes.as_dtype(dtype))
+    y = x.sum(dim, keepdim) if x.dtype.category < 2 else _nansum(x, _all_dims(dim, x.ndim), bool(keepdim))
+    return y if out is None else store(out, y, "nansum")
+
+
+@public()
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean of the elements that are not nan. RuntimeError for integers."""
+    x = tensor_argument(input, "nanmean")
+    if x.dtype.category < 2:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
+    with no_grad():
+        count = x.detach().isnan().logical_not().sum(dim, keepdim)
+    y = nansum(x, dim, keepdim, dtype=dtype) / count
+    return y if out is None else store(out, y, "nanmean")
+
+
+_LOGSUMEXP = RowKernel("logsumexp", {"x": "full"}, {"y": "row"}, [
+    Each(folds={"most": (loops.MAX, lambda x: x)}),
+    Row({"top": lambda most: m.where(m.abs(most) == math.inf, 0.0, most)}),
+    Each(folds={"s": (loops.SUM, lambda x, top: m.exp(x - top))}),
+    Row({"y": lambda s, top: m.log(s) + top}),
+])  # fmt: skip
+
+
+@pointwise(
+    lambda result: result, lambda g, x, y0: m.where(y0 == -math.inf, 0.0, g * m.exp(x - y0)), lambda result: -result,
+    name="logsumexp_backward", public=False, inplace=False,
+)  # fmt: skip
+def _logsumexp_backward(x, g0, y0):
+    return m.where(y0 == -math.inf, 0.0, g0 * m.exp(x - y0))
+
+
+@structured(x=lambda g, x, out, dims, keepdim: _logsumexp_backward(x, _kept(g, x, dims, keepdim), _kept(out, x, dims, keepdim)))
+def _logsumexp(x, dims, keepdim):
+    lay = layout(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
+    if x.dtype is dtypes.float16:
+        return cast(_logsumexp(cast(x, dtypes.float32), dims, keepdim), dtypes.float16)
+    dims = tuple(sorted(dims))
+    if dims and dims[-1] - dims[0] + 1 != len(dims):
+        rest = [d for d in range(x.ndim) if d not in dims]
+        x, dims = x.permute([*rest, *dims]), tuple(range(len(rest), x.ndim))
+    first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
+    sizes = (numel(x.shape[:first]), numel(x.shape[first:last]), numel(x.shape[last:]))
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    if lay.size:
+        _LOGSUMEXP(x.dtype.name, sizes, [dense(x)], [data])
+    return make(data, lay, [0, 0])
+
+
+def _kept(t: Tensor, x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    return t if keepdim or not dims else t.reshape(reduced_shape(x.shape, dims, True))
+
+
+@public()
+def logsumexp(input, dim, keepdim=False, *, out=None):
+    """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
+    x = tensor_argument(input, "logsumexp")
+    if x.dtype.category < 2:
+        x = cast(x, dtypes.get_default_dtype())
+    y = _logsumexp(x, _all_dims(dim, x.ndim), bool(keepdim))
+    return y if out is None else store(out, y, "logsumexp")
+
+
+register("special.logsumexp", logsumexp, "reduction", method=False, namespaces=("special",))

@@ -1,0 +1,132 @@
+"""Scans along n of arrays (outer, n, inner) in C order; ``reverse`` walks from the end.
+
+``acc`` is a buffer of ``inner`` elements of the type in which sums and products are kept (wider than the arrays'); rows that are
+interleaved (inner > 1) advance together, so that the inner loop is vectorised and memory is read in order.
+"""
+
+import math
+
+import numpy as np
+
+
+def cumsum(outer, n, inner, reverse, x, acc, out):
+    """out[k] = x[0] + … + x[k]."""
+    step = -1 if reverse else 1
+    first = n - 1 if reverse else 0
+    for r in range(outer):
+        if inner == 1:
+            s = acc[0] * 0
+            at = r * n + first
+            for _ in range(n):
+                s += x[np.uintp(at)]
+                out[np.uintp(at)] = s
+                at += step
+            continue
+        for i in range(acc.size):
+            acc[i] = 0
+        for j in range(n):
+            at = (r * n + first + j * step) * inner
+            row = x[at : at + inner]
+            line = out[at : at + inner]
+            for i in range(row.size):
+                acc[i] += row[i]
+                line[i] = acc[i]
+
+
+def cumprod(outer, n, inner, reverse, exclusive, x, acc, out):
+    """out[k] = x[0] · … · x[k], or without x[k]."""
+    step = -1 if reverse else 1
+    first = n - 1 if reverse else 0
+    for r in range(outer):
+        for i in range(acc.size):
+            acc[i] = 1
+        for j in range(n):
+            at = (r * n + first + j * step) * inner
+            row = x[at : at + inner]
+            line = out[at : at + inner]
+            if exclusive:
+                for i in range(row.size):
+                    line[i] = acc[i]
+                    acc[i] *= row[i]
+            else:
+                for i in range(row.size):
+                    acc[i] *= row[i]
+                    line[i] = acc[i]
+
+
+def linear_scan(outer, n, inner, reverse, a, b, acc, out):
+    """out[k] = b[k] + a[k] · out[k − 1]."""
+    step = -1 if reverse else 1
+    first = n - 1 if reverse else 0
+    for r in range(outer):
+        for i in range(acc.size):
+            acc[i] = 0
+        for j in range(n):
+            at = (r * n + first + j * step) * inner
+            factor = a[at : at + inner]
+            row = b[at : at + inner]
+            line = out[at : at + inner]
+            if j == 0:  # there is nothing before: a is not read, it may be nan
+                for i in range(row.size):
+                    acc[i] = row[i]
+                    line[i] = row[i]
+            else:
+                for i in range(row.size):
+                    acc[i] = row[i] + factor[i] * acc[i]
+                    line[i] = acc[i]
+
+
+def cummax(outer, n, inner, largest, x, out, index):
+    """out[k] = the extreme of x[0 … k] (nan wins), index[k] the last place where it was attained."""
+    for r in range(outer):
+        start = r * n * inner
+        for i in range(inner):
+            out[start + i] = x[start + i]
+            index[start + i] = 0
+        for j in range(1, n):
+            at = start + j * inner
+            row = x[at : at + inner]
+            line = out[at : at + inner]
+            place = index[at : at + inner]
+            before = out[at - inner : at]
+            place_before = index[at - inner : at]
+            for i in range(row.size):
+                v = row[i]
+                b = before[i]
+                takes = (v != v) | ((b == b) & ((v >= b) if largest else (v <= b)))
+                line[i] = v if takes else b
+                place[i] = j if takes else place_before[i]
+
+
+def logcumsumexp(outer, n, inner, x, top, total, out):
+    """out[k] = ln(e^x[0] + … + e^x[k]); ``top`` and ``total`` are buffers of inner elements."""
+    for r in range(outer):
+        for i in range(inner):
+            top[i] = -np.inf
+            total[i] = 0
+        for j in range(n):
+            at = (r * n + j) * inner
+            for i in range(inner):
+                v = np.float64(x[at + i])
+                t = top[i]
+                if v > t:
+                    total[i] = total[i] * math.exp(t - v) + 1.0
+                    top[i] = v
+                elif v == t:
+                    total[i] += 1.0
+                else:
+                    total[i] += math.exp(v - t)
+                out[at + i] = top[i] + math.log(total[i])
+
+
+def histogram(low, high, x, out):
+    """out = how many elements fall into each of equal bins between low and high (the last includes high)."""
+    bins = out.size
+    for i in range(bins):
+        out[i] = 0
+    width = high - low
+    for i in range(x.size):
+        v = np.float64(x[i])
+        if v >= low and v <= high:
+            k = int((v - low) / width * bins)
+            out[min(k, bins - 1)] += 1
