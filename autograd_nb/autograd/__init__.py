@@ -1,6 +1,24 @@
-"""Public automatic differentiation: `backward`, `grad`, `Function`, gradient checks, modes."""
+"""Public automatic differentiation: `backward`, `grad`, `Function`, gradient checks, anomaly detection, modes, the old API."""
+
+import sys as _sys
 
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
+from . import function, graph
+from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .api import backward, get_gradient_edge, grad
+from .function import Function
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .legacy import TYPES, Variable
+from .legacy import __name__ as _legacy_name
 
-__all__ = ["backward", "enable_grad", "get_gradient_edge", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+# programs of the old days say ``from torch.autograd.variable import Variable`` and ``torch.autograd.grad_mode.no_grad``
+variable = _sys.modules[__name__ + ".variable"] = _sys.modules[_legacy_name]
+from ..graph import modes as grad_mode  # noqa: E402
+
+_sys.modules[__name__ + ".grad_mode"] = grad_mode
+
+__all__ = [
+    "TYPES", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "get_gradient_edge",
+    "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "no_grad",
+    "set_detect_anomaly", "set_grad_enabled", "variable",
+]  # fmt: skip

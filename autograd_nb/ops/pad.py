@@ -81,6 +81,9 @@ def pad(input, pad, mode="constant", value=None):
             )
         if mode == "circular" and max(before, after) > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")
+        if mode == "circular" and (before < 0 or after < 0):  # what is cut off does not come round
+            x = slice_dim(x, d, max(-before, 0), size - max(-after, 0), 1)
+            before, after, size = max(before, 0), max(after, 0), x.shape[d]
         if before or after:
             x = OPS["index_select"].call(x, d, _source(size, before, after, mode))
     return x

@@ -1,0 +1,76 @@
+"""Anomaly detection: the first nan of a backward pass, with the line where its op was recorded.
+
+Source: https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from typing import Any
+
+from ..errors import AutogradError
+from ..graph import engine
+from ..graph.node import Node, place
+from ..ops.registry import OPS
+from ..tensor import Tensor
+
+
+class _State(threading.local):
+    enabled = False
+    check_nan = True
+
+
+_state = _State()
+
+
+def _watch(node: Node, gradients: tuple) -> None:
+    if not (_state.enabled and _state.check_nan):
+        return
+    for i, g in enumerate(gradients):
+        if isinstance(g, Tensor) and bool(OPS["isnan"].call(g.detach()).any()):
+            warnings.warn(
+                f"Error detected in {node.name()}. Traceback of forward call that caused the error: {place(node.code, node.lasti)}",
+                UserWarning,
+                stacklevel=5,
+            )
+            raise AutogradError(
+                f"Function '{node.name()}' returned nan values in its {i}th output. It was recorded at {place(node.code, node.lasti)}."
+            )
+
+
+def _set(mode: bool, check_nan: bool) -> None:
+    _state.enabled, _state.check_nan = bool(mode), bool(check_nan)
+    if mode:  # another thread may be watching: the hook asks its own thread's state
+        engine.watch = _watch
+
+
+class set_detect_anomaly:
+    """Look for nan in backward passes of this thread, at once or for the length of a ``with`` block."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self._previous = _state.enabled, _state.check_nan
+        _set(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: Any) -> None:
+        _set(*self._previous)
+
+
+class detect_anomaly(set_detect_anomaly):
+    """Context in which a backward pass that makes a nan is a RuntimeError naming the op and its line."""
+
+    def __init__(self, check_nan: bool = True):
+        super().__init__(True, check_nan)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on in this thread."""
+    return _state.enabled

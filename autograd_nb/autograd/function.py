@@ -1,0 +1,358 @@
+"""`Function`: a user's own op, with its own derivative.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.Function.html
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import AutogradError
+from ..graph.modes import no_grad, state
+from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
+from ..ops.create import new_full
+from ..ops.recording import finish_node, refuse_inference
+from ..tensor import Tensor, check_inplace, edge, make, rewrite_history, share_view
+
+
+class FunctionNode(Node):
+    """The node of a `Function`, and the ``ctx`` that its forward and backward see."""
+
+    # what users set on ctx lives in its __dict__
+
+    def __init__(self) -> None:
+        self.code, self.lasti = None, 0
+        self.consumed = self.hooks = self.saved = None
+        self.versions, self.stamp = (), 0
+        self.several = True
+        self._to_save: tuple = ()
+        self._materialize = True
+        self._dirty: tuple = ()
+        self._constant: tuple = ()
+        self._layouts: list = []
+        self._leaves_input: list = []
+        self.needs_input_grad: tuple = ()
+
+    several = True
+    function: Any = None
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return len(self._layouts)
+
+    # ---- what forward calls
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (or None) for backward, as ``ctx.saved_tensors``; inputs and outputs only by this way."""
+        for i, t in enumerate(tensors):
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Accepted for PyTorch's sake; forward mode takes what it needs from ``jvp``."""
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs forward changed in place; it must return them."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no gradient."""
+        self._constant = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (True, the default) or None for outputs that got no gradient."""
+        self._materialize = bool(value)
+
+    # ---- what backward reads
+    @property
+    def saved_tensors(self) -> tuple:
+        """What `save_for_backward` kept, with its place in the graph. RuntimeError once the graph is consumed."""
+        if self.saved is None:
+            if self.consumed is not None:
+                raise consumed_error(self)
+            return self._to_save
+        total = sum(v[0] for v in self.counters())
+        if total != self.stamp:
+            raise modified_error(self)
+        out = []
+        for item in self.saved:
+            if item is None:
+                out.append(None)
+                continue
+            data, lay, version, target, leaf = item
+            if leaf is not None:
+                out.append(leaf)
+                continue
+            t = make(data, lay, version)
+            if target == "self":
+                target = self._output_edge(next(k for k, o in enumerate(self._layouts) if o[1] is data))
+            if target is not None:
+                t._edge, t._rg = target, True
+            out.append(t)
+        return tuple(out)
+
+    saved_variables = saved_tensors
+
+    def saved_versions(self) -> list:
+        items = [s for s in self.saved or () if s is not None]
+        out = []
+        for (_, lay, version, _, _), stamp in zip(items, self._stamps, strict=True):
+            out.append((lay.shape, "Tensor", "", stamp, version))
+        return out
+
+    def _output_edge(self, index: int) -> Output:
+        return Output(self, index)
+
+    # ---- what the engine calls
+    def run(self, g: list) -> tuple:
+        function = self.function
+        rule = _rule(function)
+        grads = []
+        for (lay, _), value in zip(self._layouts, g, strict=True):
+            if value is None and self._materialize and lay is not None:
+                value = new_full(lay.shape, 0, lay.dtype)
+            grads.append(value)
+        result = rule(self, *grads)
+        results = result if isinstance(result, tuple) else (result,)
+        n = len(self.needs_input_grad)
+        if len(results) > n and all(r is None for r in results[n:]):
+            results = results[:n]
+        if len(results) != n:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(results)})"
+            )
+        out = []
+        for i, (value, shape) in enumerate(zip(results, self._input_layouts, strict=True)):
+            if shape is None:
+                if value is not None:
+                    raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {i + 1}, but the corresponding forward input was not a Variable")
+                continue
+            if value is None:
+                out.append(None)
+                continue
+            if not isinstance(value, Tensor):
+                raise TypeError(f"expected Variable or None (got {type(value).__name__}) as gradient {i} of {self.name()}")
+            if not self.needs_input_grad[i]:
+                out.append(None)
+                continue
+            if value.shape != shape.shape:
+                try:
+                    value = value.sum_to_size(shape.shape)
+                except RuntimeError:
+                    raise RuntimeError(
+                        f"Function {self.name()} returned an invalid gradient at index {i} - got {list(value.shape)} but expected shape "
+                        f"compatible with {list(shape.shape)}"
+                    ) from None
+            out.append(value if value.dtype is shape.dtype else value.to(shape.dtype))
+        return tuple(out)
+
+    run_graph = run
+
+
+def _rule(function: Any) -> Callable:
+    backward, vjp = function.backward, function.vjp
+    if backward is not Function.backward and vjp is not Function.vjp:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+        )
+    rule = vjp if vjp is not Function.vjp else backward
+    if rule is Function.backward:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+    return rule
+
+
+class Function:
+    """Base of user-defined ops: static ``forward(ctx, *args)`` and ``backward(ctx, *grad_outputs)``; call ``apply``.
+
+    With a static ``setup_context(ctx, inputs, output)``, forward takes no ctx. backward returns one gradient per input (None for
+    those without). Written with this library's ops it can be differentiated again.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> class Cube(torch.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x ** 3
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         (x,) = ctx.saved_tensors
+        ...         return g * 3 * x ** 2
+        >>> x = torch.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad
+        tensor(12.)
+
+    Errors: RuntimeError for a wrong number or shape of gradients and for instances (the old style); NotImplementedError
+    without a backward.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+            f"static forward method: call {type(self).__name__}.apply(...) instead of making an instance."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the output; override."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
+        """Fill ctx after forward; override to write forward without ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the inputs; override."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    @staticmethod
+    def vjp(ctx: Any, *grad_outputs: Any) -> Any:
+        """Another name for `backward`."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Forward mode; override to use it."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+
+    _node_class: type[FunctionNode]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._node_class = type(f"{cls.__name__}Backward", (FunctionNode,), {"function": cls})
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward and record it."""
+        if not isinstance(inspect.getattr_static(cls, "forward"), (staticmethod, classmethod)):
+            raise RuntimeError(
+                "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "
+                f"static forward method. (make {cls.__name__}.forward a @staticmethod)"
+            )
+        separate = cls.setup_context is not Function.setup_context
+        if kwargs:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs) if separate else inspect.signature(cls.forward).bind(None, *args, **kwargs)
+            bound.apply_defaults()
+            args = bound.args if separate else bound.args[1:]
+        node = cls._node_class()
+        edges = [edge(a) if isinstance(a, Tensor) else None for a in args]
+        recording = state.grad and any(e is not None for e in edges)
+        node.needs_input_grad = tuple(e is not None for e in edges)
+        before = [(a._version_[0] if isinstance(a, Tensor) else 0) for a in args]
+        with no_grad():
+            if separate:
+                output = cls.forward(*args)
+                cls.setup_context(node, args, output)
+            else:
+                output = cls.forward(node, *args)
+        single = not isinstance(output, tuple)
+        outs = [output] if single else list(output)
+        dirty = {id(t) for t in node._dirty}
+        for t in node._dirty:
+            if not any(t is a for a in args):
+                raise RuntimeError("mark_dirty only accepts input tensors of forward")
+            if not any(t is o for o in outs):
+                raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output.")
+        del before
+        node._input_layouts = [a._layout if isinstance(a, Tensor) else None for a in args]  # type: ignore[attr-defined]
+        if not recording:
+            for t in node._dirty:
+                t._version_[0] += 1
+            return output
+        constant = {id(t) for t in node._constant}
+        for t in node._dirty:
+            if t._view is None and t._rg and t._edge is None:
+                raise AutogradError("a leaf Variable that requires grad has been used in an in-place operation.")
+            check_inplace(t)
+        finish_node(node)
+        set_edges(node, tuple(e for a, e in zip(args, edges, strict=True) if isinstance(a, Tensor)))
+        results = []
+        for k, o in enumerate(outs):
+            if not isinstance(o, Tensor):
+                node._layouts.append((None, None))
+                results.append(o)
+                continue
+            given = any(o is a for a in args)
+            if id(o) in dirty:
+                o._version_[0] += 1
+                node._layouts.append((o._layout, o._data))
+                rewrite_history(o, Output(node, k))
+                results.append(o)
+                continue
+            if given:  # an input returned as it is: the output is a view of it
+                o = share_view(o, make(o._data, o._layout, o._version_))
+            elif o._rg or o._edge is not None:
+                o = o.detach()
+            node._layouts.append((o._layout, o._data))
+            if id(outs[k]) in constant or o.dtype.category < 2:
+                o._edge, o._rg = None, False
+            else:
+                o._edge, o._rg = Output(node, k), True
+            results.append(o)
+        _save(node, args, outs, results)
+        return results[0] if single else tuple(results)
+
+
+def _save(node: FunctionNode, args: tuple, outs: list, results: list) -> None:
+    """Keep what `save_for_backward` named: arrays and edges, not tensors, so that no cycle arises."""
+    saved: list = []
+    versions, stamps = [], []
+    for t in node._to_save:
+        if t is None:
+            saved.append(None)
+            continue
+        if t._version_[0] < 0:
+            refuse_inference()
+        k = next((k for k, o in enumerate(outs) if o is t), None)
+        mine = t if k is None else results[k]
+        if k is not None and not any(t is a for a in args):
+            saved.append((mine._data, mine._layout, mine._version_, "self", None))
+        else:
+            e = edge(t)
+            leaf = t if e is t else None
+            saved.append((t._data, t._layout, t._version_, e if leaf is None else None, leaf))
+        versions.append(mine._version_)
+        stamps.append(mine._version_[0])
+    node._to_save = ()
+    node._stamps = stamps  # type: ignore[attr-defined]
+    node.saved, node.versions, node.stamp = saved, tuple(versions), sum(stamps)
+
+
+def once_differentiable(function: Callable) -> Callable:
+    """Decorate a backward that cannot be differentiated again: doing so is a RuntimeError."""
+
+    @functools.wraps(function)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        with no_grad():
+            outputs = function(ctx, *args)
+        if not state.grad or not any(isinstance(a, Tensor) and a._rg for a in args):
+            return outputs
+        results = outputs if isinstance(outputs, tuple) else (outputs,)
+        marked = tuple(_Refuse.apply(o) if isinstance(o, Tensor) else o for o in (r.detach().requires_grad_() if isinstance(r, Tensor) else r for r in results))
+        return marked if isinstance(outputs, tuple) else marked[0]
+
+    return wrapper
+
+
+class _Refuse(Function):
+    """Passes a gradient on, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")

@@ -1,0 +1,231 @@
+"""Gradient checks for users: analytic derivatives against central differences.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import float64
+from ..errors import GradcheckError
+from ..graph.modes import no_grad
+from ..ops.create import from_numpy
+from ..tensor import Tensor, ndarray
+from .api import grad
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+def _inputs(inputs: Any) -> tuple:
+    return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+
+
+def _outputs(value: Any) -> list[Tensor]:
+    values = value if isinstance(value, (tuple, list)) else (value,)
+    return [v for v in values if isinstance(v, Tensor) and v.dtype.is_floating_point]
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+    check_sparse_nnz: bool | None = None,
+) -> bool:
+    """Whether the derivatives of ``func`` at ``inputs`` agree with central differences (f(x + eps) − f(x − eps)) / 2·eps.
+
+    inputs: tensors (those that require grad are checked; use float64) and other arguments. atol, rtol: |analytic − numeric| ≤
+    atol + rtol·|numeric|. nondet_tol: how far two backward passes may differ. fast_mode: compare along one random direction
+    instead of every element.
+
+    Returns True, or raises GradcheckError naming output, input, index and both values (False with raise_exception=False).
+    Errors: ValueError when no input requires grad.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> x = torch.rand(3, dtype=torch.float64, requires_grad=True)
+        >>> torch.autograd.gradcheck(lambda x: x.exp().sum(), (x,))
+        True
+    """
+    args = _inputs(inputs)
+    wanted = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
+    if not wanted:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+    for i in wanted:
+        if args[i].dtype is not float64:
+            warnings.warn(
+                f"Input #{i} requires gradient and is not a double precision floating point. This check will likely fail if all the "
+                "inputs are not of double precision floating point. ",
+                UserWarning,
+                stacklevel=2,
+            )
+    try:
+        _check(func, args, wanted, eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def _check(func: Any, args: tuple, wanted: list[int], eps: float, atol: float, rtol: float, nondet: float, undefined: bool, fast: bool) -> None:
+    outputs = _outputs(func(*args))
+    rng = np.random.default_rng(0)
+    differentiable = [o for o in outputs if o.requires_grad]
+    for k, out in enumerate(outputs):
+        if not out.requires_grad:
+            for i in wanted:
+                if np.abs(_numeric(func, args, i, k, eps)).max(initial=0.0) > atol:
+                    raise GradcheckError(
+                        f"Numerical gradient for function expected to be zero: output {k} does not require grad but depends on input {i}."
+                    )
+    for k, out in enumerate(outputs):
+        if not out.requires_grad:
+            continue
+        if fast:
+            _fast(func, args, wanted, k, out, eps, atol, rtol, rng)
+            continue
+        analytic = {i: np.zeros((out._layout.size, args[i]._layout.size)) for i in wanted}
+        for row in range(out._layout.size):
+            seed = np.zeros(out._layout.size)
+            seed[row] = 1
+            g = from_numpy(seed.reshape(out.shape)).to(out.dtype)
+            grads = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted]
+            again = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted] if row == 0 else grads
+            for i, a, b in zip(wanted, grads, again, strict=True):
+                if a is None:
+                    continue
+                if a.shape != args[i].shape or a.dtype is not args[i].dtype:
+                    raise GradcheckError(
+                        f"gradient of input {i} has shape {list(a.shape)} and dtype {a.dtype} instead of {list(args[i].shape)} and {args[i].dtype}"
+                    )
+                x = ndarray(a.detach())
+                if np.abs(x - ndarray(b.detach())).max(initial=0.0) > nondet:
+                    raise GradcheckError(f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values for input {i}.")
+                analytic[i][row] = x.reshape(-1)
+        for i in wanted:
+            numeric = _numeric(func, args, i, k, eps)
+            _compare(analytic[i].T, numeric, k, i, atol, rtol)
+    if undefined and differentiable:
+        for out in differentiable:
+            zero = from_numpy(np.zeros(tuple(out.shape))).to(out.dtype)
+            for i in wanted:
+                (g,) = grad(out, args[i], zero, retain_graph=True, allow_unused=True)
+                if g is not None and np.any(ndarray(g.detach()) != 0):
+                    raise GradcheckError(f"Backward of a zero gradient is not zero for input {i}.")
+
+
+def _shifted(func: Any, args: tuple, i: int, k: int, change: np.ndarray) -> np.ndarray:
+    moved = ndarray(args[i].detach()).astype(np.float64) + change
+    with no_grad():
+        x = from_numpy(np.ascontiguousarray(moved)).to(args[i].dtype)
+        return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
+
+
+def _numeric(func: Any, args: tuple, i: int, k: int, eps: float) -> np.ndarray:
+    """The Jacobian (inputs × outputs) by central differences."""
+    shape, n = tuple(args[i].shape), args[i]._layout.size
+    rows = []
+    for j in range(n):
+        change = np.zeros(n)
+        change[j] = eps
+        change = change.reshape(shape)
+        rows.append((_shifted(func, args, i, k, change) - _shifted(func, args, i, k, -change)) / (2 * eps))
+    return np.array(rows) if rows else np.zeros((0, 0))
+
+
+def _compare(analytic: np.ndarray, numeric: np.ndarray, k: int, i: int, atol: float, rtol: float) -> None:
+    if not numeric.size:
+        return
+    close = np.isclose(analytic, numeric, rtol=rtol, atol=atol, equal_nan=True)
+    if not close.all():
+        a, b = np.argwhere(~close)[0]
+        raise GradcheckError(
+            f"Jacobian mismatch for output {k} with respect to input {i}, at element {a} of the input and {b} of the output: analytical "
+            f"{analytic[a, b]:.10g}, numerical {numeric[a, b]:.10g} ({(~close).sum()} of {close.size} differ).\n"
+            f"numerical:{numeric}\nanalytical:{analytic}\n"
+        )
+
+
+def _fast(func: Any, args: tuple, wanted: list[int], k: int, out: Tensor, eps: float, atol: float, rtol: float, rng: Any) -> None:
+    """One random direction for each input, and one random combination of the outputs."""
+    v = rng.standard_normal(tuple(out.shape))
+    g = from_numpy(np.asarray(v)).to(out.dtype)
+    for i in wanted:
+        u = rng.standard_normal(tuple(args[i].shape))
+        u /= max(float(np.linalg.norm(u)), 1e-12)
+        numeric = float(((_shifted(func, args, i, k, u * eps) - _shifted(func, args, i, k, -u * eps)) / (2 * eps)) @ v.reshape(-1))
+        (a,) = grad(out, args[i], g, retain_graph=True, allow_unused=True)
+        analytic = 0.0 if a is None else float((ndarray(a.detach()) * u).sum())
+        if not np.isclose(analytic, numeric, rtol=rtol, atol=atol * max(1.0, float(np.abs(v).sum()))):
+            raise GradcheckError(
+                f"Jacobian mismatch for output {k} with respect to input {i}, along a random direction: analytical {analytic:.10g}, "
+                f"numerical {numeric:.10g}"
+            )
+
+
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Tensor | Sequence[Any],
+    grad_outputs: Any = None,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """`gradcheck` of the gradient itself: whether second derivatives agree with differences of the first.
+
+    grad_outputs: what the first backward pass starts from (random by default).
+    """
+    args = _inputs(inputs)
+    outputs = [o for o in _outputs(func(*args)) if o.requires_grad]
+    if grad_outputs is None:
+        rng = np.random.default_rng(0)
+        seeds = [from_numpy(np.asarray(rng.standard_normal(tuple(o.shape)))).to(o.dtype).requires_grad_() for o in outputs]
+    else:
+        seeds = list(_inputs(grad_outputs))
+    n = len(args)
+    wanted = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
+
+    def first(*everything: Any) -> tuple:
+        values = list(everything[:n])
+        for i in wanted:  # differences are taken at tensors that do not require grad
+            if not values[i].requires_grad:
+                values[i] = values[i].detach().requires_grad_()
+        from ..graph.modes import enable_grad
+
+        with enable_grad():
+            results = [o for o in _outputs(func(*values)) if o.requires_grad]
+            found = grad(results, [values[i] for i in wanted], list(everything[n:]), create_graph=True, allow_unused=True)
+            return tuple(values[i] * 0 if g is None else g for i, g in zip(wanted, found, strict=True))
+
+    return gradcheck(
+        first, (*args, *seeds), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad, fast_mode=fast_mode,
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""``torch.autograd.graph``: nodes, gradient edges, hooks on several gradients at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..graph.hooks import RemovableHandle, check_callable
+from ..graph.node import Node
+from ..tensor import Tensor
+from .api import GradientEdge, get_gradient_edge
+
+__all__ = ["GradientEdge", "Node", "get_gradient_edge", "increment_version", "register_multi_grad_hook"]
+
+
+class _Handles:
+    def __init__(self, handles: Sequence[RemovableHandle]):
+        self._handles = handles
+
+    def remove(self) -> None:
+        """Remove all the hooks."""
+        for h in self._handles:
+            h.remove()
+
+    def __enter__(self) -> _Handles:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> _Handles:
+    """Call ``fn`` with the gradients of all ``tensors`` when all have arrived (mode "all"), or with the first one ("any")."""
+    check_callable(fn)
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    grads: list = [None] * len(tensors)
+    left = [len(tensors)]
+    lock = threading.Lock()
+
+    def hook_for(i: int) -> Callable:
+        def hook(g: Tensor) -> None:
+            with lock:
+                if mode == "any":
+                    first = left[0] == len(tensors)
+                    left[0] -= 1
+                    if first:
+                        fn(g)
+                    return
+                grads[i] = g
+                left[0] -= 1
+                if left[0] == 0:
+                    done = list(grads)
+                    grads[:] = [None] * len(tensors)
+                    left[0] = len(tensors)
+                    fn(done)
+
+        return hook
+
+    return _Handles([t.register_hook(hook_for(i)) for i, t in enumerate(tensors)])
+
+
+def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
+    """Count a change in place that was made behind the library's back."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        t._version_[0] += 1

@@ -1,0 +1,112 @@
+"""PyTorch's old API: `Variable`, and the type constructors ``FloatTensor`` and so on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..dtypes import dtype
+from ..ops.cast import cast
+from ..ops.create import _legacy
+from ..ops.registry import public
+from ..tensor import Tensor
+
+_TYPES = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16, "LongTensor": dtypes.int64,
+    "IntTensor": dtypes.int32, "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8,
+    "BoolTensor": dtypes.bool_,
+}  # fmt: skip
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, Tensor)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, Tensor) or type.__subclasscheck__(cls, other)
+
+
+class Variable(metaclass=_VariableMeta):
+    """The old wrapper that made a tensor part of the graph; Tensors do that themselves now, and this returns one.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> x = torch.autograd.Variable(torch.ones(2), requires_grad=True)
+        >>> isinstance(x, torch.Tensor), x.requires_grad
+        (True, True)
+
+    Errors: RuntimeError for ``volatile=True``: use ``with no_grad():`` instead.
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+        if volatile:
+            raise RuntimeError("volatile=True was removed: run the computation inside `with torch.no_grad():` instead (volatile=True)")
+        if data is None:
+            data = _legacy((0,), dtypes.get_default_dtype())
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        t = data.detach()
+        return t.requires_grad_() if requires_grad else t
+
+    _execution_engine = None
+
+
+class _TypeMeta(type):
+    dtype: dtype
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, Tensor) and value.dtype is cls.dtype
+
+    def __call__(cls, *args: Any) -> Any:
+        return _legacy(args or (0,), cls.dtype)
+
+
+def _make(name: str, d: dtype) -> type:
+    return _TypeMeta(name, (), {
+        "dtype": d, "__module__": "torch", "is_cuda": False,
+        "__doc__": f"The old constructor of {d.name} tensors: ``{name}(2, 3)`` is uninitialised, ``{name}([1, 2])`` holds data.",
+    })  # fmt: skip
+
+
+TYPES: dict[str, type] = {name: _make(name, d) for name, d in _TYPES.items()}
+_NAMES = {d: f"torch.{name}" for name, d in _TYPES.items()}
+
+
+@public()
+def type(input, dtype=None, non_blocking=False):  # noqa: A001
+    """The tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name."""
+    if dtype is None:
+        return _NAMES.get(input.dtype, "torch.Tensor")
+    if isinstance(dtype, str):
+        found = _TYPES.get(dtype.removeprefix("torch."))
+        if found is None:
+            raise ValueError(f"invalid type: {dtype!r}; one of {', '.join(_NAMES.values())}")
+        return cast(input, found)
+    if isinstance(dtype, _TypeMeta):
+        return cast(input, dtype.dtype)
+    return cast(input, dtypes.as_dtype(dtype))
+
+
+@public(method=False)
+def is_tensor(obj):
+    """Whether ``obj`` is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+@public(method=False)
+def is_storage(obj):
+    """False: tensors here have no storage objects."""
+    return False
+
+
+_default_type = ["torch.FloatTensor"]
+
+
+@public(method=False)
+def set_default_tensor_type(t):
+    """Set the default dtype by a type or its name (floating types only)."""
+    name = t if isinstance(t, str) else f"torch.{t.__name__}"
+    found = _TYPES.get(name.removeprefix("torch."))
+    if found is None:
+        raise TypeError(f"invalid type object: {t!r}; one of {', '.join(_NAMES.values())}")
+    dtypes.set_default_dtype(found)
