@@ -1,0 +1,329 @@
+"""Optimizer updates: one pass over a parameter, its gradient and its state. What is written comes last.
+
+``sign`` is 1, or -1 to maximize. ``step`` holds one number, the updates so far, and counts here, so that a recorded program
+goes on counting when it is run again. Numbers that all elements share are computed in float64, as PyTorch does.
+"""
+
+import math
+
+import numpy as np
+
+from ..codegen.jit import helper
+from ..codegen.runtime import radd
+
+
+def sgd(lr, decay, sign, g, p):
+    """p -= lr · (sign g + decay p)."""
+    T = p.dtype.type
+    rate, wd, s = T(lr), T(decay), T(sign)
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        p[i] = p[i] - rate * d
+
+
+def sgd_momentum(lr, decay, sign, momentum, gain, nesterov, first, g, p, buf):
+    """buf = momentum buf + gain d (d at first); p -= lr · (buf, or d + momentum buf)."""
+    T = p.dtype.type
+    rate, wd, s, mom, fresh = T(lr), T(decay), T(sign), T(momentum), T(gain)
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        b = d if first else mom * buf[i] + fresh * d
+        buf[i] = b
+        if nesterov:
+            b = d + mom * b
+        p[i] = p[i] - rate * b
+
+
+def adam(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, step):
+    """Adam (Kingma and Ba, 2015), and AdamW (Loshchilov and Hutter, 2019) where the decay is ``decoupled``."""
+    T = p.dtype.type
+    step[0] += 1
+    t = np.float64(step[0])
+    rate = T(lr / (1.0 - beta1**t))
+    root = T(1.0 / math.sqrt(1.0 - beta2**t))
+    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
+    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
+    for i in range(p.size):
+        x = p[i]
+        d = s * g[i]
+        if decay != 0.0:
+            if decoupled:
+                x = x * shrink
+            else:
+                d = d + wd * x
+        a = m[i] + (d - m[i]) * new1
+        b = v[i] * keep2 + d * d * new2
+        m[i] = a
+        v[i] = b
+        p[i] = x - rate * a / (np.sqrt(b) * root + e)
+
+
+def adam_amsgrad(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, top, step):
+    """`adam` divided by the largest second moment so far (Reddi et al., 2018)."""
+    T = p.dtype.type
+    step[0] += 1
+    t = np.float64(step[0])
+    rate = T(lr / (1.0 - beta1**t))
+    root = T(1.0 / math.sqrt(1.0 - beta2**t))
+    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
+    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
+    for i in range(p.size):
+        x = p[i]
+        d = s * g[i]
+        if decay != 0.0:
+            if decoupled:
+                x = x * shrink
+            else:
+                d = d + wd * x
+        a = m[i] + (d - m[i]) * new1
+        b = v[i] * keep2 + d * d * new2
+        m[i] = a
+        v[i] = b
+        c = top[i]
+        c = b if b > c or b != b else c
+        top[i] = c
+        p[i] = x - rate * a / (np.sqrt(c) * root + e)
+
+
+def rmsprop(lr, decay, sign, alpha, eps, g, p, square, step):
+    """p -= lr · d / (√E[d²] + eps) (Hinton, 2012)."""
+    T = p.dtype.type
+    step[0] += 1
+    rate, wd, s, keep, new, e = T(lr), T(decay), T(sign), T(alpha), T(1.0 - alpha), T(eps)
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        q = square[i] * keep + d * d * new
+        square[i] = q
+        p[i] = p[i] - rate * d / (np.sqrt(q) + e)
+
+
+def rmsprop_full(lr, decay, sign, alpha, eps, momentum, centered, g, p, square, mean, buf, step):
+    """`rmsprop` with momentum, and with the variance in the place of the second moment if ``centered``.
+
+    ``mean`` and ``buf`` are empty where they are not used.
+    """
+    T = p.dtype.type
+    step[0] += 1
+    rate, wd, s, keep, new, e, mom = T(lr), T(decay), T(sign), T(alpha), T(1.0 - alpha), T(eps), T(momentum)
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        q = square[i] * keep + d * d * new
+        square[i] = q
+        if centered:
+            a = mean[i] + (d - mean[i]) * new
+            mean[i] = a
+            q = q - a * a
+        d = d / (np.sqrt(q) + e)
+        if momentum > 0.0:
+            d = buf[i] * mom + d
+            buf[i] = d
+        p[i] = p[i] - rate * d
+
+
+def adagrad(lr, decay, sign, lr_decay, eps, g, p, total, step):
+    """p -= lr / (1 + (t - 1) lr_decay) · d / (√Σd² + eps) (Duchi et al., 2011)."""
+    T = p.dtype.type
+    step[0] += 1
+    rate = T(lr / (1.0 + (np.float64(step[0]) - 1.0) * lr_decay))
+    wd, s, e = T(decay), T(sign), T(eps)
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        q = total[i] + d * d
+        total[i] = q
+        p[i] = p[i] - rate * d / (np.sqrt(q) + e)
+
+
+def adadelta(lr, decay, sign, rho, eps, g, p, square, delta, step):
+    """Steps in the units of the parameter (Zeiler, 2012)."""
+    T = p.dtype.type
+    step[0] += 1
+    rate, wd, s, keep, new, e = T(lr), T(decay), T(sign), T(rho), T(1.0 - rho), T(eps)
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        q = square[i] * keep + d * d * new
+        square[i] = q
+        u = np.sqrt(delta[i] + e) / np.sqrt(q + e) * d
+        delta[i] = delta[i] * keep + u * u * new
+        p[i] = p[i] - rate * u
+
+
+def adamax(lr, decay, sign, beta1, beta2, eps, g, p, m, top, step):
+    """Adam with the infinity norm (Kingma and Ba, 2015)."""
+    T = p.dtype.type
+    step[0] += 1
+    rate = T(lr / (1.0 - beta1 ** np.float64(step[0])))
+    wd, s, e, keep2, new1 = T(decay), T(sign), T(eps), T(beta2), T(1.0 - beta1)
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        a = m[i] + (d - m[i]) * new1
+        m[i] = a
+        old = top[i] * keep2
+        now = abs(d) + e
+        c = now if now > old or now != now else old
+        top[i] = c
+        p[i] = p[i] - rate * a / c
+
+
+def nadam(lr, decay, sign, beta1, beta2, eps, momentum_decay, decoupled, g, p, m, v, product, step):
+    """Adam with Nesterov's momentum (Dozat, 2016)."""
+    T = p.dtype.type
+    step[0] += 1
+    t = np.float64(step[0])
+    mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay))
+    following = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1.0) * momentum_decay))
+    product[0] = product[0] * mu
+    done = np.float64(product[0])
+    now, then = T(lr * (1.0 - mu) / (1.0 - done)), T(lr * following / (1.0 - done * following))
+    square = T(1.0 / (1.0 - beta2**t))
+    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
+    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
+    for i in range(p.size):
+        x = p[i]
+        d = s * g[i]
+        if decay != 0.0:
+            if decoupled:
+                x = x * shrink
+            else:
+                d = d + wd * x
+        a = m[i] + (d - m[i]) * new1
+        b = v[i] * keep2 + d * d * new2
+        m[i] = a
+        v[i] = b
+        p[i] = x - (now * d + then * a) / (np.sqrt(b * square) + e)
+
+
+def radam(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, step):
+    """Adam whose adaptive rate is rectified, or left out, while its variance is large (Liu et al., 2019)."""
+    T = p.dtype.type
+    step[0] += 1
+    t = np.float64(step[0])
+    correction2 = 1.0 - beta2**t
+    limit = 2.0 / (1.0 - beta2) - 1.0
+    length = limit - 2.0 * t * beta2**t / correction2
+    rate = lr / (1.0 - beta1**t)
+    adaptive = length > 5.0
+    if adaptive:
+        rectified = math.sqrt((length - 4.0) * (length - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * length))
+        rate = rate * rectified * math.sqrt(correction2)
+    r = T(rate)
+    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
+    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
+    for i in range(p.size):
+        x = p[i]
+        d = s * g[i]
+        if decay != 0.0:
+            if decoupled:
+                x = x * shrink
+            else:
+                d = d + wd * x
+        a = m[i] + (d - m[i]) * new1
+        b = v[i] * keep2 + d * d * new2
+        m[i] = a
+        v[i] = b
+        u = r * a
+        if adaptive:
+            u = u / (np.sqrt(b) + e)
+        p[i] = x - u
+
+
+def rprop(sign, shrink, grow, least, most, g, p, previous, size, step):
+    """Step sizes that grow while the gradient keeps its sign and shrink where it turns (Riedmiller and Braun, 1993)."""
+    T = p.dtype.type
+    step[0] += 1
+    s, down, up, low, high, one, zero = T(sign), T(shrink), T(grow), T(least), T(most), T(1), T(0)
+    for i in range(p.size):
+        d = s * g[i]
+        turn = d * previous[i]
+        w = size[i] * (up if turn > zero else down if turn < zero else one)
+        w = low if w < low else high if w > high else w
+        size[i] = w
+        d = zero if turn < zero else d
+        p[i] = p[i] - w * (one if d > zero else -one if d < zero else zero)
+        previous[i] = d
+
+
+def asgd(lr, decay, sign, lambd, alpha, start, g, p, average, eta, mu, step):
+    """Gradient descent with a decaying rate, and the average of the parameters from ``start`` on (Polyak and Juditsky, 1992)."""
+    T = p.dtype.type
+    step[0] += 1
+    t = np.float64(step[0])
+    rate, kept = T(eta[0]), T(1.0 - lambd * np.float64(eta[0]))
+    wd, s, part = T(decay), T(sign), T(mu[0])
+    whole = mu[0] == 1
+    for i in range(p.size):
+        d = s * g[i]
+        if decay != 0.0:
+            d = d + wd * p[i]
+        x = p[i] * kept - rate * d
+        p[i] = x
+        average[i] = x if whole else average[i] + (x - average[i]) * part
+    eta[0] = lr / (1.0 + lambd * lr * t) ** alpha
+    mu[0] = 1.0 / max(1.0, t - start)
+
+
+@helper
+def _squares(row):
+    """Σ row²; in any order, so vectorised."""
+    total = 0.0
+    for i in range(row.size):
+        v = np.float64(row[i])
+        total = radd(total, v * v)
+    return total
+
+
+def sum_of_powers(x, p, out):
+    """out[0] = Σ |x|^p in float64, chunk by chunk; the largest |x| for p = inf, the number of nonzeros for p = 0."""
+    total = 0.0
+    for c in range(0, x.size, 1024):
+        row = x[c : c + 1024]
+        part = 0.0
+        if p == 2.0:
+            part = _squares(row)
+        elif p == 1.0:
+            for i in range(row.size):
+                part += abs(np.float64(row[i]))
+        elif p == np.inf:
+            for i in range(row.size):
+                a = abs(np.float64(row[i]))
+                part = a if a > part or a != a else part
+        elif p == 0.0:
+            for i in range(row.size):
+                part += 1.0 if row[i] != 0 else 0.0
+        else:
+            for i in range(row.size):
+                part += abs(np.float64(row[i])) ** p
+        if p == np.inf:
+            total = part if part > total or part != part else total
+        else:
+            total += part
+    out[0] = total
+
+
+def scale(factor, x):
+    """x *= factor."""
+    f = x.dtype.type(factor)
+    for i in range(x.size):
+        x[i] = x[i] * f
+
+
+def clamp(limit, x):
+    """x clamped to [-limit, limit]; NaN stays."""
+    T = x.dtype.type
+    high, low = T(limit), T(-limit)
+    for i in range(x.size):
+        v = x[i]
+        x[i] = high if v > high else low if v < low else v

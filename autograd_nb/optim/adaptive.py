@@ -1,0 +1,195 @@
+"""RMSprop, Adagrad, Adadelta, Rprop and ASGD."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dtypes import float32
+from ..launch import Kernel
+from ..ops.create import scalar_tensor
+from ..tensor import Tensor
+from .optimizer import Fused, ParamsT, check_fused, check_lr, check_not_negative, counter, number, zeros_of
+
+_rmsprop = Kernel("optim", "rmsprop", outputs=3)
+_rmsprop_full = Kernel("optim", "rmsprop_full", outputs=5)
+_adagrad = Kernel("optim", "adagrad", outputs=3)
+_adadelta = Kernel("optim", "adadelta", outputs=4)
+_rprop = Kernel("optim", "rprop", outputs=4)
+_asgd = Kernel("optim", "asgd", outputs=5)
+
+_Plan = tuple[Kernel, tuple[float, ...], tuple[str, ...]]
+
+
+class _Adaptive(Fused):
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self.defaults.items():
+                group.setdefault(name, default)
+        for s in self.state.values():
+            if s and "step" in s and not isinstance(s["step"], Tensor):  # as old checkpoints have it
+                s["step"] = scalar_tensor(float(s["step"]), float32)
+
+
+def _lead(group: dict[str, Any]) -> tuple[float, float, float]:
+    return number(group["lr"]), number(group["weight_decay"]), -1.0 if group["maximize"] else 1.0
+
+
+class RMSprop(_Adaptive):
+    """p -= lr · g / (√E[g²] + eps), optionally with momentum, and with the variance in the place of E[g²] (``centered``).
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.RMSprop.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
+        momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        for name, value in (("epsilon", eps), ("momentum", momentum), ("weight_decay", weight_decay), ("alpha", alpha)):
+            check_not_negative(name, value)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered, "weight_decay": weight_decay,
+            "capturable": capturable, "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] = counter()
+        state["square_avg"] = zeros_of(p)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = zeros_of(p)
+        if group["centered"]:
+            state["grad_avg"] = zeros_of(p)
+
+    def _plan(self, group: dict[str, Any]) -> _Plan:
+        numbers = (*_lead(group), float(group["alpha"]), float(group["eps"]))
+        if not group["momentum"] and not group["centered"]:
+            return _rmsprop, numbers, ("square_avg", "step")
+        names = (
+            "square_avg", "grad_avg" if group["centered"] else "_absent", "momentum_buffer" if group["momentum"] else "_absent", "step",
+        )  # fmt: skip
+        return _rmsprop_full, (*numbers, float(group["momentum"]), bool(group["centered"])), names
+
+
+class Adagrad(_Adaptive):
+    """p -= lr · g / (√Σg² + eps), the rate falling as 1 / (1 + t · lr_decay).
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adagrad.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *, maximize: bool = False,
+        differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        for name, value in (
+            ("lr_decay", lr_decay), ("weight_decay", weight_decay), ("initial_accumulator_value", initial_accumulator_value), ("epsilon", eps),
+        ):  # fmt: skip
+            check_not_negative(name, value)
+        check_fused(fused, foreach, differentiable)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "fused": fused,
+        })  # fmt: skip
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._begin(p, self.state[p], group)
+
+    def share_memory(self) -> None:
+        """Nothing to do: the state is in memory already."""
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] = counter()
+        state["sum"] = zeros_of(p, group["initial_accumulator_value"])
+
+    def _plan(self, group: dict[str, Any]) -> _Plan:
+        return _adagrad, (*_lead(group), float(group["lr_decay"]), float(group["eps"])), ("sum", "step")
+
+
+class Adadelta(_Adaptive):
+    """Steps scaled by the ratio of the running sizes of past steps and gradients.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adadelta.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
+        foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative("epsilon", eps)
+        check_not_negative("weight_decay", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize, "capturable": capturable,
+            "foreach": foreach, "differentiable": differentiable,
+        })  # fmt: skip
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] = counter()
+        state["square_avg"] = zeros_of(p)
+        state["acc_delta"] = zeros_of(p)
+
+    def _plan(self, group: dict[str, Any]) -> _Plan:
+        return _adadelta, (*_lead(group), float(group["rho"]), float(group["eps"])), ("square_avg", "acc_delta", "step")
+
+
+class Rprop(_Adaptive):
+    """Step sizes of their own for each element, by the sign of the gradient alone.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Rprop.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float | Tensor = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(params, {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] = counter()
+        state["prev"] = zeros_of(p)
+        state["step_size"] = zeros_of(p, number(group["lr"]))
+
+    def _plan(self, group: dict[str, Any]) -> _Plan:
+        numbers = (-1.0 if group["maximize"] else 1.0, *map(float, group["etas"]), *map(float, group["step_sizes"]))
+        return _rprop, numbers, ("prev", "step_size", "step")
+
+
+class ASGD(_Adaptive):
+    """Averaged gradient descent: ``ax`` of the state is the average of the parameters from step ``t0`` on.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.ASGD.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
+        foreach: bool | None = None, maximize: bool = False, differentiable: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        check_not_negative("weight_decay", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
+            "differentiable": differentiable, "capturable": capturable,
+        })  # fmt: skip
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] = counter()
+        state["eta"] = scalar_tensor(number(group["lr"]), float32)
+        state["mu"] = scalar_tensor(1.0, float32)
+        state["ax"] = zeros_of(p)
+
+    def _plan(self, group: dict[str, Any]) -> _Plan:
+        numbers = (*_lead(group), float(group["lambd"]), float(group["alpha"]), float(group["t0"]))
+        return _asgd, numbers, ("ax", "eta", "mu", "step")

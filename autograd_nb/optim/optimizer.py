@@ -1,0 +1,417 @@
+"""Optimizer: parameter groups, state, hooks, saving and loading; and the loop that all fused updates share.
+
+Source: https://docs.pytorch.org/docs/stable/optim.html
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..graph.hooks import RemovableHandle, check_callable
+from ..graph.modes import enable_grad, no_grad
+from ..launch import Kernel
+from ..ops.cast import dense
+from ..ops.create import new_full, scalar_tensor
+from ..ops.recording import tensor_type
+from ..tensor import Tensor
+
+ParamsT = Any
+
+
+class _Required:
+    """The default of an option that every parameter group must give."""
+
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _Required()
+
+_global_pre_hooks: OrderedDict = OrderedDict()
+_global_post_hooks: OrderedDict = OrderedDict()
+
+
+def _register(hooks: OrderedDict, hook: Callable, first: bool = False) -> RemovableHandle:
+    check_callable(hook)
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if first:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer; it may return other (args, kwargs)."""
+    return _register(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
+    """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
+    return _register(_global_post_hooks, hook)
+
+
+def _typename(value: Any) -> str:
+    return "torch." + tensor_type(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+
+
+class Optimizer:
+    """Base of the optimizers.
+
+    params: parameters, (name, parameter) pairs, or dicts, each with "params" and options of its own. defaults: the options of
+    groups that do not give them.
+
+    Errors: TypeError for what are not Tensors, ValueError for none at all and for non-leaf tensors.
+    Source: https://docs.pytorch.org/docs/stable/optim.html#torch.optim.Optimizer
+    """
+
+    def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self._make_hooks()
+        self._patch_step_function()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got " + _typename(params)
+            )
+        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hooks(self) -> None:
+        for name in (
+            "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
+            "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
+        ):  # fmt: skip
+            if name not in self.__dict__:
+                setattr(self, name, OrderedDict())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_hooks()
+        self._patch_step_function()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self) -> str:
+        text = type(self).__name__ + " ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            text += "".join(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return text + ")"
+
+    # ---- hooks
+    @staticmethod
+    def profile_hook_step(func: Callable) -> Callable:
+        """``func``, a class's step, with the hooks around it."""
+
+        @functools.wraps(func)
+        def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+            if not (_global_pre_hooks or _global_post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks):
+                return func(self, *args, **kwargs)
+            for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
+                result = hook(self, args, kwargs)
+                if result is not None:
+                    if not (isinstance(result, tuple) and len(result) == 2):
+                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
+                    args, kwargs = result
+            out = func(self, *args, **kwargs)
+            for hook in chain(self._optimizer_step_post_hooks.values(), _global_post_hooks.values()):
+                hook(self, args, kwargs)
+            return out
+
+        wrapper.hooked = True  # type: ignore[attr-defined]
+        return wrapper
+
+    def _patch_step_function(self) -> None:
+        step = type(self).step
+        if not getattr(step, "hooked", None):
+            type(self).step = self.profile_hook_step(step)  # type: ignore[method-assign]
+
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step; it may return other (args, kwargs)."""
+        return _register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return _register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` before `state_dict`."""
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` after `state_dict`; it may return another."""
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer, state_dict)`` before `load_state_dict`; it may return another."""
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+        """Call ``hook(optimizer)`` after `load_state_dict`."""
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+    # ---- saving and loading
+    def state_dict(self) -> dict[str, Any]:
+        """{"state": number of the parameter -> its state, "param_groups": the groups with parameters as numbers}."""
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            start = len(numbers)
+            for i, p in enumerate(group["params"], start):
+                numbers.setdefault(id(p), i)
+            packed = {k: v for k, v in group.items() if k != "params"}
+            packed["params"] = [numbers[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {(numbers[id(k)] if isinstance(k, Tensor) else k): v for k, v in self.state.items()}
+        out = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            result = hook(self, out)
+            out = out if result is None else result
+        return out
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave, for the same parameters in the same order. ValueError where groups differ."""
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            result = hook(self, state_dict)
+            state_dict = state_dict if result is None else result
+        groups = self.param_groups
+        saved = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError(
+                f"loaded state dict has a different number of parameter groups ({len(saved)} instead of {len(groups)})"
+            )
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved, strict=True)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+        by_number = dict(
+            zip(chain.from_iterable(s["params"] for s in saved), chain.from_iterable(g["params"] for g in groups), strict=True)
+        )
+        state: defaultdict[Any, Any] = defaultdict(dict)
+        for k, v in state_dict["state"].items():
+            if k in by_number:
+                state[by_number[k]] = _fitted(by_number[k], v)
+            else:
+                state[k] = v
+        for group, new in zip(groups, saved, strict=True):
+            new["params"] = group["params"]
+            if "param_names" in group:
+                new.setdefault("param_names", group["param_names"])
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    # ---- work
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or (``set_to_none=False``) fill them with 0."""
+        if set_to_none:
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p._grad = None
+            return
+        for group in self.param_groups:
+            for p in group["params"]:
+                g = p._grad
+                if g is not None:
+                    if g.grad_fn is not None:
+                        g.detach_()
+                    else:
+                        g.requires_grad_(False)
+                    g.zero_()
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters from their gradients; ``closure`` computes the loss again, which is returned."""
+        raise NotImplementedError(f"{type(self).__name__} does not define step()")
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group: {"params": …, and the options in which it differs}.
+
+        Errors: TypeError for what are not Tensors, ValueError for non-leaf tensors and those of another group.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params = param_group["params"]
+        if isinstance(params, Tensor):
+            params = [params]
+        elif isinstance(params, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in sets will change "
+                "between runs. Please use a list instead."
+            )
+        params = list(params)
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        if names:
+            if len(names) != len(params):
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+            params = [p[1] for p in params]
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is " + _typename(p))
+            if not self.defaults.get("differentiable") and not (p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+        if len(params) != len(set(params)):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error", stacklevel=3
+            )
+        known = {p for group in self.param_groups for p in group["params"]}
+        if not known.isdisjoint(params):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
+            raise ValueError("all optimizer param groups should be with/without names")
+        param_group["params"] = params
+        if names:
+            param_group["param_names"] = names
+        for name, default in self.defaults.items():
+            param_group.setdefault(name, default)
+        self.param_groups.append(param_group)
+
+
+def _fitted(p: Tensor, value: Any, key: Hashable = None) -> Any:
+    """A loaded state in the dtype of its parameter (counters keep theirs)."""
+    if isinstance(value, Tensor):
+        return value if key == "step" or not p.dtype.is_floating_point else value.to(p.dtype)
+    if isinstance(value, dict):
+        return {k: _fitted(p, v, k) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return type(value)(_fitted(p, v) for v in value)  # type: ignore[call-arg]
+    return value
+
+
+# ------------------------------------------------------------------------------------------- fused updates
+
+_NOTHING = np.empty(0, np.float32)
+
+
+class Fused(Optimizer):
+    """An optimizer whose update of one parameter is one kernel.
+
+    A subclass says, for a group, which kernel, its numbers, and the names of the state arrays it takes (`_plan`), and how the
+    state of a parameter begins (`_begin`).
+    """
+
+    def _plan(self, group: dict[str, Any]) -> tuple[Kernel, tuple[float, ...], tuple[str, ...]]:
+        raise NotImplementedError
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        closure: computes the loss again and returns it, with recording on. Returns what it returned, else None.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        everything = self.state
+        for group in self.param_groups:
+            if group.get("differentiable"):
+                raise NotImplementedError(
+                    f"{type(self).__name__}(differentiable=True) is not supported: write the update with tensor operations to "
+                    "differentiate through it"
+                )
+            kernel, numbers, names = self._plan(group)
+            for p in group["params"]:
+                g = p._grad
+                if g is None:
+                    continue
+                state = everything[p]
+                if names and names[0] not in state:
+                    with no_grad():
+                        self._begin(p, state, group)
+                update(kernel, numbers, p, g, [state.get(n) for n in names])
+        return loss
+
+
+def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -> None:
+    """Run an update on a parameter's own memory; arrays in other layouts or half precision go through copies."""
+    lay = p._layout
+    d = lay.dtype
+    if d.name == "float16" or not lay.contiguous or any(s is not None and not s._layout.contiguous for s in states):
+        _update_copies(kernel, numbers, p, g, states)
+        return
+    data = p._data
+    size = lay.size
+    if data.size != size:
+        data = data[:size]
+    gradient = g._data if g._layout is lay and g._data.size == size else dense(g.detach())
+    arrays = [_NOTHING.view(d.np) if s is None else s._data if s._data.size == s._layout.size else s._data[: s._layout.size] for s in states]
+    kernel((d, *[a.dtype for a in arrays]), *numbers, gradient, data, *arrays)
+    p._version_[0] += 1
+
+
+def _update_copies(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -> None:
+    with no_grad():
+        d = dtypes.float32 if p.dtype.name == "float16" else p.dtype
+
+        def copied(t: Any) -> Any:
+            return None if t is None else t.detach().to(d if t.dtype.name == "float16" else t.dtype).contiguous().clone()
+
+        temporary, held = copied(p), [copied(s) for s in states]
+        update(kernel, numbers, temporary, copied(g), held)
+        for target, value in zip([p, *states], [temporary, *held], strict=True):
+            if target is not None:
+                target.copy_(value)
+
+
+def number(value: Any) -> float:
+    """A number that may be given as a one-element tensor."""
+    return float(value.item()) if isinstance(value, Tensor) else float(value)
+
+
+def check_lr(lr: Any) -> None:
+    if isinstance(lr, Tensor):
+        if lr._layout.size != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        lr = lr.item()
+    if not lr >= 0.0:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    if not number(value) >= 0.0:
+        raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_betas(betas: Any) -> None:
+    for i in (0, 1):
+        if not 0.0 <= number(betas[i]) < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def counter() -> Tensor:
+    """A step count that begins at 0."""
+    return scalar_tensor(0.0, dtypes.float32)
+
+
+def zeros_of(p: Tensor, value: float = 0.0) -> Tensor:
+    return new_full(p.shape, value, p.dtype)
