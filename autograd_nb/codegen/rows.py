@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .loops import CHUNK, MAX, MIN, SUM, Fold, _indent, _ordered
+from .loops import CHUNK, MAX, MIN, Fold, _indent, _ordered
 from .maths import m
 from .symbols import FLOATS, Sym, Trace, literal, numpy_name
 
@@ -79,7 +79,9 @@ Step = Each | Row | Pick | Put | Total
 class _Writer:
     """The text of one kernel as it grows."""
 
-    def __init__(self, kinds: Mapping[str, str], dtypes: Mapping[str, str], outputs: Sequence[str], compute: str, columns: bool):
+    def __init__(
+        self, kinds: Mapping[str, str], dtypes: Mapping[str, str], outputs: Sequence[str], compute: str, columns: bool
+    ):
         self.kinds, self.dtypes, self.outputs, self.compute, self.columns = kinds, dtypes, outputs, compute, columns
         self.values: dict[str, str] = {}  # row values found so far and their dtypes
         self.sums: dict[str, str] = {}
@@ -282,7 +284,8 @@ class _Writer:
             place, one = f"{step.operand}[at + {step.index}_ * inner + i]", f"{step.operand}[at + {step.index}_]"
         if self.columns:
             self.buffer(step.name, dtype)
-            self.put(1, [f"{step.name}_b = {step.name}_buffer[:size]", "for i in range(size):", *["    " + s for s in self.load_row_values([step.index])],
+            self.put(1, [f"{step.name}_b = {step.name}_buffer[:size]", "for i in range(size):",
+                         *["    " + s for s in self.load_row_values([step.index])],
                          f"    {step.name}_b[i] = {place}"])  # fmt: skip
         else:
             self.put(1, [f"{step.name}_ = {one}"])
@@ -313,7 +316,9 @@ class _Writer:
         self.cast_to_compute = False
         results, lines, _ = self.trace(list(step.outputs.values()), {})
         self.cast_to_compute = True
-        self.tail += _indent([*lines, *[f"{o}[0] = {self.done(v, self.dtypes[o])[0]}" for o, v in zip(step.outputs, results, strict=True)]], 1)
+        self.tail += _indent(
+            [*lines, *[f"{o}[0] = {self.done(v, self.dtypes[o])[0]}" for o, v in zip(step.outputs, results, strict=True)]], 1
+        )
 
     def put(self, level: int, lines: Sequence[str]) -> None:
         self.body += _indent(lines, level + (2 if self.columns else 1))
@@ -325,7 +330,8 @@ def _named(parameter: str, f: Callable) -> Callable:
     def g(x):
         return f(x)
 
-    g.__signature__ = inspect.Signature([inspect.Parameter(parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD)])  # type: ignore[attr-defined]
+    one = inspect.Parameter(parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    g.__signature__ = inspect.Signature([one])  # type: ignore[attr-defined]
     return g
 
 
@@ -354,7 +360,7 @@ def row_kernel(
     text += _indent(["n_ = n", *ones, *w.before, *buffers], 1)
     text += "    for r in range(outer):\n"
     if columns:
-        text += "        for rows in range(r * inner, (r + 1) * inner, %d):\n" % BLOCK
+        text += f"        for rows in range(r * inner, (r + 1) * inner, {BLOCK}):\n"
         text += _indent([f"size = min({BLOCK}, (r + 1) * inner - rows)", "at = r * n * inner + rows - r * inner"], 3)
     else:
         text += "        at = r * n\n"

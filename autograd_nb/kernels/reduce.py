@@ -63,7 +63,8 @@ def put_along(outer, n, inner, k, g, index, out):
 
 
 def first_outside(n, ignore, index, out):
-    """out[0] = where the first index outside [0, n) is (``ignore`` is allowed), -1 for none; out[1] = how many are ``ignore``."""
+    """out[0] = where the first index outside [0, n) is (``ignore`` is allowed), -1 for none;
+    out[1] = how many are ``ignore``."""
     out[0] = -1
     out[1] = 0
     for i in range(index.size):

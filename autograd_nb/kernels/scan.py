@@ -1,7 +1,7 @@
 """Scans along n of arrays (outer, n, inner) in C order; ``reverse`` walks from the end.
 
-``acc`` is a buffer of ``inner`` elements of the type in which sums and products are kept (wider than the arrays'); rows that are
-interleaved (inner > 1) advance together, so that the inner loop is vectorised and memory is read in order.
+``acc`` is a buffer of ``inner`` elements of the type in which sums and products are kept (wider than the arrays'); rows
+that are interleaved (inner > 1) advance together, so that the inner loop is vectorised and memory is read in order.
 """
 
 import math

@@ -22,7 +22,7 @@ def functional(*also: str, name: str = "") -> Callable[[Callable], Callable]:
     """Decorator: offer a function as ``nn.functional.<name>``, and under the same name in the namespaces ``also``."""
 
     def enter(function: Callable) -> Callable:
-        own = name or function.__name__.strip("_")
+        own = name or function.__name__
         register(f"{_FUNCTIONAL}.{own}", function, method=False, namespaces=(_FUNCTIONAL,))
         if also:
             register(own, function, method=False, namespaces=also)
@@ -36,7 +36,9 @@ def formula(*rules: Callable | None, **options: Any) -> Callable[[Callable], Any
     return pointwise(*rules, public=False, **options)
 
 
-def _switchable(name: str, op: Any, defaults: dict[str, float], *, torch: bool = False, torch_inplace: bool = False, doc: str = "") -> Callable:
+def _switchable(
+    name: str, op: Any, defaults: dict[str, float], *, torch: bool = False, torch_inplace: bool = False, doc: str = ""
+) -> Callable:
     """``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional."""
     names = list(defaults)
     values = tuple(float(v) for v in defaults.values())
@@ -130,7 +132,7 @@ def _leaky_relu(x, slope):
 leaky_relu = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, doc="x for x > 0, else negative_slope·x.")
 
 
-@formula(lambda g, x, alpha: m.where(x > 0, g, g * (alpha * m.exp(x))), name="elu")
+@formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), name="elu")
 def _elu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x))
 
@@ -140,7 +142,11 @@ elu = _switchable("elu", _elu, {"alpha": 1.0}, doc="x for x > 0, else alpha·(e�
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@formula(lambda g, x: m.where(x > 0, g * _SELU_SCALE, g * ((_SELU_ALPHA * _SELU_SCALE) * m.exp(x))), name="selu", node="EluBackward0")
+@formula(
+    lambda g, x: m.where(x <= 0, g * ((_SELU_ALPHA * _SELU_SCALE) * m.exp(x)), g * _SELU_SCALE),
+    name="selu",
+    node="EluBackward0",
+)
 def _selu(x):
     return m.where(x > 0, _SELU_SCALE * x, (_SELU_ALPHA * _SELU_SCALE) * m.expm1(x))
 
@@ -148,7 +154,7 @@ def _selu(x):
 selu = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
 
 
-@formula(lambda g, x, alpha: m.where(x > 0, g, g * m.exp(x / alpha)), name="celu", node="EluBackward0")
+@formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), name="celu", node="EluBackward0")
 def _celu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x / alpha))
 
@@ -179,7 +185,8 @@ def _gelu_tanh(x):
 def gelu(input, approximate="none"):
     """x·Φ(x), Φ the normal distribution function; ``approximate="tanh"`` takes the formula with tanh.
 
-    Errors: RuntimeError for another ``approximate``. Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
+    Errors: RuntimeError for another ``approximate``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
     """
     _floating(tensor_argument(input, "gelu"), "gelu")
     if approximate == "none":
@@ -335,7 +342,9 @@ def logsigmoid(input):
     return _logsigmoid(input)
 
 
-@formula(lambda g, x, w: m.where(x > 0, g, g * w), lambda g, x: m.where(x > 0, 0.0, g * x), name="prelu", node="PreluKernelBackward0")
+@formula(
+    lambda g, x, w: m.where(x > 0, g, g * w), lambda g, x: m.where(x > 0, 0.0, g * x), name="prelu", node="PreluKernelBackward0"
+)
 def _prelu(x, w):
     return m.where(x > 0, x, w * x)
 
@@ -355,7 +364,8 @@ def prelu(input, weight):
         channels = x.shape[1] if x.ndim > 1 else 1
         if channels != w.numel():
             raise RuntimeError(
-                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.numel()} and channel size = {channels}."
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.numel()} and "
+                f"channel size = {channels}."
             )
     if w.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
@@ -389,7 +399,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return _rrelu(input, lower, upper, training, inplace)
 
 
-@functional("torch")
+@functional("torch", name="rrelu_")
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
     """In-place version of `rrelu`."""
     return _rrelu(input, lower, upper, training, True)
@@ -413,4 +423,3 @@ def glu(input, dim=-1):
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {n}")
     return _glu(x.narrow(d, 0, n // 2), x.narrow(d, n // 2, n // 2))
-

@@ -16,8 +16,10 @@ from .structured import tensor_argument
 
 
 @pointwise(
-    lambda g, a, b: g * b / (a * a + b * b), lambda g, a, b: g * -a / (a * a + b * b), result="float", aliases=("arctan2",)
-)
+    lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (b / (a * a + b * b))),
+    lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (-a / (a * a + b * b))),
+    result="float", aliases=("arctan2",),
+)  # fmt: skip
 def atan2(a, b):
     """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
     return m.atan2(a, b)
@@ -26,11 +28,7 @@ def atan2(a, b):
 @pointwise(lambda a, y: a / y, lambda b, y: b / y)
 def hypot(a, b):
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
-    p, q = m.abs(a), m.abs(b)
-    big, small = m.where(p > q, p, q), m.where(p > q, q, p)
-    ratio = m.where(big == 0, 0.0, small / big)
-    y = m.where(big == small, big * math.sqrt(2.0), big * m.sqrt(1 + ratio * ratio))
-    return m.where((p == math.inf) | (q == math.inf), math.inf, m.where((a != a) | (b != b), math.nan, y))
+    return m.hypot(a, b)
 
 
 @pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda: 0, result="float")
@@ -48,7 +46,9 @@ def _xlog1py(x, y):
 
 
 @pointwise(
-    lambda g, x, y: m.where((x == 0) & (y <= 0), 0.0, m.where(g == 0, 0.0, g * m.log(y))), lambda g, x, y: g * (x / y), result="float"
+    lambda g, x, y: m.where((x == 0) & (y <= 0), 0.0, m.where(g == 0, 0.0, g * m.log(y))),
+    lambda g, x, y: g * (x / y),
+    result="float",
 )
 def xlogy(x, y):
     """x·ln y, 0 where x is 0 (unless y is nan)."""
@@ -72,15 +72,13 @@ register("special.xlogy", xlogy, "pointwise", method=False, namespaces=("special
 @pointwise(lambda g, a, b: g / (1 + m.exp(b - a)), lambda g, a, b: g / (1 + m.exp(a - b)), result="float", inplace=False)
 def logaddexp(a, b):
     """y = ln(eᵃ + eᵇ) without overflow."""
-    big = m.where(a > b, a, b)
-    return m.where((a == b) & (m.abs(a) == math.inf), a, big + m.log1p(m.exp(-m.abs(a - b))))
+    return m.logaddexp(a, b)
 
 
 @pointwise(lambda g, a, b: g / (1 + m.exp2(b - a)), lambda g, a, b: g / (1 + m.exp2(a - b)), result="float", inplace=False)
 def logaddexp2(a, b):
     """y = log₂(2ᵃ + 2ᵇ) without overflow."""
-    big = m.where(a > b, a, b)
-    return m.where((a == b) & (m.abs(a) == math.inf), a, big + m.log1p(m.exp2(-m.abs(a - b))) * (1 / math.log(2.0)))
+    return m.logaddexp2(a, b)
 
 
 @pointwise(
@@ -121,7 +119,9 @@ def heaviside_(input, values):
 
 def _same_dtype(a: Any, b: Any) -> None:
     if tensor_argument(a, "heaviside").dtype is not tensor_argument(b, "heaviside", "values").dtype:
-        raise RuntimeError(f"heaviside is not yet implemented for tensors with different dtypes (input {a.dtype}, values {b.dtype})")
+        raise RuntimeError(
+            f"heaviside is not yet implemented for tensors with different dtypes (input {a.dtype}, values {b.dtype})"
+        )
 
 
 @pointwise(inplace=True)
@@ -190,7 +190,12 @@ def _addcmul(x, a, b, value):
 
 
 @pointwise(
-    lambda: 1, lambda b, value: value / b, lambda a, b, value: -value * (a / (b * b)), name="addcdiv", public=False, result="float"
+    lambda: 1,
+    lambda b, value: value / b,
+    lambda a, b, value: -value * (a / (b * b)),
+    name="addcdiv",
+    public=False,
+    result="float",
 )
 def _addcdiv(x, a, b, value):
     return x + value * (a / b)
@@ -201,8 +206,8 @@ def _addc(name: str, op: Any) -> None:
         tensors = [tensor_argument(t, name, n) for t, n in ((input, "input"), (tensor1, "tensor1"), (tensor2, "tensor2"))]
         if name == "addcdiv" and all(t.dtype.category < 2 for t in tensors[1:]):
             raise RuntimeError(
-                "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true division "
-                "of tensor1 and tensor2. Cast them to a floating dtype."
+                "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+                "division of tensor1 and tensor2. Cast them to a floating dtype."
             )
         if isinstance(value, float) and all(t.dtype.category < 2 for t in tensors):
             raise RuntimeError(f"value cannot be converted to type int64 without overflow (value={value})")

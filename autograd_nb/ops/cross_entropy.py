@@ -6,6 +6,7 @@ one-hot target); under ``create_graph`` the backward is written with ops, so tha
 
 from __future__ import annotations
 
+import math
 import warnings
 from functools import cache
 from typing import Any
@@ -38,7 +39,9 @@ def legacy_reduction(size_average: Any, reduce: Any, reduction: str, stacklevel:
         total = True if reduce is None else reduce
         reduction = "none" if not total else "mean" if average else "sum"
         warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", UserWarning, stacklevel=stacklevel
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            UserWarning,
+            stacklevel=stacklevel,
         )
     return reduction
 
@@ -57,7 +60,14 @@ def _pick_weight(weighted: bool) -> list[Step]:
 
 @cache
 def _forward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
-    operands = {"x": "full", "target": "row", **({"w": "col", "all": "one"} if weighted else {}), "ignore": "number", "eps": "number", "mean": "number"}
+    operands = {
+        "x": "full",
+        "target": "row",
+        **({"w": "col", "all": "one"} if weighted else {}),
+        "ignore": "number",
+        "eps": "number",
+        "mean": "number",
+    }
     folds: dict[str, Any] = {"s": (SUM, lambda x, top: m.exp(x - top))}
     if smoothed:
         folds["sx"] = (SUM, (lambda x, w: x * w) if weighted else (lambda x: x))
@@ -66,7 +76,9 @@ def _forward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
         return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt))
 
     def loss_smoothed(target, ignore, wt, lse, xt, eps, n, sx):
-        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt) + (eps / n.cast("float64")) * (lse * n.cast("float64") - sx))
+        return m.where(
+            target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt) + (eps / n.cast("float64")) * (lse * n.cast("float64") - sx)
+        )
 
     def loss_smoothed_weighted(target, ignore, wt, lse, xt, eps, n, sx, all):  # noqa: A002
         return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt) + (eps / n.cast("float64")) * (lse * all - sx))
@@ -92,7 +104,8 @@ def _forward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
 
 @cache
 def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
-    operands = {"x": "full", "target": "row", **({"w": "col", "all": "one"} if weighted else {}), "ignore": "number", "eps": "number", "mean": "number",
+    weights = {"w": "col", "all": "one"} if weighted else {}
+    operands = {"x": "full", "target": "row", **weights, "ignore": "number", "eps": "number", "mean": "number",
                 "lse": "row", "g": "row" if rows else "one"}  # fmt: skip
     if not rows:
         operands["wsum"] = "one"
@@ -167,7 +180,16 @@ def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
     data = launch.empty(x._layout.size, wide.carrier)
     rows = reduction == "none"
     if x._layout.size:
-        args = [dense(source), dense(target), *_weights(w, wide, total), ignore, eps, 1.0 if reduction == "mean" else 0.0, lse._data, dense(cast(g, wide))]
+        args = [
+            dense(source),
+            dense(target),
+            *_weights(w, wide, total),
+            ignore,
+            eps,
+            1.0 if reduction == "mean" else 0.0,
+            lse._data,
+            dense(cast(g, wide)),
+        ]
         if not rows:
             args.append(wsum._data)
         _backward(w is not None, eps != 0, rows)(wide.name, row_sizes(x.shape, 1), args, [data])
@@ -215,8 +237,8 @@ def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor,
     """Class indices as int64, and how many are ignored. IndexError for one outside [0, classes)."""
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(
-            f"expected scalar type Long but found {target.dtype}: expected target dtype to be Long or Byte, but got {target.dtype} "
-            "(class indices; use target.long())"
+            f"expected scalar type Long but found {target.dtype}: expected target dtype to be Long or Byte, but got "
+            f"{target.dtype} (class indices; use target.long())"
         )
     target = cast(target, dtypes.int64)
     if target._layout.size == 0:
@@ -225,7 +247,9 @@ def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor,
     flat = dense(target)
     _OUTSIDE("int64", classes, ignore, flat, found)
     if found[0] >= 0:
-        raise IndexError(f"Target {int(flat[found[0]])} is out of bounds. (element {int(found[0])} of target; there are {classes} classes)")
+        raise IndexError(
+            f"Target {int(flat[found[0]])} is out of bounds. (element {int(found[0])} of target; there are {classes} classes)"
+        )
     return target, int(found[1])
 
 
@@ -233,16 +257,23 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
     """Input (N, C, …) and target (N, …) of class indices, checked; whether a batch dim was added."""
     x, t = input, target
     if x.ndim == 0:
-        raise RuntimeError(f"{name}: input tensor should have at least 1 dim: expected (C), (N, C) or (N, C, d1, …), got a 0-d tensor")
+        raise RuntimeError(
+            f"{name}: input tensor should have at least 1 dim: expected (C), (N, C) or (N, C, d1, …), got a 0-d tensor"
+        )
     alone = x.ndim == 1
     if alone:
         if t.ndim > 1 or (t.ndim == 1 and t.shape[0] != 1):
-            raise ValueError(f"Expected input batch_size (1) to match target batch_size ({t.shape[0]}). (input {list(x.shape)}, target {list(t.shape)})")
+            raise ValueError(
+                f"Expected input batch_size (1) to match target batch_size ({t.shape[0]}). "
+                f"(input {list(x.shape)}, target {list(t.shape)})"
+            )
         x, t = x.unsqueeze(0), t.reshape(1)
         alone = target.ndim == 0
     elif x.ndim == 2:
         if t.ndim > 1:
-            raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})")
+            raise RuntimeError(
+                f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})"
+            )
         t = t.reshape(1) if t.ndim == 0 else t
     if x.shape[0] != t.shape[0]:
         raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0]}).")
@@ -252,8 +283,8 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
         tensor_argument(weight, name, "weight")
         if weight.ndim != 1 or weight.shape[0] != x.shape[1]:
             raise RuntimeError(
-                f"weight tensor should be defined either for all {x.shape[1]} classes or no classes but got weight tensor of shape: "
-                f"{list(weight.shape)}"
+                f"weight tensor should be defined either for all {x.shape[1]} classes or no classes but got weight tensor "
+                f"of shape: {list(weight.shape)}"
             )
         if weight.dtype is not x.dtype:
             raise RuntimeError(f"expected scalar type {x.dtype} but found {weight.dtype} (argument 'weight' of {name})")
@@ -284,7 +315,7 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     _floating(x, "cross_entropy")
-    if t.shape == x.shape and not (x.ndim == 0):
+    if t.shape == x.shape and x.ndim:
         return _soft_cross_entropy(x, t, weight, ignore_index, reduction, float(label_smoothing))
     x, t, alone = _batched(x, t, weight, "cross_entropy")
     t, _ = _checked_indices(t, x.shape[1], ignore_index)
@@ -302,7 +333,8 @@ def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reductio
     c = x.shape[d]
     if weight is not None and (weight.ndim != 1 or weight.shape[0] != c):
         raise RuntimeError(
-            f"cross_entropy: weight tensor should be defined either for all {c} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+            f"cross_entropy: weight tensor should be defined either for all {c} classes or no classes but got weight tensor "
+            f"of shape: {list(weight.shape)}"
         )
     logs = log_softmax(x, d)
     if eps:
@@ -340,5 +372,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         y = -(picked.mean() if reduction == "mean" else picked.sum() if reduction == "sum" else picked)
     else:
         rows = picked * factor
+        if reduction == "mean" and ignored == t._layout.size:  # 0 / 0, but with a gradient of 0
+            return -rows.sum() + math.nan
         y = -(rows.sum() / factor.sum() if reduction == "mean" else rows.sum() if reduction == "sum" else rows)
     return y.reshape(()) if alone and reduction == "none" else y

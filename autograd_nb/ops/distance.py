@@ -12,8 +12,8 @@ from .activation import functional
 from .along import put_along, take_along
 from .arithmetic import maximum, minimum
 from .cast import cast
-from .cross_entropy import _checked_indices, check_reduction
 from .create import new_full
+from .cross_entropy import _checked_indices, check_reduction
 from .loss import _settled, _total, _where
 from .norms import vector_norm
 from .registry import OPS
@@ -72,14 +72,21 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
     """1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
     reduction = _settled(size_average, reduce, reduction)
-    a, b = tensor_argument(input1, "cosine_embedding_loss", "input1"), tensor_argument(input2, "cosine_embedding_loss", "input2")
+    a, b = (
+        tensor_argument(input1, "cosine_embedding_loss", "input1"),
+        tensor_argument(input2, "cosine_embedding_loss", "input2"),
+    )
     t = tensor_argument(target, "cosine_embedding_loss", "target")
     if t.ndim > 1:
         raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})")
     if t.ndim == 1 and (a.ndim != 2 or b.ndim != 2):
-        raise RuntimeError(f"1D target tensor expects 2D input tensors, but found inputs with sizes {list(a.shape)} and {list(b.shape)}.")
+        raise RuntimeError(
+            f"1D target tensor expects 2D input tensors, but found inputs with sizes {list(a.shape)} and {list(b.shape)}."
+        )
     if t.ndim == 0 and (a.ndim != 1 or b.ndim != 1):
-        raise RuntimeError(f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(a.shape)} and {list(b.shape)}.")
+        raise RuntimeError(
+            f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(a.shape)} and {list(b.shape)}."
+        )
     dim = t.ndim
     cos = (a * b).sum(dim) / (((a * a).sum(dim) + 1e-12) * ((b * b).sum(dim) + 1e-12)).sqrt()
     value = _where(t == 1, 1 - cos, 0.0) + _where(t == -1, _clamp(cos - margin, 0.0), 0.0)
@@ -116,7 +123,9 @@ def triplet_margin_loss(
 
 
 @functional()
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
     """`triplet_margin_loss` with any distance."""
     check_reduction(reduction)
     _check_triplet(anchor, positive, negative, margin, "triplet_margin_with_distance_loss")
@@ -131,7 +140,10 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of the binary cross-entropy of logits."""
     reduction = _settled(size_average, reduce, reduction)
-    x, t = tensor_argument(input, "multilabel_soft_margin_loss"), tensor_argument(target, "multilabel_soft_margin_loss", "target")
+    x, t = (
+        tensor_argument(input, "multilabel_soft_margin_loss"),
+        tensor_argument(target, "multilabel_soft_margin_loss", "target"),
+    )
     log_sigmoid = OPS["nn.functional.logsigmoid"].call
     value = -(t * log_sigmoid(x) + (1 - t) * log_sigmoid(-x))
     if weight is not None:

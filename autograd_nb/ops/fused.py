@@ -57,7 +57,16 @@ class FoldOf:
         layouts = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
         entry, array = reduction_entry(
-            self.name, lambda *x: (self.feed(*x),), [_input(k) for k in keys], compute, self.fold, self.finish, out.name, layouts, shape, dims
+            self.name,
+            lambda *x: (self.feed(*x),),
+            [_input(k) for k in keys],
+            compute,
+            self.fold,
+            self.finish,
+            out.name,
+            layouts,
+            shape,
+            dims,
         )
         return entry, array, layout(reduced_shape(shape, dims, keepdim), None, out)
 
@@ -99,7 +108,8 @@ class _ReducedPlan:
         formula = op.formula
         self.entry, self.array = reduction_entry(
             op.name, lambda *x: (formula(*x[:-1]),), [*[_input(k) for k in keys], Input("float64", scalar=True)],
-            [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name, layouts, shape, axes,
+            [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name,
+            layouts, shape, axes,
         )  # fmt: skip
         self.lay = layout(reduced_shape(shape, axes, keepdim), None, out)
 
@@ -112,11 +122,15 @@ class Reduced(Pointwise):
     def __init__(self, op: Pointwise, node: str):
         self.__dict__.update(op.__dict__)
         for rule in self.rules:
-            assert rule is None or all(n == "g" or n in self.params for n in rule.names), f"{op.name}: a rule needs the unreduced output"
+            assert rule is None or all(n == "g" or n in self.params for n in rule.names), (
+                f"{op.name}: a rule needs the unreduced output"
+            )
         self.node = type(node, (_ReducedNode,), {"__slots__": ()})
         self.plans = launch.plan_table()
 
-    def __call__(self, args: Sequence[Any], dims: tuple[int, ...] | None = None, keepdim: bool = False, mean: bool = False) -> Tensor:
+    def __call__(
+        self, args: Sequence[Any], dims: tuple[int, ...] | None = None, keepdim: bool = False, mean: bool = False
+    ) -> Tensor:
         """Σ or mean of the formula over ``dims`` (None: all) of the broadcast shape of the operands, tensors and numbers."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = (keys, dims, keepdim, mean)
@@ -144,5 +158,3 @@ class Reduced(Pointwise):
 def reduced(call: Any, node: str) -> Reduced:
     """The sum or mean of a declared pointwise op (its call, as `pointwise` returns it); ``node`` names its grad_fn."""
     return Reduced(call.op, node)
-
-

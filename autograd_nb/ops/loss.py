@@ -25,7 +25,9 @@ class Loss:
 
     def __init__(self, rules: Sequence[Callable | None], formula: Callable, name: str, node: str = ""):
         camel = "".join(w.capitalize() for w in name.split("_"))
-        self.elements = pointwise(*rules, name=name, public=False, inplace=False, result="float", node=node or f"{camel}Backward0")(formula)
+        self.elements = pointwise(
+            *rules, name=name, public=False, inplace=False, result="float", node=node or f"{camel}Backward0"
+        )(formula)
         self.reduced = reduced(self.elements, node or f"{camel}Backward0")
 
     def __call__(self, args: Sequence[Any], reduction: str) -> Tensor:
@@ -57,8 +59,8 @@ def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor
     a, b = tensor_argument(input, name), tensor_argument(target, name, "target")
     if warn and a.shape != b.shape:
         warnings.warn(
-            f"Using a target size ({b.shape}) that is different to the input size ({a.shape}). This will likely lead to incorrect "
-            f"results due to broadcasting. Please ensure they have the same size. ({name})",
+            f"Using a target size ({b.shape}) that is different to the input size ({a.shape}). This will likely lead to "
+            f"incorrect results due to broadcasting. Please ensure they have the same size. ({name})",
             UserWarning,
             stacklevel=3,
         )
@@ -146,7 +148,11 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta. (delta={delta})")
     args = (a, b, float(delta))
-    return _huber_loss(args, reduction) if weight is None else _total(_weighted(_huber_loss(args, "none"), weight, a, "none"), reduction)
+    return (
+        _huber_loss(args, reduction)
+        if weight is None
+        else _total(_weighted(_huber_loss(args, "none"), weight, a, "none"), reduction)
+    )
 
 
 # -------------------------------------------------------------------------------------------- of probabilities
@@ -173,15 +179,17 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     x, t = _pair(input, target, "binary_cross_entropy", False)
     if x.shape != t.shape:
         raise ValueError(
-            f"Using a target size ({t.shape}) that is different to the input size ({x.shape}) is deprecated. Please ensure they have "
-            "the same size."
+            f"Using a target size ({t.shape}) that is different to the input size ({x.shape}) is deprecated. Please ensure "
+            "they have the same size."
         )
     if x.dtype is not t.dtype:
         raise RuntimeError(f"Found dtype {t.dtype} but expected {x.dtype} (target of binary_cross_entropy)")
     if weight is not None and broadcast_shapes(weight.shape, x.shape) != x.shape:
         raise RuntimeError(f"weight of shape {list(weight.shape)} does not broadcast to the input's shape {list(x.shape)}")
     if x._layout.size and _OUTSIDE_UNIT((x,), tuple(range(x.ndim)), False, dtypes.bool_, x.dtype.compute).item():
-        raise RuntimeError("all elements of input should be between 0 and 1 (input of binary_cross_entropy; apply sigmoid first)")
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1 (input of binary_cross_entropy; apply sigmoid first)"
+        )
     return _binary_cross_entropy((x, t, 1.0 if weight is None else weight), reduction)
 
 
@@ -224,7 +232,9 @@ def binary_cross_entropy_with_logits(
         raise ValueError(f"Target size ({t.shape}) must be the same as input size ({x.shape})")
     if weight is None and pos_weight is None:
         return _bce_with_logits((x, t), reduction)
-    return _bce_with_logits_full((x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight), reduction)
+    return _bce_with_logits_full(
+        (x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight), reduction
+    )
 
 
 @loss(lambda t: -t, lambda g, x, t: g * (m.where(t > 0, m.log(t) + 1, 0.0) - x))
@@ -242,9 +252,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     """t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. "batchmean" divides by the batch size."""
     if size_average is None and reduce is None and reduction == "mean":
         warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the batch "
-            "size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as 'batchmean' in the next "
-            "major release.",
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the "
+            "batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as 'batchmean' in the "
+            "next major release.",
             stacklevel=2,
         )
     reduction = _settled(size_average, reduce, reduction, ("batchmean",))
@@ -260,7 +270,11 @@ def _stirling(t):
     return m.where(t > 1, t * m.log(t) - t + 0.5 * m.log((2 * math.pi) * t), 0.0)
 
 
-@loss(lambda x, t: m.exp(x) - t, lambda g, x, t, full: g * (m.where(t > 1, full * (m.log(t) + 0.5 / t), 0.0) - x), node="PoissonNllLossBackward0")
+@loss(
+    lambda x, t: m.exp(x) - t,
+    lambda g, x, t, full: g * (m.where(t > 1, full * (m.log(t) + 0.5 / t), 0.0) - x),
+    node="PoissonNllLossBackward0",
+)
 def _poisson_log(x, t, full):
     return m.exp(x) - t * x + full * _stirling(t)
 
@@ -275,9 +289,7 @@ def _poisson(x, t, full, eps):
 
 
 @functional("torch")
-def poisson_nll_loss(
-    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
-):
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = _pair(input, target, "poisson_nll_loss", False)
@@ -311,8 +323,9 @@ def _gaussian_slope(d, v, eps):
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """(ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2.
 
-    var: of the input's shape, or without its last dim, or with 1 there, or a number. Errors: ValueError for negative variances or
-    another shape.
+    var: of the input's shape, or without its last dim, or with 1 there, or a number.
+
+    Errors: ValueError for negative variances or another shape.
     """
     x, t = _pair(input, target, "gaussian_nll_loss", False)
     if isinstance(var, (int, float)):
@@ -368,8 +381,8 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     t = tensor_argument(target, "margin_ranking_loss", "target")
     if not a.ndim == b.ndim == t.ndim:
         raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {a.shape}, input2: {b.shape}, "
-            f"target: {t.shape} "
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {a.shape}, input2: "
+            f"{b.shape}, target: {t.shape} "
         )
     return _margin_ranking_loss((a, b, t, float(margin)), reduction)
 

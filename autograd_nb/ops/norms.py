@@ -22,7 +22,9 @@ _NORM1 = Reduction("norm", loops.SUM, lambda x: m.abs(x))
 _NORM0 = Reduction("norm", loops.SUM, lambda x: m.where(x != 0, 1.0, 0.0))
 _NORM_MAX = Reduction("norm", loops.MAX, lambda x: m.order_key(m.abs(x)), m.from_order_key)
 _NORM_MIN = Reduction("norm", loops.MIN, lambda x: m.order_key_min(m.abs(x)), m.from_order_key)
-_NORM_P = Reduction("norm", loops.SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p), extra=1)
+_NORM_P = Reduction(
+    "norm", loops.SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p), extra=1
+)
 
 
 # g·x/y, 0 where the norm y is 0: the gradient of the Euclidean norm
@@ -73,7 +75,9 @@ def _norm(x, p, dims, keepdim):
     return _NORM_P(x, dims, keepdim, d, d.compute, float(p))
 
 
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, name: str = "linalg.vector_norm") -> Tensor:
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, name: str = "linalg.vector_norm"
+) -> Tensor:
     """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|. The gradient is 0 at norm 0."""
     tensor_argument(x, name)
     if dtype is not None:
@@ -86,7 +90,10 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     if math.isinf(ord) or ord < 0:
         for d in dims:
             if x.ndim and x.shape[d] == 0:
-                raise RuntimeError(f"{name} cannot compute the {ord} norm on an empty dimension {d} because the operation does not have an identity")
+                raise RuntimeError(
+                    f"{name} cannot compute the {ord} norm on an empty dimension {d} because the operation does not have an "
+                    "identity"
+                )
     return _norm(x, float(ord), dims, bool(keepdim))
 
 

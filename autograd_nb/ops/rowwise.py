@@ -25,7 +25,9 @@ class RowKernel:
         self.name, self.operands, self.outputs, self.steps = name, dict(operands), dict(outputs), list(steps)
         self.entries = launch.plan_table()
 
-    def __call__(self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> None:
+    def __call__(
+        self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]
+    ) -> None:
         outer, n, inner = sizes
         key = (compute, inner > 1, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
         entry = self.entries.get(key)

@@ -1,7 +1,7 @@
 """Running sums, products and extremes along a dim, and products; differences and areas.
 
-The gradients of running products are linear recurrences (`_linear_scan`), which makes them right where elements are 0, and closed
-under differentiation.
+The gradients of running products are linear recurrences (`_linear_scan`), which makes them right where elements are 0, and
+closed under differentiation.
 """
 
 from __future__ import annotations

@@ -92,7 +92,9 @@ def _prepared(input: Any, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]
         x = cast(x, dtypes.as_dtype(dtype))
     d = wrap_dim(dim, x.ndim)
     if x.dtype.category < 2:
-        raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: it takes floating point tensors (use dtype=torch.float32)')
+        raise NotImplementedError(
+            f'"{name}" not implemented for {x.dtype}: it takes floating point tensors (use dtype=torch.float32)'
+        )
     return x, d
 
 

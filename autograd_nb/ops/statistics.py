@@ -116,8 +116,8 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
         if dim is None:
             if not x._layout.size:
                 raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
-                    "'dim' argument."
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                    "with the 'dim' argument."
                 )
             y = of_all(x)
             return y if out is None else store(out, y, name)
@@ -128,9 +128,9 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"``{name}(x)``: the {name}imum of all elements (ties share the gradient); ``{name}(x, dim, keepdim)``: (values, indices) "
-        f"along a dim, the first index where several attain it (it alone gets the gradient); ``{name}(x, other)``: `{name}imum`. "
-        "nan wins.\n\nErrors: RuntimeError or IndexError for a reduction over nothing."
+        f"``{name}(x)``: the {name}imum of all elements (ties share the gradient); ``{name}(x, dim, keepdim)``: (values, "
+        f"indices) along a dim, the first index where several attain it (it alone gets the gradient); ``{name}(x, other)``: "
+        f"`{name}imum`. nan wins.\n\nErrors: RuntimeError or IndexError for a reduction over nothing."
     )
     register(name, call, "reduction")
     return call
@@ -144,7 +144,10 @@ def _checked_extreme(input: Any, dim: Any, name: str) -> tuple[Tensor, tuple[int
     x = tensor_argument(input, name)
     dims = _all_dims(dim, x.ndim)
     if not x._layout.size and (dim is None or dim == ()):
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
+        )
     _no_empty(x, dims, name)
     return x, dims
 
@@ -245,7 +248,9 @@ def _deviation(x, mean, u, scale):
 
 
 _SQUARES = FoldOf("var", loops.SUM, lambda x, mean, divisor: (x - mean) * (x - mean), lambda total, divisor: total / divisor)
-_ROOT_SQUARES = FoldOf("std", loops.SUM, lambda x, mean, divisor: (x - mean) * (x - mean), lambda total, divisor: m.sqrt(total / divisor))
+_ROOT_SQUARES = FoldOf(
+    "std", loops.SUM, lambda x, mean, divisor: (x - mean) * (x - mean), lambda total, divisor: m.sqrt(total / divisor)
+)
 _WIDE_MEAN = Reduction("mean", loops.SUM, lambda x, inverse: x, lambda total, inverse: total * inverse, extra=1)
 
 
@@ -278,7 +283,9 @@ def _std(x, dims, keepdim, correction):
     return _spread(x, dims, keepdim, correction, _ROOT_SQUARES)
 
 
-def _moments_arguments(name: str, input: Any, dim: Any, unbiased: Any, correction: Any) -> tuple[Tensor, tuple[int, ...], float]:
+def _moments_arguments(
+    name: str, input: Any, dim: Any, unbiased: Any, correction: Any
+) -> tuple[Tensor, tuple[int, ...], float]:
     x = tensor_argument(input, name)
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
@@ -292,8 +299,8 @@ def _moments_arguments(name: str, input: Any, dim: Any, unbiased: Any, correctio
     n = count_of(x.shape, dims)
     if n - correction <= 0:
         warnings.warn(
-            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided "
-            f"by output numel): {n} elements, correction {correction}.",
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+            f"divided by output numel): {n} elements, correction {correction}.",
             UserWarning,
             stacklevel=3,
         )

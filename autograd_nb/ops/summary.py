@@ -22,8 +22,9 @@ _HISTOGRAM = launch.Kernel("scan", "histogram")
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of the rows (variables) over the columns (observations).
 
-    fweights: integers, how often each observation counts; aweights: its weight. Errors: RuntimeError for more than 2 dims, weights
-    that do not fit or are negative.
+    fweights: integers, how often each observation counts; aweights: its weight.
+
+    Errors: RuntimeError for more than 2 dims, weights that do not fit or are negative.
     """
     x = tensor_argument(input, "cov")
     if x.ndim > 2:
@@ -38,12 +39,17 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
             continue
         tensor_argument(w, "cov", name)
         if w.ndim > 1:
-            raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions"
+            )
         if (name == "fweights") != (w.dtype.category == 1):
             kind = "integral" if name == "fweights" else "floating point"
             raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {w.dtype} dtype")
         if w._layout.size != n:
-            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got {w._layout.size} != {n}")
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                f"{w._layout.size} != {n}"
+            )
         if n and w.detach().min().item() < 0:
             raise RuntimeError(f"cov(): {name} cannot be negative")
         weights = w if weights is None else weights * w
@@ -66,7 +72,11 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         else:
             free = total - correction * (weights * cast(aweights, rows.dtype)).sum() / total
     if (free if isinstance(free, (int, float)) else free.item()) <= 0:
-        warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.", UserWarning, stacklevel=2)
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=2,
+        )
         free = 0.0
     centered = rows - mean
     other = centered if weights is None else centered * weights
@@ -79,7 +89,9 @@ def corrcoef(input):
     """The matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
     x = tensor_argument(input, "corrcoef")
     if x.ndim > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions")
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions"
+        )
     c = cov(x)
     if c.ndim == 0:
         return c / c

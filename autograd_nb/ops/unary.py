@@ -6,7 +6,6 @@ import math
 
 from .. import dtypes
 from ..codegen.maths import FORMULAS, m
-from ..codegen.symbols import libm
 from ..tensor import Tensor
 from .pointwise import pointwise, store
 from .registry import public, register
@@ -135,7 +134,8 @@ def atanh(x):
 
 
 @pointwise(
-    lambda g, x: m.where(x == 0, 0.0, g * ((math.pi * x) * m.cos(math.pi * x) - m.sin(math.pi * x)) / (math.pi * (x * x))), result="float"
+    lambda g, x: m.where(x == 0, 0.0, g * ((math.pi * x) * m.cos(math.pi * x) - m.sin(math.pi * x)) / (math.pi * (x * x))),
+    result="float",
 )
 def sinc(x):
     """y = sin(πx)/(πx), 1 at 0."""
@@ -165,7 +165,11 @@ def sigmoid(x):
 
 
 @pointwise(
-    lambda g, x, eps: m.where((x < eps) | (x > 1 - eps), 0.0, g / (x * (1 - x))), result="float", public=False, name="logit_eps", node="LogitBackward0"
+    lambda g, x, eps: m.where((x < eps) | (x > 1 - eps), 0.0, g / (x * (1 - x))),
+    result="float",
+    public=False,
+    name="logit_eps",
+    node="LogitBackward0",
 )
 def _logit_eps(x, eps):
     p = m.where(x < eps, eps, m.where(x > 1 - eps, 1 - eps, x))
@@ -173,7 +177,11 @@ def _logit_eps(x, eps):
 
 
 @pointwise(
-    lambda g, x: m.where((x < 0) | (x > 1), math.nan, g / (x * (1 - x))), result="float", public=False, name="logit_", node="LogitBackward0"
+    lambda g, x: m.where((x < 0) | (x > 1), math.nan, g / m.abs(x * (1 - x))),
+    result="float",
+    public=False,
+    name="logit_",
+    node="LogitBackward0",
 )
 def _logit(x):
     return m.log(x / (1 - x))
@@ -215,24 +223,13 @@ def _polynomial(x, coefficients):
 @pointwise(lambda y: (math.sqrt(math.pi) / 2) * m.exp(y * y), result="float")
 def erfinv(x):
     """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²)."""
-    # M. Giles' single-precision approximation, then Newton's method on erf in float64
-    x = x.cast("float64")
-    w = -m.log((1 - x) * (1 + x))
-    near = _polynomial(w - 2.5, (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
-                                 -0.00417768164, 0.246640727, 1.50140941))  # fmt: skip
-    far = _polynomial(m.sqrt(w) - 3, (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-                                      0.00943887047, 1.00167406, 2.83297682))  # fmt: skip
-    y = m.where(w < 5, near, far) * x
-    for _ in range(2):
-        step = (m.erf(y) - x) / ((2 / math.sqrt(math.pi)) * m.exp(-(y * y)))
-        y = y - step / (1 + y * step)
-    return m.where(m.abs(x) == 1, m.copysign(math.inf, x), m.where(m.abs(x) < 1, y, math.nan))
+    return m.erfinv(x)
 
 
 @pointwise(lambda x: m.digamma(x), result="float")
 def lgamma(x):
     """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
-    return libm("math.lgamma", x)
+    return m.lgamma(x)
 
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -241,22 +238,7 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 @pointwise(lambda x: m.trigamma(x), result="float")
 def digamma(x):
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
-    x = x.cast("float64")
-    small = x < 0.5
-    z = m.where(small, 1 - x, x)
-    shifts = 10
-    total = 1 / z
-    for k in range(1, shifts):
-        total = total + 1 / (z + float(k))
-    w = z + float(shifts)
-    r = 1 / (w * w)
-    series = _polynomial(r, [b / (2 * k) for k, b in reversed(list(enumerate(_BERNOULLI, 1)))]) * r
-    y = m.log(w) - 0.5 / w - series - total
-    # tan has the period π: the fraction keeps its digits where π·x would not
-    turn = x - m.round(x)
-    y = m.where(small, y - math.pi / m.tan(math.pi * turn), y)
-    pole = (x <= 0) & (x == m.floor(x))
-    return m.where(x == 0, -m.copysign(math.inf, x), m.where(pole, math.nan, m.where(x == math.inf, math.inf, y)))
+    return m.digamma(x)
 
 
 @pointwise(
@@ -279,8 +261,7 @@ def trigamma(x):
     return m.where(small, (math.pi * math.pi) / (s * s) - y, y)
 
 
-# so that derivatives can name them on symbols too
-FORMULAS.setdefault("digamma", digamma.op.formula)
+# so that derivatives can name it on symbols too
 FORMULAS.setdefault("trigamma", trigamma.op.formula)
 
 
@@ -329,11 +310,15 @@ def polygamma(input, other=None, *, n=None, out=None):
         op = _polygammas.get(order)
         if op is None:
             op = _polygammas[order] = pointwise(
-                lambda x, n=order: polygamma(n + 1, x) if isinstance(x, Tensor) else _polygamma_formula(x, n + 1),
+                _polygamma_slope(order),
                 result="float", public=False, inplace=False, name=f"polygamma_{order}", node="PolygammaBackward0",
             )(_polygamma_of(order))  # fmt: skip
         y = op(x)
     return y if out is None else store(out, y, "polygamma")
+
+
+def _polygamma_slope(order):
+    return lambda x: polygamma(order + 1, x) if isinstance(x, Tensor) else _polygamma_formula(x, order + 1)
 
 
 def _polygamma_of(order):
@@ -506,6 +491,7 @@ def relu(x):
 
 for _name, _function in {
     "expit": sigmoid, "logit": logit, "erf": erf, "erfc": erfc, "erfinv": erfinv, "exp2": exp2, "expm1": expm1, "log1p": log1p,
-    "gammaln": lgamma, "digamma": digamma, "psi": digamma, "polygamma": polygamma, "multigammaln": mvlgamma, "sinc": sinc, "round": round,
+    "gammaln": lgamma, "digamma": digamma, "psi": digamma, "polygamma": polygamma, "multigammaln": mvlgamma, "sinc": sinc,
+    "round": round,
 }.items():  # fmt: skip
     register(f"special.{_name}", _function, "pointwise", method=False, namespaces=("special",))

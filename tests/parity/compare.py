@@ -47,7 +47,14 @@ def check_same(mine: Any, theirs: Any, what: str, rtol: float, atol: float) -> N
 
 
 def compare(
-    mine: Callable, theirs: Callable, arrays: Sequence[Any], *, grad: bool = True, second: bool = True, rtol: float = 1e-9, atol: float = 1e-9
+    mine: Callable,
+    theirs: Callable,
+    arrays: Sequence[Any],
+    *,
+    grad: bool = True,
+    second: bool = True,
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
 ) -> None:
     """``mine(*tensors)`` and ``theirs(*tensors)`` on the same arrays must agree, with their derivatives."""
     pairs = [both(a, grad) if isinstance(a, (np.ndarray, np.generic)) else (a, a) for a in arrays]

@@ -17,11 +17,21 @@ SPECIAL = np.array([[1.0, np.nan, 2, np.nan], [np.inf, -np.inf, 0, 1], [-0.0, 0.
 
 
 def run(name, arrays, *args, grad=True, second=True, rtol=1e-9, atol=1e-9, **kw):
-    compare(lambda *t: TORCH[name](*t, *args, **kw), lambda *t: getattr(torch, name)(*t, *args, **kw), arrays, grad=grad, second=second, rtol=rtol, atol=atol)
+    compare(
+        lambda *t: TORCH[name](*t, *args, **kw),
+        lambda *t: getattr(torch, name)(*t, *args, **kw),
+        arrays,
+        grad=grad,
+        second=second,
+        rtol=rtol,
+        atol=atol,
+    )
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-@pytest.mark.parametrize("x", [CUBE, TIES, SPECIAL, CUBE.astype(np.float32), (CUBE * 9).astype(np.int64), CUBE > 0, (CUBE * 9).astype(np.int8)])
+@pytest.mark.parametrize(
+    "x", [CUBE, TIES, SPECIAL, CUBE.astype(np.float32), (CUBE * 9).astype(np.int64), CUBE > 0, (CUBE * 9).astype(np.int8)]
+)
 def test_max_min(name, x):
     grad = x.dtype.kind == "f"
     run(name, [x], grad=grad, rtol=1e-6)
@@ -48,7 +58,9 @@ def test_amax_amin(name, dim):
 
 
 @pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
-@pytest.mark.parametrize("kw", [{}, {"dim": 0}, {"dim": (0, 2), "keepdim": True}, {"dim": 1, "correction": 0}, {"dim": -1, "unbiased": False}])
+@pytest.mark.parametrize(
+    "kw", [{}, {"dim": 0}, {"dim": (0, 2), "keepdim": True}, {"dim": 1, "correction": 0}, {"dim": -1, "unbiased": False}]
+)
 def test_moments(name, kw):
     if name.endswith("mean") and not kw:
         kw = {"dim": None}
@@ -63,13 +75,17 @@ def test_variance_is_accurate():
 
 
 @pytest.mark.parametrize("name", ["any", "all", "count_nonzero"])
-@pytest.mark.parametrize("x", [CUBE > 0, np.round(CUBE), SPECIAL, np.round(CUBE).astype(np.int64), np.zeros((2, 0)), np.array([0, 3], np.uint8)])
+@pytest.mark.parametrize(
+    "x", [CUBE > 0, np.round(CUBE), SPECIAL, np.round(CUBE).astype(np.int64), np.zeros((2, 0)), np.array([0, 3], np.uint8)]
+)
 def test_truth(name, x):
     run(name, [x], grad=False)
     run(name, [x], 0, grad=False)
 
 
-@pytest.mark.parametrize("name", ["nansum", "nanmean", "logsumexp", "prod", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"])
+@pytest.mark.parametrize(
+    "name", ["nansum", "nanmean", "logsumexp", "prod", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"]
+)
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_along_one_dim(name, dim):
     run(name, [CUBE], dim)
@@ -142,7 +158,14 @@ def test_differences_and_areas():
 
 def test_errors():
     x = ours.zeros(2, 0)
-    for call in (lambda: x.max(), lambda: x.max(1), lambda: x.amax(1), lambda: x.argmax(1), lambda: ours.zeros(3).max(1), lambda: ours.ones(3, dtype=ours.int64).var()):
+    for call in (
+        lambda: x.max(),
+        lambda: x.max(1),
+        lambda: x.amax(1),
+        lambda: x.argmax(1),
+        lambda: ours.zeros(3).max(1),
+        lambda: ours.ones(3, dtype=ours.int64).var(),
+    ):
         with pytest.raises((RuntimeError, IndexError)):
             call()
     with pytest.warns(UserWarning, match="degrees of freedom"):
