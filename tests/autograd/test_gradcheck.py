@@ -1,0 +1,84 @@
+"""gradcheck and gradgradcheck: they pass what is right and name what is wrong. Anomaly detection names the line."""
+
+from __future__ import annotations
+
+import pytest
+
+import autograd_nb as torch
+from autograd_nb.autograd import Function, GradcheckError, gradcheck, gradgradcheck
+
+
+def leaf(*shape):
+    torch.manual_seed(0)
+    return torch.rand(*shape, dtype=torch.float64, requires_grad=True)
+
+
+class Wrong(Function):
+    """x² with a derivative that is wrong in one element."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        out = g * 2 * x
+        mask = torch.ones_like(x)
+        mask[1] = 1.5
+        return out * mask
+
+
+class WrongSecond(Function):
+    """x³ whose gradient hides that it depends on x."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * (x.detach() ** 2)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_right_functions_pass(fast):
+    a, b = leaf(2, 3), leaf(3)
+    assert gradcheck(lambda a, b: (a * b).exp().sum(0), (a, b), fast_mode=fast)
+    assert gradgradcheck(lambda a, b: (a * b).tanh(), (a, b), fast_mode=fast)
+
+
+def test_a_wrong_derivative_is_named():
+    with pytest.raises(GradcheckError, match=r"Jacobian mismatch for output 0 with respect to input 0, at element 1 .* analytical .* numerical"):
+        gradcheck(Wrong.apply, (leaf(3),))
+    assert not gradcheck(Wrong.apply, (leaf(3),), raise_exception=False)
+    with pytest.raises(GradcheckError):
+        gradcheck(Wrong.apply, (leaf(3),), fast_mode=True)
+
+
+def test_a_wrong_second_derivative_is_found():
+    assert gradcheck(WrongSecond.apply, (leaf(2),))
+    with pytest.raises(GradcheckError):
+        gradgradcheck(WrongSecond.apply, (leaf(2),))
+
+
+def test_inputs_are_checked():
+    with pytest.raises(ValueError, match="at least one input tensor to require gradient"):
+        gradcheck(lambda x: x, (torch.ones(2),))
+    with pytest.warns(UserWarning, match="not a double precision"):
+        gradcheck(lambda x: x * 2, (torch.ones(2, requires_grad=True),), eps=1e-2, atol=1e-2)
+
+
+def test_anomaly_detection_names_the_op_and_its_line():
+    x = torch.zeros(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"), torch.autograd.detect_anomaly():
+        y = (x.sqrt() * 0).sum()
+        with pytest.warns(UserWarning, match="Error detected in SqrtBackward0"), pytest.raises(RuntimeError) as error:
+            y.backward()
+    assert "Function 'SqrtBackward0' returned nan values in its 0th output" in str(error.value)
+    assert "test_gradcheck.py" in str(error.value)
+    assert not torch.autograd.is_anomaly_enabled()
+    (x.sqrt() * 0).sum().backward()  # silent again
