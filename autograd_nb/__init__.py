@@ -1,10 +1,21 @@
 """Define-by-run tensor autograd whose every kernel is compiled by Numba; ``import autograd_nb as torch``."""
 
 import math as _math
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from . import autograd, display, launch, ops
+from . import autograd, backends, cuda, display, launch, ops, random
+from .autograd.legacy import TYPES as _TYPES
+from .config import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    get_num_threads,
+    set_default_device,
+    set_float32_matmul_precision,
+    set_num_interop_threads,
+    set_num_threads,
+    use_deterministic_algorithms,
+)
 from .dtypes import (
     bool_ as bool,  # noqa: A004
 )
@@ -34,12 +45,12 @@ from .graph.modes import (
     no_grad,
     set_grad_enabled,
 )
+from .launch import release_memory
+from .ops.device import device
+from .ops.random import Generator, default_generator
 from .ops.registry import functions as _functions
 from .shapes import Size
 from .tensor import Tensor
-
-from .autograd.legacy import TYPES as _TYPES
-from .launch import release_memory
 
 half, float, double = float16, float32, float64  # noqa: A001
 short, int, long = int16, int32, int64  # noqa: A001
@@ -54,9 +65,18 @@ globals().update(_TYPES)
 # modules come after the ops that they are written with
 from . import nn, optim  # noqa: E402
 
-if _TYPE_CHECKING:
+_LAZY = {"save": "serialization", "load": "serialization", "serialization": "", "utils": ""}
 
-    def __getattr__(name: str) -> _Any: ...  # the ops, which are attached from their table
+
+def __getattr__(name: str) -> _Any:
+    """Modules that few programs need are imported when they are asked for (a type checker learns that ops exist)."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f"{__name__}.{_LAZY[name] or name}")
+    value = globals()[name] = getattr(module, name) if _LAZY[name] else module
+    return value
 
 
 __version__ = "0.1.0"

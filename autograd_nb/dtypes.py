@@ -17,7 +17,19 @@ class dtype:
     ``np``, the NumPy dtype of its storage.
     """
 
-    __slots__ = ("aliases", "category", "carrier", "is_complex", "is_floating_point", "is_signed", "itemsize", "kernel", "name", "np", "rank")
+    __slots__ = (
+        "aliases",
+        "category",
+        "carrier",
+        "is_complex",
+        "is_floating_point",
+        "is_signed",
+        "itemsize",
+        "kernel",
+        "name",
+        "np",
+        "rank",
+    )
 
     def __init__(self, name: str, category: int, rank: int, *aliases: str):
         self.name = name

@@ -217,5 +217,3 @@ def release_memory() -> int:
         n, _pooled = _pooled, 0
         _pool.clear()
     return n
-
-

@@ -123,7 +123,7 @@ def as_int(value: Any, name: str) -> int:
     """``value`` as an int (Python or NumPy integer, or a one-element integer tensor), else TypeError."""
     if type(value) is int:
         return value
-    if isinstance(value, bool) or isinstance(value, (float, str)) or value is None:
+    if isinstance(value, (bool, float, str)) or value is None:
         raise TypeError(f"{name} must be an int, not {type(value).__name__} ({name}={value!r})")
     try:
         return operator.index(value)
@@ -190,7 +190,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
 def broadcast_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
     """Element strides that read ``lay`` as if it had ``shape`` (0 along stretched dims)."""
     lead = len(shape) - lay.ndim
-    own = tuple(0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True)))
+    own = tuple(
+        0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))
+    )
     return (0,) * lead + own
 
 

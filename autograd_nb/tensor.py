@@ -17,7 +17,6 @@ import numpy as np
 
 from .dtypes import dtype
 from .errors import AutogradError
-
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Output, accumulator, here, sequence, set_edges
@@ -315,7 +314,9 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
     else:
         strides = tuple(s // array.itemsize for s in array.strides)
         lay = layout(array.shape, strides, d)
-        flat = np.lib.stride_tricks.as_strided(array, shape=(lay.extent,), strides=(array.itemsize,), writeable=array.flags.writeable)
+        flat = np.lib.stride_tricks.as_strided(
+            array, shape=(lay.extent,), strides=(array.itemsize,), writeable=array.flags.writeable
+        )
     if flat.dtype != d.carrier:
         flat = flat.view(d.carrier)
     return make(flat, lay, [0, 0])
@@ -524,5 +525,3 @@ def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:
         kind = "no_grad"
     out._view = View(base, t._version_[1], kind)
     return out
-
-

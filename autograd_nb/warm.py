@@ -37,7 +37,10 @@ def usual_kernels(dtypes: tuple[str, ...] = ("float32", "float64")) -> Iterator[
             yield f"{op} {name}", binary
         for op in ("sum", "mean", "amax", "softmax", "log_softmax"):
             for dim in (0, 1):
-                yield f"{op} {name}, dim {dim}", lambda op=op, dim=dim, leaf=leaf: getattr(ag, op)(leaf(4, 9), dim).sum().backward()
+                yield (
+                    f"{op} {name}, dim {dim}",
+                    lambda op=op, dim=dim, leaf=leaf: getattr(ag, op)(leaf(4, 9), dim).sum().backward(),
+                )
 
         def mlp(leaf=leaf) -> None:
             loss = F.cross_entropy(F.relu(F.linear(leaf(4, 8), leaf(16, 8), leaf(16))), ag.zeros(4, dtype=ag.int64))

@@ -128,7 +128,10 @@ class FunctionNode(Node):
         for i, (value, shape) in enumerate(zip(results, self._input_layouts, strict=True)):
             if shape is None:
                 if value is not None:
-                    raise RuntimeError(f"function {self.name()} returned a gradient different from None at position {i + 1}, but the corresponding forward input was not a Variable")
+                    raise RuntimeError(
+                        f"function {self.name()} returned a gradient different from None at position {i + 1}, but the corresponding "
+                        "forward input was not a Variable"
+                    )
                 continue
             if value is None:
                 out.append(None)

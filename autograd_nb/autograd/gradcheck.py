@@ -117,7 +117,10 @@ def _check(func: Any, args: tuple, wanted: list[int], eps: float, atol: float, r
                     )
                 x = ndarray(a.detach())
                 if np.abs(x - ndarray(b.detach())).max(initial=0.0) > nondet:
-                    raise GradcheckError(f"Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values for input {i}.")
+                    raise GradcheckError(
+                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                        f"different values for input {i}."
+                    )
                 analytic[i][row] = x.reshape(-1)
         for i in wanted:
             numeric = _numeric(func, args, i, k, eps)

@@ -21,7 +21,7 @@ def columns(x, geometry, channels, first, count, col, ld):
     Positions are counted along the flattened output; ``first`` and ``count`` are multiples of the output's width. ``ld``:
     elements from one row of ``col`` to the next.
     """
-    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
+    di, hi, wi, _, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
     zero = col.dtype.type(0)
     lines = count // wo
     row = 0
@@ -69,7 +69,7 @@ def columns(x, geometry, channels, first, count, col, ld):
 @helper
 def add_columns(col, ld, geometry, channels, first, count, x):
     """The transpose of `columns`: every element of ``col`` is added to the input it came from."""
-    di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
+    di, hi, wi, _, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
     lines = count // wo
     row = 0
     for c in range(channels):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy
-import scipy.linalg.cython_blas  # noqa: F401  (loads the library that numba_xxgemm calls)
+import scipy.linalg.cython_blas
 from numba import types
 
 from ..codegen.jit import helper

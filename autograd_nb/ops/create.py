@@ -61,7 +61,7 @@ def _options(dtype: Any, device: Any, layout: Any = None, pin_memory: Any = Fals
 def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
-    if isinstance(data, np.ndarray) or isinstance(data, np.generic):
+    if isinstance(data, (np.ndarray, np.generic)):
         found = d or from_numpy_dtype(data.dtype)
         return wrap(np.ascontiguousarray(data).reshape(np.shape(data)).astype(found.np, copy=True), found)
     if isinstance(data, (bool, int, float, complex)):
@@ -270,7 +270,7 @@ empty = _filled("empty", None)
 @public(method=False)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of ``size`` filled with one number; its dtype follows the number."""
-    shape = as_shape((size,) if isinstance(size, int) else (size,))
+    shape = as_shape((size,))
     check_sizes(shape)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()

@@ -57,7 +57,10 @@ def pad(input, pad, mode="constant", value=None):
     if len(pads) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2 (pad={pads})")
     if len(pads) > 2 * x.ndim:
-        raise RuntimeError(f"Padding length should be less than or equal to two times the input dimension. Got padding length {len(pads)} and input of dimension {x.ndim}")
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension. Got padding length "
+            f"{len(pads)} and input of dimension {x.ndim}"
+        )
     if mode == "constant":
         return _constant(x, pads, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):

@@ -269,8 +269,7 @@ class Spec:
             if e is not None:
                 t._edge, t._rg = e, True
             values[which] = t
-        for i, s in zip(self.scalar_names, node.saved[arrays:], strict=True):
-            values[i] = s
+        values.update(zip(self.scalar_names, node.saved[arrays:], strict=True))
         return values
 
     def run_graph(self, node: PointwiseNode, g: Tensor) -> tuple:

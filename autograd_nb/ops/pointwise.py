@@ -27,10 +27,9 @@ from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, set_edges, spare, user_frame
 from ..shapes import Layout
 from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
-from .plans import InplacePlan, Plan, PointwiseNode, Rule, UnaryNode, pointwise_entry
-from .plans import Spec, BackPlan, _nested  # noqa: F401
+from .plans import BackPlan, InplacePlan, Plan, PointwiseNode, Rule, Spec, UnaryNode, _nested, pointwise_entry  # noqa: F401
+from .recording import can_cast as _can_cast  # noqa: F401
 from .recording import check_result, finish_node, mark_inference, refuse_inference, store, too_large  # noqa: F401
-from .recording import can_cast as _can_cast, tensor_type as _tensor_type  # noqa: F401
 from .registry import register
 
 __all__ = ["Pointwise", "mark_inference", "pointwise", "pointwise_entry", "refuse_inference", "store"]
@@ -342,7 +341,7 @@ def _binary(op: Pointwise, operator: bool = False, scaled: Callable | None = Non
         t = new(Tensor)  # `make`, written out: this is the hottest place of all
         t._data = data
         t._layout = plan.out
-        t._version_ = version = [0, 0]
+        t._version_ = [0, 0]
         t._rg = False
         t._edge = t._grad = t._view = t._leaf_hook_set = None
         if not state.grad:

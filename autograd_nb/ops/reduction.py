@@ -10,9 +10,8 @@ import numpy as np
 from .. import dtypes, launch
 from ..codegen import loops
 from ..codegen.loops import Fold, Input
-from ..codegen.maths import m
 from ..dtypes import dtype
-from ..shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, numel, wrap_dim, wrap_dims
+from ..shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, numel, wrap_dims
 from ..tensor import Tensor, make
 from .registry import public
 from .structured import structured, tensor_argument

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
+from itertools import pairwise
 
 from .. import dtypes, launch
 from ..shapes import (
@@ -496,7 +496,7 @@ def tensor_split(input, indices_or_sections, dim=0):
         bounds = [sum(sizes[:i]) for i in range(sections + 1)]
     else:
         bounds = [0, *sections, n]
-    return tuple(slice_dim(x, d, a, b, 1) for a, b in zip(bounds[:-1], bounds[1:], strict=True))
+    return tuple(slice_dim(x, d, a, b, 1) for a, b in pairwise(bounds))
 
 
 @structured(x=lambda g, x_shape, d: _stack_parts(g, x_shape, d), view=True, node="UnbindBackward0")

@@ -5,9 +5,9 @@
 
 The forward function takes its operands by position (the public wrappers normalise arguments first) and runs with recording
 off. A rule's parameter names say what it needs: ``g`` (the incoming gradient; a list for several outputs), an operand (saved;
-numbers and tuples are kept as they are), ``<operand>_shape``, ``out`` (the output, a list of several). ``every=`` gives one rule for all operands together, returning
-a dict by operand; it may ask for ``needs``, the set of operands that want a gradient. An operand may be a tuple of tensors; its
-rule returns a tuple.
+numbers and tuples are kept as they are), ``<operand>_shape``, ``out`` (the output, a list of several). ``every=`` gives one rule
+for all operands together, returning a dict by operand; it may ask for ``needs``, the set of operands that want a gradient. An
+operand may be a tuple of tensors; its rule returns a tuple.
 
 Rules run on tensors: recorded under ``create_graph``, so every derivative is there as far as the ops it is written in have one.
 """

@@ -74,7 +74,9 @@ def test_inputs_are_checked():
 
 def test_anomaly_detection_names_the_op_and_its_line():
     x = torch.zeros(2, requires_grad=True)
-    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"), torch.autograd.detect_anomaly():
+    with pytest.warns(UserWarning, match="Anomaly Detection has been enabled"):
+        watching = torch.autograd.detect_anomaly()
+    with watching:
         y = (x.sqrt() * 0).sum()
         with pytest.warns(UserWarning, match="Error detected in SqrtBackward0"), pytest.raises(RuntimeError) as error:
             y.backward()

@@ -182,7 +182,8 @@ def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients:
         return
     outcome.second += 1
     seeds = [rng.uniform(0.5, 1.5, tuple(t.shape)) for t, _ in t_pairs]
-    t_h = torch.autograd.grad([t for t, _ in t_pairs], t_in, [torch.from_numpy(np.asarray(s)).to(t.dtype) for s, (t, _) in zip(seeds, t_pairs)], allow_unused=True)
+    t_seeds = [torch.from_numpy(np.asarray(s)).to(t.dtype) for s, (t, _) in zip(seeds, t_pairs)]
+    t_h = torch.autograd.grad([t for t, _ in t_pairs], t_in, t_seeds, allow_unused=True)
     live = [(g, s) for g, s in zip(m_pairs, seeds) if g is not None and g.requires_grad]
     if live:
         m_h = ag.autograd.grad([g for g, _ in live], m_in, [ag.from_numpy(np.asarray(s)).to(g.dtype) for g, s in live], allow_unused=True)
