@@ -26,7 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     ("autograd",),
     ("compiler",),
-    ("display", "linalg", "fft", "special", "random"),
+    ("display", "linalg", "fft", "special", "random", "cuda", "backends"),
     ("nn",),
     ("optim",),
     ("utils", "func", "serialization"),

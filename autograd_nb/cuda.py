@@ -1,0 +1,62 @@
+"""What programs ask about GPUs, answered: there are none here.
+
+Source: https://docs.pytorch.org/docs/stable/cuda.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def is_available() -> bool:
+    """False: this library computes on the CPU."""
+    return False
+
+
+def device_count() -> int:
+    """0."""
+    return 0
+
+
+def is_initialized() -> bool:
+    """False."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """False."""
+    return False
+
+
+def manual_seed(seed: int) -> None:
+    """Nothing: there is no generator to seed."""
+
+
+manual_seed_all = manual_seed
+
+
+def empty_cache() -> None:
+    """Nothing; see `autograd_nb.release_memory` for the CPU's."""
+
+
+def synchronize(device: Any = None) -> None:
+    """Nothing to wait for."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """0."""
+    return 0
+
+
+max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Nothing."""
+
+
+def _none(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError("no GPU is available: this library computes on the CPU only (test cuda.is_available() first)")
+
+
+current_device = get_device_name = get_device_properties = set_device = get_device_capability = _none

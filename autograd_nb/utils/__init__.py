@@ -1,0 +1,5 @@
+"""Tools: hooks' handles."""
+
+from . import hooks
+
+__all__ = ["hooks"]
