@@ -19,6 +19,7 @@ from . import (
     loss,
     masked,
     matmul,
+    normalization,
     norms,
     pad,
     pool,

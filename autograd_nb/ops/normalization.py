@@ -1,0 +1,462 @@
+"""Batch, layer, group, instance, RMS and local response normalisation.
+
+All but the last are y = (x − mean)·rstd·weight + bias with the statistics over some dims. Rows of layer and RMS norm are one fused
+row kernel forward and one backward; the others are fused reductions and one pointwise kernel, as their weights vary along other
+dims than their statistics. Under ``create_graph`` the gradients are written with ops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from .. import dtypes, launch
+from ..codegen.loops import SUM
+from ..codegen.maths import m
+from ..codegen.rows import Each, Row, Step
+from ..graph.modes import no_grad, state
+from ..shapes import layout, numel
+from ..tensor import Tensor, make
+from .activation import functional
+from .cast import cast, dense
+from .fused import FoldOf
+from .pointwise import pointwise
+from .registry import OPS
+from .rowwise import RowKernel
+from .statistics import _SQUARES, _WIDE_MEAN
+from .structured import structured, tensor_argument
+
+
+def _scaled(x, mean, rstd, w, b):
+    return ((x - mean) * rstd) * w + b
+
+
+# one formula: with constant statistics (evaluation) it is the whole op
+_apply = pointwise(
+    lambda rstd, w: rstd * w,
+    None,
+    None,
+    lambda g, x, mean, rstd: g * ((x - mean) * rstd),
+    lambda: 1,
+    name="native_batch_norm", public=False, inplace=False, node="NativeBatchNormBackward0",
+)(_scaled)  # fmt: skip
+
+
+@pointwise(name="norm_backward", public=False, inplace=False)
+def _input_gradient(x, g, mean, rstd, w, total, total_x, inverse):
+    hat = (x - mean) * rstd
+    return rstd * (g * w - (total + hat * total_x) * inverse)
+
+
+_SUM_G = FoldOf("norm_backward", SUM, lambda g: g)
+_SUM_GX = FoldOf("norm_backward", SUM, lambda g, x, mean, rstd: g * ((x - mean) * rstd))
+
+
+def _statistics(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """(mean, biased variance, 1/√(variance + eps)) over ``dims``, kept, outside the graph."""
+    with no_grad():
+        n = numel(x.shape[d] for d in dims)
+        x = x.detach()
+        center = _WIDE_MEAN(x, dims, True, dtypes.float64, x.dtype.compute, 1.0 / n if n else math.nan)
+        var = _SQUARES((x, center, float(n)), dims, True, x.dtype, "float64")
+        return cast(center, x.dtype), var, (var + eps).rsqrt()
+
+
+# ------------------------------------------------------------------------- statistics over any dims, weights along others
+
+
+def _dims_of(w: Any, ndim: int) -> tuple[int, ...]:
+    """The dims along which a weight (of as many dims, or a number) is the same."""
+    return tuple(range(ndim)) if not isinstance(w, Tensor) else tuple(d for d in range(ndim) if w.shape[d] == 1)
+
+
+def _graph_gradients(g, x, w, dims, wdims, eps, centered, needs):
+    """The gradients as tensors with a history, from the input alone."""
+    grads = {}
+    mean = x.mean(dims, True) if centered else 0.0
+    gap = x - mean
+    rstd = ((gap * gap).mean(dims, True) + eps).rsqrt()
+    hat = gap * rstd
+    if "x" in needs:
+        gw = g if w is None else g * w
+        inner = gw - hat * (gw * hat).mean(dims, True)
+        grads["x"] = rstd * (inner - gw.mean(dims, True) if centered else inner)
+    if "w" in needs:
+        grads["w"] = (g * hat).sum(wdims, True) if wdims else g * hat
+    if "b" in needs:
+        grads["b"] = g.sum(wdims, True) if wdims else g
+    return grads
+
+
+def _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs):
+    if state.grad:
+        return _graph_gradients(g, x, w, dims, wdims, eps, True, needs)
+    d = x.dtype
+    # sums over the dims where neither statistics nor weight vary; all other sums are made of them
+    inner = tuple(i for i in dims if i in wdims)
+    total, total_x = _SUM_G((g,), inner, True, d, d.name), _SUM_GX((g, x, mean, rstd), inner, True, d, d.name)
+    rest = tuple(i for i in wdims if i not in inner)
+    grads = {}
+    if "b" in needs:
+        grads["b"] = total.sum(rest, True) if rest else total
+    if "w" in needs:
+        grads["w"] = total_x.sum(rest, True) if rest else total_x
+    if "x" in needs:
+        outer = tuple(i for i in dims if i not in inner)
+        if w is not None:
+            total, total_x = total * w, total_x * w
+        if outer:
+            total, total_x = total.sum(outer, True), total_x.sum(outer, True)
+        inverse = 1.0 / max(numel(x.shape[i] for i in dims), 1)
+        grads["x"] = _input_gradient(x, g, mean, rstd, 1.0 if w is None else w, total, total_x, inverse)
+    return grads
+
+
+def _norm(name: str) -> Any:
+    def forward(x, w, b, mean, rstd, dims, wdims, eps):
+        return _apply(x, mean, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
+
+    return structured(_norm_rule, node=name)(forward)
+
+
+_batch_norm = _norm("NativeBatchNormBackward0")
+_group_norm = _norm("NativeGroupNormBackward0")
+
+
+# -------------------------------------------------------------------------------------------------- rows: layer, RMS
+
+
+@cache
+def _row_forward(centered: bool, weighted: bool, biased: bool) -> RowKernel:
+    operands = {"x": "full", **({"w": "col"} if weighted else {}), **({"b": "col"} if biased else {}), "eps": "number"}
+    store = {
+        (False, False): lambda x, mean, rstd: (x - mean) * rstd,
+        (True, False): lambda x, mean, rstd, w: ((x - mean) * rstd) * w,
+        (False, True): lambda x, mean, rstd, b: (x - mean) * rstd + b,
+        (True, True): lambda x, mean, rstd, w, b: ((x - mean) * rstd) * w + b,
+    }[weighted, biased]
+    steps: list[Step] = []
+    if centered:
+        steps += [Each(folds={"total": (SUM, lambda x: x)}), Row({"mean": lambda total, n: total / n.cast("float64")})]
+    else:
+        steps += [Row({"mean": lambda n: n.cast("float64") * 0.0})]
+    steps += [
+        Each(folds={"squares": (SUM, lambda x, mean: (x - mean) * (x - mean))}),
+        Row({"rstd": lambda squares, n, eps: 1.0 / m.sqrt(squares / n.cast("float64") + eps)}),
+        Each(stores={"y": store}),
+    ]
+    return RowKernel("layer_norm", operands, {"mean": "row", "rstd": "row", "y": "full"}, steps)
+
+
+@cache
+def _row_backward(centered: bool, weighted: bool) -> RowKernel:
+    operands = {"g": "full", "x": "full", "mean": "row", "rstd": "row", **({"w": "col"} if weighted else {})}
+    folds: dict[str, Any] = {
+        "tx": (
+            SUM,
+            (lambda g, x, mean, rstd, w: (g * w) * ((x - mean) * rstd))
+            if weighted
+            else (lambda g, x, mean, rstd: g * ((x - mean) * rstd)),
+        )
+    }
+    if centered:
+        folds["t"] = (SUM, (lambda g, w: g * w) if weighted else (lambda g: g))
+        means = {"a": lambda t, n: t / n.cast("float64"), "c": lambda tx, n: tx / n.cast("float64")}
+    else:
+        means = {"a": lambda n: n.cast("float64") * 0.0, "c": lambda tx, n: tx / n.cast("float64")}
+    store = (
+        (lambda g, x, mean, rstd, w, a, c: rstd * (g * w - (a + ((x - mean) * rstd) * c)))
+        if weighted
+        else (lambda g, x, mean, rstd, a, c: rstd * (g - (a + ((x - mean) * rstd) * c)))
+    )
+    return RowKernel("layer_norm_backward", operands, {"o": "full"}, [Each(folds=folds), Row(means), Each(stores={"o": store})])
+
+
+def _rows(x: Tensor, k: int) -> tuple[int, int, int]:
+    """(outer, n, 1) of a tensor normalised over its last ``k`` dims."""
+    return numel(x.shape[: x.ndim - k]), numel(x.shape[x.ndim - k :]), 1
+
+
+def _row_rule(g, x, w, mean, rstd, k, eps, centered, needs):
+    lead = x.ndim - k
+    dims, wdims = tuple(range(lead, x.ndim)), tuple(range(lead))
+    if state.grad:
+        grads = _graph_gradients(g, x, w, dims, wdims, eps, centered, needs)
+    else:
+        grads = {}
+        d = x.dtype
+        if "x" in needs:
+            lay = x._layout.dense
+            data = launch.empty(lay.size, lay.dtype.carrier)
+            if lay.size:
+                weights = [] if w is None else [dense(w)]
+                _row_backward(centered, w is not None)(
+                    d.name, _rows(x, k), [dense(g), dense(x), mean._data, rstd._data, *weights], [data]
+                )
+            grads["x"] = make(data, lay, [0, 0])
+        if "w" in needs:
+            grads["w"] = _SUM_GX((g, x, mean, rstd), wdims, True, d, d.name)
+        if "b" in needs:
+            grads["b"] = _SUM_G((g,), wdims, True, d, d.name)
+    for p in ("w", "b"):
+        if p in grads:
+            grads[p] = grads[p].reshape(x.shape[lead:])
+    return grads
+
+
+@structured(_row_rule, node="NativeLayerNormBackward0")
+def _layer_norm(x, w, b, mean, rstd, value, k, eps, centered):
+    return value
+
+
+def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
+    with no_grad():
+        lay = x._layout.dense
+        kept = layout([*x.shape[: x.ndim - k], *[1] * k], None, x.dtype)
+        y, mean, rstd = (launch.empty(n, x.dtype.carrier) for n in (lay.size, kept.size, kept.size))
+        if lay.size:
+            weights = [dense(t) for t in (w, b) if t is not None]
+            kernel = _row_forward(centered, w is not None, b is not None)
+            kernel(x.dtype.name, _rows(x, k), [dense(x), *weights, eps], [mean, rstd, y])
+    value = make(y, lay, [0, 0])
+    return _layer_norm(x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, centered)
+
+
+def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, name: str) -> tuple[Tensor, int]:
+    x = tensor_argument(input, name)
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"normalized_shape = {list(shape)}"
+        )
+    for n, t in (("weight", weight), ("bias", bias)):
+        if t is None:
+            continue
+        if tuple(tensor_argument(t, name, n).shape) != shape:
+            raise RuntimeError(
+                f"Expected {n} to be of same shape as normalized_shape, but got {n} of shape {list(t.shape)} and normalized_shape = {list(shape)}"
+            )
+    if x.ndim < len(shape) or tuple(x.shape[x.ndim - len(shape) :]) != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of size "
+            f"{list(x.shape)}"
+        )
+    _same_dtype(x, name, weight=weight, bias=bias)
+    return x, len(shape)
+
+
+def _same_dtype(x: Tensor, name: str, **others: Any) -> None:
+    if x.dtype.category < 2:
+        raise RuntimeError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
+    for n, t in others.items():
+        if t is not None and t.dtype is not x.dtype:
+            raise RuntimeError(f"expected scalar type {x.dtype} but found {t.dtype} (argument '{n}' of {name})")
+
+
+def _in_float32(function: Any, x: Tensor, *tensors: Any) -> Tensor:
+    """A norm of half precision, computed in float32."""
+    return cast(
+        function(cast(x, dtypes.float32), *[t if t is None else cast(t, dtypes.float32) for t in tensors]), dtypes.float16
+    )
+
+
+@functional("torch")
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """(x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``.
+
+    Errors: RuntimeError when shapes or dtypes do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
+    """
+    x, k = _row_arguments(input, normalized_shape, weight, bias, "layer_norm")
+    if x.dtype is dtypes.float16:
+        return _in_float32(lambda *t: _row_norm(*t, k, float(eps), True), x, weight, bias)
+    return _row_norm(x, weight, bias, k, float(eps), True)
+
+
+@functional("torch")
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
+    x, k = _row_arguments(input, normalized_shape, weight, None, "rms_norm")
+    e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float(eps)
+    if x.dtype is dtypes.float16:
+        return _in_float32(lambda *t: _row_norm(*t, None, k, e, False), x, weight)
+    return _row_norm(x, weight, None, k, e, False)
+
+
+# ------------------------------------------------------------------------------------------ batch, instance, group
+
+
+def _verify_batch_size(size: Sequence[int]) -> None:
+    if numel([size[0], *size[2:]]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size!r}")
+
+
+def _per_channel(x: Tensor, name: str, **tensors: Any) -> list:
+    """The tensors of one value a channel, shaped to broadcast along dim 1. RuntimeError where the number does not fit."""
+    c = x.shape[1]
+    out = []
+    for n, t in tensors.items():
+        if t is None:
+            out.append(None)
+            continue
+        tensor_argument(t, name, n)
+        if t._layout.size != c or t.ndim != 1:
+            raise RuntimeError(
+                f"{n} should contain {c} elements not {t._layout.size} ({name} of an input of shape {list(x.shape)})"
+            )
+        out.append(t.reshape([1, c] + [1] * (x.ndim - 2)))
+    return out
+
+
+def _update(running: Tensor | None, now: Tensor, momentum: float) -> None:
+    """running ← (1 − momentum)·running + momentum·now."""
+    if running is not None:
+        running.mul_(1 - momentum).add_(cast(now.reshape(running.shape), running.dtype), alpha=momentum)
+
+
+def _channel_norm(x, running_mean, running_var, weight, bias, training, momentum, eps, dims, op, name):
+    w, b, rm, rv = _per_channel(x, name, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    if not training:
+        with no_grad():
+            rstd = (rv.detach() + eps).rsqrt()
+        return _apply(x, rm.detach(), rstd, 1.0 if w is None else w, 0.0 if b is None else b)
+    mean, var, rstd = _statistics(x, dims, eps)
+    if running_mean is not None or running_var is not None:
+        with no_grad():
+            n = numel(x.shape[d] for d in dims)
+            unbiased = var * (n / max(n - 1, 1))
+            lead = mean.shape[0]  # instance norm has statistics of every sample
+            _update(running_mean, mean.mean(0) if lead > 1 else mean, momentum)
+            _update(running_var, unbiased.mean(0) if lead > 1 else unbiased, momentum)
+    wdims = tuple(d for d in range(x.ndim) if d != 1)
+    return op(x, w, b, mean, rstd, dims, wdims, eps)
+
+
+def _wide(t: Any) -> Any:
+    return t if t is None or t.dtype is not dtypes.float16 else cast(t, dtypes.float32)
+
+
+@functional("torch")
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, cudnn_enabled=True
+):
+    """(x − mean)/√(var + eps)·weight + bias per channel (dim 1).
+
+    training: statistics of this batch, and ``running_mean`` and ``running_var`` are moved towards them by ``momentum`` (in place;
+    the running variance is the unbiased one). Otherwise the running statistics are used.
+
+    Errors: ValueError for one value a channel when training; RuntimeError for sizes that do not fit, or missing statistics.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
+    """
+    x = tensor_argument(input, "batch_norm")
+    if x.ndim < 2:
+        raise RuntimeError(f"batch_norm: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
+    if training:
+        _verify_batch_size(x.shape)
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    _same_dtype(x, "batch_norm")
+    y = _channel_norm(
+        _wide(x), running_mean, running_var, _wide(weight), _wide(bias), bool(training), 0.0 if momentum is None else float(momentum),
+        float(eps), tuple(d for d in range(x.ndim) if d != 1), _batch_norm, "batch_norm",
+    )  # fmt: skip
+    return cast(y, x.dtype)
+
+
+@functional("torch")
+def instance_norm(
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
+    cudnn_enabled=True,
+):
+    """`batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
+    x = tensor_argument(input, "instance_norm")
+    if x.ndim < 2:
+        raise RuntimeError(f"instance_norm: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
+    if use_input_stats and numel(x.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {x.shape!r}")
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    _same_dtype(x, "instance_norm")
+    y = _channel_norm(
+        _wide(x), running_mean, running_var, _wide(weight), _wide(bias), bool(use_input_stats), float(momentum), float(eps),
+        tuple(range(2, x.ndim)), _batch_norm, "instance_norm",
+    )  # fmt: skip
+    return cast(y, x.dtype)
+
+
+@functional("torch")
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """(x − mean)/√(var + eps)·weight + bias, the statistics over each of ``num_groups`` groups of channels of a sample.
+
+    Errors: RuntimeError when the channels do not divide into the groups, or sizes do not fit.
+    """
+    x = tensor_argument(input, "group_norm")
+    if x.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    c = x.shape[1]
+    if c % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(x.shape)} and "
+            f"num_groups={num_groups}"
+        )
+    _verify_batch_size([x.shape[0] * c // num_groups, num_groups, *x.shape[2:]])
+    for n, t in (("weight", weight), ("bias", bias)):
+        if t is not None and (t.ndim != 1 or t._layout.size != c):
+            raise RuntimeError(
+                f"Expected {n} to be a vector of size equal to the number of channels in input, but got {n} of shape {list(t.shape)} and "
+                f"input of shape {list(x.shape)}"
+            )
+    _same_dtype(x, "group_norm", weight=weight, bias=bias)
+    wide = _wide(x).reshape(
+        [x.shape[0], num_groups, c // num_groups, -1] if x._layout.size else [0, num_groups, c // num_groups, 0]
+    )
+    w, b = (None if t is None else _wide(t).reshape([1, num_groups, c // num_groups, 1]) for t in (weight, bias))
+    mean, _, rstd = _statistics(wide, (2, 3), float(eps))
+    y = _group_norm(wide, w, b, mean, rstd, (2, 3), (0, 3), float(eps))
+    return cast(y.reshape(x.shape), x.dtype)
+
+
+@functional()
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
+    x = tensor_argument(input, "local_response_norm")
+    if x.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)")
+    if not x._layout.size:
+        return x
+    # the sum over a window is a difference of running sums; here the window is small, and adding its parts loses no digits
+    squares = x * x
+    channels = x.shape[1]
+    total = None
+    for offset in range(-(size // 2), (size - 1) // 2 + 1):
+        part = _moved(squares, offset, channels)
+        if part is not None:
+            total = part if total is None else total + part
+    return x / (total * (alpha / size) + k).pow(beta)
+
+
+def _moved(t: Tensor, offset: int, channels: int) -> Tensor | None:
+    """Channel c reads channel c + offset, 0 outside."""
+    if abs(offset) >= channels:
+        return None
+    if offset == 0:
+        return t
+    pad = OPS["zeros"].call([t.shape[0], abs(offset), *t.shape[2:]], dtype=t.dtype)
+    inside = t.narrow(1, max(offset, 0), channels - abs(offset))
+    return OPS["cat"].call([inside, pad] if offset > 0 else [pad, inside], 1)

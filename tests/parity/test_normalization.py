@@ -1,0 +1,116 @@
+"""Norms against PyTorch: values, statistics, first and second derivatives, errors."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import autograd_nb as ours  # noqa: E402
+from autograd_nb.ops.registry import functions  # noqa: E402
+
+from .compare import both, compare  # noqa: E402
+
+F = functions("nn.functional")
+T = torch.nn.functional
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(4, 6, 3, 5)) * 2 + 1
+W, B = RNG.normal(size=6), RNG.normal(size=6)
+
+
+def run(name, arrays, call, rtol=1e-8, **kw):
+    compare(lambda *t: call(F[name], *t), lambda *t: call(getattr(T, name), *t), arrays, rtol=rtol, atol=1e-9, **kw)
+
+
+@pytest.mark.parametrize("shape", [(4, 6), (4, 6, 5), (4, 6, 3, 5)])
+@pytest.mark.parametrize("affine", [0, 1, 2])
+def test_batch_norm(shape, affine):
+    x = RNG.normal(size=shape)
+    arrays = [x, W, B][: 1 + affine]
+    run("batch_norm", arrays, lambda f, x, *wb: f(x, None, None, *wb, training=True))
+    for training in (True, False):
+        mean, var = both(np.linspace(-1, 1, 6)), both(np.linspace(0.5, 2, 6))
+        compare(
+            lambda x, *wb, m=mean, v=var, t=training: F["batch_norm"](x, m[0], v[0], *wb, training=t, momentum=0.3),
+            lambda x, *wb, m=mean, v=var, t=training: T.batch_norm(x, m[1], v[1], *wb, training=t, momentum=0.3),
+            arrays, rtol=1e-8,
+        )  # fmt: skip
+        for a, b in (mean, var):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10)
+
+
+def test_batch_norm_float32_and_half():
+    x = X.astype(np.float32)
+    compare(
+        lambda x: F["batch_norm"](x, None, None, training=True),
+        lambda x: T.batch_norm(x, None, None, training=True),
+        [x],
+        rtol=1e-4,
+        atol=1e-5,
+    )
+    half = lambda f: lambda x: f(x, None, None, training=True)  # noqa: E731
+    compare(half(F["batch_norm"]), half(T.batch_norm), [X.astype(np.float16)], second=False, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("affine", [0, 1, 2])
+def test_layer_norm(k, affine):
+    shape = X.shape[4 - k :]
+    arrays = [X, RNG.normal(size=shape), RNG.normal(size=shape)][: 1 + affine]
+    run("layer_norm", arrays, lambda f, x, *wb: f(x, shape, *wb))
+    if affine < 2:
+        run("rms_norm", arrays, lambda f, x, *w: f(x, shape, *w))
+        run("rms_norm", arrays, lambda f, x, *w: f(x, shape, *w, eps=0.1))
+
+
+def test_layer_norm_kinds():
+    run("layer_norm", [X.transpose(0, 2, 3, 1), W, B], lambda f, x, w, b: f(x.transpose(1, 2), (6,), w, b))
+    run("layer_norm", [np.zeros((0, 6)), W, B], lambda f, x, w, b: f(x, (6,), w, b), second=False)
+    wide = (RNG.normal(size=(3, 3000)) + 100).astype(np.float32)
+    compare(
+        lambda x: F["layer_norm"](x, (3000,)), lambda x: T.layer_norm(x, (3000,)), [wide], second=False, rtol=1e-4, atol=1e-4
+    )
+    compare(
+        lambda x: F["layer_norm"](x, (5,)),
+        lambda x: T.layer_norm(x, (5,)),
+        [X.astype(np.float16)],
+        second=False,
+        rtol=1e-2,
+        atol=1e-2,
+    )
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 6])
+@pytest.mark.parametrize("affine", [0, 1, 2])
+def test_group_norm(groups, affine):
+    run("group_norm", [X, W, B][: 1 + affine], lambda f, x, *wb: f(x, groups, *wb))
+    run("group_norm", [X[:, :, 0, 0].copy(), W, B][: 1 + affine], lambda f, x, *wb: f(x, min(groups, 3), *wb))
+
+
+def test_instance_norm():
+    for x in (X, X[0:2, :, 0].copy()):
+        run("instance_norm", [x], lambda f, x: f(x))
+        run("instance_norm", [x, W, B], lambda f, x, w, b: f(x, weight=w, bias=b))
+    mean, var = both(np.zeros(6)), both(np.ones(6))
+    for use in (True, False):
+        compare(
+            lambda x, u=use: F["instance_norm"](x, mean[0], var[0], use_input_stats=u),
+            lambda x, u=use: T.instance_norm(x, mean[1], var[1], use_input_stats=u), [X], rtol=1e-8,
+        )  # fmt: skip
+        for a, b in (mean, var):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 9])
+def test_local_response_norm(size):
+    run("local_response_norm", [X], lambda f, x: f(x, size, alpha=0.3))
+    run("local_response_norm", [X[:, :, 0].copy()], lambda f, x: f(x, size))
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="Expected more than 1 value per channel when training, got input size torch.Size"):
+        F["batch_norm"](ours.zeros(1, 3), None, None, training=True)
+    with pytest.raises(RuntimeError, match="Given normalized_shape="):
+        F["layer_norm"](ours.zeros(2, 3), (4,))
+    with pytest.raises(RuntimeError, match="divisible by num_groups"):
+        F["group_norm"](ours.zeros(2, 3, 4), 2)
+    with pytest.raises(RuntimeError, match="should contain 3 elements not 2"):
+        F["batch_norm"](ours.zeros(2, 3), ours.zeros(2), ours.zeros(2))
