@@ -23,22 +23,16 @@ _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
 
 
-def philox(counter: Sequence[Sym], key: Sequence[Sym], rounds: int = 10) -> list[Sym]:
-    """Four random uint32 words of a counter of four words under a key of two."""
-    c0, c1, c2, c3 = counter
-    k0, k1 = key
-    for r in range(rounds):
-        if r:
-            k0, k1 = k0 + _WEYL[0], k1 + _WEYL[1]
-        p0 = c0.cast("uint64") * _MULTIPLIERS[0]
-        p1 = c2.cast("uint64") * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = (
-            (p1 >> 32).cast("uint32") ^ c1 ^ k0,
-            p1.cast("uint32"),
-            (p0 >> 32).cast("uint32") ^ c3 ^ k1,
-            p0.cast("uint32"),
-        )
-    return [c0, c1, c2, c3]
+# A loop, not its ten rounds written out: LLVM unrolls it, and Numba has a tenth to read.
+PHILOX = f"""\
+w0, w1, w2, w3 = np.uint32(first + np.uint32(i)), c1, c2, c3
+a, b = k0, k1
+for _ in range(10):
+    p = np.uint64(w0) * np.uint64({_MULTIPLIERS[0]})
+    q = np.uint64(w2) * np.uint64({_MULTIPLIERS[1]})
+    w0, w1, w2, w3 = np.uint32(np.uint32(q >> np.uint64(32)) ^ w1 ^ a), np.uint32(q), np.uint32(np.uint32(p >> np.uint64(32)) ^ w3 ^ b), np.uint32(p)
+    a, b = np.uint32(a + np.uint32({_WEYL[0]})), np.uint32(b + np.uint32({_WEYL[1]}))
+""".splitlines()
 
 
 # ------------------------------------------------------------------------------------------- from words to draws
@@ -146,9 +140,7 @@ def random_map(
     ``compute`` is the dtype of the draws and of the inputs (a scalar of another kind keeps its own if it is an integer).
     """
     trace = Trace(compute)
-    counter = [trace.input(f"c{k}", "uint32") for k in range(4)]
-    key = [trace.input("k0", "uint32"), trace.input("k1", "uint32")]
-    draws = draw(philox(counter, key), compute)
+    draws = draw([trace.input(f"w{k}", "uint32") for k in range(4)], compute)
     lanes = len(draws)
     arrays = [j for j, s in enumerate(inputs) if not s.scalar]
     results, loads = [], []
@@ -180,7 +172,7 @@ def random_map(
     text += _indent(["else:"], 2)  # the last tile goes through memory of a whole tile's size
     text += _indent([f"row = np.empty({size}, o.dtype)", *"\n".join(scratch).splitlines(), f"count = min({BLOCK}, n - base)"], 3)
     text += _indent(["for i in range(count):"], 2)
-    text += _indent(["c0 = np.uint32(first + np.uint32(i))", *loads, *lines, *stores], 3)
+    text += _indent([*PHILOX, *loads, *lines, *stores], 3)
     text += _indent([f"if base + {size} > n:"], 2)
     text += _indent(["o[base:] = row[:n - base]"], 3)
     return text

@@ -122,7 +122,7 @@ def _restore(seed: int, call: int) -> Generator:
 def _check_seed(seed: Any) -> int:
     seed = as_int(int(seed) if isinstance(seed, float) and seed.is_integer() else seed, "seed")
     if not -(1 << 63) <= seed < 1 << 64:
-        raise RuntimeError(f"Overflow when unpacking long long: seed must fit 64 bits, got seed={seed}")
+        raise ValueError(f"Overflow when unpacking long long: seed must fit 64 bits, got seed={seed}")
     return seed & _MASK
 
 
@@ -188,6 +188,12 @@ class Law:
 
     def __call__(self, key: tuple[int, int], out: np.ndarray, d: dtype, *operands: Any) -> None:
         """Fill the flat array ``out`` of dtype ``d``; operands are (flat array, dtype), ints or floats."""
+        if not operands:
+            entry = self.entries.get(d)
+            if entry is None:
+                entry = self.entries[d] = self._compile((d,))
+            entry(*key, out)
+            return
         kinds = (d, *[a[1] if type(a) is tuple else type(a) for a in operands])
         entry = self.entries.get(kinds)
         if entry is None:
@@ -256,9 +262,11 @@ def _sized(name: str, args: tuple, size: Any) -> tuple[int, ...]:
 
 
 def _float_dtype(value: Any, kernel: str) -> dtype:
+    if value is None:
+        return dtypes.get_default_dtype()
     d = dtypes.get_default_dtype() if value is None else as_dtype(value)
     if not d.is_floating_point:
-        raise RuntimeError(f'"{kernel}" not implemented for \'{_kind(d)}\' (dtype={d!r}; use a floating dtype)')
+        raise NotImplementedError(f'"{kernel}" not implemented for \'{_kind(d)}\' (dtype={d!r}; use a floating dtype)')
     return d
 
 
@@ -285,8 +293,9 @@ def rand(*size, generator=None, names=None, out=None, dtype=None, layout=None, d
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.rand.html
     """
-    shape = _sized("rand", size, _only_size("rand", kw))
-    as_device(device)
+    shape = _sized("rand", size, _only_size("rand", kw) if kw else None)
+    if device is not None:
+        as_device(device)
     d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "check_uniform_bounds")
     return _new(shape, d, _UNIT, generator, out, requires_grad, "rand")
 
@@ -297,8 +306,9 @@ def randn(*size, generator=None, names=None, out=None, dtype=None, layout=None, 
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.randn.html
     """
-    shape = _sized("randn", size, _only_size("randn", kw))
-    as_device(device)
+    shape = _sized("randn", size, _only_size("randn", kw) if kw else None)
+    if device is not None:
+        as_device(device)
     d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "normal_kernel_cpu")
     return _new(shape, d, _STANDARD, generator, out, requires_grad, "randn")
 
@@ -393,7 +403,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     """A random order of the integers 0 … n-1; int64 unless ``dtype``."""
     n = as_int(n, "n")
     if n < 0:
-        raise RuntimeError(f"n must be non-negative, got n={n}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
     as_device(device)
     d = dtypes.int64 if dtype is None and out is None else as_dtype(dtype if dtype is not None else out.dtype)
     most = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
@@ -437,7 +447,7 @@ def _fill(name: str, target: Any, law: Callable, generator: Any, *operands: Any)
 
 def _floats(name: str, x: Any, kernel: str) -> None:
     if not tensor_argument(x, name, "self").dtype.is_floating_point:
-        raise RuntimeError(f'"{kernel}" not implemented for \'{_kind(x.dtype)}\' ({name}() needs a floating tensor, got {x.dtype!r})')
+        raise NotImplementedError(f'"{kernel}" not implemented for \'{_kind(x.dtype)}\' ({name}() needs a floating tensor, got {x.dtype!r})')
 
 
 def _number(name: str, argument: str, value: Any) -> float:
@@ -520,7 +530,7 @@ def geometric_(self, p, *, generator=None):
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_found(p)}")
     if tensor_argument(self, "geometric_", "self").dtype.category == 0:
-        raise RuntimeError("\"geometric_cpu\" not implemented for 'Bool' (geometric_() needs numbers)")
+        raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool' (geometric_() needs numbers)")
     return _fill("geometric_", self, _GEOMETRIC, generator, math.log1p(-p))
 
 

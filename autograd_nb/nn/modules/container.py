@@ -347,7 +347,7 @@ class ParameterList(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({i}): {_described(p)}" for i, p in enumerate(self))
+        return "\n".join(f"  ({i}): {_described(p, str(getattr(p, 'dtype', '')))}" for i, p in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterList should not be called.")
@@ -463,7 +463,7 @@ class ParameterDict(Module):
             self[key] = value
 
     def extra_repr(self) -> str:
-        return "\n".join(f"  ({k}): {_described(p)}" for k, p in self.items())
+        return "\n".join(f"  ({k}): {_described(p, typename(p))}" for k, p in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")
@@ -473,8 +473,8 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
-def _described(p: Any) -> str:
+def _described(p: Any, kind: str) -> str:
     if not isinstance(p, Tensor):
         return f"Object of type: {type(p).__name__}"
     size = "x".join(map(str, p.shape))
-    return f"{'Parameter' if isinstance(p, Parameter) else 'Tensor'} containing: [{typename(p)} of size {size}]"
+    return f"{'Parameter' if isinstance(p, Parameter) else 'Tensor'} containing: [{kind} of size {size}]"
