@@ -180,7 +180,7 @@ def _machine() -> tuple | None:
             processor = cpu_target.target_context.codegen().magic_tuple()
         except (ImportError, AttributeError) as error:
             _machine_known = ()
-            store._warn(f"this version of Numba ({numba.__version__}) keeps no machine code ({error})")
+            store.warn(f"this version of Numba ({numba.__version__}) keeps no machine code ({error})")
             return None
         del known
         switches = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
@@ -205,6 +205,7 @@ def _save(key: str, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
 
     try:
         code, fndesc, env, signature, objectmode, lifted, _, reload_init, envs = result._reduce()
+        code = _without_bitcode(code, fndesc.llvm_cpython_wrapper_name)
         payload = dumps((code, fndesc, _plain(env), signature, objectmode, lifted, reload_init, [_plain(e) for e in envs]))
     except Exception:  # something in it cannot be pickled; the compiled kernel is as good as ever
         return
@@ -232,6 +233,21 @@ def _load(key: str) -> Entry | None:
         return None
     _alive.append(result)
     return result.entry_point
+
+
+def _without_bitcode(code: Any, symbol: str) -> Any:
+    """Serialised code without the LLVM bitcode that lets other functions inline it.
+
+    Nothing inlines a kernel, and it is half of the file and of the time to load it. A few bytes that define ``symbol`` stand
+    in for it, as Numba reads there what the machine code defines.
+    """
+    from llvmlite import binding
+
+    name, kind, (machine_code, _) = code
+    if kind != "object":
+        return code
+    stub = binding.parse_assembly(f'define void @"{symbol}"() {{ ret void }}').as_bitcode()
+    return name, kind, (machine_code, stub)
 
 
 def _plain(env: Any) -> tuple[str, list]:

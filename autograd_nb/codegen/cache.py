@@ -78,7 +78,7 @@ class Store:
                 problem = None if self._opened else self._open()
                 self._opened = True
             if problem:
-                self._warn(problem)
+                self.warn(problem)
         return self._folder
 
     def _open(self) -> str | None:
@@ -96,7 +96,8 @@ class Store:
         self._folder = folder
         return None
 
-    def _warn(self, problem: str) -> None:
+    def warn(self, problem: str) -> None:
+        """Say once that, and why, kernels are not kept."""
         if not self._warned:
             self._warned = True
             warnings.warn(
@@ -150,7 +151,7 @@ class Store:
 
     def _refuse(self, folder: Path, error: OSError) -> None:
         self._writable = False  # what is there already may still be read
-        self._warn(f"the kernel cache {folder} cannot be written: {error}")
+        self.warn(f"the kernel cache {folder} cannot be written: {error}")
 
     def files(self) -> Iterator[Kept]:
         """The kernels in the folder."""
