@@ -105,7 +105,7 @@ def _check(func: Any, args: tuple, wanted: list[int], eps: float, atol: float, r
         for row in range(out._layout.size):
             seed = np.zeros(out._layout.size)
             seed[row] = 1
-            g = from_numpy(seed.reshape(out.shape)).to(out.dtype)
+            g = from_numpy(seed.reshape(tuple(out.shape))).to(out.dtype)
             grads = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted]
             again = [grad(out, args[i], g, retain_graph=True, allow_unused=True)[0] for i in wanted] if row == 0 else grads
             for i, a, b in zip(wanted, grads, again, strict=True):
@@ -137,7 +137,7 @@ def _check(func: Any, args: tuple, wanted: list[int], eps: float, atol: float, r
 def _shifted(func: Any, args: tuple, i: int, k: int, change: np.ndarray) -> np.ndarray:
     moved = ndarray(args[i].detach()).astype(np.float64) + change
     with no_grad():
-        x = from_numpy(np.ascontiguousarray(moved)).to(args[i].dtype)
+        x = from_numpy(np.array(moved, order="C")).to(args[i].dtype)
         return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
 
 
