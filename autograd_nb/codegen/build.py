@@ -39,6 +39,7 @@ Entry = Callable[..., Any]
 store = Store()
 
 _built: dict[tuple, Entry] = {}
+_by_key: dict[str, Entry] = {}  # one text may be built under two names, one function be imported twice
 _alive: list[Any] = []  # compile results own what machine code refers to; they live as long as the process
 _lock = threading.RLock()
 
@@ -99,15 +100,22 @@ def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: st
             key = digest.hexdigest()
         except _Unknown:  # refers to something whose content cannot be told: compile, keep nothing
             key = None
-    with global_compiler_lock:
-        if key is not None:
+    if key is None:
+        return _keep_alive(_compile(function, argtypes, None))
+    found = _by_key.get(key)
+    if found is None:
+        with global_compiler_lock:
             found = _load(key)
-            if found is not None:
-                return found
-        result = _compile(function, argtypes, key)
-        _alive.append(result)
-        if key is not None:
-            _save(key, result, function.__name__, argtypes)
+            if found is None:
+                result = _compile(function, argtypes, key)
+                found = _keep_alive(result)
+                _save(key, result, function.__name__, argtypes)
+        _by_key[key] = found
+    return found
+
+
+def _keep_alive(result: Any) -> Entry:
+    _alive.append(result)
     return result.entry_point
 
 
@@ -221,18 +229,38 @@ def _load(key: str) -> Entry | None:
         return None
     from numba.core.compiler import CompileResult
     from numba.core.registry import cpu_target
-    from numba.core.runtime import rtsys
 
-    context = cpu_target.target_context
-    rtsys.initialize(context)  # not refresh(): that imports all of Numba's typing, which machine code has no use for
+    context = cpu_target.target_context  # as it is: to refresh() it would import all of Numba's typing, and SciPy
+    _declare_runtime(context)
     try:
         code, fndesc, env, signature, objectmode, lifted, reload_init, envs = pickle.loads(payload)
         env, *envs = [_environment(*e) for e in (env, *envs)]
         result = CompileResult._rebuild(context, code, fndesc, env, signature, objectmode, lifted, "", reload_init, envs)
     except Exception:  # whole, yet of no use here: compile it, and replace the file
         return None
-    _alive.append(result)
-    return result.entry_point
+    return _keep_alive(result)
+
+
+_runtime_declared = False
+
+
+def _declare_runtime(context: Any) -> None:
+    """Tell the linker where Numba's memory management is. (Its own initialisation also compiles the atomics, which kernels
+    have inlined: 15 ms. It runs anyway when something is compiled.)"""
+    global _runtime_declared
+    if _runtime_declared:
+        return
+    try:
+        from llvmlite import binding
+        from numba.core.runtime._nrt_python import c_helpers
+
+        for name, address in c_helpers.items():
+            binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+    except (ImportError, AttributeError):
+        from numba.core.runtime import rtsys
+
+        rtsys.initialize(context)
+    _runtime_declared = True
 
 
 def _without_bitcode(code: Any, symbol: str) -> Any:
