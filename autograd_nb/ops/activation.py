@@ -37,9 +37,19 @@ def formula(*rules: Callable | None, **options: Any) -> Callable[[Callable], Any
 
 
 def _switchable(
-    name: str, op: Any, defaults: dict[str, float], *, torch: bool = False, torch_inplace: bool = False, doc: str = ""
+    name: str,
+    op: Any,
+    defaults: dict[str, float],
+    *,
+    torch: bool = False,
+    torch_inplace: bool = False,
+    integers: bool = False,
+    doc: str = "",
 ) -> Callable:
-    """``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional."""
+    """``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
+
+    integers: integer tensors are taken too, with the numbers as integers.
+    """
     names = list(defaults)
     values = tuple(float(v) for v in defaults.values())
     count = len(names)
@@ -60,20 +70,22 @@ def _switchable(
                 raise TypeError(f"{name}(): argument '{n}' must be a number, not {type(v).__name__}")
         return tuple([float(v) for v in found]), inplace
 
+    def fitted(x: Any, found: tuple, called: str) -> tuple:
+        if integers and tensor_argument(x, called).dtype.category == 1:
+            return tuple([int(v) for v in found])
+        _floating(tensor_argument(x, called), name)
+        return found
+
     def call(input, *args, **kw):
         if not args and not kw:
-            tensor_argument(input, name)
-            _floating(input, name)
-            return op(input, *values)
+            return op(input, *fitted(input, values, name))
         found, inplace = numbers(args, kw)
-        tensor_argument(input, name)
-        _floating(input, name)
+        found = fitted(input, found, name)
         return op.inplace(input, *found) if inplace else op(input, *found)
 
     def inner(input, *args, **kw):
         found, _ = numbers(args, kw)
-        _floating(tensor_argument(input, name + "_"), name)
-        return op.inplace(input, *found)
+        return op.inplace(input, *fitted(input, found, name + "_"))
 
     call.__name__ = call.__qualname__ = name
     inner.__name__ = inner.__qualname__ = name + "_"
@@ -118,10 +130,10 @@ def _functional_tanh(input):
 
 @formula(lambda g, x: m.where((x <= 0) | (x >= 6), 0.0, g), name="relu6", node="HardtanhBackward0")
 def _relu6(x):
-    return m.where(x < 0, 0.0, m.where(x > 6, 6.0, x))
+    return m.where(x < 0, 0, m.where(x > 6, 6, x))
 
 
-relu6 = _switchable("relu6", _relu6, {}, doc="min(max(x, 0), 6).")
+relu6 = _switchable("relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6).")
 
 
 @formula(lambda g, x, slope: m.where(x > 0, g, g * slope), name="leaky_relu")
@@ -234,7 +246,7 @@ def softplus(input, beta=1.0, threshold=20.0):
     return _softplus(input, float(beta), float(threshold))
 
 
-@formula(lambda x: 1 / ((1 + m.abs(x)) * (1 + m.abs(x))), name="softsign")
+@formula(lambda x: 1 / ((1 + m.abs(x)) * (1 + m.abs(x))), name="softsign", result="float")
 def _softsign(x):
     return x / (1 + m.abs(x))
 
@@ -242,7 +254,7 @@ def _softsign(x):
 softsign = functional(name="softsign")(lambda input: _softsign(input))
 
 
-@formula(lambda x: m.tanh(x) * m.tanh(x), name="tanhshrink")
+@formula(lambda x: m.tanh(x) * m.tanh(x), name="tanhshrink", result="float")
 def _tanhshrink(x):
     return x - m.tanh(x)
 
@@ -255,7 +267,9 @@ def _hardtanh(x, low, high):
     return m.where(x < low, low, m.where(x > high, high, x))
 
 
-_hardtanh_call = _switchable("hardtanh", _hardtanh, {"min_val": -1.0, "max_val": 1.0}, doc="x kept within [min_val, max_val].")
+_hardtanh_call = _switchable(
+    "hardtanh", _hardtanh, {"min_val": -1.0, "max_val": 1.0}, integers=True, doc="x kept within [min_val, max_val]."
+)
 
 
 @functional()

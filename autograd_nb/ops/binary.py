@@ -124,7 +124,14 @@ def _same_dtype(a: Any, b: Any) -> None:
         )
 
 
-@pointwise(inplace=True)
+def _underivable(name: str) -> Any:
+    def rule(g):
+        raise NotImplementedError(f"derivative for aten::{name} is not implemented")
+
+    return rule
+
+
+@pointwise(_underivable("nextafter"), _underivable("nextafter"))
 def nextafter(a, b):
     """The next number after a towards b; no gradient."""
     return libm("np.nextafter", a, b)

@@ -165,7 +165,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         raise ValueError(f"only p == 1 and p == 2 supported (p={p})")
     if weight is not None and weight.ndim != 1:
         raise ValueError(f"weight must be one-dimensional (weight has shape {list(weight.shape)})")
-    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[1] == 0):
+    x = x.reshape(1) if x.ndim == 0 else x
+    if x.ndim > 2 or (x.ndim == 2 and x.shape[1] == 0):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
     alone = x.ndim == 1
     rows = x.unsqueeze(0) if alone else x
@@ -189,6 +190,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multilabel_margin_loss"), tensor_argument(target, "multilabel_margin_loss", "target")
+    if x.ndim == 0 and t._layout.size == 1:
+        x, t = x.reshape(1), t.reshape(1)
     if x.shape != t.shape or x.ndim not in (1, 2):
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(x.shape)}")
     alone = x.ndim == 1

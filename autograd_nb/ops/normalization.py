@@ -352,6 +352,8 @@ def batch_norm(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
     """
     x = tensor_argument(input, "batch_norm")
+    if x.ndim == 1 and not x._layout.size:
+        return x.clone()
     if x.ndim < 2:
         raise RuntimeError(f"batch_norm: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
     if training:

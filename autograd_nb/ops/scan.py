@@ -236,6 +236,9 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     d = wrap_dim(dim, x.ndim)
+    if n == 0:
+        y = x.clone()
+        return y if out is None else store(out, y, "diff")
     if prepend is not None or append is not None:
         x = OPS["cat"].call([t for t in (prepend, x, append) if t is not None], d)
     for _ in range(n if x.shape[d] > n else x.shape[d]):

@@ -16,6 +16,7 @@ from ..tensor import Tensor, make
 from .along import put_along
 from .arithmetic import maximum, minimum
 from .cast import cast, dense
+from .create import new_full
 from .fused import FoldOf
 from .pointwise import pointwise
 from .recording import store
@@ -400,6 +401,8 @@ def _logsumexp(x, dims, keepdim):
         x, dims = x.permute([*rest, *dims]), tuple(range(len(rest), x.ndim))
     first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
     sizes = (numel(x.shape[:first]), numel(x.shape[first:last]), numel(x.shape[last:]))
+    if not sizes[1]:
+        return new_full(lay.shape, -math.inf, x.dtype)
     data = launch.empty(lay.size, lay.dtype.carrier)
     if lay.size:
         _LOGSUMEXP(x.dtype.name, sizes, [dense(x)], [data])

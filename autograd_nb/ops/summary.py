@@ -60,7 +60,6 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         mean = rows.mean(1, True)
         free = n - correction
     else:
-        weights = cast(weights, rows.dtype)
         total = weights.sum()
         if n == 0 or total.item() == 0:
             raise RuntimeError("cov(): weights sum to zero, can't be normalized")
@@ -70,7 +69,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         elif aweights is None:
             free = total - correction
         else:
-            free = total - correction * (weights * cast(aweights, rows.dtype)).sum() / total
+            free = total - correction * (weights * aweights).sum() / total
     if (free if isinstance(free, (int, float)) else free.item()) <= 0:
         warnings.warn(
             "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
@@ -81,7 +80,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     centered = rows - mean
     other = centered if weights is None else centered * weights
     y = OPS["matmul"].call(centered, other.t()) / free
-    return y.squeeze() if x.ndim < 2 else y
+    return y.squeeze()
 
 
 @public()

@@ -96,16 +96,16 @@ def test_pair_losses(name, options, reduction):
 def test_weighted_pair_losses(reduction):
     a, b, w = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3)), RNG.random((4, 3))
     for name in ("mse_loss", "l1_loss", "huber_loss"):
-        run(name, [a, b], weight=w, reduction=reduction)
+        run(name, [a, b], weight=w, reduction=reduction, rtol=1e-7)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_binary_cross_entropy(reduction):
     p, t, x = RNG.random((4, 3)), RNG.random((4, 3)), RNG.normal(size=(4, 3)) * 5
     w, pw = RNG.random((4, 3)), RNG.random(3) * 3
-    run("binary_cross_entropy", [p], constants=[t], reduction=reduction)
-    run("binary_cross_entropy", [p], constants=[t], weight=w, reduction=reduction)
-    run("binary_cross_entropy", [p], constants=[t], weight=w[0], reduction=reduction)
+    run("binary_cross_entropy", [p], constants=[t], reduction=reduction, rtol=1e-7)
+    run("binary_cross_entropy", [p], constants=[t], weight=w, reduction=reduction, rtol=1e-7)
+    run("binary_cross_entropy", [p], constants=[t], weight=w[0], reduction=reduction, rtol=1e-7)
     edge = np.array([0.0, 1.0, 0.5])
     run("binary_cross_entropy", [edge], constants=[np.array([0.0, 0.0, 1.0])], reduction=reduction, second=False, rtol=1e-7)
     for kw in ({}, {"weight": w}, {"pos_weight": pw}, {"weight": w, "pos_weight": pw}):
