@@ -22,6 +22,7 @@ from . import (
     normalization,
     norms,
     pad,
+    pixels,
     pool,
     random,
     rearrange,
