@@ -22,7 +22,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo test doctest parity lint bench docs wheel wheel-check clean
+.PHONY: help demo test doctest boundscheck parity lint bench docs wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test: $(VENV)/has-test ## all tests but those against PyTorch, and the examples 
 
 doctest: $(VENV)/has-test ## the examples in the docstrings
 	@$(BIN)/python -m pytest -q --doctest-modules --import-mode=prepend autograd_nb
+
+boundscheck: $(VENV)/has-test ## the tests of ops and engine with every index in every kernel checked
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $(ARGS)
 
 parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity $(ARGS)
