@@ -389,7 +389,7 @@ def load(
     with open(f, "rb") if not hasattr(f, "read") else _left_open(f) as file:
         try:
             archive = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, OSError, ValueError, struct.error) as error:
+        except Exception as error:  # zipfile raises a variety
             raise RuntimeError(
                 f"PytorchStreamReader failed reading zip archive: {name!r} is truncated, damaged, or not a file of save() ({error})"
             ) from None
