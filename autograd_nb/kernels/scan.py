@@ -15,7 +15,8 @@ def cumsum(outer, n, inner, reverse, x, acc, out):
     first = n - 1 if reverse else 0
     for r in range(outer):
         if inner == 1:
-            s = acc[0] * 0
+            acc[0] = 0
+            s = acc[0]
             at = r * n + first
             for _ in range(n):
                 s += x[np.uintp(at)]
@@ -38,6 +39,16 @@ def cumprod(outer, n, inner, reverse, exclusive, x, acc, out):
     step = -1 if reverse else 1
     first = n - 1 if reverse else 0
     for r in range(outer):
+        if inner == 1:
+            acc[0] = 1
+            s = acc[0]
+            at = r * n + first
+            for _ in range(n):
+                before = s
+                s *= x[np.uintp(at)]
+                out[np.uintp(at)] = before if exclusive else s
+                at += step
+            continue
         for i in range(acc.size):
             acc[i] = 1
         for j in range(n):
@@ -59,6 +70,16 @@ def linear_scan(outer, n, inner, reverse, a, b, acc, out):
     step = -1 if reverse else 1
     first = n - 1 if reverse else 0
     for r in range(outer):
+        if inner == 1:
+            at = r * n + first
+            acc[0] = b[at]
+            s = acc[0]
+            out[at] = s
+            for _ in range(1, n):
+                at += step
+                s = b[np.uintp(at)] + a[np.uintp(at)] * s
+                out[np.uintp(at)] = s
+            continue
         for i in range(acc.size):
             acc[i] = 0
         for j in range(n):
@@ -80,6 +101,29 @@ def cummax(outer, n, inner, largest, x, out, index):
     """out[k] = the extreme of x[0 … k] (nan wins), index[k] the last place where it was attained."""
     for r in range(outer):
         start = r * n * inner
+        if inner == 1:
+            row = x[start : start + n]
+            line = out[start : start + n]
+            place = index[start : start + n]
+            b = row[0]
+            k = 0
+            if largest:  # (no comparison with nan holds, so that a nan stays)
+                for j in range(row.size):
+                    v = row[j]
+                    if (v >= b) | (v != v):
+                        b = v
+                        k = j
+                    line[j] = b
+                    place[j] = k
+            else:
+                for j in range(row.size):
+                    v = row[j]
+                    if (v <= b) | (v != v):
+                        b = v
+                        k = j
+                    line[j] = b
+                    place[j] = k
+            continue
         for i in range(inner):
             out[start + i] = x[start + i]
             index[start + i] = 0
@@ -93,7 +137,7 @@ def cummax(outer, n, inner, largest, x, out, index):
             for i in range(row.size):
                 v = row[i]
                 b = before[i]
-                takes = (v != v) | ((b == b) & ((v >= b) if largest else (v <= b)))
+                takes = (v != v) | ((v >= b) if largest else (v <= b))
                 line[i] = v if takes else b
                 place[i] = j if takes else place_before[i]
 
