@@ -46,7 +46,7 @@ def test_batch_norm_float32_and_half():
         rtol=1e-4,
         atol=1e-5,
     )
-    half = lambda f: lambda x: f(x, None, None, training=True)  # noqa: E731
+    half = lambda f: lambda x: f(x, None, None, training=True)
     compare(half(F["batch_norm"]), half(T.batch_norm), [X.astype(np.float16)], second=False, rtol=1e-2, atol=1e-2)
 
 
@@ -106,7 +106,7 @@ def test_local_response_norm(size):
 
 
 def test_errors():
-    with pytest.raises(ValueError, match="Expected more than 1 value per channel when training, got input size torch.Size"):
+    with pytest.raises(ValueError, match=r"Expected more than 1 value per channel when training, got input size torch\.Size"):
         F["batch_norm"](ours.zeros(1, 3), None, None, training=True)
     with pytest.raises(RuntimeError, match="Given normalized_shape="):
         F["layer_norm"](ours.zeros(2, 3), (4,))
