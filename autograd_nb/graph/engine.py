@@ -265,6 +265,21 @@ def run(
                         add_to(e, result[0])
                     else:
                         pending[e] = result[0]
+                elif len(result) == 2:  # the loop below, written out for the commonest
+                    e, f = node.edges
+                    value, other = result
+                    if e is not None and value is not None:
+                        if e in pending:
+                            add_to(e, value)
+                        else:
+                            pending[e] = value
+                    if f is not None and other is not None:
+                        value = None
+                        if f in pending:
+                            add_to(f, other)
+                        else:
+                            pending[f] = other
+                    value = other = f = None
                 else:
                     for e, value in zip(node.edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
                         if e is not None and value is not None:

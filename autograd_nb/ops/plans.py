@@ -71,7 +71,7 @@ class PointwiseNode(Node):
             return (t,) if plan.count == 1 else plan.placed(t)
         if plan.both:  # two operands of the output's shape and dtype
             if plan.entry is None:
-                return (g, g) if plan.both is True else plan.both(g)
+                return (g, g) if plan.both is True else (g, None) if plan.both == "first" else (None, g)
             lay, carrier = plan.both
             if lay.size <= 64 and getrefcount(g) == _OURS and getrefcount(g._data) == 2 and g._layout is lay and g._view is None:
                 data = g._data
@@ -359,7 +359,7 @@ class BackPlan:
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None
         if self.count == 2 and not full and not reduced and len(self.alias) == 1:
-            self.both = (lambda t: (t, None)) if self.alias == [0] else (lambda t: (None, t))
+            self.both = "first" if self.alias == [0] else "second"
         elif self.count == 2 and not reduced and len(spec.rules) == 2:
             if len(self.alias) == 2:
                 self.both = True
