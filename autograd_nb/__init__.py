@@ -47,7 +47,7 @@ from .graph.modes import (
 )
 from .launch import release_memory
 from .ops.device import device
-from .ops.random import Generator, default_generator
+from .ops.generator import Generator, default_generator
 from .ops.registry import functions as _functions
 from .shapes import Size
 from .tensor import Tensor

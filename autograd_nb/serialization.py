@@ -113,7 +113,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
         self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
         self.memoize(obj)
 
-    dispatch[_Name] = save_name
+    dispatch[_Name] = save_name  # type: ignore[assignment]
 
     def _name(self, module: str, name: str) -> _Name:
         return self._names.setdefault((module, name), _Name(module, name))
@@ -140,7 +140,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
         elif isinstance(obj, Size) and id(obj) not in self.memo:
             self.save_reduce(_SIZE, (tuple(obj),), obj=obj)
             return
-        super().save(obj, save_persistent_id)
+        super().save(obj, save_persistent_id)  # type: ignore[misc]
 
     def _tensor(self, t: Tensor) -> tuple:
         array, offset = _storage(t)
@@ -221,7 +221,7 @@ def _write_archive(obj: Any, file: Any, protocol: int, root: str) -> None:
         write("data.pkl", data.getvalue())
         write("byteorder", sys.byteorder.encode())
         for storage in pickler.storages.values():
-            write(f"data/{storage.key}", memoryview(np.ascontiguousarray(storage.array).view(np.uint8)))
+            write(f"data/{storage.key}", memoryview(np.ascontiguousarray(storage.array).view(np.uint8)))  # type: ignore[arg-type]
         write("version", b"3\n")
 
 
@@ -362,9 +362,9 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
             if isinstance(attributes, dict):
                 target.__dict__.update(attributes)
             return
-        super().load_build()
+        super().load_build()  # type: ignore[misc]
 
-    dispatch[pickle.BUILD[0]] = load_build
+    dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
 
 
 def _name_of(f: Any) -> str:

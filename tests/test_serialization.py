@@ -110,7 +110,7 @@ def test_a_failing_save_leaves_the_old_file(path):
         torch.save({"a": torch.ones(1000), "b": lambda: 0}, path)
     assert torch.load(path) == {"a": 1}
     assert os.listdir(path.parent) == [path.name]
-    with pytest.raises(RuntimeError, match="Parent directory .* does not exist"):
+    with pytest.raises(RuntimeError, match=r"Parent directory .* does not exist"):
         torch.save(1, path.parent / "nowhere" / "x.pt")
     with pytest.raises(AttributeError, match="argument 'f' must be a path"):
         torch.save(1, 3)
@@ -135,7 +135,7 @@ def test_damage_is_an_error_or_harmless(path):
         try:
             found = torch.load(path)
         except (RuntimeError, pickle.UnpicklingError) as error:
-            assert "weights.pt" in str(error)
+            assert "weights.pt" in str(error)  # noqa: PT017
         else:  # a byte of the archive that says nothing, such as a date
             assert found["a"].tolist() == list(range(100))
 
@@ -148,7 +148,7 @@ def test_missing_and_foreign_files(path):
         torch.load(path)
     with zipfile.ZipFile(path, "w") as z:
         z.writestr("readme", "hello")
-    with pytest.raises(RuntimeError, match="lacks data.pkl"):
+    with pytest.raises(RuntimeError, match=r"lacks data.pkl"):
         torch.load(path)
 
 

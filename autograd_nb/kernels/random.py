@@ -53,7 +53,7 @@ def choose_with_replacement(k, n, weights, uniforms, out, status):
     cumulative = np.empty(k, np.float64)
     for r in range(weights.size // k):
         row = weights[r * k : r * k + k]
-        code, total = _check(row)
+        code, _total = _check(row)
         if code:
             status[0] = code
             return

@@ -106,7 +106,7 @@ def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
     return native_dropout(x, *args)
 
 
-def _apply_alpha(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
+def _apply_alpha(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Any:
     x, p = _checked(input, p, op)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
@@ -126,7 +126,7 @@ def _alpha_constants(p: float) -> tuple[float, float, float]:
     return a, b, b - a * _ALPHA_CONSTANT
 
 
-def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alpha: bool = False) -> Tensor:
+def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alpha: bool = False) -> Any:
     """Whole channels at a time: one draw for each element of the first two dims."""
     x, p = _checked(input, p, op)
     if not train or p == 0.0 or x._layout.size == 0:

@@ -7,8 +7,6 @@ same for any number of threads, and differ from PyTorch's.
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,157 +17,18 @@ from ..codegen import draws
 from ..codegen.loops import Input
 from ..codegen.maths import m
 from ..dtypes import as_dtype, dtype
-from ..errors import shorten
 from ..graph.modes import state
 from ..launch import Kernel
 from ..shapes import as_int, as_shape, check_sizes, overlaps_itself
-from ..tensor import Tensor, check_inplace, make, rewrite_history, wrap
+from ..tensor import Tensor, check_inplace, make, rewrite_history
 from .cast import as_device, cast, dense
 from .create import _finish, new_empty
+from .generator import stream
 from .recording import store, tensor_type
 from .registry import public
 from .structured import tensor_argument
 
 _dtype = dtype
-_MASK = (1 << 64) - 1
-
-
-class Generator:
-    """A source of random numbers with a seed of its own.
-
-    Example:
-        >>> import autograd_nb as torch
-        >>> g = torch.Generator().manual_seed(1)
-        >>> a = torch.rand(3, generator=g)
-        >>> torch.equal(a, torch.rand(3, generator=g.manual_seed(1)))
-        True
-
-    Source: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
-    """
-
-    __slots__ = ("__weakref__", "_call", "_lock", "_seed")
-
-    def __init__(self, device: Any = "cpu"):
-        as_device(device)
-        self._lock = threading.Lock()
-        self._seed, self._call = 67280421310721, 0  # the seed that PyTorch gives new generators
-
-    @property
-    def device(self) -> Any:
-        """Where it draws: the CPU."""
-        from .device import CPU
-
-        return CPU
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of ``seed`` (an int of 64 bits, negative ones counted from 2^64); the generator."""
-        seed = _check_seed(seed)
-        with self._lock:
-            self._seed, self._call = seed, 0
-        return self
-
-    def seed(self) -> int:
-        """Start a stream that nobody can foretell; its seed."""
-        seed = int.from_bytes(os.urandom(8), "little") >> 11  # exact also as a float
-        self.manual_seed(seed)
-        return seed
-
-    def initial_seed(self) -> int:
-        """The seed of the current stream."""
-        return self._seed
-
-    def get_state(self) -> Tensor:
-        """Seed and place in the stream, as a uint8 tensor of 16 elements."""
-        with self._lock:
-            data = self._seed.to_bytes(8, "little") + self._call.to_bytes(8, "little")
-        return wrap(np.frombuffer(data, np.uint8).copy())
-
-    def set_state(self, new_state: Tensor) -> Generator:
-        """Go to a place that `get_state` gave. TypeError for other dtypes, RuntimeError for other sizes."""
-        if not isinstance(new_state, Tensor) or new_state.dtype is not dtypes.uint8:
-            what = tensor_type(new_state.dtype) if isinstance(new_state, Tensor) else type(new_state).__name__
-            raise TypeError(f"RNG state must be a torch.ByteTensor, not {what}")
-        if new_state._layout.size != 16:
-            raise RuntimeError(f"RNG state is wrong size: expected 16 bytes from get_state(), got {new_state._layout.size}")
-        data = dense(new_state).tobytes()
-        with self._lock:
-            self._seed, self._call = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
-        return self
-
-    graphsafe_get_state = clone_state = lambda self: Generator().set_state(self.get_state())
-
-    def _next(self) -> tuple[int, int]:
-        """The key of one call, as two int64."""
-        with self._lock:
-            call = self._call
-            self._call = (call + 1) & _MASK
-        seed = self._seed
-        return (seed if seed < 1 << 63 else seed - (1 << 64)), (call if call < 1 << 63 else call - (1 << 64))
-
-    def __reduce__(self) -> Any:
-        return _restore, (self._seed, self._call)
-
-    def __deepcopy__(self, memo: dict) -> Generator:
-        return _restore(self._seed, self._call)
-
-
-def _restore(seed: int, call: int) -> Generator:
-    g = Generator()
-    g._seed, g._call = seed, call
-    return g
-
-
-def _check_seed(seed: Any) -> int:
-    seed = as_int(int(seed) if isinstance(seed, float) and seed.is_integer() else seed, "seed")
-    if not -(1 << 63) <= seed < 1 << 64:
-        raise ValueError(f"Overflow when unpacking long long: seed must fit 64 bits, got seed={seed}")
-    return seed & _MASK
-
-
-default_generator = Generator()
-default_generator.seed()
-
-
-@public(method=False)
-def manual_seed(seed):
-    """Seed the default generator, from which all random functions draw that are given no other; the generator.
-
-    Source: https://docs.pytorch.org/docs/stable/generated/torch.manual_seed.html
-    """
-    return default_generator.manual_seed(seed)
-
-
-@public(method=False, namespaces=("torch",))
-def seed():
-    """Seed the default generator with a number that nobody can foretell; that number."""
-    return default_generator.seed()
-
-
-@public(method=False)
-def initial_seed():
-    """The seed of the default generator."""
-    return default_generator.initial_seed()
-
-
-@public(method=False)
-def get_rng_state():
-    """The state of the default generator, as a uint8 tensor."""
-    return default_generator.get_state()
-
-
-@public(method=False)
-def set_rng_state(new_state):
-    """Set the state of the default generator to one that `get_rng_state` gave."""
-    default_generator.set_state(new_state)
-
-
-def stream(generator: Any) -> tuple[int, int]:
-    """(seed, call) for one op's draws, from ``generator`` or the default one."""
-    if generator is None:
-        return default_generator._next()
-    if not isinstance(generator, Generator):
-        raise TypeError(f"generator must be a Generator, not {type(generator).__name__} (generator={shorten(generator)})")
-    return generator._next()
 
 
 # ------------------------------------------------------------------------------------------------------- filling

@@ -52,11 +52,11 @@ def test_lookup(net):
     assert net.get_submodule("") is net
     assert net.get_parameter("b.0.bias") is net.b[0].bias
     assert net.get_buffer("kept") is net.kept
-    with pytest.raises(AttributeError, match="Sequential has no attribute `7`"):
+    with pytest.raises(AttributeError, match=r"Sequential has no attribute `7`"):
         net.get_submodule("b.7")
-    with pytest.raises(AttributeError, match="is not an nn.Module"):
+    with pytest.raises(AttributeError, match=r"is not an nn.Module"):
         net.get_submodule("scale")
-    with pytest.raises(AttributeError, match="is not an nn.Parameter"):
+    with pytest.raises(AttributeError, match=r"is not an nn.Parameter"):
         net.get_parameter("kept")
     with pytest.raises(AttributeError, match="is not a buffer"):
         net.get_buffer("scale")
@@ -117,9 +117,9 @@ def test_before_init():
         def __init__(self, value):
             self.x = value
 
-    with pytest.raises(AttributeError, match="cannot assign module before Module.__init__"):
+    with pytest.raises(AttributeError, match=r"cannot assign module before Module.__init__"):
         NoInit(nn.ReLU())
-    with pytest.raises(AttributeError, match="cannot assign parameters before Module.__init__"):
+    with pytest.raises(AttributeError, match=r"cannot assign parameters before Module.__init__"):
         NoInit(nn.Parameter(torch.zeros(1)))
 
 

@@ -271,7 +271,7 @@ def test_dropout_derivatives():
 def test_dropout_of_strided_and_in_place():
     x = torch.arange(1.0, 13.0).reshape(3, 4).t().requires_grad_()
     y = F.dropout(x, 0.5)
-    assert (((y == 0) | (y == 2 * x))).all()
+    assert ((y == 0) | (y == 2 * x)).all()
     base = torch.ones(50, 50, requires_grad=True)
     z = base * 3
     out = F.dropout(z, 0.5, inplace=True)
@@ -308,7 +308,7 @@ def test_alpha_dropout(function):
 
 
 def test_dropout_errors():
-    with pytest.raises(ValueError, match="dropout probability has to be between 0 and 1, but got 1.5"):
+    with pytest.raises(ValueError, match=r"dropout probability has to be between 0 and 1, but got 1.5"):
         F.dropout(torch.ones(2), 1.5)
     with pytest.raises(RuntimeError, match="can't be cast"):
         F.dropout(torch.ones(2, dtype=torch.int64), 0.5)

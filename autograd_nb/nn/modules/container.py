@@ -421,7 +421,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of ``key``, or ``default``."""
-        return self[key] if key in self else default
+        return getattr(self, key) if key in self._keys else default
 
     def pop(self, key: str) -> Any:
         """Remove and return a value."""

@@ -46,8 +46,8 @@ class _ConvNd(Module):
         self.dilation, self.output_padding = several(dilation, n), several(output_padding, n)
         self.groups, self.padding_mode = groups, padding_mode
         self._reversed_padding_repeated_twice = self._padding_of_sides()
-        channels = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
-        self.weight = parameter((*channels, *self.kernel_size), dtype, device)
+        filters = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
+        self.weight = parameter((*filters, *self.kernel_size), dtype, device)
         if bias:
             self.bias = parameter((out_channels,), dtype, device)
         else:
@@ -56,7 +56,7 @@ class _ConvNd(Module):
 
     def _padding_of_sides(self) -> list[int]:
         """Padding as `nn.functional.pad` takes it: left and right of the last dim first."""
-        out = []
+        out: list[int] = []
         for d in reversed(range(self.dims)):
             if self.padding == "valid":
                 out += [0, 0]
@@ -64,7 +64,7 @@ class _ConvNd(Module):
                 total = self.dilation[d] * (self.kernel_size[d] - 1)
                 out += [total // 2, total - total // 2]
             else:
-                out += [self.padding[d]] * 2
+                out += [int(self.padding[d])] * 2
         return out
 
     def reset_parameters(self) -> None:

@@ -104,7 +104,7 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
 
 
 @structured(tensors=lambda g: tuple(g), node="BackwardHookFunctionBackward")
-def boundary(tensors):
+def boundary(tensors: tuple) -> tuple:
     """The same tensors behind one node, at which the gradients of all are seen together."""
     out = tuple([make(t._data, t._layout, t._version_) for t in tensors])
     for t, o in zip(tensors, out, strict=True):

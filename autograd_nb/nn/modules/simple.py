@@ -12,7 +12,7 @@ from .module import Module
 
 def declare(
     function: str,
-    signature: Callable,
+    signature: Callable[..., Any],
     shown: Callable[[Any], str] | None = None,
     *,
     name: str = "",
@@ -25,7 +25,7 @@ def declare(
     parameters = inspect.signature(signature)
     defaults = tuple(parameters.parameters)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             bound = parameters.bind(*args, **kwargs)
         except TypeError as error:
@@ -35,7 +35,7 @@ def declare(
         for key in defaults:
             setattr(self, key, bound.arguments[key])
 
-    def forward(self, input: Any) -> Any:
+    def forward(self: Any, input: Any) -> Any:
         d = self.__dict__
         return getattr(F, function)(input, **{key: d[key] for key in defaults})
 

@@ -90,8 +90,9 @@ class Embedding(_Table):
         """An embedding of a given 2-d table, not learned if ``freeze``."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, width = embeddings.shape
         return cls(
-            *embeddings.shape, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
+            rows, width, padding_idx=padding_idx, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq,
             sparse=sparse, _weight=embeddings, _freeze=freeze,
         )  # fmt: skip
 
@@ -136,8 +137,9 @@ class EmbeddingBag(_Table):
         """A bag over a given 2-d table, not learned if ``freeze``."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, width = embeddings.shape
         bag = cls(
-            *embeddings.shape, _weight=embeddings, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, mode=mode,
+            rows, width, _weight=embeddings, max_norm=max_norm, norm_type=norm_type, scale_grad_by_freq=scale_grad_by_freq, mode=mode,
             sparse=sparse, include_last_offset=include_last_offset, padding_idx=padding_idx,
         )  # fmt: skip
         bag.weight.requires_grad_(not freeze)

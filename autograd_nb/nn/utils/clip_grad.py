@@ -86,7 +86,7 @@ def _scale_all(grads: list[Tensor], factor: float) -> None:
 
 
 @no_grad()
-def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
     factor = float(max_norm) / (float(total_norm) + 1e-6)
     _scale_all(_gradients(parameters), min(factor, 1.0) if factor == factor else factor)
