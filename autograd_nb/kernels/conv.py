@@ -141,6 +141,70 @@ def gather_channels(x, step, channels, size, count, out):
                 target[j] = source[j]
 
 
+@helper
+def is_strip(geometry):
+    """Two dims at stride 1: on a padded image every tap of the kernel is one shift of the whole plane."""
+    return geometry[0] == 1 and geometry[6] == 1 and geometry[9] == 1 and geometry[10] == 1 and geometry[11] == 1 and geometry[12] == 0
+
+
+@helper
+def strip_size(geometry):
+    """Positions of an image in a strip: output lines as wide as the padded input (what is past the output is not used)."""
+    return geometry[4] * (geometry[2] + 2 * geometry[14])
+
+
+@helper
+def pad_image(x, geometry, channels, pad):
+    """Copy an image into ``pad``, whose borders are 0 already."""
+    hi, wi, ph, pw = geometry[1], geometry[2], geometry[13], geometry[14]
+    wp = wi + 2 * pw
+    plane = (hi + 2 * ph) * wp
+    for c in range(channels):
+        for r in range(hi):
+            target = pad[c * plane + (r + ph) * wp + pw:c * plane + (r + ph) * wp + pw + wi]
+            source = x[(c * hi + r) * wi:(c * hi + r) * wi + wi]
+            for i in range(target.size):
+                target[i] = source[i]
+
+
+@helper
+def strip_columns(pad, geometry, channels, col, ld):
+    """The rows of im2col as whole shifted planes."""
+    hi, wi, ho, wo, kh, kw = geometry[1], geometry[2], geometry[4], geometry[5], geometry[7], geometry[8]
+    ph, pw, dh, dw = geometry[13], geometry[14], geometry[16], geometry[17]
+    wp = wi + 2 * pw
+    plane = (hi + 2 * ph) * wp
+    length = ho * wp - (wp - wo)
+    row = 0
+    for c in range(channels):
+        for b in range(kh):
+            for e in range(kw):
+                start = c * plane + b * dh * wp + e * dw
+                source = pad[start:start + length]
+                target = col[row * ld:row * ld + length]
+                for i in range(target.size):
+                    target[i] = source[i]
+                for i in range(length, ho * wp):
+                    col[np.uintp(row * ld + i)] = 0
+                row += 1
+
+
+@helper
+def strip_side(g, geometry, channels, side, ld):
+    """Outputs (channels × positions) with every line widened by zeros to the padded input's width."""
+    ho, wo = geometry[4], geometry[5]
+    wp = geometry[2] + 2 * geometry[14]
+    for c in range(channels):
+        for r in range(ho):
+            start = c * ld + r * wp
+            source = g[(c * ho + r) * wo:(c * ho + r) * wo + wo]
+            target = side[start:start + wo]
+            for i in range(target.size):
+                target[i] = source[i]
+            for i in range(wo, wp):
+                side[np.uintp(start + i)] = 0
+
+
 def forward(images, groups, inputs, outputs, geometry, has_bias, x, w, bias, y):
     """y = conv(x, w) (+ bias). ``inputs`` and ``outputs``: channels of one group."""
     n_in = geometry[0] * geometry[1] * geometry[2]
@@ -154,6 +218,31 @@ def forward(images, groups, inputs, outputs, geometry, has_bias, x, w, bias, y):
             y[i] = bias[(i // n_out) % (groups * outputs)] if has_bias else zero
         return
     fold = images_of(geometry, rows, images)
+    if fold > 1 and is_strip(geometry):
+        size = strip_size(geometry)
+        ho, wo, wp = geometry[4], geometry[5], geometry[2] + 2 * geometry[14]
+        pad = np.zeros(inputs * (geometry[1] + 2 * geometry[13]) * wp, dtype=y.dtype)
+        col = np.empty(rows * size * fold, dtype=y.dtype)
+        products = np.empty(outputs * size * fold, dtype=y.dtype)
+        for i in range(0, images, fold):
+            together = min(fold, images - i)
+            ld = together * size
+            for g in range(groups):
+                for k in range(together):
+                    pad_image(x[((i + k) * groups + g) * inputs * n_in:], geometry, inputs, pad)
+                    strip_columns(pad, geometry, inputs, col[k * size:], ld)
+                gemm(w[g * outputs * rows:], False, rows, col, False, ld, products, ld, outputs, ld, rows, one, zero)
+                for o in range(outputs):
+                    shift = bias[g * outputs + o] if has_bias else zero
+                    for k in range(together):
+                        for r in range(ho):
+                            start = ((((i + k) * groups + g) * outputs + o) * ho + r) * wo
+                            target = y[start:start + wo]
+                            begin = o * ld + k * size + r * wp
+                            source = products[begin:begin + wo]
+                            for j in range(target.size):
+                                target[j] = source[j] + shift
+        return
     if fold > 1:
         col = np.empty(rows * n_out * fold, dtype=y.dtype)
         products = np.empty(outputs * n_out * fold, dtype=y.dtype)
@@ -210,6 +299,43 @@ def by_input(images, groups, inputs, outputs, geometry, g, w, out):
             out[i] = zero
     if n_out == 0 or rows == 0 or outputs == 0:
         return
+    if fold > 1 and is_strip(geometry):
+        size = strip_size(geometry)
+        hi, wi, ho, wo, ph, pw = geometry[1], geometry[2], geometry[4], geometry[5], geometry[13], geometry[14]
+        wp = wi + 2 * pw
+        plane = (hi + 2 * ph) * wp
+        length = ho * wp - (wp - wo)
+        pad = np.empty(inputs * plane, dtype=out.dtype)
+        col = np.empty(rows * size * fold, dtype=out.dtype)
+        side = np.empty(outputs * size * fold, dtype=out.dtype)
+        for i in range(0, images, fold):
+            together = min(fold, images - i)
+            ld = together * size
+            for k in range(groups):
+                for j in range(together):
+                    strip_side(g[((i + j) * groups + k) * outputs * n_out:], geometry, outputs, side[j * size:], ld)
+                gemm(w[k * outputs * rows:], True, rows, side, False, ld, col, ld, rows, ld, outputs, one, zero)
+                for j in range(together):
+                    for t in range(pad.size):
+                        pad[t] = zero
+                    row = 0
+                    for c in range(inputs):
+                        for b in range(geometry[7]):
+                            for e in range(geometry[8]):
+                                start = c * plane + b * geometry[16] * wp + e * geometry[17]
+                                target = pad[start:start + length]
+                                source = col[row * ld + j * size:row * ld + j * size + length]
+                                for t in range(target.size):
+                                    target[t] += source[t]
+                                row += 1
+                    for c in range(inputs):
+                        for r in range(hi):
+                            start = ((((i + j) * groups + k) * inputs + c) * hi + r) * wi
+                            target = out[start:start + wi]
+                            source = pad[c * plane + (r + ph) * wp + pw:c * plane + (r + ph) * wp + pw + wi]
+                            for t in range(target.size):
+                                target[t] = source[t]
+        return
     if fold > 1:
         col = np.empty(rows * n_out * fold, dtype=out.dtype)
         side = np.empty(outputs * n_out * fold, dtype=out.dtype)
@@ -250,6 +376,23 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
     if n_out == 0 or rows == 0 or outputs == 0:
         return
     fold = images_of(geometry, rows, images)
+    if fold > 1 and is_strip(geometry):
+        size = strip_size(geometry)
+        wp = geometry[2] + 2 * geometry[14]
+        pad = np.zeros(inputs * (geometry[1] + 2 * geometry[13]) * wp, dtype=out.dtype)
+        col = np.empty(rows * size * fold, dtype=out.dtype)
+        side = np.empty(outputs * size * fold, dtype=out.dtype)
+        for i in range(0, images, fold):
+            together = min(fold, images - i)
+            ld = together * size
+            for k in range(groups):
+                for j in range(together):
+                    place = (i + j) * groups + k
+                    strip_side(g[place * outputs * n_out:], geometry, outputs, side[j * size:], ld)
+                    pad_image(x[place * inputs * n_in:], geometry, inputs, pad)
+                    strip_columns(pad, geometry, inputs, col[j * size:], ld)
+                gemm(side, False, ld, col, True, ld, out[k * outputs * rows:], rows, outputs, rows, ld, one, one)
+        return
     if fold > 1:
         col = np.empty(rows * n_out * fold, dtype=out.dtype)
         side = np.empty(outputs * n_out * fold, dtype=out.dtype)
