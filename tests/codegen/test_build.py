@@ -329,16 +329,20 @@ def test_fork(tmp_path):
     # children compile different kernels from one state of Numba, while a thread of the parent compiles too
     sources = [colliding(k) for k in (1, 2, 3)]
     code = f"""
-    import threading
+    import signal, threading
     sources = {sources!r}
     run({DOUBLE!r})
+    inside, plain = threading.Event(), builder._compile
+    builder._compile = lambda *rest: inside.set() or plain(*rest)
     thread = threading.Thread(target=run, args=(sources[0],))
     thread.start()
+    inside.wait()
     children = []
     for s in sources[1:]:
         warnings.simplefilter("ignore", DeprecationWarning)
         child = os.fork()
         if not child:
+            signal.alarm(60)  # rather than wait for ever, should it inherit a lock that is held
             expected = 2.0 * (1 + sources.index(s))
             os._exit(0 if run(s, 1) == [expected] and run({DOUBLE!r}, 1) == [2.0] else 1)
         children.append(child)
