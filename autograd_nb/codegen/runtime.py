@@ -53,7 +53,7 @@ def _rmul(typingctx, a, b):
     return _free(typingctx, a, b, operator.mul, "fmul")
 
 
-_PLACE = types.CPointer(types.int64)
+_PLACE = types.CPointer(types.int64)  # type: ignore[attr-defined]
 
 
 def _data(context, builder, array_type, array):
