@@ -14,7 +14,7 @@ from ..errors import AutogradError
 from ..graph.modes import no_grad, state
 from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
 from ..ops.create import new_full
-from ..ops.recording import finish_node, refuse_inference
+from ..ops.recording import finish_node, refuse_inference, tensor_type
 from ..tensor import Tensor, check_inplace, edge, make, rewrite_history, share_view
 
 
@@ -96,12 +96,9 @@ class FunctionNode(Node):
 
     saved_variables = saved_tensors
 
-    def saved_versions(self) -> list:
+    def saved_arrays(self) -> list[tuple]:
         items = [s for s in self.saved or () if s is not None]
-        out = []
-        for (_, lay, version, _, _), stamp in zip(items, self._stamps, strict=True):
-            out.append((lay.shape, "Tensor", "", stamp, version))
-        return out
+        return [(lay.shape, tensor_type(lay.dtype), self if e == "self" else e) for _, lay, _, e, _ in items]
 
     def _output_edge(self, index: int) -> Output:
         return Output(self, index)
@@ -329,7 +326,6 @@ def _save(node: FunctionNode, args: tuple, outs: list, results: list) -> None:
         versions.append(mine._version_)
         stamps.append(mine._version_[0])
     node._to_save = ()
-    node._stamps = stamps  # type: ignore[attr-defined]
     node.saved, node.versions, node.stamp = saved, tuple(versions), sum(stamps)
 
 

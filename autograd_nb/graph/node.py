@@ -85,6 +85,10 @@ class Node:
         """``versions`` as a tuple."""
         return (self.versions,) if self.versions.__class__ is list else self.versions
 
+    def saved_arrays(self) -> list[tuple]:
+        """(shape, tensor type's name, the edge of what was saved) for each counter, for messages."""
+        return []
+
     def name(self) -> str:
         """The name of this kind of node, e.g. "MulBackward0"."""
         return type(self).__name__
@@ -267,11 +271,14 @@ def consumed_error(node: Node) -> ConsumedGraphError:
 
 def modified_error(node: Node) -> ModifiedError:
     detail = ""
-    for shape, kind, producer, expected, version in node.saved_versions():
-        if version[0] != expected:
-            out = f", which is output 0 of {producer}," if producer else ""
-            detail = f"[torch.{kind} {list(shape)}]{out} is at version {version[0]}; expected version {expected} instead. "
-            break
+    k, expected = _changed(node.counters(), node.stamp)
+    described = node.saved_arrays()
+    if k < len(described):
+        shape, kind, edge = described[k]
+        made = ""
+        if edge is not None and not edge.is_leaf_edge:
+            made = f", which is output {edge.index if edge.__class__ is Output else 0} of {_plain_name(edge)},"
+        detail = f"[torch.{kind} {list(shape)}]{made} is at version {node.counters()[k][0]}; expected version {expected} instead. "
     return ModifiedError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {detail}"
         f"It was saved by {recorded_at(node)}. Replace the in-place operation after that line by an out-of-place one "
@@ -280,9 +287,21 @@ def modified_error(node: Node) -> ModifiedError:
     )
 
 
-def _saved_versions(self: Node) -> list:
-    """(shape, tensor type name, producer's name, expected version, counter) of each saved array; rules refine it."""
-    return [((), "Tensor", "", self.stamp // max(len(self.counters()), 1), v) for v in self.counters()]
+def _plain_name(edge: Any) -> str:
+    """ "Mul" of a MulBackward0."""
+    return getattr(edge, "node", edge).name().rstrip("0123456789").removesuffix("Backward")
 
 
-Node.saved_versions = _saved_versions  # type: ignore[attr-defined]
+def _changed(counters: tuple, stamp: int) -> tuple[int, int]:
+    """(index of the counter that was moved on, the count it had): only the sum of the counts was kept at recording.
+
+    A counter may stand for several of the arrays (b * b), and then counts as often. Where several were moved on the one with
+    the highest count is named.
+    """
+    surplus = sum(v[0] for v in counters) - stamp
+    best = (0, counters[0][0] if counters else 0)
+    for k, v in sorted(enumerate(counters), key=lambda pair: pair[1][0]):
+        times = sum(v is w for w in counters)
+        if surplus % times == 0 and v[0] >= surplus // times:
+            best = (k, v[0] - surplus // times)
+    return best

@@ -87,23 +87,12 @@ class PointwiseNode(Node):
     def run_graph(self, g: Tensor) -> tuple:
         return self.spec.run_graph(self, g)
 
-    def saved_versions(self) -> list:
+    def saved_arrays(self) -> list[tuple]:
         spec = self.spec
         out = []
-        total = self.stamp
-        current = [v[0] for v in self.counters()]
-        # only the sum was kept at recording; the array that changed is the one whose count is above its share
-        for k, (which, v) in enumerate(zip(spec.saved, self.counters(), strict=True)):
-            others = sum(current) - current[k]
-            expected = max(total - others, 0) if len(current) == 1 else min(total, current[k])
+        for which in spec.saved:
             lay = spec.out if which == "out" else spec.keys[which]
-            e = self if which == "out" else self.edges[which]
-            producer = "" if e is None or e.is_leaf_edge else getattr(e, "node", e).name().rstrip("0123456789")
-            out.append((lay.shape, tensor_type(lay.dtype), producer, expected, v))
-        if len(current) > 1 and sum(current) > total:
-            k = max(range(len(current)), key=current.__getitem__)
-            shape, kind, producer, _, v = out[k]
-            out = [(shape, kind, producer, v[0] - (sum(current) - total), v)]
+            out.append((lay.shape, tensor_type(lay.dtype), self if which == "out" else self.edges[which]))
         return out
 
     def __getattr__(self, name: str) -> Any:

@@ -45,18 +45,11 @@ class StructuredNode(Node):
 
     run_graph = run
 
-    def saved_versions(self) -> list:
-        surplus = sum(v[0] for v in self.counters()) - self.stamp
-        out = []
-        blamed = max(range(len(self.counters())), key=lambda k: self.counters()[k][0])
-        for k, (s, v) in enumerate(zip(self.saved, self.counters(), strict=True)):
-            e = self if s[0] == "out" else self._edge_of(s)
-            producer = "" if e is None or e.is_leaf_edge else getattr(e, "node", e).name().rstrip("0123456789")
-            out.append((s[2].shape, tensor_type(s[2].dtype), producer, v[0] - (surplus if k == blamed else 0), v))
-        return out
-
-    def _edge_of(self, s: tuple) -> Any:
-        return None if s[3] is None else self.edges[s[3]]
+    def saved_arrays(self) -> list[tuple]:
+        return [
+            (s[2].shape, tensor_type(s[2].dtype), self if s[0] == "out" else None if s[3] is None else self.edges[s[3]])
+            for s in self.saved
+        ]
 
 
 class Structured:
