@@ -41,7 +41,14 @@ _PROFILES = {
 
 
 @public(method=False)
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """How tensors print.
 
     precision: decimals (4). threshold: elements from which only the edges show (1000). edgeitems: how many at each edge (3).
@@ -53,7 +60,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     if profile is not None:
         if profile not in _PROFILES:
             raise ValueError(f"profile (={profile!r}) must be one of {', '.join(map(repr, _PROFILES))}")
-        for name, value in _PROFILES[profile].items():
+        settings: Any = _PROFILES[profile]
+        for name, value in settings.items():
             setattr(options, name, value)
     for name, value in {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}.items():
         if value is not None:
@@ -232,5 +240,5 @@ def _format(self: Tensor, spec: str) -> str:
     return str(self)
 
 
-Tensor.__repr__ = tensor_text  # type: ignore[method-assign]
-Tensor.__format__ = _format  # type: ignore[method-assign]
+Tensor.__repr__ = tensor_text  # type: ignore[method-assign,assignment]
+Tensor.__format__ = _format  # type: ignore[method-assign,assignment]

@@ -7,6 +7,8 @@ tensors of any size will load.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 POINTWISE = (
     "exp", "log", "tanh", "sigmoid", "relu", "sqrt", "abs", "neg", "square", "sin", "cos", "reciprocal", "rsqrt", "erf",
@@ -22,14 +24,14 @@ def usual_kernels(dtypes: tuple[str, ...] = ("float32", "float64")) -> Iterator[
     for name in dtypes:
         d = getattr(ag, name)
 
-        def leaf(*shape: int, d=d) -> ag.Tensor:
+        def leaf(*shape: int, d: Any = d) -> Any:
             return ag.full(shape, 0.5, dtype=d, requires_grad=True)
 
         for op in POINTWISE:
-            yield f"{op} {name}", lambda op=op, leaf=leaf: getattr(ag, op)(leaf(8)).backward(ag.ones(8, dtype=leaf(1).dtype))
+            yield f"{op} {name}", partial(_unary, op, leaf)
         for op in BINARY:
 
-            def binary(op=op, leaf=leaf) -> None:
+            def binary(op: str = op, leaf: Any = leaf) -> None:
                 one = ag.ones(4, 3, dtype=leaf(1).dtype)
                 for a, b in ((leaf(4, 3), leaf(4, 3)), (leaf(4, 3), leaf(3)), (leaf(4, 3), 2.5)):
                     getattr(ag, op)(a, b).backward(one)
@@ -37,20 +39,17 @@ def usual_kernels(dtypes: tuple[str, ...] = ("float32", "float64")) -> Iterator[
             yield f"{op} {name}", binary
         for op in ("sum", "mean", "amax", "softmax", "log_softmax"):
             for dim in (0, 1):
-                yield (
-                    f"{op} {name}, dim {dim}",
-                    lambda op=op, dim=dim, leaf=leaf: getattr(ag, op)(leaf(4, 9), dim).sum().backward(),
-                )
+                yield f"{op} {name}, dim {dim}", partial(_along, op, dim, leaf)
 
-        def mlp(leaf=leaf) -> None:
+        def mlp(leaf: Any = leaf) -> None:
             loss = F.cross_entropy(F.relu(F.linear(leaf(4, 8), leaf(16, 8), leaf(16))), ag.zeros(4, dtype=ag.int64))
             loss.backward()
 
-        def images(leaf=leaf) -> None:
+        def images(leaf: Any = leaf) -> None:
             y = F.max_pool2d(F.relu(F.conv2d(leaf(2, 3, 8, 8), leaf(4, 3, 3, 3), leaf(4), padding=1)), 2)
             y.flatten(1).sum().backward()
 
-        def matmul(leaf=leaf) -> None:
+        def matmul(leaf: Any = leaf) -> None:
             (leaf(2, 3, 4) @ leaf(4, 5)).sum().backward()
             F.mse_loss(leaf(4, 3) @ leaf(3, 2), ag.zeros(4, 2, dtype=leaf(1).dtype)).backward()
 
@@ -59,6 +58,18 @@ def usual_kernels(dtypes: tuple[str, ...] = ("float32", "float64")) -> Iterator[
         yield f"matmul, mse_loss {name}", matmul
     yield "optimizers", _optimizers
     yield "random numbers", lambda: (ag.rand(4), ag.randn(4), ag.randperm(4), ag.randint(0, 4, (4,)))
+
+
+def _unary(op: str, leaf: Any) -> None:
+    import autograd_nb as ag
+
+    getattr(ag, op)(leaf(8)).backward(ag.ones(8, dtype=leaf(1).dtype))
+
+
+def _along(op: str, dim: int, leaf: Any) -> None:
+    import autograd_nb as ag
+
+    getattr(ag, op)(leaf(4, 9), dim).sum().backward()
 
 
 def _optimizers() -> None:

@@ -18,12 +18,15 @@ _TYPES = {
 }  # fmt: skip
 
 
-class _VariableMeta(type):
+_Type = type
+
+
+class _VariableMeta(_Type):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, Tensor)
 
-    def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, Tensor) or type.__subclasscheck__(cls, other)
+    def __subclasscheck__(cls, other: _Type) -> bool:
+        return issubclass(other, Tensor) or _Type.__subclasscheck__(cls, other)
 
 
 class Variable(metaclass=_VariableMeta):
@@ -51,7 +54,7 @@ class Variable(metaclass=_VariableMeta):
     _execution_engine = None
 
 
-class _TypeMeta(type):
+class _TypeMeta(_Type):
     dtype: dtype
 
     def __instancecheck__(cls, value: Any) -> bool:
@@ -61,19 +64,19 @@ class _TypeMeta(type):
         return _legacy(args or (0,), cls.dtype)
 
 
-def _make(name: str, d: dtype) -> type:
+def _make(name: str, d: dtype) -> Any:
     return _TypeMeta(name, (), {
         "dtype": d, "__module__": "torch", "is_cuda": False,
         "__doc__": f"The old constructor of {d.name} tensors: ``{name}(2, 3)`` is uninitialised, ``{name}([1, 2])`` holds data.",
     })  # fmt: skip
 
 
-TYPES: dict[str, type] = {name: _make(name, d) for name, d in _TYPES.items()}
+TYPES: dict[str, Any] = {name: _make(name, d) for name, d in _TYPES.items()}
 _NAMES = {d: f"torch.{name}" for name, d in _TYPES.items()}
 
 
 @public()
-def type(input, dtype=None, non_blocking=False):  # noqa: A001
+def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001
     """The tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name."""
     if dtype is None:
         return _NAMES.get(input.dtype, "torch.Tensor")
@@ -88,13 +91,13 @@ def type(input, dtype=None, non_blocking=False):  # noqa: A001
 
 
 @public(method=False)
-def is_tensor(obj):
+def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)
 
 
 @public(method=False)
-def is_storage(obj):
+def is_storage(obj: Any) -> bool:
     """False: tensors here have no storage objects."""
     return False
 
@@ -103,7 +106,7 @@ _default_type = ["torch.FloatTensor"]
 
 
 @public(method=False)
-def set_default_tensor_type(t):
+def set_default_tensor_type(t: Any) -> None:
     """Set the default dtype by a type or its name (floating types only)."""
     name = t if isinstance(t, str) else f"torch.{t.__name__}"
     found = _TYPES.get(name.removeprefix("torch."))

@@ -12,6 +12,7 @@ Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC11)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from .loops import HEADER, Input, _indent, storage
 from .maths import m
@@ -75,7 +76,7 @@ def _circle(words: Sequence[Sym], d: str) -> tuple[Sym, Sym]:
     z = fraction * fraction
 
     def horner(coefficients: Sequence[float]) -> Sym:
-        p: Sym | float = coefficients[-1]
+        p: Any = coefficients[-1]
         for c in reversed(coefficients[:-1]):
             p = p * z + c
         return p

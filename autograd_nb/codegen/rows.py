@@ -20,8 +20,9 @@ vectorised loop runs over memory in order either way.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .loops import CHUNK, MAX, MIN, Fold, _indent, _ordered
 from .maths import m
@@ -94,7 +95,7 @@ class _Writer:
         self.phases = 0
 
     # ---- formulas
-    def trace(self, formulas: Sequence[Callable], known: Mapping[str, str]) -> tuple[list[Sym], list[str], list[str]]:
+    def trace(self, formulas: Sequence[Callable], known: Mapping[str, Any]) -> tuple[list[Sym], list[str], list[str]]:
         """(results, statements, names loaded) of formulas over named values; ``known`` names those of this step."""
         trace = Trace(self.compute, f"p{self.phases}t")
         self.phases += 1
@@ -158,7 +159,7 @@ class _Writer:
         return (value.name, []) if value.dtype == dtype else (f"np.{numpy_name(dtype)}({value.name})", [])
 
     # ---- where things are
-    def load_row_values(self, names: Sequence[str]) -> list[str]:
+    def load_row_values(self, names: Iterable[str]) -> list[str]:
         """In a loop over a block of rows: the row values that a formula uses."""
         out = []
         for p in names:
@@ -352,7 +353,8 @@ def row_kernel(
     kinds = {**operands, **outputs}
     w = _Writer(kinds, dict(dtypes), list(outputs), compute, columns)
     for step in steps:
-        {Each: w.each, Row: w.row, Pick: w.pick, Put: w.put_one, Total: w.total}[type(step)](step)
+        run: Any = {Each: w.each, Row: w.row, Pick: w.pick, Put: w.put_one, Total: w.total}[type(step)]
+        run(step)
     ones = [f"{p}_ = {p}[0]" for p, kind in operands.items() if kind == "one"]
     ones += [f"{p}_ = {p}" for p, kind in operands.items() if kind == "number"]
     buffers = [f"{b}_buffer = np.empty({BLOCK}, dtype=np.{numpy_name(d)})" for b, d in w.buffers.items()]

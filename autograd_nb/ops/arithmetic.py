@@ -627,12 +627,12 @@ def _install() -> None:
     for name, function in {"floordiv": floor_divide, "mod": remainder, "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}.items():
         setattr(Tensor, f"__{name}__", _wrapped(function))
         setattr(Tensor, f"__r{name}__", _swapped(function))
-    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined]
+    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined,method-assign]
     inplace = {"add": add_, "sub": sub_, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
                "pow": _pow.inplace, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():
         setattr(Tensor, f"__i{name}__", function)
-    Tensor.__neg__ = neg  # type: ignore[attr-defined]
+    Tensor.__neg__ = neg  # type: ignore[attr-defined,method-assign]
     Tensor.__abs__ = _abs  # type: ignore[attr-defined]
     Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined]
 

@@ -625,8 +625,8 @@ def put_in_place(view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, v
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate)
 
 
-Tensor.__getitem__ = _getitem  # type: ignore[attr-defined]
-Tensor.__setitem__ = _setitem  # type: ignore[attr-defined]
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
 
 
 def _indices_argument(x: Tensor, indices: Any, name: str) -> tuple[Tensor, tuple[Tensor, tuple[int, ...], int]]:

@@ -145,7 +145,7 @@ def _row_forward(centered: bool, weighted: bool, biased: bool) -> RowKernel:
     steps += [
         Each(folds={"squares": (SUM, lambda x, mean: (x - mean) * (x - mean))}),
         Row({"rstd": lambda squares, n, eps: 1.0 / m.sqrt(squares / n.cast("float64") + eps)}),
-        Each(stores={"y": store}),
+        Each(stores={"y": store}),  # type: ignore[dict-item]
     ]
     return RowKernel("layer_norm", operands, {"mean": "row", "rstd": "row", "y": "full"}, steps)
 
@@ -163,7 +163,7 @@ def _row_backward(centered: bool, weighted: bool) -> RowKernel:
     }
     if centered:
         folds["t"] = (SUM, (lambda g, w: g * w) if weighted else (lambda g: g))
-        means = {"a": lambda t, n: t / n.cast("float64"), "c": lambda tx, n: tx / n.cast("float64")}
+        means: dict[str, Any] = {"a": lambda t, n: t / n.cast("float64"), "c": lambda tx, n: tx / n.cast("float64")}
     else:
         means = {"a": lambda n: n.cast("float64") * 0.0, "c": lambda tx, n: tx / n.cast("float64")}
     store = (

@@ -120,7 +120,7 @@ def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any
         )
     if any(m == 0 for m in x.shape[1:]):
         raise RuntimeError(f"{op}(): Expected input with non-zero size for non-batch dimensions, but got {list(x.shape)}")
-    y = tuple(_out_size(m, *rest, bool(ceil)) for m, *rest in zip(x.shape[-n:], k, s, p, d, strict=True))
+    y = tuple(_out_size(m, kv, sv, pv, dv, bool(ceil)) for m, kv, sv, pv, dv in zip(x.shape[-n:], k, s, p, d, strict=True))
     if any(m < 1 for m in y):
         raise RuntimeError(
             f"Given input size: ({'x'.join(map(str, x.shape[-n - 1:]))}). Calculated output size: "
@@ -284,7 +284,9 @@ def _declare(n: int) -> None:
             return _avg("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
     else:
 
-        def avg_pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        def avg_pool(  # type: ignore[misc]
+            input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+        ):
             return _avg(f"avg_pool{n}d", n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     def adaptive_avg_pool(input, output_size):

@@ -150,6 +150,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tensor]:
+    values: Any
+    index: Any
     if x.dtype is dtypes.float16:
         values, index = _cumulative_extreme(cast(x, dtypes.float32), d, largest)
         return cast(values, dtypes.float16), index

@@ -258,7 +258,7 @@ def _groups(flat: np.ndarray, d: dtypes.dtype, order: Tensor, width: int) -> tup
         _runs(d.carrier, flat, order._data, width, inverse._data, counts._data, first._data, found)
     g = int(found[0])
     short = layout((g,), None, dtypes.int64)
-    return inverse, *(make(t._data[:g].copy(), short, [0, 0]) for t in (counts, first))
+    return inverse, make(counts._data[:g].copy(), short, [0, 0]), make(first._data[:g].copy(), short, [0, 0])
 
 
 def _half_wide(x: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ..symbols import FLOATS, Sym, SymbolError, primitive, unify, where
 
@@ -19,7 +20,7 @@ def floating(x: Sym) -> Sym:
     return x
 
 
-def pair(a: Sym | float, b: Sym | float) -> tuple[Sym, Sym]:
+def pair(a: Any, b: Any) -> tuple[Sym, Sym]:
     """Two operands (one of them may be a Python number) as symbols of one dtype."""
     if not isinstance(a, Sym):
         a = b.trace.as_sym(a, b.dtype)

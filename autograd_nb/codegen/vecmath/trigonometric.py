@@ -6,6 +6,7 @@ Arguments of sin, cos and tan are first reduced to ``x = (n + r) pi/2``, |r| <= 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..maths import formula
 from ..symbols import Sym, where
@@ -245,6 +246,8 @@ def _atan_ratio(top: Sym, bottom: Sym) -> Sym:
     t = where(turn, num - den, num) / where(turn, num + den, den)
     z = t * t
     p = t * z * horner(z, ATAN["float64"])
+    base: Any
+    rest: Any
     base, rest = PI_4[top.dtype]
     base = where(turn, const(top, base), 0.0)
     rest = where(turn, const(top, rest), 0.0)
