@@ -1,0 +1,93 @@
+"""The one door: observed launches compute the same, and memory of big freed arrays is used again."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import autograd_nb as ag
+from autograd_nb import launch
+
+
+def step(model, x):
+    model.zero_grad()
+    loss = (model(x).softmax(1) * ag.arange(3.0)).sum()
+    loss.backward()
+    return [p.grad.numpy().copy() for p in model.parameters()]
+
+
+def test_every_launch_can_be_observed():
+    ag.manual_seed(0)
+    model = ag.nn.Sequential(ag.nn.Conv2d(1, 2, 3), ag.nn.ReLU(), ag.nn.MaxPool2d(2), ag.nn.Flatten(), ag.nn.Linear(8, 3))
+    x = ag.rand(2, 1, 6, 6)
+    plain = step(model, x)
+    seen = []
+
+    def observer(call, args):
+        seen.append(call.name)
+        call.entry(*args)
+
+    with launch.observe(observer):
+        observed = step(model, x)
+    for a, b in zip(plain, observed, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for name in ("forward", "by_weight", "relu", "relu_backward", "max_forward_pairs", "scatter", "matmul", "mul", "sum"):
+        assert any(name in s for s in seen), (name, seen)
+    count = len(seen)
+    step(model, x)
+    assert len(seen) == count  # no longer
+
+
+def test_memory_of_big_arrays_is_used_again():
+    launch.release_memory()
+    x = ag.ones(1 << 20)
+    address = x.data_ptr()
+    assert address % 16 == 0
+    del x
+    y = ag.zeros(1 << 20)
+    assert y.data_ptr() == address
+    view = y[10:]
+    del y
+    z = ag.ones(1 << 20)
+    assert z.data_ptr() != address  # the view still looks at it
+    assert not view.any()
+    del z, view
+    assert launch.release_memory() > 0
+    assert launch.release_memory() == 0
+
+
+def test_arguments_are_typed():
+    assert launch.argument_type(np.zeros(2, np.float32)) == "float32[:]"
+    assert launch.argument_type((1, 2, 3)) == "(3)"
+    with pytest.raises(TypeError, match="cannot take an argument of type str"):
+        launch.argument_type("x")
+
+
+def test_numpy_finds_tensors():
+    t = ag.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert np.asarray(t).tolist() == t.tolist()
+    assert isinstance(np.exp(t), ag.Tensor)
+    assert isinstance(np.ones(2, np.float32) * t, ag.Tensor)
+    assert np.sum(t, axis=0).tolist() == [4, 6]
+    assert np.concatenate([t, t]).shape == (4, 2)
+    assert np.from_dlpack(t).tolist() == t.tolist()
+    shared = ag.from_numpy(np.zeros(2))
+    np.asarray(shared)[0] = 5
+    assert shared.tolist() == [5, 0]
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        np.asarray(t.requires_grad_())
+
+
+def test_copies_of_leaves():
+    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    x.note = "kept"
+    for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert y.tolist() == [1, 2]
+        assert y.requires_grad
+        assert y.data_ptr() != x.data_ptr()
+    assert copy.deepcopy(x).note == "kept"
+    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
+        copy.deepcopy(x * 2)
