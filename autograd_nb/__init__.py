@@ -63,7 +63,7 @@ globals().update(_functions("torch"))
 globals().update(_TYPES)
 
 # modules come after the ops that they are written with
-from . import nn, optim  # noqa: E402
+from . import fft, linalg, nn, optim, special  # noqa: E402
 
 _LAZY = {"save": "serialization", "load": "serialization", "serialization": "", "utils": ""}
 
