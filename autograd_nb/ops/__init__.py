@@ -35,3 +35,6 @@ from . import (
     summary,
     unary,
 )
+
+# in-place forms are made of the others
+from . import mutation  # noqa: E402, I001

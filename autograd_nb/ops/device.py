@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
+from .cast import as_device
+from .registry import public
 
 _KINDS = ("cpu", "cuda", "mps", "xpu", "xla", "meta", "hpu", "mtia")
 
@@ -60,5 +62,63 @@ class device:
 
 CPU = device("cpu")
 
-if not hasattr(Tensor, "device"):
-    Tensor.device = property(lambda self: CPU, doc="Where the tensor lives: the CPU.")  # type: ignore[attr-defined]
+
+@public(namespaces=())
+def cpu(input, memory_format=None):
+    """The tensor itself: it lives on the CPU."""
+    return input
+
+
+def _elsewhere(kind: str) -> None:
+    def method(input, device=None, non_blocking=False, memory_format=None):
+        as_device(kind)
+
+    method.__name__ = kind
+    method.__doc__ = f"RuntimeError: there is no {kind} device here."
+    public(namespaces=())(method)
+
+
+for _kind in ("cuda", "mps", "xpu", "mtia"):
+    _elsewhere(_kind)
+
+
+@public(namespaces=())
+def pin_memory(input, device=None):
+    """The tensor itself: pinned memory serves copies to GPUs, of which there are none."""
+    return input
+
+
+@public(namespaces=())
+def is_pinned(input, device=None):
+    """False."""
+    return False
+
+
+@public(namespaces=())
+def share_memory_(input):
+    """The tensor itself; threads share memory anyway, and processes are sent copies."""
+    return input
+
+
+@public(namespaces=())
+def is_shared(input):
+    """False."""
+    return False
+
+
+@public()
+def get_device(input):
+    """-1: the CPU."""
+    return -1
+
+
+def _property(name: str, value: Any, doc: str) -> None:
+    setattr(Tensor, name, property(lambda self: value, doc=doc))
+
+
+_property("device", CPU, "Where the tensor lives: the CPU.")
+_property("layout", "torch.strided", "How it is stored: with strides.")
+_property("is_cpu", True, "True.")
+for _name in ("cuda", "sparse", "sparse_csr", "quantized", "mkldnn", "mps", "xla", "xpu", "meta", "nested", "vulkan", "ipu", "maia", "mtia"):
+    _property("is_" + _name, False, f"False: there are no {_name} tensors here.")
+_property("name", None, "None; names belong to the tensors of other frameworks.")

@@ -1,0 +1,104 @@
+"""In-place forms that are made from other ops: of comparisons, logic, products and scans, and of what only moves a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import AutogradError
+from ..graph.modes import state
+from ..tensor import Tensor, make, refresh
+from .inplace import inplace_version
+from .registry import OPS, public
+from .structured import tensor_argument
+
+# a comparison's result is written as 0 and 1 of the tensor's own dtype
+_ALIASES = {
+    "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
+    "logical_and": (), "logical_or": (), "logical_xor": (), "logical_not": (), "bitwise_not": (), "float_power": (),
+    "addmm": (), "addmv": (), "addr": (), "addbmm": (), "baddbmm": (), "cumsum": (), "cumprod": (),
+}  # fmt: skip
+
+for _name, _aliases in _ALIASES.items():
+    if _name + "_" not in OPS:
+        _call = inplace_version(_name)
+        for _alias in _aliases:
+            OPS[_alias] = OPS[_name + "_"]
+            setattr(Tensor, _alias, _call)
+
+
+def _in_place_view(name: str) -> None:
+    """Register ``<name>_``: the tensor itself becomes the view that ``name`` gives of it."""
+    function: Callable[..., Tensor] = OPS[name].call
+
+    def call(input, *args, **kw):
+        x = tensor_argument(input, name + "_")
+        if x._view is not None:
+            refresh(x)
+        if x._rg and x._edge is None and state.grad:
+            raise AutogradError(
+                "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
+                f"`with torch.no_grad():`, or use {name}(), which leaves the leaf as it is."
+            )
+        # a stand-in keeps the old geometry, so that what is recorded hangs on it and not on the tensor itself
+        before = make(x._data, x._layout, x._version_)
+        before._edge, before._rg, before._view = x._edge, x._rg, x._view
+        y = function(before, *args, **kw)
+        x._data, x._layout, x._edge, x._rg = y._data, y._layout, y._edge, y._rg
+        x._version_[0] += x._version_[0] >= 0
+        return x
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"In-place version of `{name}`: the tensor is read through other sizes and strides, its memory stays."
+    public(kind="inplace", namespaces=("torch",) if name in ("squeeze", "unsqueeze", "t") else ())(call)
+
+
+for _name in ("t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims", "as_strided"):
+    _in_place_view(_name)
+
+
+@public(kind="inplace", namespaces=("torch",))
+def fill_diagonal_(input, fill_value, wrap=False):
+    """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below.
+
+    Errors: RuntimeError for fewer than 2 dims, or more than 2 of different sizes.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fill_diagonal_.html
+    """
+    x = tensor_argument(input, "fill_diagonal_")
+    if x.ndim < 2:
+        raise RuntimeError(f"dimensions must larger than 1 (the tensor has shape {list(x.shape)})")
+    if x.ndim > 2 and len(set(x.shape)) != 1:
+        raise RuntimeError(f"all dimensions of input must be of equal length (the tensor has shape {list(x.shape)})")
+    step = sum(x.stride())
+    if x.ndim > 2 or not wrap or x.shape[0] <= x.shape[1]:
+        diagonals = [x.as_strided((min(x.shape),), (step,), x.storage_offset())]
+    else:
+        rows, columns = x.shape
+        diagonals = [
+            x[start : start + columns].diagonal() for start in range(0, rows, columns + 1)
+        ]
+    for diagonal in diagonals:
+        diagonal.fill_(fill_value)
+    return x
+
+
+@public(namespaces=())
+def apply_(input, callable):
+    """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad."""
+    return _map("apply_", input, (), callable)
+
+
+@public(namespaces=())
+def map_(input, tensor, callable):
+    """Replace every element by ``callable(element, other's element)``, a Python function; slow."""
+    return _map("map_", input, (tensor,), callable)
+
+
+def _map(name: str, input: Any, others: tuple, function: Callable) -> Tensor:
+    x = tensor_argument(input, name)
+    if x.requires_grad:
+        raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    columns = [x.reshape(-1).tolist(), *[o.expand(x.shape).reshape(-1).tolist() for o in others]]
+    values = [function(*v) for v in zip(*columns, strict=True)]
+    x.copy_(OPS["tensor"].call(values, dtype=x.dtype).reshape(x.shape))
+    return x
