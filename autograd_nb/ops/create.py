@@ -15,7 +15,7 @@ from ..graph.modes import state
 from ..shapes import Layout, as_int, as_shape, check_sizes, layout
 from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
 from .cast import as_device, cast
-from .recording import mark_inference
+from .recording import mark_inference, store
 from .registry import public
 from .structured import tensor_argument
 
@@ -231,8 +231,6 @@ def _filled(name: str, value: Any) -> Any:
         d = _options(dtype, device)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
         if out is not None:
-            from .recording import store
-
             return store(out, t, name)
         return _finish(t, requires_grad)
 
@@ -274,12 +272,10 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     check_sizes(shape)
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    if not isinstance(fill_value, (bool, int, float)):
+    if not isinstance(fill_value, (bool, int, float, complex)):
         raise TypeError(f"full(): argument 'fill_value' must be Number, not {type(fill_value).__name__}")
     t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
     if out is not None:
-        from .recording import store
-
         return store(out, t, "full")
     return _finish(t, requires_grad)
 
@@ -369,8 +365,6 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     kind = int if integral else float
     t = _ramp(int(n), kind(start), kind(step), d)
     if out is not None:
-        from .recording import store
-
         return store(out, t, "arange")
     return _finish(t, requires_grad)
 
@@ -382,19 +376,19 @@ def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, devic
     n = as_int(steps, "steps")
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
-    d = _options(dtype, device)
+    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
     if d.category < 2:
         start, end = float(int(start)), float(int(end))
     t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
-    return _finish(t, requires_grad)
+    return _finish(t, requires_grad) if out is None else store(out, t, "linspace")
 
 
 @public(method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False):
     """base ** linspace(start, end, steps)."""
-    d = _options(dtype, device)
+    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
     t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
-    return _finish(t, requires_grad)
+    return _finish(t, requires_grad) if out is None else store(out, t, "logspace")
 
 
 @public(method=False)
@@ -403,10 +397,10 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     n = as_int(n, "n")
     k = n if m is None else as_int(m, "m")
     check_sizes((n, k))
-    t = new_full((n, k), 0, _options(dtype, device))
+    t = new_full((n, k), 0, _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device))
     if t._layout.size:
         t.diagonal().fill_(1)
     t._version_[0] = 0
-    return _finish(t, requires_grad)
+    return _finish(t, requires_grad) if out is None else store(out, t, "eye")
 
 

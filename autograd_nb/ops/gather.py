@@ -35,12 +35,12 @@ _scatter_kernel = Kernel("index", "scatter")
 SET, ADD, MUL, MAX, MIN = range(5)
 
 
-def _stored(out: Tensor | None, y: Tensor, name: str) -> Tensor:
+def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Tensor, ...] = ()) -> Tensor:
     if out is None:
         return y
     if isinstance(out, Tensor) and out.dtype is not y.dtype:
         raise RuntimeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
-    return store(out, y, name)
+    return store(out, y, name, reads)
 
 
 def _index_argument(index: Any, name: str) -> Tensor:
@@ -173,7 +173,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         y = reshape(_gather(x, d, reshape(index, 1)), ())
     else:
         y = _gather(x, d, index)
-    return _stored(out, y, "gather")
+    return _stored(out, y, "gather", (x, index))
 
 
 @structured(
@@ -448,7 +448,7 @@ def index_select(input, dim, index, *, out=None):
     d = wrap_dim(dim, x.ndim)
     index = _vector(index, x, d, "index_select")
     y = _index_select(x, index, (d,), d) if x.ndim else reshape(_index_select(reshape(x, 1), index, (0,), 0), ())
-    return _stored(out, y, "index_select")
+    return _stored(out, y, "index_select", (x, index))
 
 
 def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
@@ -557,7 +557,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, d, index, source = _slices_args(input, dim, index, source, "index_reduce")
     if not x.ndim:
-        return reshape(_reduced(reshape(x, 1), 0, index, source, reduce, bool(include_self)), ())
+        return _stored(out, reshape(_reduced(reshape(x, 1), 0, index, source, reduce, bool(include_self)), ()), "index_reduce")
     index = expand(reshape(index, [-1 if k == d else 1 for k in range(x.ndim)]), source.shape)
     return _stored(out, _reduced(x, d, index, source, reduce, bool(include_self)), "index_reduce")
 

@@ -92,7 +92,7 @@ def masked_select(input, mask, *, out=None):
     shape = broadcast_shapes(x.shape, mask.shape) or Size((1,))
     index = true_indices(expand(mask, shape))
     y = _masked_select(expand(x, shape), index, tuple(range(len(shape))), 0)
-    return y if out is None else store(out, y, "masked_select")
+    return y if out is None else store(out, y, "masked_select", (x, mask))
 
 
 def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[Tensor, Tensor]:

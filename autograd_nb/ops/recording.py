@@ -69,12 +69,42 @@ def check_result(name: str, target: Layout, result: Layout) -> None:
         )
 
 
+def check_written(out: Tensor, reads: tuple[Any, ...] = ()) -> None:
+    """RuntimeError for an ``out`` that overlaps itself, or memory that is read."""
+    if overlaps_itself(out._layout):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    for x in reads:
+        if x._version_ is out._version_ and overlap(x, out):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether the memory from a's first to its last element meets b's."""
+    ranges = []
+    for t in (a, b):
+        if not t._layout.size:
+            return False
+        start = t._data.__array_interface__["data"][0]
+        last = sum((n - 1) * s for n, s in zip(t._layout.shape, t._layout.strides, strict=True))
+        ranges.append((start, start + (last + 1) * t._data.itemsize))
+    return ranges[0][0] < ranges[1][1] and ranges[1][0] < ranges[0][1]
+
+
 def too_large(name: str, value: Any) -> RuntimeError:
     return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow: {shorten(value)}")
 
 
-def store(out: Tensor, value: Tensor, name: str) -> Tensor:
-    """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed."""
+def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) -> Tensor:
+    """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed.
+
+    ``reads``: tensors that PyTorch refuses to share memory with ``out``.
+    """
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be a Tensor, not {type(out).__name__}")
     if value._rg or (out.requires_grad and state.grad):
@@ -84,6 +114,7 @@ def store(out: Tensor, value: Tensor, name: str) -> Tensor:
         )
     if not can_cast(value.dtype, out.dtype):
         raise RuntimeError(f"{name}(): result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}")
+    check_written(out, reads)
     if out.shape != value.shape:
         fresh = value if value.dtype is out.dtype else value.to(out.dtype)
         out._data, out._layout = fresh._data, fresh._layout

@@ -99,10 +99,10 @@ def _topk(x, d, k, largest, ordered):
     return [_gather(x, d, index), index]
 
 
-def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str) -> Any:
+def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, reads: tuple[Tensor, ...] = ()) -> Any:
     if out is None:
         return maker(values, indices)
-    return maker(store(out[0], values, name), store(out[1], indices, name))
+    return maker(store(out[0], values, name, reads), store(out[1], indices, name, reads))
 
 
 @public()
@@ -189,7 +189,7 @@ def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out
     values, indices = op(x, d, k)
     if not keepdim:
         values, indices = values.squeeze(d), indices.squeeze(d)
-    return _pair(maker, values, indices, out, name)
+    return _pair(maker, values, indices, out, name, (x,))
 
 
 @public()
