@@ -182,6 +182,8 @@ def result_of(operands: list[tuple[dtype, int]]) -> dtype:
         d = best[priority]
         if result is None:
             result = d
+        elif d.category == 3 and result.category == 2:
+            result = result.to_complex()  # of the wider float's width
         elif d.category > result.category:
             # a plain number brings the default dtype of its category, a 0-d tensor its own
             result = promote_types(result, d)

@@ -69,7 +69,8 @@ class Kernel:
     """A hand-written kernel: ``Kernel("conv", "conv2d")(key, *args)`` runs ``autograd_nb.kernels.conv.conv2d``.
 
     ``key`` names what decides the types of ``args`` (a dtype, or a tuple of them); arguments are flat C arrays, ints, floats,
-    bools and tuples of ints, in the kernel's order, its ``outputs`` written arrays last.
+    bools and tuples of ints, in the kernel's order, its ``outputs`` written arrays last. A function marked `build.foreign` is
+    called as it is: the work of another library's compiled code, which is launched and observed like any kernel.
     """
 
     __slots__ = ("_entries", "module", "name", "outputs")
@@ -91,7 +92,10 @@ class Kernel:
 
     def _compile(self, key: Any, args: tuple) -> Entry:
         function = getattr(import_module(f"autograd_nb.kernels.{self.module}"), self.name)
-        compiled = build.build_function(function, tuple(argument_type(a) for a in args))
+        if getattr(function, "foreign", False):
+            compiled = function
+        else:
+            compiled = build.build_function(function, tuple(argument_type(a) for a in args))
         self._entries[key] = compiled
         return compiled
 
@@ -109,6 +113,8 @@ def argument_type(value: Any) -> str:
         return "int64"
     if isinstance(value, float):
         return "float64"
+    if isinstance(value, complex):
+        return "complex128"
     if isinstance(value, tuple):
         return f"({len(value)})"
     raise TypeError(f"a kernel cannot take an argument of type {type(value).__name__}")

@@ -30,7 +30,7 @@ import numpy as np
 
 from .cache import CacheWarning, Store
 
-__all__ = ["CacheWarning", "build", "build_function", "store"]
+__all__ = ["CacheWarning", "build", "build_function", "foreign", "store"]
 
 ABI = 1  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
 
@@ -50,7 +50,7 @@ if hasattr(os, "register_at_fork"):  # a fork waits until no thread compiles: th
 def build(source: str, name: str, argtypes: tuple[str, ...]) -> Entry:
     """The compiled entry point of function ``name`` that the text ``source`` defines.
 
-    ``argtypes``: "float32[:]" (a flat C array), "int64", "float64", "bool", or "(3)" (a tuple of three int64).
+    ``argtypes``: "float32[:]" (a flat C array), "int64", "float64", "complex128", "bool", or "(3)" (a tuple of three int64).
     """
     wanted = (source, name, argtypes)
     found = _built.get(wanted)
@@ -80,6 +80,12 @@ def build_function(function: Any, argtypes: tuple[str, ...]) -> Entry:
         if found is None:
             found = _built[wanted] = _entry(getattr(function, "py_func", function), argtypes, "")
     return found
+
+
+def foreign(function: Any) -> Any:
+    """Decorator: a kernel that is Python calling another library's compiled code on the arrays; it is not compiled."""
+    function.foreign = True
+    return function
 
 
 def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str) -> Entry:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .maths import m
-from .symbols import BOOL, FLOATS, Sym, Trace, literal, numpy_name
+from .symbols import BOOL, COMPONENT, FLOATS, Sym, Trace, literal, numpy_name
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
@@ -208,6 +208,8 @@ class Fold:
 
 
 def _wide(dtype: str) -> str:
+    if dtype in COMPONENT:
+        return "complex128"
     return "float64" if dtype in FLOATS else "int64"
 
 
@@ -247,7 +249,7 @@ def reduction(
     done_trace = Trace(acc, "d")
     done = done_trace.input("total", acc)
     if finish is not None:
-        scalars = [done_trace.input(f"x{j}", s.dtype).cast(acc) for j, s in enumerate(body.inputs) if s.scalar]
+        scalars = [done_trace.input(f"x{j}", s.dtype).cast(COMPONENT.get(acc, acc)) for j, s in enumerate(body.inputs) if s.scalar]
         done = finish(done, *scalars)
     done = m.float_to_half(done.cast("float32")) if out == "float16" else done.cast(out)
     done_before, done_lines = done_trace.lines([done])

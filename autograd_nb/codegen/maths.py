@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from .symbols import FLOATS, Sym, SymbolError, libm, primitive, unify, where
+from .symbols import COMPONENT, FLOATS, Sym, SymbolError, libm, primitive, unify, where
 
 #: name -> formula over symbols; filled by vecmath and by the primitives below
 FORMULAS: dict[str, Callable[..., Sym]] = {}
@@ -26,6 +26,7 @@ def formula(function: Callable[..., Sym]) -> Callable[..., Sym]:
 _ON_NUMBERS: dict[str, Callable] = {
     "maximum": max, "minimum": min, "abs": abs, "round": round, "isnan": math.isnan, "rsqrt": lambda x: 1 / math.sqrt(x),
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)), "sign": lambda x: (x > 0) - (x < 0), "zero_like": lambda x: type(x)(0),
+    "real": lambda x: x.real, "imag": lambda x: x.imag, "conj": lambda x: x.conjugate(), "complex": complex,
 }  # fmt: skip
 
 _LOADED = False
@@ -35,7 +36,7 @@ def _load() -> None:
     global _LOADED
     if not _LOADED:
         _LOADED = True
-        from . import vecmath  # noqa: F401  (registers its formulas)
+        from . import complexes, vecmath  # noqa: F401  (they register their formulas)
 
 
 class _Mathematics:
@@ -52,6 +53,10 @@ class _Mathematics:
         def call(*args: Any, **options: Any) -> Any:
             for a in args:
                 if isinstance(a, Sym):
+                    if any(isinstance(b, Sym) and b.dtype in COMPONENT for b in args):
+                        from .complexes import expand as expand_complex
+
+                        return expand_complex(name, args, options)
                     return expand(*args, **options) if expand is not None else libm(f"math.{name}", *args)
                 if hasattr(a, "__pointwise__"):
                     return a.__pointwise__(name, args, options)

@@ -17,6 +17,7 @@ SIGNED = ("int8", "int16", "int32", "int64")
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 INTEGERS = SIGNED + UNSIGNED
 BOOL = "bool"
+COMPONENT = {"complex64": "float32", "complex128": "float64"}  #: a complex dtype and that of its parts
 
 _RANK = {name: i for i, name in enumerate(("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64"))}
 
@@ -33,6 +34,7 @@ _TEXT = {
     "cast": "{t}({0})", "bitcast": "np.{source}({0}).view({t})",
     "isnan": "{0} != {0}",
     "gather": "{0}[{1}]",
+    "complex": "complex({0}, {1})", "real": "{0}.real", "imag": "{0}.imag", "conj": "{0}.conjugate()",
 }  # fmt: skip
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne", "isnan"}
 _NARROW_INTEGERS = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
@@ -40,6 +42,10 @@ _NARROW_INTEGERS = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
 
 class SymbolError(TypeError):
     """A formula did something that has no symbolic meaning; the message names the remedy."""
+
+
+class ComplexError(SymbolError):
+    """A formula met a complex value where it has no meaning (an order, a rounding, …)."""
 
 
 class Trace:
@@ -89,8 +95,13 @@ class Trace:
             return value
         if isinstance(value, bool):
             return self.constant(value, BOOL)
+        if isinstance(value, complex):
+            parts = COMPONENT.get(dtype or self.compute, dtype or self.compute)
+            whole = "complex128" if parts == "float64" else "complex64"
+            return self._emit("complex", tuple(self.constant(v, COMPONENT[whole]) for v in (value.real, value.imag)), whole)
         if isinstance(value, (int, float)):
             dtype = dtype or self.compute
+            dtype = COMPONENT.get(dtype, dtype)  # a real number stays real beside complex ones
             if dtype == BOOL or (dtype in INTEGERS and isinstance(value, float)):
                 dtype = self.compute if self.compute in FLOATS or isinstance(value, int) else "float32"
             return self.constant(float(value) if dtype in FLOATS else int(value), dtype)
@@ -142,6 +153,10 @@ class Sym:
 
     def _binary(self, op: str, other: Any, swap: bool = False) -> Sym:
         t = self.trace
+        if self.dtype in COMPONENT or isinstance(other, complex) or (isinstance(other, Sym) and other.dtype in COMPONENT):
+            from .complexes import arithmetic
+
+            return arithmetic(op, other, self) if swap else arithmetic(op, self, other)
         other = t.as_sym(other, self.dtype)
         a, b = (other, self) if swap else (self, other)
         a, b = unify(a, b)
@@ -175,8 +190,11 @@ class Sym:
     def __xor__(self, o): return self._binary("xor", o)
     def __lshift__(self, o): return self._binary("shl", o)
     def __rshift__(self, o): return self._binary("shr", o)
-    def __neg__(self): return self.trace._emit("neg", (self,), self.dtype)
-    def __abs__(self): return self.trace._emit("abs", (self,), self.dtype)
+    def __neg__(self): return self._parts(lambda x: x.trace._emit("neg", (x,), x.dtype))
+    def __abs__(self):
+        from .maths import m
+
+        return m.abs(self) if self.dtype in COMPONENT else self.trace._emit("abs", (self,), self.dtype)
     def __invert__(self):
         return self.trace._emit("not" if self.dtype == BOOL else "invert", (self,), self.dtype)
 
@@ -206,11 +224,44 @@ class Sym:
     def __repr__(self):
         return f"<{self.name}: {self.dtype} = {self.op}>"
 
+    def _parts(self, function):
+        """A function that acts on both parts of a complex value alike."""
+        if self.dtype not in COMPONENT:
+            return function(self)
+        return self.trace._emit("complex", (function(self.real), function(self.imag)), self.dtype)
+
+    @property
+    def real(self) -> Sym:
+        """The real part; of a real value the value."""
+        if self.dtype not in COMPONENT or self.op == "complex":
+            return self.args[0] if self.op == "complex" else self
+        return self.args[0].real if self.op == "conj" else self.trace._emit("real", (self,), COMPONENT[self.dtype])
+
+    @property
+    def imag(self) -> Sym:
+        """The imaginary part; of a real value 0."""
+        if self.dtype not in COMPONENT:
+            return self.trace.constant(0, self.dtype)
+        if self.op == "complex":
+            return self.args[1]
+        return -self.args[0].imag if self.op == "conj" else self.trace._emit("imag", (self,), COMPONENT[self.dtype])
+
+    @property
+    def conj(self) -> Sym:
+        """The conjugate; a real value is its own."""
+        if self.dtype not in COMPONENT or self.op == "conj":
+            return self.args[0] if self.op == "conj" else self
+        return self.trace._emit("conj", (self,), self.dtype)
+
     # primitives used by vecmath
     def cast(self, dtype: str) -> Sym:
         """The value converted to ``dtype`` (float to integer truncates; keep it in range first)."""
         if dtype == self.dtype:
             return self
+        if dtype in COMPONENT:
+            return self.trace._emit("complex", (self.real.cast(COMPONENT[dtype]), self.imag.cast(COMPONENT[dtype])), dtype)
+        if self.dtype in COMPONENT:
+            return (self.real != 0) | (self.imag != 0) if dtype == BOOL else self.real.cast(dtype)
         if dtype == BOOL:
             return self != self.trace.constant(0, self.dtype)
         if self.op == "constant":
@@ -233,6 +284,9 @@ def unify(a: Sym, b: Sym) -> tuple[Sym, Sym]:
     """Two symbols brought to the wider of their dtypes."""
     if a.dtype == b.dtype:
         return a, b
+    if a.dtype in COMPONENT or b.dtype in COMPONENT:
+        wide = "complex128" if {"complex128", "float64"} & {a.dtype, b.dtype} else "complex64"
+        return a.cast(wide), b.cast(wide)
     if a.dtype not in _RANK or b.dtype not in _RANK:
         raise SymbolError(f"a formula mixes {a.dtype} and {b.dtype}; cast one of them")
     wide = max(a.dtype, b.dtype, key=_RANK.__getitem__)
@@ -253,6 +307,8 @@ def where(condition: Sym, a: Any, b: Any) -> Sym:
     x, y = unify(trace.as_sym(a, partner), trace.as_sym(b, partner))
     if condition.dtype != BOOL:
         condition = condition.cast(BOOL)
+    if x.dtype in COMPONENT:
+        return trace._emit("complex", (where(condition, x.real, y.real), where(condition, x.imag, y.imag)), x.dtype)
     return trace._emit("where", (condition, x, y), x.dtype)
 
 
@@ -269,6 +325,8 @@ def numpy_name(dtype: str) -> str:
 
 def literal(value: float | int | bool, dtype: str) -> str:
     """A Python expression that Numba types as exactly ``dtype``."""
+    if dtype in COMPONENT:
+        return f"np.{dtype}({float(value)!r})"
     if dtype == BOOL:
         return "True" if value else "False"
     if dtype in FLOATS:

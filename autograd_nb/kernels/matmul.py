@@ -38,14 +38,14 @@ def limit_blas_threads(count: int) -> bool:
 
 limit_blas_threads(1)
 
-N, T, S, D = 78, 84, 115, 100  # 'N', 'T', 's', 'd'
+N, T, S, D, C, Z = 78, 84, 115, 100, 99, 122  # 'N', 'T', 's', 'd', 'c', 'z'
 SMALL = 2048  #: multiplications below which the call into BLAS costs more than the loops
 
 
 @helper
 def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     """Row-major c (m × n) = alpha · op(a) · op(b) + beta · c; ``ta`` says that a is stored transposed. m, n, k > 0."""
-    kind = S if c.itemsize == 4 else D
+    kind = (C if c.itemsize == 8 else Z) if np.iscomplexobj(c) else S if c.itemsize == 4 else D
     scales = np.empty(2, dtype=c.dtype)
     scales[0] = alpha
     scales[1] = beta

@@ -5,6 +5,7 @@ from . import (
     arithmetic,
     binary,
     cast,
+    complex,
     conv,
     convert,
     create,

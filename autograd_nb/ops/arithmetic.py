@@ -203,7 +203,7 @@ for _name, _op in (("remainder_", _remainder), ("fmod_", _fmod)):
 
 @pointwise(
     lambda g, a, b: m.where(b == 0, m.zero_like(g), g * (b * m.pow(a, b - 1))),
-    lambda g, a, b, y: m.where((a == 0) & (b >= 0), m.zero_like(g), g * (y * m.log(a))),
+    lambda g, a, b, y: m.where((a == 0) & (m.real(b) >= 0), m.zero_like(g), g * (y * m.log(a))),
     name="pow",
     public=False,
 )
@@ -269,9 +269,9 @@ def positive(input):
     return input
 
 
-@pointwise(lambda x: m.sign(x), aliases=("absolute",), name="abs")
+@pointwise(lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real")
 def _abs(x):
-    """y = |x|, dy/dx = sign x (0 at 0)."""
+    """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
     return m.abs(x)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ class _Cast(Pointwise):
         super().__init__(lambda x: x, [lambda: 1] if target.category >= 2 else [], "same", (), f"to_{target.name}", "ToCopyBackward0")
 
     def result_dtypes(self, keys):
-        return keys[0].dtype.compute, self.target
+        source = keys[0].dtype
+        _warn_of_loss(source, self.target)
+        return source.compute, self.target
 
 
 class _Copy(Pointwise):
@@ -40,12 +43,20 @@ class _Copy(Pointwise):
     def result_dtypes(self, keys):
         source = keys[1]
         compute = source.dtype.compute if isinstance(source, Layout) else dtypes.of_scalar(source).compute
-        if source is float:
-            compute = "float64"
+        if source is float or source is complex:
+            compute = "float64" if source is float else "complex128"
+        elif isinstance(source, Layout):
+            _warn_of_loss(source.dtype, keys[0].dtype)
         return compute, keys[0].dtype
 
     def compute_list(self, compute):
         return ["bool", compute]  # the first operand is not read
+
+
+def _warn_of_loss(source: dtype, target: dtype) -> None:
+    """PyTorch's warning, given when a plan is made and so about once."""
+    if source.is_complex and not target.is_complex and target is not dtypes.bool_:
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
 
 
 _casts: dict[dtype, Any] = {}
@@ -85,7 +96,7 @@ def dense(x: Tensor) -> np.ndarray:
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
     tensor_argument(input, "copy_")
-    if not isinstance(src, (Tensor, bool, int, float)):
+    if not isinstance(src, (Tensor, bool, int, float, complex)):
         raise TypeError(f"copy_(): argument 'src' must be Tensor, not {type(src).__name__}")
     return _copy(input, src)
 
@@ -125,7 +136,7 @@ def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, me
     """
     x = tensor_argument(input, "to")
     for a in args:
-        if isinstance(a, dtypes.dtype) or (isinstance(a, type) and a in (float, int, bool)):
+        if isinstance(a, dtypes.dtype) or (isinstance(a, type) and a in (float, int, bool, complex)):
             dtype = a
         elif isinstance(a, Tensor):
             dtype = a.dtype
@@ -153,7 +164,7 @@ def _short(name: str, d: dtype) -> None:
 
 for _name, _d in {
     "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "long": dtypes.int64, "int": dtypes.int32,
-    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
 }.items():  # fmt: skip
     _short(_name, _d)
 

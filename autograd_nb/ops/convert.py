@@ -95,7 +95,7 @@ def _iter(self: Tensor) -> Any:
 
 
 def _contains(self: Tensor, value: Any) -> bool:
-    if isinstance(value, (Tensor, int, float)):
+    if isinstance(value, (Tensor, int, float, complex)):
         return bool((self == value).any())
     raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
 

@@ -544,7 +544,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 
 def _plain_number(value: Any) -> Any:
     """A Python number for what stands for one, else None."""
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float, complex)):
         return value
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"):
         return value.item()

@@ -56,7 +56,7 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     a0, a1 = _strides(a._layout)
     b0, b1 = _strides(b._layout)
     _MATMUL(
-        d, batch, m, n, k, a._layout.strides[0], a0, a1, b._layout.strides[0], b0, b1, m * n, accumulate, d.category == 2 and k > 0,
+        d, batch, m, n, k, a._layout.strides[0], a0, a1, b._layout.strides[0], b0, b1, m * n, accumulate, d.category >= 2 and k > 0,
         a._data, b._data, out._data,
     )  # fmt: skip
     return out
@@ -155,7 +155,7 @@ def mv(input, vec, *, out=None):
     return y if out is None else store(out, y, "mv")
 
 
-@public("vdot")
+@public()
 def dot(input, tensor, *, out=None):
     """Inner product of two vectors: y = Σ aᵢbᵢ."""
     a, b = tensor_argument(input, "dot"), tensor_argument(tensor, "dot", "tensor")
@@ -236,7 +236,7 @@ def inner(input, other, *, out=None):
     """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
     a, b = tensor_argument(input, "inner"), tensor_argument(other, "inner", "other")
     if a.ndim == 0 or b.ndim == 0:
-        return a * b
+        return a * b if out is None else store(out, a * b, "inner")
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"

@@ -19,6 +19,8 @@ from .. import launch
 from ..codegen import loops
 from ..codegen.loops import Input
 from ..codegen.maths import m
+from ..codegen.symbols import ComplexError
+from ..dtypes import BY_NAME
 from ..graph.node import Node
 from ..shapes import Layout, broadcast_shapes, broadcast_strides, coalesce, dims_array, layout, sort_dims
 from ..tensor import Tensor, make
@@ -152,14 +154,13 @@ class Plan:
         return found
 
 
+_NUMBER = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+
+
 def _input(key: Any) -> Input:
     if isinstance(key, Layout):
         return Input(key.dtype.name)
-    return Input({float: "float64", int: "int64", bool: "bool"}[key], scalar=True)
-
-
-def _argtype(key: Any) -> str:
-    return key.dtype.kernel if isinstance(key, Layout) else {float: "float64", int: "int64", bool: "bool"}[key]
+    return Input(_NUMBER[key], scalar=True)
 
 
 def pointwise_entry(
@@ -172,7 +173,11 @@ def pointwise_entry(
     out_layouts: Sequence[Layout],
 ) -> tuple[Callable, np.ndarray | None]:
     """(entry point, dims) of a pointwise kernel for these layouts; dims is None for the flat variant."""
-    body = loops.trace_body(formula, inputs, compute, outputs)
+    try:
+        body = loops.trace_body(formula, inputs, compute, outputs)
+    except ComplexError:
+        kind = "ComplexDouble" if any(lay.dtype.name == "complex128" for lay in in_layouts) else "ComplexFloat"
+        raise NotImplementedError(f'"{name}" not implemented for \'{kind}\': it is not defined for complex numbers') from None
     argtypes = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
     argtypes += [f"{loops.storage(d)}[:]" for d in outputs]
     first = out_layouts[0]
@@ -216,7 +221,7 @@ def _nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: 
 class Spec:
     """How a call is recorded and differentiated for one set of operands that require grad."""
 
-    __slots__ = ("__weakref__", "backs", "compute", "keys", "mask", "needs", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("__weakref__", "backs", "compute", "conjugate", "keys", "mask", "needs", "node", "op", "out", "rules", "save", "saved", "scalar_names")
 
     def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
         self.op, self.keys, self.out, self.mask = op, keys, out, mask
@@ -228,6 +233,8 @@ class Spec:
             self.saved.append("out")
         self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(keys[i], Layout)]
         self.compute = op.result_dtypes(keys)[0]
+        # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
+        self.conjugate = out.dtype.is_complex and op.holomorphic
         self.node = op.node
         # what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
@@ -241,6 +248,8 @@ class Spec:
 
     def factors(self, g: Any, values: dict) -> list:
         """The gradient formulas of the needed operands, on symbols or on tensors."""
+        if self.conjugate:  # f'(conj x) = conj f'(x) for every formula with real coefficients: conjugate what it reads
+            values = {which: m.conj(value) for which, value in values.items()}
         return [rule.whole(g, values, self.op.params) for _, rule in self.rules]
 
     # ---- the same on tensors
@@ -266,6 +275,8 @@ class Spec:
         values = self.unpack(node)
         # the formulas compute in the result's dtype, whatever the operands have (1 / b of integers would be float32)
         d = self.out.dtype
+        if d.is_complex is not self.compute.startswith("complex"):  # |z|, or a complex number of two real ones
+            d = BY_NAME[self.compute]
         for which, t in values.items():
             if isinstance(t, Tensor) and t.dtype is not d and (which == "out" or self.op.params[which] not in self.op.conditions):
                 values[which] = t.to(d)
@@ -281,6 +292,8 @@ def _fit(value: Any, g: Tensor, lay: Layout) -> Tensor:
     if value.shape != lay.shape:
         value = value.sum_to_size(lay.shape)
     if value.dtype is not lay.dtype:
+        if value.dtype.is_complex and not lay.dtype.is_complex:
+            value = m.real(value)
         value = value.to(lay.dtype)
     return value
 
@@ -299,7 +312,8 @@ class BackPlan:
         inputs = [Input(g.dtype.name)] + [Input(lay.dtype.name) for lay in saved_layouts]
         inputs += [_input(keys[i]) for i in spec.scalar_names]
         per_operand = op.compute_list(spec.compute)
-        compute = [spec.compute] + [spec.compute if w == "out" else per_operand[w] for w in spec.saved]
+        mixed = g.dtype.is_complex or spec.compute.startswith("complex")  # then the gradient is read as what it is
+        compute = [g.dtype.compute if mixed else spec.compute] + [spec.compute if w == "out" else per_operand[w] for w in spec.saved]
         compute += [per_operand[i] for i in spec.scalar_names]
 
         def formulas(picked: list[int]) -> Callable:
@@ -412,7 +426,7 @@ class Rule:
         value = self.function(*args)
         if "g" in self.names:
             return value
-        if isinstance(value, (int, float)):
+        if isinstance(value, (int, float, complex)):
             if value == 0:  # not g * 0, which is nan for an infinite g
                 from ..codegen.maths import m
 
@@ -429,6 +443,8 @@ class InplacePlan:
     def __init__(self, op: Pointwise, keys: tuple):
         target = keys[0]
         self.record = plan = _InplaceRecord(op, keys)
+        if op.result == "real" and target.dtype.is_complex:
+            raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
         check_result(op.name + "_", target, plan.out)
         compute, _ = op.result_dtypes(keys)
         self.entry, self.dims = pointwise_entry(

@@ -35,12 +35,17 @@ from .registry import register
 __all__ = ["Pointwise", "mark_inference", "pointwise", "pointwise_entry", "refuse_inference", "store"]
 
 _new = object.__new__
-_NUMBERS = (bool, int, float)
+_NUMBERS = (bool, int, float, complex)
 MOST_PLANS = 5_000  #: per op; a program with ever new shapes must not fill memory
 
 
 class Pointwise:
-    """A declared pointwise op. ``result``: "same" (promoted dtype), "float" (integers become the default float) or "bool"."""
+    """A declared pointwise op.
+
+    ``result``: "same" (promoted dtype), "float" (integers become the default float), "bool", "real" (complex numbers become
+    real) or "complex" (real ones become complex). ``holomorphic``: whether the rules are derivatives in the complex sense;
+    where not, they give the gradient of complex operands as it stands, with ``g``.
+    """
 
     def __init__(self, formula: Callable, rules: Sequence[Callable | None], result: str, conditions: Sequence[str], name: str, node: str):
         self.formula = formula
@@ -56,6 +61,7 @@ class Pointwise:
             node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
         )
         self.check: Callable | None = None
+        self.holomorphic = True
         self.plans: dict = launch.plan_table()
         self.inplace_plans: dict = launch.plan_table()
 
@@ -78,6 +84,10 @@ class Pointwise:
         compute = d.compute
         if self.result == "bool":
             return compute, dtypes.bool_
+        if self.result == "real":
+            d = d.to_real()
+        elif self.result == "complex":
+            d = d.to_complex()
         # arithmetic on booleans happens in integers and is true where it is not 0
         return ("uint8" if compute == "bool" else compute), d
 
@@ -433,7 +443,7 @@ def _binary(op: Pointwise, operator: bool = False, scaled: Callable | None = Non
 
 def acceptable(other: Any) -> bool:
     """Whether a binary operator takes this operand, or leaves it to the operand's own method."""
-    return isinstance(other, (Tensor, int, float)) or hasattr(other, "__array__")
+    return isinstance(other, (Tensor, int, float, complex)) or hasattr(other, "__array__")
 
 
 def operator_of(call: Callable) -> Callable:
@@ -467,11 +477,12 @@ def pointwise(
     public: bool = True,
     check: Callable | None = None,
     scaled: Callable | None = None,
+    holomorphic: bool = True,
     **info: Any,
 ) -> Callable[[Callable], Callable]:
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
-    result: "same", "float" or "bool" (what integers become). conditions: operands read as bool. aliases: other names.
+    result, holomorphic: see `Pointwise`. conditions: operands read as bool. aliases: other names.
     check: called with the operands' layouts and number types when a plan is made, to refuse dtypes. scaled: the op that serves
     ``alpha=`` (three operands).
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
@@ -479,7 +490,7 @@ def pointwise(
 
     def declare(formula: Callable) -> Callable:
         op = Pointwise(formula, rules, result, conditions, name, node)
-        op.check = check
+        op.check, op.holomorphic = check, holomorphic
         n = len(op.params)
         call = _unary(op) if n == 1 else _binary(op, scaled=scaled) if n == 2 else _many(op)
         call.op = op  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from .. import dtypes, launch
 from ..shapes import (
@@ -20,7 +21,7 @@ from ..shapes import (
 )
 from ..tensor import Tensor, _storage, make, share_view
 from .cast import clone, contiguous
-from .registry import public
+from .registry import OPS, public
 from .structured import structured, tensor_argument, tensors_argument
 
 
@@ -562,6 +563,8 @@ def _strided_buffer(g: Tensor, base: Layout) -> Tensor:
 
 def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Tensor:
     """A gradient of a view as the gradient of its base: zero outside the view; elements seen twice add up."""
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(embed_view, g, base, view_layout, offset, base)
     return _embed(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
 
 
@@ -591,15 +594,33 @@ def _read(x, base_shape, base_strides, shape, strides, offset):
     return clone(_with(buffer, shape, strides, offset))
 
 
+def _parts(lay: Layout) -> Layout:
+    """A complex layout as that of its real and imaginary parts, a last dim of 2."""
+    if not lay.dtype.is_complex:
+        return lay
+    return layout((*lay.shape, 2), (*(2 * s for s in lay.strides), 1), lay.dtype.to_real())
+
+
+def _through_parts(function: Any, g: Tensor, base: Layout, view_layout: Layout, offset: int, result: Layout) -> Tensor:
+    """``function(g, base, view, offset)`` for a real view of complex memory or a complex view of real memory: all as reals."""
+    parts = OPS["view_as_real"].call(g) if g.dtype.is_complex else g
+    out = function(parts, _parts(base), _parts(view_layout), offset * 2 if view_layout.dtype.is_complex else offset)
+    return OPS["view_as_complex"].call(out.contiguous()) if result.dtype.is_complex else out
+
+
 def read_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
     """The part of a base's gradient that a view sees."""
     base = base or g._layout.dense
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(lambda g, b, v, o: read_view(g, v, o, b), g, base, view_layout, offset, view_layout)
     return _read(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
 
 
 def without_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
     """A base's gradient with zeros where a view looks."""
     base = base or g._layout.dense
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(lambda g, b, v, o: without_view(g, v, o, b), g, base, view_layout, offset, base)
     return _without(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
 
 
@@ -733,7 +754,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         return y
     from .recording import store
 
-    return store(out, y, "cat")
+    return store(out, y, "cat", ts)
 
 
 @public(method=False)
@@ -796,5 +817,3 @@ def _matrix_transposed(x: Tensor) -> Tensor:
 
 
 Tensor.mT = property(_matrix_transposed, doc="The last two dims swapped, a view.")  # type: ignore[attr-defined]
-Tensor.H = property(_matrix_transposed, doc="The conjugate transpose of a matrix.")  # type: ignore[attr-defined]
-Tensor.mH = property(_matrix_transposed, doc="The conjugate transpose of the last two dims.")  # type: ignore[attr-defined]

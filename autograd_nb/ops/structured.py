@@ -18,6 +18,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..codegen.maths import m
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
 from ..tensor import Tensor, make, offset_in, refresh, share_view
@@ -55,7 +56,10 @@ class StructuredNode(Node):
 class Structured:
     """A declared structured op."""
 
-    def __init__(self, forward: Callable, rules: dict[str, Callable], every: Callable | None, view: bool, node: str):
+    def __init__(
+        self, forward: Callable, rules: dict[str, Callable], every: Callable | None, view: bool, node: str, holomorphic: bool = True
+    ):
+        self.holomorphic = holomorphic
         self.forward = forward
         self.name = forward.__name__.strip("_")
         self.params = tuple(inspect.signature(forward).parameters)
@@ -243,11 +247,23 @@ class Structured:
                     wanted.update(self.rules[p][1])
         return wanted
 
+    def _conjugate(self, g: Any, values: dict, node: StructuredNode) -> None:
+        """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `plans.Spec.factors`)."""
+        if not any(t is not None and t._layout.dtype.is_complex for t in (g if node.several else (g,))):
+            return  # a real function of complex numbers: its rule is written for them
+        conj = m.conj
+        for p in {s[0].removesuffix("/") for s in node.saved}:
+            value = values[p]
+            values[p] = [conj(t) for t in value] if isinstance(value, list) else conj(value)
+
     def gradients(self, node: StructuredNode, g: Any) -> tuple:
         values = dict(node.values)
         values["g"] = g
+        conjugate = False
         for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=True):
             t = make(data, lay, version)
+            if lay.dtype.category == 3:
+                conjugate = True
             if state.grad:
                 target: Any = node if p == "out" else (None if e is None else node.edges[e])
                 if target is not None:
@@ -269,6 +285,8 @@ class Structured:
                 values.setdefault(p[:-1], []).append(t)
             else:
                 values[p] = t
+        if conjugate and self.holomorphic:
+            self._conjugate(g, values, node)
         if self.every:
             values["needs"] = {p for p, start, count, _ in node.places if True in node.needs[start : start + count]}
             rule, names = self.every
@@ -289,15 +307,16 @@ class Structured:
 
 
 def structured(
-    every: Callable | None = None, *, view: bool = False, node: str = "", **rules: Callable
+    every: Callable | None = None, *, view: bool = False, node: str = "", holomorphic: bool = True, **rules: Callable
 ) -> Callable[[Callable], Structured]:
     """Declare a structured op from its forward function (see the module's text).
 
     view: the result reads the first operand's memory. node: the name of its grad_fn, else made of the function's name.
+    holomorphic: the rules are derivatives in the complex sense (complex operands are conjugated before they read them).
     """
 
     def declare(forward: Callable) -> Structured:
-        return Structured(forward, rules, every, view, node)
+        return Structured(forward, rules, every, view, node, holomorphic)
 
     return declare
 

@@ -420,15 +420,14 @@ def _sign(x):
     return m.where(x > 0, 1, m.where(x < 0, -1, 0)).cast(x.dtype)
 
 
-@pointwise(lambda: 0)
+def _check_sign(keys):
+    if keys[0].dtype.is_complex:
+        raise RuntimeError("Unlike NumPy, torch.sign doesn't allow complex inputs: use torch.sgn for x/|x|.")
+
+
+@pointwise(lambda: 0, check=_check_sign)
 def sign(x):
-    """−1, 0 or 1; the gradient is 0."""
-    return _sign(x)
-
-
-@pointwise(lambda: 0)
-def sgn(x):
-    """`sign`."""
+    """−1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
     return _sign(x)
 
 
@@ -452,8 +451,8 @@ def isposinf(x):
 
 @pointwise(result="bool")
 def isreal(x):
-    """True for every real element."""
-    return x.trace.constant(True, "bool")
+    """Whether the imaginary part is 0."""
+    return m.imag(x) == 0
 
 
 @pointwise(

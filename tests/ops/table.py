@@ -15,7 +15,7 @@ DOMAINS = {
     "div": ((-2, 2), (0.4, 2)), "remainder": ((-5, 5), (0.6, 2)), "fmod": ((-5, 5), (0.6, 2)), "floor_div": ((-5, 5), (0.6, 2)),
     "trunc_div": ((-5, 5), (0.6, 2)), "xlogy": ((0.2, 2), (0.3, 2)), "special.xlog1py": ((0.2, 2), (-0.6, 2)),
     "sinc": (0.2, 1.8), "special.xlogy": ((0.2, 2), (0.3, 2)), "gcd": (1, 20), "lcm": (1, 20), "bitwise_left_shift": (0, 5), "bitwise_right_shift": (0, 5),
-    "addcdiv": ((-2, 2), (-2, 2), (0.4, 2), (0.5, 1.5)), "abs": (0.2, 2), "sign": (0.2, 2), "sgn": (0.2, 2), "relu": (0.1, 2),
+    "addcdiv": ((-2, 2), (-2, 2), (0.4, 2), (0.5, 1.5)), "abs": (0.2, 2), "sign": (0.2, 2), "relu": (0.1, 2),
     "frac": (0.1, 0.9), "floor": (0.1, 0.9), "ceil": (0.1, 0.9), "trunc": (0.1, 0.9), "copysign": ((0.2, 2), (0.2, 2)),
     "hypot": ((0.2, 2), (0.2, 2)), "where": ((0, 1), (-2, 2), (-2, 2)),
 }  # fmt: skip
@@ -27,7 +27,7 @@ REFERENCES = {
     "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "sinc": np.sinc,
     "deg2rad": np.deg2rad, "rad2deg": np.rad2deg, "sigmoid": special.expit, "erf": special.erf, "erfc": special.erfc,
     "erfinv": special.erfinv, "lgamma": special.gammaln, "digamma": special.digamma, "trigamma": lambda x: special.polygamma(1, x),
-    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "frac": lambda x: x - np.trunc(x), "sign": np.sign, "sgn": np.sign,
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "frac": lambda x: x - np.trunc(x), "sign": np.sign,
     "signbit": np.signbit, "relu": lambda x: np.maximum(x, 0), "mul": np.multiply, "square": np.square, "neg": np.negative,
     "abs": np.abs, "reciprocal": np.reciprocal, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "maximum": np.maximum,
     "minimum": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
