@@ -63,9 +63,18 @@ globals().update(_functions("torch"))
 globals().update(_TYPES)
 
 # modules come after the ops that they are written with
-from . import fft, linalg, nn, optim, special  # noqa: E402
+from . import compiler, fft, linalg, nn, optim, special  # noqa: E402
+from .compiler import compile  # noqa: A004, E402
 
-_LAZY = {"save": "serialization", "load": "serialization", "serialization": "", "utils": ""}
+#: name -> the module that it is found in, "" for a module of that name
+_LAZY = {
+    "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
+    "GradScaler": "amp", "vmap": "func",
+    **dict.fromkeys(
+        ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
+         "distributions", "profiler", "masked", "signal", "viz"), "",
+    ),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:

@@ -1,4 +1,4 @@
-"""``python -m autograd_nb``: look after the kernels that are kept on disk."""
+"""``python -m autograd_nb``: run a PyTorch program with this library; look after the kernels that are kept on disk."""
 
 from __future__ import annotations
 
@@ -17,10 +17,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m autograd_nb", description="Tools of autograd_nb.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="command")
+    _add_run(commands)
     _add_cache(commands)
     options = parser.parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     return run(options)
+
+
+def _add_run(commands: Any) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run a program with `import torch` giving this library",
+        description="Run a PyTorch program unchanged: `import torch` gives this library, whether PyTorch is installed or not.",
+    )
+    run.add_argument("-m", dest="module", action="store_true", help="the target is a module's name")
+    run.add_argument("target", help="the script")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    run.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .alias import run
+
+    try:
+        run(options.target, options.arguments, options.module)
+    except FileNotFoundError as error:
+        if error.filename is not None:  # the program's own
+            raise
+        print(error, file=sys.stderr)
+        return 2
+    return 0
 
 
 def _add_cache(commands: Any) -> None:

@@ -26,11 +26,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     ("autograd",),
     ("compiler",),
-    ("display", "linalg", "fft", "special", "random", "cuda", "backends"),
+    ("display", "linalg", "fft", "special", "random", "cuda", "backends", "accelerator", "amp", "jit", "distributed", "multiprocessing",
+     "masked", "signal", "testing"),
     ("nn",),
     ("optim",),
-    ("utils", "func", "serialization"),
-    ("__init__", "__main__", "warm"),
+    ("utils", "func", "serialization", "distributions", "profiler", "viz"),
+    ("__init__", "__main__", "warm", "alias", "version"),
 )
 
 #: imports inside functions that may point up: (layer's module, what it imports) -> why

@@ -3,9 +3,12 @@
 Source: https://docs.pytorch.org/docs/stable/nn.html
 """
 
-from . import functional, init, modules, parameter, utils
+from . import attention, functional, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403
 from .modules import __all__ as _modules
+from .parallel import DataParallel
 from .parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils", *_modules]
+__all__ = [
+    "Buffer", "DataParallel", "Parameter", "attention", "functional", "init", "modules", "parallel", "parameter", "utils", *_modules,
+]  # fmt: skip

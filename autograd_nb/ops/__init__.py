@@ -3,6 +3,7 @@
 from . import (
     activation,
     arithmetic,
+    asking,
     binary,
     cast,
     complex,

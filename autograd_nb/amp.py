@@ -1,0 +1,99 @@
+"""Mixed precision, as programs ask for it: on this library's CPU everything is computed in the tensors' own precision.
+
+Source: https://docs.pytorch.org/docs/stable/amp.html
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .tensor import Tensor
+
+
+class autocast:
+    """A context (or decorator) in which nothing is cast: results are at least as exact as PyTorch's.
+
+    Errors: RuntimeError for a device type that PyTorch does not know.
+    """
+
+    def __init__(self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None):
+        if not isinstance(device_type, str):
+            raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+        if device_type not in ("cpu", "cuda", "mps", "xpu", "hpu", "mtia", "xla", "ipu"):
+            raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+        self.device, self.fast_dtype, self.dtype = device_type, dtype, dtype
+
+    def __enter__(self) -> autocast:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+    def __call__(self, function: Callable) -> Callable:
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return inside
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether `autocast` accepts the device type."""
+    return device_type in ("cpu", "cuda")
+
+
+def custom_fwd(fwd: Callable | None = None, *, device_type: str = "cpu", cast_inputs: Any = None) -> Any:
+    """The function as it is."""
+    return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs) if fwd is None else fwd
+
+
+def custom_bwd(bwd: Callable | None = None, *, device_type: str = "cpu") -> Any:
+    """The function as it is."""
+    return functools.partial(custom_bwd, device_type=device_type) if bwd is None else bwd
+
+
+class GradScaler:
+    """PyTorch's loss scaler, which without reduced precision scales by 1 and always steps."""
+
+    def __init__(
+        self,
+        device: str = "cuda",
+        init_scale: float = 65536.0,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ):
+        self._factors = (growth_factor, backoff_factor, growth_interval)
+
+    def scale(self, outputs: Any) -> Any:
+        """``outputs``."""
+        return outputs
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Nothing: gradients are not scaled."""
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """``optimizer.step()``."""
+        return optimizer.step(*args, **kwargs)
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """Nothing."""
+
+    def get_scale(self) -> float:
+        """1.0."""
+        return 1.0
+
+    def is_enabled(self) -> bool:
+        """False."""
+        return False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Empty, as a disabled scaler's."""
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Nothing."""

@@ -1,0 +1,140 @@
+"""Comparing tensors in tests.
+
+Source: https://docs.pytorch.org/docs/stable/testing.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import dtypes
+from .ops.registry import OPS
+from .tensor import Tensor
+
+#: dtype name -> (rtol, atol)
+_TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """AssertionError unless |actual − expected| ≤ atol + rtol·|expected| everywhere; lists and dicts are compared by element.
+
+    Without tolerances, those of the wider dtype: 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, 0 for integers.
+    Source: https://docs.pytorch.org/docs/stable/testing.html#torch.testing.assert_close
+    """
+    if (rtol is None) != (atol is None):
+        raise ValueError(f"rtol and atol must both be specified or both be unspecified, but got rtol={rtol}, atol={atol}")
+    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_dtype": check_dtype, "check_stride": check_stride}
+    problem = _difference(actual, expected, options, "")
+    if problem is None:
+        return
+    if callable(msg):
+        problem = msg(problem)
+    elif msg is not None:
+        problem = msg
+    raise AssertionError(problem)
+
+
+def _difference(actual: Any, expected: Any, options: dict, where: str) -> str | None:
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if set(actual) != set(expected):
+            return f"The keys of the mappings do not match{where}: {sorted(map(str, actual))} and {sorted(map(str, expected))}"
+        return next((d for k in actual if (d := _difference(actual[k], expected[k], options, f"{where}[{k!r}]"))), None)
+    if isinstance(actual, Sequence) and isinstance(expected, Sequence) and not isinstance(actual, str):
+        if len(actual) != len(expected):
+            return f"The length of the sequences mismatch{where}: {len(actual)} != {len(expected)}"
+        pairs = enumerate(zip(actual, expected, strict=True))
+        return next((d for k, (a, b) in pairs if (d := _difference(a, b, options, f"{where}[{k}]"))), None)
+    if actual is None and expected is None:
+        return None
+    as_tensor = OPS["as_tensor"].call
+    numbers = not isinstance(actual, Tensor) and not isinstance(expected, Tensor)
+    if numbers and type(actual) is type(expected) and isinstance(actual, str):
+        return None if actual == expected else f"{actual!r} != {expected!r}{where}"
+    try:
+        a, b = as_tensor(actual).detach(), as_tensor(expected).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}.") from None
+    if a.shape != b.shape:
+        return f"The values for attribute 'shape' do not match{where}: {a.shape} != {b.shape}."
+    if options["check_dtype"] and not numbers and a.dtype is not b.dtype:
+        return f"The values for attribute 'dtype' do not match{where}: {a.dtype} != {b.dtype}."
+    if options["check_stride"] and a.stride() != b.stride():
+        return f"The values for attribute 'stride()' do not match{where}: {a.stride()} != {b.stride()}."
+    d = dtypes.promote_types(a.dtype, b.dtype)
+    rtol, atol = options["rtol"], options["atol"]
+    if rtol is None:
+        pairs = [_TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (a, b)]
+        rtol, atol = max(p[0] for p in pairs), max(p[1] for p in pairs)
+    a, b = a.to(d), b.to(d)
+    close = OPS["isclose"].call(a, b, rtol=rtol, atol=atol, equal_nan=options["equal_nan"])
+    wrong = close.logical_not()
+    count = int(wrong.sum().item())
+    if not count:
+        return None
+    if numbers:
+        return f"Scalars are not close{where}!\n\nExpected {expected} but got {actual}.\nAllowed: rtol={rtol}, atol={atol}"
+    kind = "equal" if rtol == atol == 0 else "close"
+    text = f"Tensor-likes are not {kind}{where}!\n\nMismatched elements: {count} / {a.numel()} ({count / a.numel():.1%})"
+    if d.category >= 1:
+        apart = (a - b).abs().reshape(-1).masked_fill(wrong.reshape(-1).logical_not(), 0)
+        worst = int(apart.nan_to_num(nan=float("inf") if d.category > 1 else None).argmax().item())
+        text += (
+            f"\nGreatest absolute difference: {apart[worst].item()} (got {a.reshape(-1)[worst].item()}, expected "
+            f"{b.reshape(-1)[worst].item()}) at flat index {worst} (up to {atol} allowed, relative up to {rtol})"
+        )
+    return text
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+) -> None:
+    """`assert_close` under its old name: dtypes may differ, nan equals nan."""
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: dtypes.dtype,
+    device: Any = "cpu",
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of random values in [low, high): by default [−9, 9), [0, 10) for uint8, both values for bool."""
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    if dtype is dtypes.bool_:
+        t = OPS["randint"].call(0, 2, sizes, dtype=dtype)
+    elif dtype.category < 2:
+        first = (0 if not dtype.is_signed else -9) if low is None else int(low)
+        t = OPS["randint"].call(first, 10 if high is None else int(high), sizes, dtype=dtype)
+    else:
+        first, last = -9.0 if low is None else low, 9.0 if high is None else high
+        t = OPS["rand"].call(sizes, dtype=dtype) * (last - first) + first
+    if exclude_zero:
+        t = t.masked_fill(t == 0, 1)
+    if noncontiguous and t.numel() > 1:
+        t = t.repeat_interleave(2, dim=-1)[..., ::2]
+    return t.requires_grad_(requires_grad)

@@ -1,0 +1,189 @@
+"""``SummaryWriter``, writing event files through the tensorboard package, which must be installed.
+
+Source: https://docs.pytorch.org/docs/stable/tensorboard.html
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from ..tensor import Tensor
+
+try:
+    from tensorboard.compat.proto import event_pb2, summary_pb2
+    from tensorboard.compat.proto.tensor_pb2 import TensorProto
+    from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+except ImportError:
+    raise ImportError("autograd_nb.utils.tensorboard needs the tensorboard package: pip install tensorboard") from None
+
+
+def _number(value: Any) -> float:
+    return float(value.item() if isinstance(value, Tensor) else value)
+
+
+def _array(value: Any) -> Any:
+    import numpy as np
+
+    return value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
+
+
+class SummaryWriter:
+    """Writes scalars, histograms, images, text and hyperparameters to event files in ``log_dir`` (runs/<time>_<host>)."""
+
+    def __init__(
+        self,
+        log_dir: Any = None,
+        comment: str = "",
+        purge_step: int | None = None,
+        max_queue: int = 10,
+        flush_secs: int = 120,
+        filename_suffix: str = "",
+    ):
+        if not log_dir:
+            log_dir = Path("runs") / f"{time.strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}"
+        self.log_dir = str(log_dir)
+        self._writers: dict[str, Any] = {}
+        self._options = (max_queue, flush_secs, filename_suffix)
+        self._writer("")
+
+    def _writer(self, folder: str) -> Any:
+        if folder not in self._writers:
+            self._writers[folder] = EventFileWriter(
+                str(Path(self.log_dir) / folder) if folder else self.log_dir, *self._options
+            )
+        return self._writers[folder]
+
+    def _add(self, value: Any, step: int | None, walltime: float | None, folder: str = "") -> None:
+        event = event_pb2.Event(summary=summary_pb2.Summary(value=[value]), wall_time=walltime or time.time())
+        if step is not None:
+            event.step = int(_number(step))
+        self._writer(folder).add_event(event)
+
+    def add_scalar(
+        self,
+        tag: str,
+        scalar_value: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        new_style: bool = False,
+        double_precision: bool = False,
+    ) -> None:
+        """One number."""
+        self._add(summary_pb2.Summary.Value(tag=tag, simple_value=_number(scalar_value)), global_step, walltime)
+
+    def add_scalars(
+        self, main_tag: str, tag_scalar_dict: dict[str, Any], global_step: Any = None, walltime: float | None = None
+    ) -> None:
+        """Several numbers in one chart."""
+        for tag, value in tag_scalar_dict.items():
+            folder = f"{main_tag.replace('/', '_')}_{tag}"
+            self._add(summary_pb2.Summary.Value(tag=main_tag, simple_value=_number(value)), global_step, walltime, folder)
+
+    def add_histogram(
+        self,
+        tag: str,
+        values: Any,
+        global_step: Any = None,
+        bins: Any = 64,
+        walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:
+        """How the values are spread."""
+        import numpy as np
+
+        v = _array(values).reshape(-1).astype(np.float64)
+        if not v.size:
+            raise ValueError(f"The input has no element (tag={tag!r})")
+        counts, edges = np.histogram(v, bins=64 if isinstance(bins, str) else bins)
+        proto = summary_pb2.HistogramProto(
+            min=v.min(), max=v.max(), num=v.size, sum=v.sum(), sum_squares=float(v @ v),
+            bucket_limit=[*edges[1:]], bucket=[*counts.astype(float)],
+        )  # fmt: skip
+        self._add(summary_pb2.Summary.Value(tag=tag, histo=proto), global_step, walltime)
+
+    def add_image(
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "CHW"
+    ) -> None:
+        """One picture of values in [0, 1] or 0…255; needs Pillow."""
+        import io
+
+        import numpy as np
+        from PIL import Image
+
+        a = _array(img_tensor)
+        if a.ndim != len(dataformats):
+            raise ValueError(f"add_image(): a tensor of {a.ndim} dims for dataformats={dataformats!r}")
+        a = a.transpose([dataformats.index(c) for c in "HWC" if c in dataformats])
+        if a.dtype.kind == "f":
+            a = (a * 255).clip(0, 255)
+        a = a.astype(np.uint8)
+        if a.ndim == 2:
+            a = a[:, :, None]
+        height, width, channels = a.shape
+        picture = io.BytesIO()
+        Image.fromarray(a[:, :, 0] if channels == 1 else a).save(picture, format="PNG")
+        image = summary_pb2.Summary.Image(
+            height=height, width=width, colorspace=channels, encoded_image_string=picture.getvalue()
+        )
+        self._add(summary_pb2.Summary.Value(tag=tag, image=image), global_step, walltime)
+
+    def add_images(
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None, dataformats: str = "NCHW"
+    ) -> None:
+        """Several pictures, side by side."""
+        import numpy as np
+
+        a = _array(img_tensor)
+        a = a.transpose([dataformats.index(c) for c in "NHWC"])
+        self.add_image(tag, np.concatenate(list(a), axis=1), global_step, walltime, "HWC")
+
+    def add_figure(
+        self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None
+    ) -> None:
+        """A matplotlib figure as a picture."""
+        import numpy as np
+
+        figure.canvas.draw()
+        self.add_image(tag, np.asarray(figure.canvas.buffer_rgba())[:, :, :3], global_step, walltime, "HWC")
+        if close:
+            import matplotlib.pyplot as plt
+
+            plt.close(figure)
+
+    def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
+        """A text."""
+        meta = summary_pb2.SummaryMetadata(plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name="text"))
+        shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
+        tensor = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=shape)
+        self._add(summary_pb2.Summary.Value(tag=f"{tag}/text_summary", metadata=meta, tensor=tensor), global_step, walltime)
+
+    def add_hparams(self, hparam_dict: dict, metric_dict: dict, *args: Any, **kwargs: Any) -> None:
+        """Hyperparameters as a text, and the metrics as scalars."""
+        self.add_text("hparams", "\n".join(f"    {k}: {v}" for k, v in hparam_dict.items()))
+        for tag, value in metric_dict.items():
+            self.add_scalar(tag, value)
+
+    def add_graph(self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True) -> None:
+        """The module's printed structure, as a text."""
+        self.add_text("graph", "\n".join("    " + line for line in repr(model).splitlines()))
+
+    def flush(self) -> None:
+        """Write what is pending."""
+        for w in self._writers.values():
+            w.flush()
+
+    def close(self) -> None:
+        """Write what is pending and close the files."""
+        for w in self._writers.values():
+            w.close()
+        self._writers.clear()
+
+    def __enter__(self) -> SummaryWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
