@@ -65,7 +65,7 @@ def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) ->
                     f"grad can be implicitly created only for scalar outputs, and output {i} has shape {list(lay.shape)}. Reduce it "
                     "(.sum(), .mean()), or pass gradient= of that shape."
                 )
-            if not lay.dtype.is_floating_point and not lay.dtype.is_complex:
+            if not lay.dtype.is_floating_point:
                 raise AutogradError(f"grad can be implicitly created only for real scalar outputs but got {lay.dtype}")
             g = new_full(lay.shape, 1, lay.dtype)
         else:

@@ -269,7 +269,7 @@ def tanh(z):
     t, s = m.tan(y), m.sinh(x)
     beta = 1.0 + t * t
     below = 1.0 + beta * s * s
-    far = abs(x) > 8.0  # there sinh² is beyond what 1 changes, and later beyond all numbers
+    far = abs(x) > 20.0  # there sinh² is beyond what 1 changes, and later beyond all numbers
     edge = 4.0 * m.sin(y) * m.cos(y) * m.exp(-2.0 * abs(x))
     return pair(
         where(far, m.copysign(1.0, x), beta * primitive("sqrt", 1.0 + s * s) * s / below), where(far, edge, t / below)

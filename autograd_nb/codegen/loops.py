@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .maths import m
-from .symbols import BOOL, COMPONENT, FLOATS, Sym, Trace, literal, numpy_name
+from .symbols import BOOL, COMPONENT, FLOATS, ComplexError, Sym, Trace, literal, numpy_name
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
@@ -238,6 +238,8 @@ def reduction(
     ``finish``: formula from the accumulated value (and the scalar arguments) to the stored one.
     """
     ((value, _),) = body.results
+    if value.dtype in COMPONENT and fold in (MAX, MIN):
+        raise ComplexError(f"complex values have no {fold.name}")
     before, lines = body.trace.lines([value])
     live = _live(body)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]

@@ -249,9 +249,10 @@ register("pow_", _pow.inplace, "inplace")
 
 @public()
 def float_power(input, exponent):
-    """`pow` in float64."""
-    a = cast(input, dtypes.float64) if isinstance(input, Tensor) else float(input)
-    b = cast(exponent, dtypes.float64) if isinstance(exponent, Tensor) else float(exponent)
+    """`pow` in float64, or complex128 where an operand is complex."""
+    kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
+    d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
+    a, b = (cast(x, d) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
     return pow(a, b)
 
 

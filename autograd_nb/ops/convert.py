@@ -42,9 +42,17 @@ def _scalar(kind: type) -> Any:
     def convert(self):
         if self._layout.size != 1:
             raise RuntimeError(f"a Tensor with {self._layout.size} elements cannot be converted to Scalar")
-        return kind(item(self))
+        return kind(_real_number(item(self)) if kind is not complex else item(self))
 
     return convert
+
+
+def _real_number(value: Any) -> Any:
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type double without overflow: {value} has an imaginary part")
+        return value.real
+    return value
 
 
 _warned = False
@@ -62,7 +70,7 @@ def _float(self: Tensor) -> float:
         )
     if self._layout.size != 1:
         raise RuntimeError(f"a Tensor with {self._layout.size} elements cannot be converted to Scalar")
-    return float(item(self))
+    return float(_real_number(item(self)))
 
 
 def _bool(self: Tensor) -> bool:

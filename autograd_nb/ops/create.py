@@ -83,6 +83,8 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         if bad is None:
             raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits")
         raise TypeError(f"Could not infer dtype of {type(bad).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors")
+    if array.dtype.kind == "c" and d is not None and not d.is_complex:
+        raise TypeError(f"must be real number, not complex (dtype={d!r})")
     if array.dtype.kind in "USMm":
         raise TypeError(f"new(): invalid data type '{type(next(_leaves(data))).__name__}': tensor() takes numbers only")
     if d is None:
@@ -356,6 +358,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
     integral = all(isinstance(x, int) for x in (start, end, step))
     d = _options(dtype, device, default=dtypes.int64 if integral else None)
+    if d.is_complex:
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for complex tensors (dtype={d!r})")
     n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
     if d.category < 2 and not integral:  # PyTorch rounds the ends towards 0 first
         start, end, step = int(start), int(end), int(step)

@@ -86,6 +86,8 @@ def vector_norm(
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype}")
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise TypeError(f"{name}(): argument 'ord' must be a number, not {type(ord).__name__}")
+    if x.dtype.is_complex:  # of magnitudes: their gradient brings in the directions
+        x = x.abs()
     dims = _all_dims(dim, x.ndim)
     if math.isinf(ord) or ord < 0:
         for d in dims:

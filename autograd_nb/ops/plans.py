@@ -19,12 +19,11 @@ from .. import launch
 from ..codegen import loops
 from ..codegen.loops import Input
 from ..codegen.maths import m
-from ..codegen.symbols import ComplexError
 from ..dtypes import BY_NAME
 from ..graph.node import Node
 from ..shapes import Layout, broadcast_shapes, broadcast_strides, coalesce, dims_array, layout, sort_dims
 from ..tensor import Tensor, make
-from .recording import can_cast, check_result, tensor_type
+from .recording import can_cast, check_result, real_only, tensor_type
 
 if TYPE_CHECKING:
     from .pointwise import Pointwise
@@ -173,11 +172,8 @@ def pointwise_entry(
     out_layouts: Sequence[Layout],
 ) -> tuple[Callable, np.ndarray | None]:
     """(entry point, dims) of a pointwise kernel for these layouts; dims is None for the flat variant."""
-    try:
+    with real_only(name):
         body = loops.trace_body(formula, inputs, compute, outputs)
-    except ComplexError:
-        kind = "ComplexDouble" if any(lay.dtype.name == "complex128" for lay in in_layouts) else "ComplexFloat"
-        raise NotImplementedError(f'"{name}" not implemented for \'{kind}\': it is not defined for complex numbers') from None
     argtypes = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
     argtypes += [f"{loops.storage(d)}[:]" for d in outputs]
     first = out_layouts[0]

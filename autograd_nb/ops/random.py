@@ -124,7 +124,7 @@ def _float_dtype(value: Any, kernel: str) -> dtype:
     if value is None:
         return dtypes.get_default_dtype()
     d = dtypes.get_default_dtype() if value is None else as_dtype(value)
-    if not d.is_floating_point:
+    if not d.is_floating_point and not d.is_complex:
         raise NotImplementedError(f'"{kernel}" not implemented for \'{_kind(d)}\' (dtype={d!r}; use a floating dtype)')
     return d
 
@@ -133,9 +133,20 @@ def _kind(d: dtype) -> str:
     return {"bool": "Bool"}.get(d.name, tensor_type(d).removesuffix("Tensor"))
 
 
+def _draw_parts(t: Tensor, law: Callable, generator: Any, operands: tuple) -> None:
+    """Fill complex memory with both parts drawn by themselves; a normal number of variance v has parts of variance v/2."""
+    part = t.dtype.to_real()
+    if law is _STANDARD or law is _NORMAL:
+        law, operands = _NORMAL, (0.0, (operands[1] if operands else 1.0) * math.sqrt(0.5))
+    law(stream(generator), t._data.view(part.carrier), part, *operands)
+
+
 def _new(shape: Sequence[int], d: dtype, law: Callable, generator: Any, out: Any, requires_grad: bool, name: str, *operands: Any) -> Tensor:
     t = new_empty(shape, d)
-    law(stream(generator), t._data, d, *operands)
+    if d.is_complex:
+        _draw_parts(t, law, generator, operands)
+    else:
+        law(stream(generator), t._data, d, *operands)
     if out is not None:
         return store(out, t, name)
     return _finish(t, requires_grad)
@@ -346,6 +357,8 @@ def _check_std(std: float) -> float:
 def normal_(self, mean=0, std=1, *, generator=None):
     """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0."""
     mean, std = _number("normal_", "mean", mean), _check_std(_number("normal_", "std", std))
+    if tensor_argument(self, "normal_", "self").dtype.is_complex:
+        return self.copy_(randn(*self.shape, generator=generator, dtype=self.dtype) * std + mean)
     _floats("normal_", self, "normal_kernel_cpu")
     if mean == 0 and std == 1:
         return _fill("normal_", self, _STANDARD, generator)

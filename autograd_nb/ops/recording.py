@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
 
+from ..codegen.symbols import ComplexError
 from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
@@ -94,6 +97,15 @@ def overlap(a: Tensor, b: Tensor) -> bool:
         last = sum((n - 1) * s for n, s in zip(t._layout.shape, t._layout.strides, strict=True))
         ranges.append((start, start + (last + 1) * t._data.itemsize))
     return ranges[0][0] < ranges[1][1] and ranges[1][0] < ranges[0][1]
+
+
+@contextmanager
+def real_only(name: str) -> Iterator[None]:
+    """Around the making of a kernel: formulas that complex numbers have no part in refuse them in the op's name."""
+    try:
+        yield
+    except ComplexError:
+        raise NotImplementedError(f'"{name}" not implemented for complex tensors (ComplexFloat, ComplexDouble)') from None
 
 
 def too_large(name: str, value: Any) -> RuntimeError:

@@ -13,6 +13,7 @@ from ..codegen.loops import Fold, Input
 from ..dtypes import dtype
 from ..shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, numel, wrap_dims
 from ..tensor import Tensor, make
+from .recording import real_only
 from .registry import public
 from .structured import structured, tensor_argument
 
@@ -76,8 +77,9 @@ def reduction_entry(
     kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in steps[:-1])
     if sizes[-1] == 1:  # a loop of one step may take any stride; unit keeps the variants few
         kinds = "".join("u" if k == "0" else k for k in kinds)
-    body = loops.trace_body(formula, inputs, compute, [None])
-    source = loops.reduction(body, fold, inner, kinds, finish, out)
+    with real_only(name):
+        body = loops.trace_body(formula, inputs, compute, [None])
+        source = loops.reduction(body, fold, inner, kinds, finish, out)
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
     argtypes.append(f"{loops.storage(out)}[:]")
     entry = launch.entry(source, "kernel", tuple(argtypes), name)

@@ -32,7 +32,7 @@ _LOGCUMSUMEXP = launch.Kernel("scan", "logcumsumexp")
 
 
 def _accumulator(d: _dtype, inner: int) -> np.ndarray:
-    return launch.empty(max(inner, 1), (dtypes.float64 if d.category == 2 else dtypes.int64).carrier)
+    return launch.empty(max(inner, 1), (dtypes.int64, dtypes.float64, dtypes.complex128)[max(d.category - 1, 0)].carrier)
 
 
 def _scanned(kernel: launch.Kernel, d: int, flags: tuple, *operands: Tensor) -> Tensor:

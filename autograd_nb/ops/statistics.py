@@ -284,6 +284,22 @@ def _std(x, dims, keepdim, correction):
     return _spread(x, dims, keepdim, correction, _ROOT_SQUARES)
 
 
+def _of_parts(x: Tensor) -> tuple[Tensor, Tensor]:
+    return OPS["real"].call(x), OPS["imag"].call(x)
+
+
+def _variance(x: Tensor, *options: Any) -> Tensor:
+    """The variance; of complex numbers the sum of those of both parts."""
+    if not x.dtype.is_complex:
+        return _var(x, *options)
+    re, im = _of_parts(x)
+    return _var(re, *options) + _var(im, *options)
+
+
+def _deviation(x: Tensor, *options: Any) -> Tensor:
+    return _variance(x, *options).sqrt() if x.dtype.is_complex else _std(x, *options)
+
+
 def _moments_arguments(
     name: str, input: Any, dim: Any, unbiased: Any, correction: Any
 ) -> tuple[Tensor, tuple[int, ...], float]:
@@ -316,7 +332,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
     Source: https://docs.pytorch.org/docs/stable/generated/torch.var.html
     """
     x, dims, c = _moments_arguments("var", input, dim, unbiased, correction)
-    y = _var(x, dims, bool(keepdim), c)
+    y = _variance(x, dims, bool(keepdim), c)
     return y if out is None else store(out, y, "var")
 
 
@@ -324,7 +340,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
     x, dims, c = _moments_arguments("std", input, dim, unbiased, correction)
-    y = _std(x, dims, bool(keepdim), c)
+    y = _deviation(x, dims, bool(keepdim), c)
     return y if out is None else store(out, y, "std")
 
 
@@ -332,14 +348,14 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """(variance, mean) over ``dim``; see `var`."""
     x, dims, c = _moments_arguments("var_mean", input, dim, unbiased, correction)
-    return _var(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
+    return _variance(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
 
 
 @public(method=False)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """(standard deviation, mean) over ``dim``; see `std`."""
     x, dims, c = _moments_arguments("std_mean", input, dim, unbiased, correction)
-    return _std(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
+    return _deviation(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
 
 
 # --------------------------------------------------------------------------------------- without nan; in logs

@@ -422,7 +422,7 @@ def _sign(x):
 
 def _check_sign(keys):
     if keys[0].dtype.is_complex:
-        raise RuntimeError("Unlike NumPy, torch.sign doesn't allow complex inputs: use torch.sgn for x/|x|.")
+        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
 
 
 @pointwise(lambda: 0, check=_check_sign)

@@ -1,0 +1,30 @@
+"""Fourier transforms over axes of a dense array, by SciPy's pocketfft.
+
+It is called below SciPy's public functions, as those allocate their result and cost more than a small transform does.
+``scale``: 0 leaves sums as they are, 1 divides by √n, 2 by n, the number of points transformed. ``forward``: the exponent's
+sign is negative. ``workers``: threads, for which the result is the same.
+"""
+
+from __future__ import annotations
+
+from scipy.fft._pocketfft import pypocketfft
+
+from ..codegen.build import foreign
+
+
+@foreign
+def c2c(shape, axes, forward, scale, workers, x, out):
+    """The whole transform of a complex or real array."""
+    pypocketfft.c2c(x.reshape(shape), axes, forward, scale, out.reshape(shape), workers)
+
+
+@foreign
+def r2c(shape, half, axes, forward, scale, workers, x, out):
+    """The transform of a real array, the last of ``axes`` up to the middle frequency."""
+    pypocketfft.r2c(x.reshape(shape), axes, forward, scale, out.reshape(half), workers)
+
+
+@foreign
+def c2r(half, shape, axes, forward, scale, workers, x, out):
+    """The real array whose transform is given up to the middle frequency of the last of ``axes``."""
+    pypocketfft.c2r(x.reshape(half), axes, shape[axes[-1]], forward, scale, out.reshape(shape), workers)

@@ -1,0 +1,177 @@
+"""Complex tensors against PyTorch: its op database in complex dtypes, promotion, printing, and what is refused.
+
+``python -m tests.parity.test_complex [name…]`` runs the database (all of it that supports complex numbers, or the named ops)
+and prints which entries pass and why the others do not.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+
+import autograd_nb as ag  # noqa: E402
+
+from .opdb import find, leaves  # noqa: E402
+
+TOLERANCE = {torch.complex128: (1e-7, 1e-9), torch.float64: (1e-7, 1e-9), torch.complex64: (3e-4, 5e-5), torch.float32: (3e-4, 5e-5)}
+
+
+class Unsupported(Exception):
+    """A sample that is not about dense CPU tensors."""
+
+
+def plain(value: Any) -> np.ndarray:
+    value = value.detach()
+    if isinstance(value, torch.Tensor):
+        value = value.resolve_conj().resolve_neg()
+    return value.numpy(force=True)
+
+
+def ours(value: Any) -> Any:
+    """A PyTorch argument as one of this library's."""
+    if isinstance(value, torch.Tensor):
+        if value.layout is not torch.strided or value.is_quantized or value.dtype in (torch.complex32, torch.bfloat16):
+            raise Unsupported(str(value.dtype))
+        return ag.from_numpy(plain(value).copy()).requires_grad_(value.requires_grad)
+    if isinstance(value, torch.dtype):
+        name = str(value).removeprefix("torch.")
+        if not hasattr(ag, name):
+            raise Unsupported(name)
+        return getattr(ag, name)
+    if isinstance(value, (torch.layout, torch.memory_format, torch.Generator)):
+        raise Unsupported(str(value))
+    if isinstance(value, torch.device):
+        return "cpu"
+    if isinstance(value, torch.Size):
+        return ag.Size(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(ours(v) for v in value) if not hasattr(value, "_fields") else tuple(ours(v) for v in value)
+    if isinstance(value, dict):
+        return {k: ours(v) for k, v in value.items()}
+    if isinstance(value, slice):
+        return slice(*(ours(v) for v in (value.start, value.stop, value.step)))
+    return value
+
+
+def same(mine: Any, theirs: Any, what: str, second: bool = False) -> None:
+    a, b = list(leaves(mine)), list(leaves(theirs))
+    if not a and not b:
+        assert mine == theirs or np.isclose(mine, theirs, equal_nan=True), f"{what}: {mine} instead of {theirs}"
+        return
+    assert len(a) == len(b), f"{what}: {len(a)} tensors instead of {len(b)}"
+    for x, y in zip(a, b, strict=True):
+        assert tuple(x.shape) == tuple(y.shape), f"{what}: shape {list(x.shape)} instead of {list(y.shape)}"
+        assert repr(x.dtype) == repr(y.dtype), f"{what}: {x.dtype} instead of {y.dtype}"
+        rtol, atol = TOLERANCE.get(y.dtype, (0, 0))
+        p, q = plain(x), plain(y)
+        scale = max(1.0, float(np.max(np.abs(np.where(np.isfinite(q), q, 0)), initial=0.0))) if rtol else 1.0
+        if q.dtype.kind == "c":  # infinities of complex numbers have many faces: it is one if any part is
+            bad = ~np.isfinite(q)
+            assert not np.any(bad & np.isfinite(p)), f"{what}: {p} instead of {q}"
+            p, q = np.where(bad, 0, p), np.where(bad, 0, q)
+        np.testing.assert_allclose(p, q, rtol=rtol, atol=atol * scale, err_msg=what)
+
+
+def seeds(rng: Any, tensors: list, library: Any) -> list:
+    out = []
+    for t in tensors:
+        w = rng.uniform(0.5, 1.5, tuple(t.shape))
+        if t.dtype.is_complex:
+            w = w + 1j * rng.uniform(0.5, 1.5, tuple(t.shape))
+        out.append(library.from_numpy(np.asarray(w)).to(t.dtype))
+    return out
+
+
+def run_sample(op: Any, sample: Any, second: bool) -> None:
+    """Values, dtypes, gradients and second derivatives of one sample agree."""
+    args, kwargs = ours((sample.input, *sample.args)), ours(sample.kwargs)
+    theirs = op(sample.input, *sample.args, **sample.kwargs)
+    mine = find(op)(*args, **kwargs)
+    if isinstance(theirs, torch.Tensor) and theirs.layout is not torch.strided:
+        raise Unsupported("sparse")
+    same(mine, theirs, "value")
+    t_in = [t for t in leaves((sample.input, sample.args, sample.kwargs)) if t.requires_grad]
+    m_in = [t for t in leaves((args, kwargs)) if t.requires_grad]
+    t_out = [t for t in leaves(theirs) if t.requires_grad]
+    m_out = [t for t in leaves(mine) if t.requires_grad]
+    assert len(t_out) == len(m_out), f"{len(m_out)} outputs require grad instead of {len(t_out)}"
+    if not t_out:
+        return
+    graph = second and op.supports_gradgrad
+    t_w, m_w = (seeds(np.random.default_rng(0), o, lib) for o, lib in ((t_out, torch), (m_out, ag)))
+    t_g = torch.autograd.grad(t_out, t_in, t_w, create_graph=graph, allow_unused=True)
+    m_g = ag.autograd.grad(m_out, m_in, m_w, create_graph=graph, allow_unused=True)
+    pairs = [(x, y) for x, y in zip(m_g, t_g, strict=True) if x is not None and y is not None]
+    for x, y in pairs:
+        same(x, y, "gradient")
+    live = [(x, y) for x, y in pairs if y.requires_grad and x.requires_grad]
+    if not graph or not live:
+        return
+    t_w, m_w = (seeds(np.random.default_rng(1), o, lib) for o, lib in (([y for _, y in live], torch), ([x for x, _ in live], ag)))
+    t_h = torch.autograd.grad([y for _, y in live], t_in, t_w, allow_unused=True)
+    m_h = ag.autograd.grad([x for x, _ in live], m_in, m_w, allow_unused=True)
+    for x, y in zip(m_h, t_h, strict=True):
+        if x is None or y is None:
+            assert all(z is None or not np.any(plain(z)) for z in (x, y)), "second derivative: none"
+        else:
+            same(x, y, "second derivative")
+
+
+def check(op: Any, dtypes: tuple, most: int | None = None) -> tuple[int, int, list[str]]:
+    """(samples, passed, reasons) of an entry of the database."""
+    samples = passed = 0
+    reasons: list[str] = []
+    for dtype in dtypes:
+        if dtype not in op.supported_dtypes("cpu"):
+            continue
+        torch.manual_seed(0)
+        differentiable = op.supports_autograd and dtype.is_complex or dtype.is_floating_point
+        for sample in list(op.sample_inputs("cpu", dtype, requires_grad=differentiable))[:most]:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                try:
+                    run_sample(op, sample, dtype in (torch.complex128, torch.float64))
+                    passed += 1
+                except Unsupported:
+                    continue
+                except Exception as error:
+                    if len(reasons) < 3:
+                        reasons.append(f"{dtype} {type(error).__name__}: {' '.join(str(error).split())[:250]}")
+            samples += 1
+    return samples, passed, reasons
+
+
+def title(op: Any) -> str:
+    return f"{op.name} ({op.variant_test_name})" if op.variant_test_name else op.name
+
+
+def main(names: list[str]) -> None:
+    count = {"passed": 0, "failed": 0, "missing": 0}
+    for op in op_db:
+        fft = op.name.startswith("fft.")
+        if (names and op.name not in names) or not (torch.complex64 in op.supported_dtypes("cpu") or fft):
+            continue
+        if find(op) is None:
+            count["missing"] += 1
+            print("missing", title(op))
+            continue
+        dtypes = (torch.complex64, torch.complex128) + ((torch.float32, torch.float64, torch.int64) if fft else ())
+        samples, passed, reasons = check(op, dtypes)
+        state = "passed" if samples == passed else "failed"
+        count[state] += 1
+        print(f"{state} {title(op)}: {passed}/{samples}", flush=True)
+        for r in reasons:
+            print("        ", r)
+    print(count)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
