@@ -20,6 +20,7 @@ from . import (
     gather,
     indexing,
     inplace,
+    interpolate,
     loss,
     masked,
     matmul,

@@ -1,0 +1,280 @@
+"""Resizing of planes (depth × height × width): nearest neighbours, and weighted sums of neighbours dim by dim.
+
+A dim's table lists, for each output place, ``taps`` inputs (the first ``count`` of them are used) and their weights. Tables of
+all dims are joined: ``index`` and ``weight`` hold width, height, depth one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..codegen.jit import helper
+
+NEAREST, EXACT, LINEAR, CUBIC, SMOOTH_LINEAR, SMOOTH_CUBIC, LANCZOS = range(7)
+
+
+def nearest_table(exact, n_in, n_out, scale, index):
+    """The input place of each output place; as PyTorch, in float32. ``scale``: inputs per output, or 0 for n_in/n_out."""
+    step = np.float32(scale) if scale > 0 else np.float32(n_in) / np.float32(n_out)
+    for o in range(n_out):
+        if exact:
+            i = int(math.floor((np.float32(o) + np.float32(0.5)) * step))
+        elif n_out == n_in:
+            i = o
+        elif n_out == 2 * n_in:
+            i = o >> 1
+        else:
+            i = int(math.floor(np.float32(o) * step))
+        index[o] = min(max(i, 0), n_in - 1)
+
+
+@helper
+def cubic_near(x, a):
+    """The cubic convolution kernel at 0 ≤ x ≤ 1."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1
+
+
+@helper
+def cubic_far(x, a):
+    """The cubic convolution kernel at 1 < x < 2."""
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+
+@helper
+def filtered(mode, x):
+    """The filters of anti-aliased resizing: a triangle, Keys' cubic with a = −1/2, Lanczos' with three lobes."""
+    x = abs(x)
+    if mode == SMOOTH_LINEAR:
+        return max(1 - x, 0.0)
+    if mode == SMOOTH_CUBIC:
+        return cubic_near(x, -0.5) if x < 1 else cubic_far(x, -0.5) if x < 2 else 0.0
+    if x >= 3:
+        return 0.0
+    if x == 0:
+        return 1.0
+    z = math.pi * x
+    return math.sin(z) / z * (math.sin(z / 3) / (z / 3))
+
+
+def table(mode, n_in, n_out, scale, aligned, taps, count, index, weight):
+    """Fill the table of one dim (see the module's text)."""
+    one = weight.dtype.type(1)
+    zero = weight.dtype.type(0)
+    half = weight.dtype.type(0.5)
+    if aligned:
+        step = weight.dtype.type(n_in - 1) / weight.dtype.type(n_out - 1) if n_out > 1 else zero
+    else:
+        step = weight.dtype.type(scale) if scale > 0 else weight.dtype.type(n_in) / weight.dtype.type(n_out)
+    for o in range(n_out):
+        at = o * taps
+        if mode >= SMOOTH_LINEAR:
+            reach = 1.0 if mode == SMOOTH_LINEAR else 2.0 if mode == SMOOTH_CUBIC else 3.0
+            shift = 0.5 if aligned else 0.0
+            wide = max(step, one)
+            support = reach * wide
+            center = step * (weight.dtype.type(o) + half - weight.dtype.type(shift))
+            low = max(int(center - support + 0.5 + shift), 0)
+            used = min(max(min(int(center + support + 0.5 + shift), n_in) - low, 0), taps)
+            total = 0.0
+            for k in range(used):
+                w = filtered(mode, (k + low - center + 0.5 - shift) / wide)
+                total += w
+                index[at + k] = low + k
+                weight[at + k] = w
+            if total != 0:
+                for k in range(used):
+                    weight[at + k] = weight[at + k] / weight.dtype.type(total)
+            count[o] = used
+            continue
+        place = step * weight.dtype.type(o) if aligned else step * (weight.dtype.type(o) + half) - half
+        if mode == LINEAR:
+            place = max(place, zero)
+        low = min(int(math.floor(place)), n_in - 1)
+        t = min(max(place - weight.dtype.type(low), zero), one)
+        count[o] = taps
+        if mode == LINEAR:
+            index[at] = low
+            index[at + 1] = min(low + 1, n_in - 1)
+            weight[at] = one - t
+            weight[at + 1] = t
+        else:
+            for k in range(4):
+                index[at + k] = min(max(low - 1 + k, 0), n_in - 1)
+            weight[at] = cubic_far(1.0 + t, -0.75)
+            weight[at + 1] = cubic_near(t, -0.75)
+            weight[at + 2] = cubic_near(one - t, -0.75)
+            weight[at + 3] = cubic_far(2.0 - t, -0.75)
+
+
+@helper
+def along(rows, n_in, n_out, taps, count, index, weight, x, y):
+    """Resize the rows of x."""
+    zero = y.dtype.type(0)
+    for r in range(rows):
+        source = x[r * n_in:r * n_in + n_in]
+        out = y[r * n_out:r * n_out + n_out]
+        if taps == 2:
+            for o in range(out.size):
+                k = np.uintp(2 * o)
+                out[o] = weight[k] * source[np.uintp(index[k])] + weight[k + np.uintp(1)] * source[np.uintp(index[k + np.uintp(1)])]
+        else:
+            for o in range(out.size):
+                total = zero
+                for k in range(o * taps, o * taps + count[o]):
+                    total += weight[np.uintp(k)] * source[np.uintp(index[np.uintp(k)])]
+                out[o] = total
+
+
+@helper
+def along_back(rows, n_in, n_out, taps, count, index, weight, g, out):
+    """The transpose of `along`."""
+    zero = out.dtype.type(0)
+    for r in range(rows):
+        target = out[r * n_in:r * n_in + n_in]
+        source = g[r * n_out:r * n_out + n_out]
+        for i in range(target.size):
+            target[i] = zero
+        for o in range(source.size):
+            v = source[o]
+            for k in range(o * taps, o * taps + count[o]):
+                target[np.uintp(index[np.uintp(k)])] += weight[np.uintp(k)] * v
+
+
+@helper
+def across(blocks, n_in, n_out, inner, taps, count, index, weight, x, y):
+    """Resize the middle dim of x (blocks, n_in, inner)."""
+    zero = y.dtype.type(0)
+    for b in range(blocks):
+        block = x[b * n_in * inner:(b + 1) * n_in * inner]
+        for o in range(n_out):
+            out = y[(b * n_out + o) * inner:(b * n_out + o + 1) * inner]
+            k = o * taps
+            if taps == 2:
+                first = block[index[k] * inner:(index[k] + 1) * inner]
+                second = block[index[k + 1] * inner:(index[k + 1] + 1) * inner]
+                u, v = weight[k], weight[k + 1]
+                for i in range(out.size):
+                    out[i] = u * first[i] + v * second[i]
+                continue
+            for i in range(out.size):
+                out[i] = zero
+            for j in range(k, k + count[o]):
+                row = block[index[j] * inner:(index[j] + 1) * inner]
+                w = weight[j]
+                for i in range(out.size):
+                    out[i] += w * row[i]
+
+
+@helper
+def across_back(blocks, n_in, n_out, inner, taps, count, index, weight, g, out):
+    """The transpose of `across`."""
+    zero = out.dtype.type(0)
+    for b in range(blocks):
+        block = out[b * n_in * inner:(b + 1) * n_in * inner]
+        for i in range(block.size):
+            block[i] = zero
+        for o in range(n_out):
+            source = g[(b * n_out + o) * inner:(b * n_out + o + 1) * inner]
+            for j in range(o * taps, o * taps + count[o]):
+                row = block[index[j] * inner:(index[j] + 1) * inner]
+                w = weight[j]
+                for i in range(source.size):
+                    row[i] += w * source[i]
+
+
+def resample(planes, sizes, taps, count, index, weight, x, y):
+    """y = x resized. ``sizes``: depth, height, width of x, then of y; ``taps`` of a dim is 0 where it stays as it is."""
+    di, hi, wi, do, ho, wo = sizes
+    td, th, tw = taps
+    wide = np.empty(di * hi * wo if tw and (th or td) else 0, y.dtype)
+    tall = np.empty(di * ho * wo if th and td else 0, y.dtype)
+    for p in range(planes):
+        current = x[p * di * hi * wi:(p + 1) * di * hi * wi]
+        out = y[p * do * ho * wo:(p + 1) * do * ho * wo]
+        if tw:
+            target = wide if th or td else out
+            along(di * hi, wi, wo, tw, count, index, weight, current, target)
+            current = target
+        if th:
+            target = tall if td else out
+            across(di, hi, ho, wo, th, count[wo:], index[wo * tw:], weight[wo * tw:], current, target)
+            current = target
+        if td:
+            start = wo * tw + ho * th
+            across(1, di, do, ho * wo, td, count[wo + ho:], index[start:], weight[start:], current, out)
+        elif not (tw or th):
+            for i in range(out.size):
+                out[i] = current[i]
+
+
+def resample_back(planes, sizes, taps, count, index, weight, g, out):
+    """The transpose of `resample`: ``g`` has the sizes of y, ``out`` those of x."""
+    di, hi, wi, do, ho, wo = sizes
+    td, th, tw = taps
+    wide = np.empty(di * hi * wo if tw and (th or td) else 0, out.dtype)
+    tall = np.empty(di * ho * wo if th and td else 0, out.dtype)
+    for p in range(planes):
+        current = g[p * do * ho * wo:(p + 1) * do * ho * wo]
+        result = out[p * di * hi * wi:(p + 1) * di * hi * wi]
+        if td:
+            target = tall if th else wide if tw else result
+            start = wo * tw + ho * th
+            across_back(1, di, do, ho * wo, td, count[wo + ho:], index[start:], weight[start:], current, target)
+            current = target
+        if th:
+            target = wide if tw else result
+            across_back(di, hi, ho, wo, th, count[wo:], index[wo * tw:], weight[wo * tw:], current, target)
+            current = target
+        if tw:
+            along_back(di * hi, wi, wo, tw, count, index, weight, current, result)
+        elif not (td or th):
+            for i in range(result.size):
+                result[i] = current[i]
+
+
+def nearest(planes, sizes, index, x, y):
+    """y[p, a, b, c] = x[p, depth index[a], height index[b], width index[c]]; ``index`` joined, width first."""
+    di, hi, wi, do, ho, wo = sizes
+    double = wo == 2 * wi and index[1] == 0 and index[wo - 1] == wi - 1
+    for p in range(planes):
+        for a in range(do):
+            for b in range(ho):
+                at = ((p * do + a) * ho + b) * wo
+                out = y[at:at + wo]
+                if b > 0 and index[wo + b] == index[wo + b - 1]:
+                    above = y[at - wo:at]
+                    for c in range(out.size):
+                        out[c] = above[c]
+                    continue
+                start = ((p * di + index[wo + ho + a]) * hi + index[wo + b]) * wi
+                row = x[start:start + wi]
+                if double:
+                    for c in range(row.size):
+                        out[np.uintp(2 * c)] = row[c]
+                        out[np.uintp(2 * c + 1)] = row[c]
+                else:
+                    for c in range(out.size):
+                        out[c] = row[np.uintp(index[c])]
+
+
+def nearest_back(planes, sizes, index, g, out):
+    """The transpose of `nearest`."""
+    di, hi, wi, do, ho, wo = sizes
+    for i in range(out.size):
+        out[i] = 0
+    double = wo == 2 * wi and index[1] == 0 and index[wo - 1] == wi - 1
+    for p in range(planes):
+        for a in range(do):
+            for b in range(ho):
+                at = ((p * do + a) * ho + b) * wo
+                source = g[at:at + wo]
+                start = ((p * di + index[wo + ho + a]) * hi + index[wo + b]) * wi
+                row = out[start:start + wi]
+                if double:
+                    for c in range(row.size):
+                        row[c] += source[np.uintp(2 * c)] + source[np.uintp(2 * c + 1)]
+                else:
+                    for c in range(source.size):
+                        row[np.uintp(index[c])] += source[c]
