@@ -37,8 +37,10 @@ from . import (
     softmax,
     sorting,
     statistics,
+    stft,
     summary,
     unary,
+    windows,
 )
 
 # in-place forms are made of the others

@@ -1,0 +1,3 @@
+"""Signal processing: `windows`."""
+
+from . import windows as windows

@@ -1,0 +1,13 @@
+"""The functions that the ops offer under ``signal.windows``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..ops.registry import functions as _functions
+
+globals().update(_functions("signal.windows"))
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # the ops, which are attached from their table
