@@ -1,4 +1,4 @@
-"""The switches of PyTorch's backends, for programs that set them; none is used here.
+"""The switches of PyTorch's backends, for programs that set them; of which only ``opt_einsum`` does anything here.
 
 Source: https://docs.pytorch.org/docs/stable/backends.html
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
+
+from ..ops.einsum import opt_einsum as opt_einsum
 
 
 def _absent(**attributes: Any) -> Any:

@@ -298,7 +298,7 @@ class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
 
-    __slots__ = ("alias", "both", "count", "dims", "entry", "outs", "over", "overwrite", "reductions", "simple", "small", "spec")
+    __slots__ = ("alias", "both", "count", "dims", "entry", "nested", "outs", "over", "overwrite", "reductions", "simple", "small", "spec")
 
     def __init__(self, spec: Spec, g: Layout):
         op, keys = spec.op, spec.keys
@@ -365,16 +365,25 @@ class BackPlan:
             elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
                 self.both = self.outs[0][1:]
         self.reductions = []
+        self.nested = []
         if reduced:
-            from .reduction import reduction_entry
+            from .reduction import NestedReduction, reduction_entry
 
             for k, i in reduced:
                 lead = spec.out.ndim - keys[i].ndim
                 axes = [d for d in range(spec.out.ndim) if d < lead or (keys[i].shape[d - lead] == 1 and spec.out.shape[d] != 1)]
-                entry, dims = reduction_entry(
-                    op.name + "_backward", formulas([k]), inputs, compute, loops.SUM, None, keys[i].dtype.name,
-                    [g, *saved_layouts], spec.out.shape, axes,
-                )  # fmt: skip
+                try:
+                    entry, dims = reduction_entry(
+                        op.name + "_backward", formulas([k]), inputs, compute, loops.SUM, None, keys[i].dtype.name,
+                        [g, *saved_layouts], spec.out.shape, axes,
+                    )  # fmt: skip
+                except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
+                    whole = layout(spec.out.shape, None, keys[i].dtype)
+                    entry, dims = pointwise_entry(
+                        op.name + "_backward", formulas([k]), inputs, compute, [whole.dtype.name], [g, *saved_layouts], [whole],
+                    )  # fmt: skip
+                    self.nested.append((i, entry, dims, whole, tuple(axes), keys[i].shape))
+                    continue
                 self.reductions.append((i, entry, dims, keys[i].dense, keys[i].dtype.carrier))
 
     def placed(self, t: Tensor) -> tuple:
@@ -399,6 +408,13 @@ class BackPlan:
             data = launch.empty(lay.size, carrier)
             entry(dims, g._data, *saved, data)
             grads[i] = make(data, lay, [0, 0])
+        for i, entry, dims, whole, axes, shape in self.nested:
+            data = launch.empty(whole.size, whole.dtype.carrier)
+            if dims is None:
+                entry(g._data, *saved, data)
+            else:
+                entry(dims, g._data, *saved, data)
+            grads[i] = make(data, whole, [0, 0]).sum(axes).reshape(shape)
         return tuple(grads)
 
 
