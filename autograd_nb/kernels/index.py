@@ -7,7 +7,15 @@ the order B0 B1 index A0 A1, or has strides of its own, given as five more numbe
 
 import numpy as np
 
+from ..codegen.jit import helper
+
 SET, ADD, MUL, MAX, MIN = range(5)  #: how `put` and `scatter` combine
+
+
+@helper
+def _order(x):
+    """What MAX and MIN compare (complex numbers never come with them, but the kernel is compiled for them too)."""
+    return (x + 0).real
 
 
 def bounds(index, out):
@@ -161,9 +169,9 @@ def scatter(dims, mode, count, value, index, out):
                         elif mode == 2:
                             out[r] = a * x
                         elif mode == 3:
-                            out[r] = x if (x > a or x != x) and a == a else a
+                            out[r] = x if (_order(x) > _order(a) or x != x) and a == a else a
                         else:
-                            out[r] = x if (x < a or x != x) and a == a else a
+                            out[r] = x if (_order(x) < _order(a) or x != x) and a == a else a
                         k += 1
 
 

@@ -102,6 +102,8 @@ def _scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> N
         _scatter_into(wide, d, index, cast(src, dtypes.float32), mode)
         x.copy_(wide)
         return
+    if mode >= MAX and x.dtype.is_complex:
+        raise NotImplementedError("scatter(): the largest and smallest of complex numbers are not defined (reduce amax, amin)")
     loops = _geometry(x._layout, shape, d)
     if loops is None:
         part = _narrowed(x, shape, d)

@@ -296,7 +296,7 @@ def _variance(x: Tensor, *options: Any) -> Tensor:
     return _var(re, *options) + _var(im, *options)
 
 
-def _deviation(x: Tensor, *options: Any) -> Tensor:
+def _standard(x: Tensor, *options: Any) -> Tensor:
     return _variance(x, *options).sqrt() if x.dtype.is_complex else _std(x, *options)
 
 
@@ -340,7 +340,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
     x, dims, c = _moments_arguments("std", input, dim, unbiased, correction)
-    y = _deviation(x, dims, bool(keepdim), c)
+    y = _standard(x, dims, bool(keepdim), c)
     return y if out is None else store(out, y, "std")
 
 
@@ -355,7 +355,7 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """(standard deviation, mean) over ``dim``; see `std`."""
     x, dims, c = _moments_arguments("std_mean", input, dim, unbiased, correction)
-    return _deviation(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
+    return _standard(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
 
 
 # --------------------------------------------------------------------------------------- without nan; in logs
