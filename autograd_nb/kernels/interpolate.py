@@ -21,10 +21,6 @@ def nearest_table(exact, n_in, n_out, scale, index):
     for o in range(n_out):
         if exact:
             i = int(math.floor((np.float32(o) + np.float32(0.5)) * step))
-        elif n_out == n_in:
-            i = o
-        elif n_out == 2 * n_in:
-            i = o >> 1
         else:
             i = int(math.floor(np.float32(o) * step))
         index[o] = min(max(i, 0), n_in - 1)
@@ -71,15 +67,14 @@ def table(mode, n_in, n_out, scale, aligned, taps, count, index, weight):
         at = o * taps
         if mode >= SMOOTH_LINEAR:
             reach = 1.0 if mode == SMOOTH_LINEAR else 2.0 if mode == SMOOTH_CUBIC else 3.0
-            shift = 0.5 if aligned else 0.0
             wide = max(step, one)
             support = reach * wide
-            center = step * (weight.dtype.type(o) + half - weight.dtype.type(shift))
-            low = max(int(center - support + 0.5 + shift), 0)
-            used = min(max(min(int(center + support + 0.5 + shift), n_in) - low, 0), taps)
+            center = step * (weight.dtype.type(o) + half)  # as PyTorch, also with aligned corners
+            low = max(int(center - support + 0.5), 0)
+            used = min(max(min(int(center + support + 0.5), n_in) - low, 0), taps)
             total = 0.0
             for k in range(used):
-                w = filtered(mode, (k + low - center + 0.5 - shift) / wide)
+                w = filtered(mode, (k + low - center + 0.5) / wide)
                 total += w
                 index[at + k] = low + k
                 weight[at + k] = w
@@ -234,10 +229,21 @@ def resample_back(planes, sizes, taps, count, index, weight, g, out):
                 result[i] = current[i]
 
 
+@helper
+def doubled(index, n_in, n_out):
+    """Whether every input is taken twice in a row."""
+    if n_out != 2 * n_in:
+        return False
+    for i in range(n_in):
+        if index[2 * i] != i or index[2 * i + 1] != i:
+            return False
+    return True
+
+
 def nearest(planes, sizes, index, x, y):
     """y[p, a, b, c] = x[p, depth index[a], height index[b], width index[c]]; ``index`` joined, width first."""
     di, hi, wi, do, ho, wo = sizes
-    double = wo == 2 * wi and index[1] == 0 and index[wo - 1] == wi - 1
+    double = doubled(index, wi, wo)
     for p in range(planes):
         for a in range(do):
             for b in range(ho):
@@ -264,7 +270,7 @@ def nearest_back(planes, sizes, index, g, out):
     di, hi, wi, do, ho, wo = sizes
     for i in range(out.size):
         out[i] = 0
-    double = wo == 2 * wi and index[1] == 0 and index[wo - 1] == wi - 1
+    double = doubled(index, wi, wo)
     for p in range(planes):
         for a in range(do):
             for b in range(ho):

@@ -54,7 +54,7 @@ def _taps(mode: int, n_in: int, n_out: int, scale: float, aligned: bool) -> int:
     """How many inputs an output may read; 0 if the dim stays as it is."""
     if mode < 4:
         return 0 if n_in == n_out and mode == 2 else 2 * (mode - 1)
-    if n_in == n_out and not scale:
+    if n_in == n_out:
         return 0
     step = ((n_in - 1) / (n_out - 1) if n_out > 1 else 0.0) if aligned else scale or n_in / n_out
     return math.ceil((mode - 3) * max(step, 1.0)) * 2 + 1
