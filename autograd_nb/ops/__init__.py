@@ -27,6 +27,7 @@ from . import (
     normalization,
     norms,
     pad,
+    pairwise,
     pixels,
     pool,
     random,

@@ -1,0 +1,110 @@
+"""Distances between rows, and their gradients. ``mode``: 0 counts what differs, 1 sums |δ|, 2 is Euclidean, 3 takes the greatest
+|δ|, 4 is any other p."""
+
+import math
+
+from ..codegen.jit import helper
+from ..codegen.runtime import radd
+
+
+@helper
+def _distance(a, b, mode, p):
+    """The p-norm of a − b."""
+    zero = a.dtype.type(0)
+    total = zero
+    if mode == 2:
+        for k in range(a.size):
+            d = a[k] - b[k]
+            total = radd(total, d * d)
+        return a.dtype.type(math.sqrt(total))
+    if mode == 1:
+        for k in range(a.size):
+            total = radd(total, abs(a[k] - b[k]))
+        return total
+    if mode == 0:
+        for k in range(a.size):
+            total += a.dtype.type(a[k] != b[k])
+        return total
+    if mode == 3:
+        for k in range(a.size):
+            d = abs(a[k] - b[k])
+            total = d if d > total or d != d else total
+        return total
+    wide = 0.0
+    for k in range(a.size):
+        wide += abs(float(a[k]) - float(b[k])) ** p
+    return a.dtype.type(wide ** (1.0 / p))
+
+
+@helper
+def _add_gradient(a, b, g, y, mode, p, out):
+    """out += g · d(‖a − b‖)/da, ``y`` the norm; 0 where the norm has no derivative."""
+    zero = a.dtype.type(0)
+    if mode == 0:
+        return
+    if mode == 2:
+        scale = g / y if y != zero else zero
+        for k in range(out.size):
+            out[k] += scale * (a[k] - b[k])
+        return
+    if mode == 1 or mode == 3:
+        for k in range(out.size):
+            d = a[k] - b[k]
+            if mode == 1 or abs(d) == y:
+                out[k] += g if d > zero else -g if d < zero else zero
+        return
+    if y == zero:
+        return
+    scale = float(g) / float(y) ** (p - 1.0)
+    for k in range(out.size):
+        d = float(a[k]) - float(b[k])
+        if d != 0.0:
+            out[k] += a.dtype.type(math.copysign(abs(d) ** (p - 1.0), d) * scale)
+
+
+def between(batch, n, m, width, mode, p, a, b, out):
+    """out[i, r, s] = the distance of row r of a[i] (n × width) and row s of b[i] (m × width)."""
+    for i in range(batch):
+        for r in range(n):
+            row = a[(i * n + r) * width:(i * n + r + 1) * width]
+            place = out[(i * n + r) * m:(i * n + r + 1) * m]
+            for s in range(m):
+                place[s] = _distance(row, b[(i * m + s) * width:(i * m + s + 1) * width], mode, p)
+
+
+def between_backward(batch, n, m, width, mode, p, g_r, g_s, a, b, g, y, out):
+    """The gradient of a in `between`; ``g_r``, ``g_s`` are the steps of rows and columns in g and y."""
+    for k in range(out.size):
+        out[k] = a.dtype.type(0)
+    for i in range(batch):
+        for r in range(n):
+            start = (i * n + r) * width
+            for s in range(m):
+                at = i * n * m + r * g_r + s * g_s
+                other = (i * m + s) * width
+                _add_gradient(a[start:start + width], b[other:other + width], g[at], y[at], mode, p, out[start:start + width])
+
+
+def within(n, width, mode, p, a, out):
+    """The distances of all pairs of rows of a, in the order (0, 1), (0, 2), …, (1, 2), …"""
+    at = 0
+    for r in range(n):
+        row = a[r * width:(r + 1) * width]
+        for s in range(r + 1, n):
+            out[at] = _distance(row, a[s * width:(s + 1) * width], mode, p)
+            at += 1
+
+
+def within_backward(n, width, mode, p, a, g, y, out):
+    """The gradient of `within`."""
+    for k in range(out.size):
+        out[k] = a.dtype.type(0)
+    at = 0
+    for r in range(n):
+        row = a[r * width:(r + 1) * width]
+        own = out[r * width:(r + 1) * width]
+        for s in range(r + 1, n):
+            other = a[s * width:(s + 1) * width]
+            _add_gradient(row, other, g[at], y[at], mode, p, own)
+            _add_gradient(other, row, g[at], y[at], mode, p, out[s * width:(s + 1) * width])
+            at += 1
