@@ -106,29 +106,6 @@ def reorder(key, order, n, bits, out):
     _argsort_row(k, out, k2, order2, count, bits)
 
 
-def smallest(key, n, k, out):
-    """The places of the k smallest keys of each row, in order; of equal keys the first. For small k."""
-    rows = out.size // k
-    best = np.empty(k + 1, dtype=np.uint64)
-    for r in range(rows):
-        row = key[r * n : r * n + n]
-        places = out[r * k : r * k + k]
-        have = 0
-        for i in range(row.size):
-            v = row[i]
-            if have == k and v >= best[k - 1]:
-                continue
-            j = have if have < k else k - 1
-            while j > 0 and best[j - 1] > v:
-                best[j] = best[j - 1]
-                places[j] = places[j - 1]
-                j -= 1
-            best[j] = v
-            places[j] = i
-            if have < k:
-                have += 1
-
-
 @helper
 def _swap(a, o, i, j):
     t = a[i]
@@ -180,69 +157,15 @@ def _quickselect(a, o, k):
             right = j - 1
 
 
-@helper
-def _select(a, k):
-    """The k-th smallest of ``a``, which is reordered."""
-    lo = 0
-    hi = a.size - 1
-    while lo < hi:
-        pivot = a[(lo + hi) >> 1]
-        i = lo
-        j = hi
-        while i <= j:
-            while a[i] < pivot:
-                i += 1
-            while a[j] > pivot:
-                j -= 1
-            if i <= j:
-                t = a[i]
-                a[i] = a[j]
-                a[j] = t
-                i += 1
-                j -= 1
-        if k <= j:
-            hi = j
-        elif k >= i:
-            lo = i
-        else:
-            break
-    return a[k]
-
-
-def kth(key, n, k, bits, out):
-    """The place of the k-th smallest key (from 0) of each row. ``k`` −1: of the median of what is not nan; −2: the first nan if
-    there is one, else the median. ``bits``: of the float that the keys stand for, whose nan is all ones; 0 for integers."""
-    a = np.empty(n, dtype=np.uint64)
+def kth(key, n, k, out):
+    """The place of the k-th smallest key (from 0) of each row of ``n``; ``key`` is reordered."""
     o = np.empty(n, dtype=np.int64)
-    limit = (np.uint64(1) << np.uint64(bits - 1)) * np.uint64(2) - np.uint64(1) if bits else np.uint64(0)
     for r in range(out.size):
         row = key[r * n : r * n + n]
-        wanted = k
-        if k < 0:
-            first = -1
-            good = 0
-            for i in range(n):
-                if bits and row[i] >= limit:
-                    if first < 0:
-                        first = i
-                else:
-                    good += 1
-            if first >= 0 and (k == -2 or good == 0):
-                out[r] = first
-                continue
-            wanted = (good - 1) // 2
         for i in range(n):
-            a[i] = row[i]
             o[i] = i
-        if k >= 0:
-            _quickselect(a, o, wanted)
-            out[r] = o[wanted]
-            continue
-        v = _select(a, wanted)
-        for i in range(n):
-            if row[i] == v:
-                out[r] = i
-                break
+        _quickselect(row, o, k)
+        out[r] = o[k]
 
 
 def runs(x, order, width, inverse, counts, first, found):

@@ -232,6 +232,20 @@ def outer(input, vec2, *, out=None):
 
 
 @public()
+def kron(input, other, *, out=None):
+    """Kronecker product: y[i·n + k, …] = a[i, …]·b[k, …], each dim of size (a's · b's); missing dims in front count as 1.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.kron.html
+    """
+    a, b = tensor_argument(input, "kron"), tensor_argument(other, "kron", "other")
+    rank = max(a.ndim, b.ndim)
+    sizes_a, sizes_b = ((1,) * (rank - t.ndim) + tuple(t.shape) for t in (a, b))
+    spread = a.reshape([k for n in sizes_a for k in (n, 1)]) * b.reshape([k for n in sizes_b for k in (1, n)])
+    y = spread.reshape([n * k for n, k in zip(sizes_a, sizes_b, strict=True)])
+    return y if out is None else store(out, y, "kron")
+
+
+@public()
 def inner(input, other, *, out=None):
     """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
     a, b = tensor_argument(input, "inner"), tensor_argument(other, "inner", "other")

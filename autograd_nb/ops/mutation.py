@@ -16,7 +16,7 @@ from .structured import tensor_argument
 _ALIASES = {
     "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
     "logical_and": (), "logical_or": (), "logical_xor": (), "logical_not": (), "bitwise_not": (), "float_power": (),
-    "addmm": (), "addmv": (), "addr": (), "addbmm": (), "baddbmm": (), "cumsum": (), "cumprod": (),
+    "addmm": (), "addmv": (), "addr": (), "addbmm": (), "baddbmm": (), "renorm": (), "cumsum": (), "cumprod": (),
 }  # fmt: skip
 
 for _name, _aliases in _ALIASES.items():

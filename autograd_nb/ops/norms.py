@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..codegen import loops
 from ..codegen.maths import m
-from ..shapes import wrap_dims
+from ..shapes import wrap_dim, wrap_dims
 from ..tensor import Tensor
 from .cast import cast
 from .pointwise import pointwise
@@ -134,3 +134,27 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 def dist(input, other, p=2):
     """The p-norm of input − other."""
     return vector_norm(tensor_argument(input, "dist") - tensor_argument(other, "dist", "other"), p, name="dist")
+
+
+@public()
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """The slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it.
+
+    Errors: RuntimeError for fewer than 2 dims, p ≤ 0 or a negative maxnorm.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.renorm.html
+    """
+    x = tensor_argument(input, "renorm")
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
+    if not p > 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported (p={p})")
+    if isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: maxnorm must be real-valued")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if x.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
+    d = wrap_dim(dim, x.ndim)
+    sizes = vector_norm(x, float(p), tuple(k for k in range(x.ndim) if k != d), True, name="renorm")
+    y = x * OPS["where"].call(sizes > maxnorm, maxnorm / (sizes + 1e-7), 1.0)
+    return y if out is None else store(out, y, "renorm")

@@ -25,8 +25,9 @@ from .structured import structured, tensor_argument
 _keys = Kernel("sort", "keys")
 _argsort = Kernel("sort", "argsort")
 _reorder = Kernel("sort", "reorder")
-_smallest = Kernel("sort", "smallest")
 _kth = Kernel("sort", "kth")
+_top = Kernel("select", "topk")
+_middle = Kernel("select", "median")
 _runs = Kernel("sort", "runs", outputs=4)
 _search = Kernel("sort", "search")
 _count_ints = Kernel("sort", "count_ints")
@@ -88,13 +89,7 @@ def _topk(x, d, k, largest, ordered):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], k], dtypes.int64)
     if index._layout.size:
-        key = _sort_keys(dense(rows), x.dtype, largest)
-        if k <= 16 or k * 16 <= n:
-            _smallest(0, key, n, k, index._data)
-        else:
-            full = new_empty(rows.shape, dtypes.int64)
-            _argsort(0, key, n, _bits(x.dtype), full._data)
-            index = clone(OPS["narrow"].call(full, full.ndim - 1, 0, k))
+        _top(0, _sort_keys(dense(rows), x.dtype, largest), n, k, ordered, index._data)
     index = _back(index, d)
     return [_gather(x, d, index), index]
 
@@ -158,13 +153,19 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
 # ------------------------------------------------------------------------------------------------- order statistics
 
 
+MEDIAN, NANMEDIAN = -2, -1
+
+
 def _place(x: Tensor, d: int, k: int) -> Tensor:
-    """The index along ``d`` (kept with size 1) of the k-th smallest; k −1 nanmedian, −2 median."""
+    """The index along ``d`` (kept with size 1) of the k-th smallest, or of the `MEDIAN` or `NANMEDIAN`."""
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], 1], dtypes.int64)
     if index._layout.size:
         key = _sort_keys(dense(rows), x.dtype, False)
-        _kth(0, key, n, k, _bits(x.dtype) if x.dtype.is_floating_point else 0, index._data)
+        if k >= 0:
+            _kth(0, key, n, k, index._data)
+        else:
+            _middle(0, key, n, k == NANMEDIAN, _bits(x.dtype) if x.dtype.is_floating_point else 0, index._data)
     return _back(index, d)
 
 
@@ -236,14 +237,14 @@ def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
-        f"The {'median' if k == -2 else 'median of what is not nan'} (the lower one of an even count): of all elements, or "
+        f"The {'median' if k == MEDIAN else 'median of what is not nan'} (the lower one of an even count): of all elements, or "
         "(values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."
     )
     return public()(call)
 
 
-median = _median("median", -2, _median_all, _median_dim, return_types.median)
-nanmedian = _median("nanmedian", -1, _nanmedian_all, _nanmedian_dim, return_types.nanmedian)
+median = _median("median", MEDIAN, _median_all, _median_dim, return_types.median)
+nanmedian = _median("nanmedian", NANMEDIAN, _nanmedian_all, _nanmedian_dim, return_types.nanmedian)
 
 
 # --------------------------------------------------------------------------------------------------------- unique

@@ -1,0 +1,233 @@
+"""Selection among keys that may be equal.
+
+Which of several equal elements comes first in a top k or a mode is a matter of the algorithm. These go through the steps
+of the C++ library's introspective sort and selection (Musser 1997), which PyTorch uses, so that indices, and with them gradients,
+are the same. All work on a range of keys ``k`` and moves the payload ``o`` along.
+"""
+
+import numpy as np
+
+from ..codegen.jit import helper
+
+RUN = 16  #: ranges up to this long are left to the insertion sort
+
+
+@helper
+def _swap(k, o, i, j):
+    t = k[i]
+    k[i] = k[j]
+    k[j] = t
+    t2 = o[i]
+    o[i] = o[j]
+    o[j] = t2
+
+
+@helper
+def _insertion(k, o, first, last):
+    for i in range(first + 1, last):
+        key = k[i]
+        place = o[i]
+        j = i - 1
+        while j >= first and key < k[j]:
+            k[j + 1] = k[j]
+            o[j + 1] = o[j]
+            j -= 1
+        k[j + 1] = key
+        o[j + 1] = place
+
+
+@helper
+def _partition(k, o, first, last):
+    """Partition by the median of three, which is moved to the front; the cut."""
+    a, b, c = first + 1, first + (last - first) // 2, last - 1
+    if k[a] < k[b]:
+        middle = b if k[b] < k[c] else c if k[a] < k[c] else a
+    else:
+        middle = a if k[a] < k[c] else c if k[b] < k[c] else b
+    _swap(k, o, first, middle)
+    pivot = k[first]
+    i, j = first + 1, last
+    while True:
+        while k[i] < pivot:
+            i += 1
+        j -= 1
+        while pivot < k[j]:
+            j -= 1
+        if i >= j:
+            return i
+        _swap(k, o, i, j)
+        i += 1
+
+
+@helper
+def _sift(k, o, first, hole, size, key, place):
+    """Let the hole of a heap sink to the bottom, then the element rise from there."""
+    top = hole
+    child = hole
+    while child < (size - 1) // 2:
+        child = 2 * (child + 1)
+        if k[first + child] < k[first + child - 1]:
+            child -= 1
+        k[first + hole] = k[first + child]
+        o[first + hole] = o[first + child]
+        hole = child
+    if size % 2 == 0 and child == (size - 2) // 2:
+        child = 2 * (child + 1)
+        k[first + hole] = k[first + child - 1]
+        o[first + hole] = o[first + child - 1]
+        hole = child - 1
+    while hole > top and k[first + (hole - 1) // 2] < key:
+        k[first + hole] = k[first + (hole - 1) // 2]
+        o[first + hole] = o[first + (hole - 1) // 2]
+        hole = (hole - 1) // 2
+    k[first + hole] = key
+    o[first + hole] = place
+
+
+@helper
+def _heap_select(k, o, first, middle, last):
+    """The smallest of the range become a heap in its beginning, up to ``middle``."""
+    size = middle - first
+    for parent in range((size - 2) // 2 if size > 1 else -1, -1, -1):
+        _sift(k, o, first, parent, size, k[first + parent], o[first + parent])
+    for i in range(middle, last):
+        if k[i] < k[first]:
+            key, place = k[i], o[i]
+            k[i] = k[first]
+            o[i] = o[first]
+            _sift(k, o, first, 0, size, key, place)
+
+
+@helper
+def _sort_heap(k, o, first, last):
+    while last - first > 1:
+        last -= 1
+        key, place = k[last], o[last]
+        k[last] = k[first]
+        o[last] = o[first]
+        _sift(k, o, first, 0, last - first, key, place)
+
+
+@helper
+def _depth(n):
+    d = 0
+    while n > 1:
+        n >>= 1
+        d += 2
+    return d
+
+
+@helper
+def _sort(k, o, n):
+    """Sort the first ``n``."""
+    stack = np.empty((130, 3), dtype=np.int64)
+    stack[0, 0] = 0
+    stack[0, 1] = n
+    stack[0, 2] = _depth(n)
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        first, last, depth = stack[waiting, 0], stack[waiting, 1], stack[waiting, 2]
+        while last - first > RUN:
+            if depth == 0:
+                _heap_select(k, o, first, last, last)
+                _sort_heap(k, o, first, last)
+                break
+            depth -= 1
+            cut = _partition(k, o, first, last)
+            stack[waiting, 0] = cut
+            stack[waiting, 1] = last
+            stack[waiting, 2] = depth
+            waiting += 1
+            last = cut
+    _insertion(k, o, 0, n)
+
+
+@helper
+def _nth(k, o, nth, n):
+    """Bring the element of rank ``nth`` of the first ``n`` to its place, smaller ones before it."""
+    first, last, depth = 0, n, _depth(n)
+    while last - first > 3:
+        if depth == 0:
+            _heap_select(k, o, first, nth + 1, last)
+            _swap(k, o, first, nth)
+            return
+        depth -= 1
+        cut = _partition(k, o, first, last)
+        if cut <= nth:
+            first = cut
+        else:
+            last = cut
+    _insertion(k, o, first, last)
+
+
+def topk(key, n, count, ordered, out):
+    """The places of the ``count`` smallest keys of each row of ``n``; in order, if ``ordered``. ``key`` is reordered."""
+    o = np.empty(n, dtype=np.int64)
+    for r in range(out.size // count):
+        k = key[r * n : r * n + n]
+        for i in range(n):
+            o[i] = i
+        if count * 64 <= n:
+            _heap_select(k, o, 0, count, n)
+            _sort_heap(k, o, 0, count)
+        else:
+            _nth(k, o, count - 1, n)
+            if ordered:
+                _sort(k, o, count - 1)
+        for i in range(count):
+            out[r * count + i] = o[i]
+
+
+def median(key, n, skip, bits, out):
+    """The place of the median (the lower one) of each row of ``n`` keys in stable order; of what is not nan, if ``skip``, else of
+    the first nan if there is one. ``bits``: of the float that the keys stand for, whose nan is all ones; 0 for integers."""
+    k = np.empty(n, dtype=np.uint64)
+    o = np.empty(n, dtype=np.int64)
+    limit = (np.uint64(1) << np.uint64(bits - 1)) * np.uint64(2) - np.uint64(1) if bits else np.uint64(0)
+    for r in range(out.size):
+        row = key[r * n : r * n + n]
+        first = -1
+        holes = 0
+        if bits:
+            for i in range(n):
+                if row[i] >= limit:
+                    holes += 1
+                    if first < 0:
+                        first = i
+        if first >= 0 and (not skip or holes == n):
+            out[r] = first
+            continue
+        for i in range(n):
+            k[i] = row[i]
+        middle = (n - holes - 1) // 2
+        _nth(k, o, middle, n)
+        value = k[middle]
+        before = 0
+        for i in range(n):
+            before += row[i] < value
+        for i in range(n):
+            if row[i] == value:
+                if before == middle:
+                    out[r] = i
+                    break
+                before += 1
+
+
+def mode(key, n, out):
+    """The place of the most frequent key of each row of ``n``: the last in order of the smallest of several. ``key`` is reordered."""
+    o = np.empty(n, dtype=np.int64)
+    for r in range(out.size):
+        k = key[r * n : r * n + n]
+        for i in range(n):
+            o[i] = i
+        _sort(k, o, n)
+        most = 0
+        count = 0
+        for i in range(n):
+            count += 1
+            if i == n - 1 or k[i] != k[i + 1]:
+                if count > most:
+                    most = count
+                    out[r] = o[i]
+                count = 0
