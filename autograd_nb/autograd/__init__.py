@@ -3,7 +3,7 @@
 import sys as _sys
 
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
-from . import function, graph
+from . import function, functional, graph
 from .anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .api import backward, get_gradient_edge, grad
 from .function import Function
@@ -18,7 +18,7 @@ from ..graph import modes as grad_mode  # noqa: E402
 _sys.modules[__name__ + ".grad_mode"] = grad_mode
 
 __all__ = [
-    "TYPES", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "get_gradient_edge",
+    "TYPES", "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "functional", "get_gradient_edge",
     "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled", "variable",
 ]  # fmt: skip

@@ -1,0 +1,364 @@
+"""Products with Jacobians and Hessians of Python functions, and the matrices themselves.
+
+A function of tensors is called once on leaves made of its inputs; what is asked for are backward passes over what it recorded.
+A product from the right (forward mode) comes from two of them: v ↦ vᵀJ is linear in v, and its own derivative is u ↦ Ju.
+
+Source: https://docs.pytorch.org/docs/stable/autograd.html#functional-higher-level-api
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..graph.modes import enable_grad
+from ..ops.create import new_full
+from ..ops.registry import OPS
+from ..tensor import Tensor
+from .api import grad
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+
+def _tuple(value: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
+    """(whether it was a tuple, the tensors); TypeError for anything but tensors."""
+    several = isinstance(value, (tuple, list))
+    values = tuple(value) if several else (value,)
+    for i, t in enumerate(values):
+        if not isinstance(t, Tensor):
+            which = f"value at index {i} has" if several else f"given {name} has"
+            raise TypeError(
+                f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the {which} type {type(t)}."
+            )
+    return several, values
+
+
+def _leaves(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
+    """What the function is called on: with ``create_graph`` still connected to the inputs, else leaves of the same memory."""
+    return tuple(OPS["view_as"].call(t, t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in inputs)
+
+
+def _call(func: Callable, inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple, bool, tuple]:
+    """(inputs were a tuple, the leaves, outputs were a tuple, the outputs)."""
+    several_in, given = _tuple(inputs, "inputs", name)
+    leaves = _leaves(given, create_graph)
+    several_out, outputs = _tuple(func(*leaves), f"outputs of the user-provided function given to {name}", name)
+    return several_in, leaves, several_out, outputs
+
+
+def _vector(v: Any, like: tuple[Tensor, ...], several: bool, name: str, missing: str) -> tuple[Tensor, ...]:
+    """``v`` checked against what it multiplies; ones for a single number."""
+    if v is None:
+        if len(like) != 1 or like[0]._layout.size != 1:
+            raise RuntimeError(f"The vector v can only be None if {missing} a single Tensor with a single element.")
+        return (new_full(like[0].shape, 1, like[0].dtype),)
+    _, vectors = _tuple(v, "v", name)
+    if len(vectors) != len(like):
+        if several:
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vectors)}.")
+        raise RuntimeError("The given v should contain a single Tensor.")
+    for i, (a, b) in enumerate(zip(vectors, like, strict=True)):
+        if a.shape != b.shape:
+            which = f"Entry {i} in " if several else ""
+            raise RuntimeError(f"{which}v has invalid size: should be {b.shape} but got {a.shape}.")
+    return vectors
+
+
+def _independent(what: str, i: int, of: str = "input") -> RuntimeError:
+    return RuntimeError(f"{what} is independent of {of} {i}. This is not allowed in strict mode.")
+
+
+_OUTPUT = "The output of the user-provided function"
+
+
+def _check_outputs(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], strict: bool) -> None:
+    """In strict mode outputs must be computed from the inputs."""
+    if not strict:
+        return
+    for i, t in enumerate(outputs):
+        if t.requires_grad:
+            continue
+        raise RuntimeError(
+            f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in a "
+            "differentiable manner from the input when running in strict mode."
+        )
+    for i, t in enumerate(leaves):
+        if any(o is t for o in outputs):
+            raise _independent(_OUTPUT, i)
+
+
+def _grads(
+    outputs: tuple[Tensor, ...],
+    inputs: tuple[Tensor, ...],
+    vectors: tuple[Tensor, ...],
+    create_graph: bool,
+    retain: bool = True,
+) -> tuple[Tensor | None, ...]:
+    """Σ vᵀ d(output)/d(input), None for what does not depend on it."""
+    kept = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
+    if not kept:
+        return (None,) * len(inputs)
+    found = grad(
+        [o for o, _ in kept], inputs, [v for _, v in kept], create_graph=create_graph, retain_graph=retain, allow_unused=True
+    )
+    return tuple(found)
+
+
+def _filled(
+    grads: tuple[Tensor | None, ...],
+    like: tuple[Tensor, ...],
+    strict: bool,
+    create_graph: bool,
+    what: str = _OUTPUT,
+    of: str = "input",
+) -> tuple[Tensor, ...]:
+    """Zeros for what is missing, or in strict mode an error."""
+    out = []
+    for i, (g, t) in enumerate(zip(grads, like, strict=True)):
+        if g is None:
+            if strict:
+                raise _independent(what, i, of)
+            g = new_full(t.shape, 0, t.dtype)
+        elif strict and create_graph and not g.requires_grad:
+            raise RuntimeError(
+                f"The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode "
+                "when create_graph=True."
+            )
+        out.append(g)
+    return tuple(out)
+
+
+def _result(values: tuple[Tensor, ...], several: bool, create_graph: bool) -> Any:
+    out = values if create_graph else tuple(t.detach() for t in values)
+    return out if several else out[0]
+
+
+def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), vᵀJ): the product of a vector and the Jacobian, one backward pass.
+
+    inputs: a tensor or a tuple. v: shaped as the output; may be left out for a single number. create_graph: the results can be
+    differentiated further. strict: RuntimeError where an output does not depend on an input, instead of zeros.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.autograd.functional.vjp(lambda x: x ** 2, torch.tensor([1., 3.]), torch.ones(2))[1]
+        tensor([2., 6.])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vjp.html
+    """
+    with enable_grad():
+        several_in, leaves, several_out, outputs = _call(func, inputs, "vjp", create_graph)
+        _check_outputs(outputs, leaves, strict)
+        vectors = _vector(v, outputs, several_out, "vjp", "the user-provided function returns")
+        found = _grads(outputs, leaves, vectors, create_graph)
+        product = _filled(found, leaves, strict, create_graph)
+    return _result(outputs, several_out, create_graph), _result(product, several_in, create_graph)
+
+
+def _pushed(
+    outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool, strict: bool
+) -> tuple[Tensor, ...]:
+    """J · v: the derivative of u ↦ uᵀJ, at any u."""
+    dummies = tuple(new_full(o.shape, 0, o.dtype).requires_grad_() for o in outputs)
+    pulled = _filled(_grads(outputs, leaves, dummies, True), leaves, strict, False)
+    found = _grads(pulled, dummies, vectors, create_graph)
+    return _filled(
+        found, outputs, strict, create_graph, "The gradient with respect to the input",
+        "entry in the grad_outputs when using the double backward trick to compute forward mode gradients:",
+    )  # fmt: skip
+
+
+def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), Jv): the product of the Jacobian and a vector shaped as the inputs.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
+    """
+    with enable_grad():
+        several_in, given = _tuple(inputs, "inputs", "jvp")
+        vectors = _vector(v, given, several_in, "jvp", "the input to the user-provided function is")
+        _, leaves, several_out, outputs = _call(func, inputs, "jvp", create_graph)
+        _check_outputs(outputs, leaves, strict)
+        product = _pushed(outputs, leaves, vectors, create_graph, strict)
+    return _result(outputs, several_out, create_graph), _result(product, several_out, create_graph)
+
+
+def _basis(t: Tensor) -> list[Tensor]:
+    """The unit vectors of t's shape."""
+    n = t._layout.size
+    return list(OPS["eye"].call(n, dtype=t.dtype).reshape([n, *t.shape]).unbind(0)) if n else []
+
+
+def jacobian(
+    func: Callable,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """J[i][j] = d(output i)/d(input j), of shape output.shape + input.shape; nested tuples where func takes or returns several.
+
+    strategy: "reverse-mode" (a row per backward pass) or "forward-mode" (a column; needs ``vectorize=True``).
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.autograd.functional.jacobian(lambda x: x * x, torch.tensor([1., 2.]))
+        tensor([[2., 0.],
+                [0., 4.]])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jacobian.html
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
+            '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode":
+        if create_graph:
+            raise NotImplementedError(
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported together '
+                '(yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
+            )
+        if strict:
+            raise RuntimeError(
+                'torch.autograd.functional.jacobian: `strict=True` and `strategy="forward-mode"` are not supported together (yet). '
+                'Please either set `strict=False` or `strategy="reverse-mode"`.'
+            )
+        if not vectorize:
+            raise NotImplementedError(
+                "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for `vectorize=True`."
+            )
+    if vectorize and strict:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+            "`strict=False` or `vectorize=False`."
+        )
+    with enable_grad():
+        several_in, leaves, several_out, outputs = _call(func, inputs, "jacobian", create_graph)
+        _check_outputs(outputs, leaves, strict)
+        columns = strategy == "forward-mode"
+        rows = (
+            _columns(outputs, leaves) if columns else [_rows(i, o, leaves, create_graph, strict) for i, o in enumerate(outputs)]
+        )
+    out = tuple(_result(tuple(row), several_in, create_graph) for row in rows)
+    return out if several_out else out[0]
+
+
+def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool, strict: bool) -> list[Tensor]:
+    """d(output)/d(leaf) of each leaf, one backward pass per element."""
+    found: list[list[Tensor]] = [[] for _ in leaves]
+    for v in _basis(output):
+        grads = _grads((output,), leaves, (v,), create_graph)
+        for j, (g, t) in enumerate(zip(grads, leaves, strict=True)):
+            if g is None:
+                if strict:
+                    raise RuntimeError(
+                        f"Output {i} of the user-provided function is independent of input {j}. This is not allowed in strict mode."
+                    )
+                g = new_full(t.shape, 0, t.dtype)
+            elif strict and create_graph and not g.requires_grad:
+                raise RuntimeError(
+                    "The jacobian of the user-provided function is independent of "
+                    f"input {j}. This is not allowed in strict mode when create_graph=True."
+                )
+            found[j].append(g)
+    return [
+        OPS["stack"].call(rows).reshape([*output.shape, *t.shape]) if rows else new_full([*output.shape, *t.shape], 0, t.dtype)
+        for rows, t in zip(found, leaves, strict=True)
+    ]
+
+
+def _columns(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...]) -> list[list[Tensor]]:
+    """The same from products with the unit vectors of the inputs."""
+    dummies = tuple(new_full(o.shape, 0, o.dtype).requires_grad_() for o in outputs)
+    pulled = _filled(_grads(outputs, leaves, dummies, True), leaves, False, False)
+    table: list[list[Tensor]] = [[] for _ in outputs]
+    for t, p in zip(leaves, pulled, strict=True):
+        columns: list[list[Tensor]] = [[] for _ in outputs]
+        for v in _basis(t):
+            pushed = _filled(_grads((p,), dummies, (v,), False), outputs, False, False)
+            for k, c in enumerate(pushed):
+                columns[k].append(c)
+        for k, o in enumerate(outputs):
+            whole = [*o.shape, *t.shape]
+            table[k].append(OPS["stack"].call(columns[k], -1).reshape(whole) if columns[k] else new_full(whole, 0, o.dtype))
+    return table
+
+
+def _single(outputs: tuple[Tensor, ...], several: bool, name: str) -> None:
+    if several:
+        raise RuntimeError(f"The function given to {name} should return a single Tensor")
+    if outputs[0]._layout.size != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+
+
+def hessian(
+    func: Callable,
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """H[i][j] = d²(output)/d(input i)d(input j) of a function that returns one number: the Jacobian of its gradient.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hessian.html
+    """
+    several, _ = _tuple(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+
+    def gradient(*args: Tensor) -> Any:
+        outputs_several, outputs = _tuple(func(*args), "outputs of the user-provided function given to hessian", "hessian")
+        _single(outputs, outputs_several, "hessian")
+        _check_outputs(outputs, args, strict)
+        found = _grads(outputs, args, (new_full(outputs[0].shape, 1, outputs[0].dtype),), True)
+        product = _filled(found, args, strict, False)
+        if strict:
+            for i, g in enumerate(product):
+                if not g.requires_grad:
+                    raise RuntimeError(
+                        "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                        f"input {i} is independent of the input. This is not allowed in strict mode. You should ensure that your "
+                        "function is twice differentiable and that the jacobian depends on the inputs."
+                    )
+        return product
+
+    found = jacobian(
+        gradient, tuple(inputs) if several else (inputs,), create_graph, strict, vectorize, outer_jacobian_strategy
+    )
+    return found if several else found[0][0]
+
+
+def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), vᵀH) of a function that returns one number: the derivative of the gradient's product with v.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vhp.html
+    """
+    return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
+
+
+def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+    """(func(*inputs), Hv) of a function that returns one number; H is symmetric, so this costs what `vhp` costs.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html
+    """
+    return _hessian_product(func, inputs, v, create_graph, strict, "hvp")
+
+
+def _hessian_product(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> Any:
+    with enable_grad():
+        several_in, given = _tuple(inputs, "inputs", name)
+        vectors = _vector(v, given, several_in, name, "the input to the user-provided function is")
+        _, leaves, several_out, outputs = _call(func, inputs, name, create_graph)
+        _check_outputs(outputs, leaves, strict)
+        _single(outputs, several_out, name)
+        one = new_full(outputs[0].shape, 1, outputs[0].dtype)
+        gradient = _filled(_grads(outputs, leaves, (one,), True), leaves, strict, False)
+        if strict:
+            for i, g in enumerate(gradient):
+                if not g.requires_grad:
+                    raise _independent("The jacobian of the user-provided function", i)
+        found = _grads(gradient, leaves, vectors, create_graph)
+        product = _filled(found, leaves, strict, create_graph, "The hessian of the user-provided function")
+    return _result(outputs, several_out, create_graph), _result(product, several_in, create_graph)
