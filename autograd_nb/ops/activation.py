@@ -251,7 +251,9 @@ def _softsign(x):
     return x / (1 + m.abs(x))
 
 
-softsign = functional(name="softsign")(lambda input: _softsign(input))
+softsign = functional(name="softsign")(
+    lambda input: input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
+)
 
 
 @formula(lambda x: m.tanh(x) * m.tanh(x), name="tanhshrink", result="float")

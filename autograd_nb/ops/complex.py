@@ -206,13 +206,15 @@ def _polar(abs, angle):
     return m.complex(abs * m.cos(angle), abs * m.sin(angle))
 
 
-def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str]) -> None:
+def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str], out: Any) -> None:
     x, y = tensor_argument(a, name, names[0]), tensor_argument(b, name, names[1])
     for t in (x, y):
         if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {x.dtype} and {y.dtype}")
     if x.dtype is not y.dtype:
         raise RuntimeError(f"Expected object of scalar type {x.dtype} but got scalar type {y.dtype} for second argument ({names[1]})")
+    if isinstance(out, Tensor) and out.dtype is not x.dtype.to_complex():
+        raise RuntimeError(f"Expected object of scalar type {x.dtype.to_complex()} but got scalar type {out.dtype} for argument 'out'")
 
 
 @public(method=False)
@@ -222,7 +224,7 @@ def complex(real, imag, *, out=None):
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.complex.html
     """
-    _two_parts("complex", real, imag, ("real", "imag"))
+    _two_parts("complex", real, imag, ("real", "imag"), out)
     y = _complex(real, imag)
     return y if out is None else store(out, y, "complex")
 
@@ -234,7 +236,7 @@ def polar(abs, angle, *, out=None):
     Errors: RuntimeError unless both are floats of one dtype.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.polar.html
     """
-    _two_parts("polar", abs, angle, ("abs", "angle"))
+    _two_parts("polar", abs, angle, ("abs", "angle"), out)
     y = _polar(abs, angle)
     return y if out is None else store(out, y, "polar")
 

@@ -25,7 +25,7 @@ from .cast import as_device, cast, dense
 from .create import _finish, new_empty
 from .generator import stream
 from .recording import store, tensor_type
-from .registry import public
+from .registry import OPS, public
 from .structured import tensor_argument
 
 _dtype = dtype
@@ -336,6 +336,9 @@ def _found(x: float) -> str:
 def uniform_(self, from_=0, to=1, *, generator=None, **kw):
     """Fill with numbers uniform on [from, to)."""
     low, high = _number("uniform_", "from", kw.pop("from", from_)), _number("uniform_", "to", to)
+    if tensor_argument(self, "uniform_", "self").dtype.is_complex:
+        OPS["view_as_real"].call(self).uniform_(low, high, generator=generator)
+        return self
     _floats("uniform_", self, "check_uniform_bounds")
     if not low <= high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={_found(low)} > to={_found(high)}")

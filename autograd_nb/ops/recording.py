@@ -47,7 +47,8 @@ def finish_node(node: Node) -> None:
 def tensor_type(d: dtype) -> str:
     return {
         "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "int64": "LongTensor", "int32": "IntTensor",
-        "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor",
+        "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor", "complex64": "ComplexFloatTensor",
+        "complex128": "ComplexDoubleTensor",
     }.get(d.name, "Tensor")  # fmt: skip
 
 
@@ -105,7 +106,11 @@ def real_only(name: str) -> Iterator[None]:
     try:
         yield
     except ComplexError:
-        raise NotImplementedError(f'"{name}" not implemented for complex tensors (ComplexFloat, ComplexDouble)') from None
+        raise not_for_complex(name) from None
+
+
+def not_for_complex(name: str) -> NotImplementedError:
+    return NotImplementedError(f'"{name}" not implemented for complex tensors (ComplexFloat, ComplexDouble)')
 
 
 def too_large(name: str, value: Any) -> RuntimeError:

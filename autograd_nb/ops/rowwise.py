@@ -10,7 +10,7 @@ import numpy as np
 from .. import launch
 from ..codegen.rows import Step, row_kernel
 from ..shapes import numel
-from .recording import real_only
+from .recording import not_for_complex, real_only
 
 
 class RowKernel:
@@ -39,6 +39,8 @@ class RowKernel:
     def _build(self, compute: str, columns: bool, operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> Any:
         types = [launch.argument_type(a) for a in (*operands, *outputs)]
         dtypes = {p: t.removesuffix("[:]") for p, t in zip([*self.operands, *self.outputs], types, strict=True)}
+        if "complex" in compute:
+            raise not_for_complex(self.name)
         with real_only(self.name):
             source = row_kernel(self.operands, self.outputs, self.steps, dtypes, compute, columns)
         return launch.entry(source, "kernel", ("int64", "int64", "int64", *types), self.name, len(outputs))

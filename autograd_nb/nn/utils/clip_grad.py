@@ -46,6 +46,8 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = Fa
         x = t.detach() if t.dtype.name != "float16" else t.detach().float()
         if not x._layout.size:
             continue
+        if x.dtype.is_complex:
+            x = x.abs()
         _sum_of_powers(x.dtype, dense(x), p, out)
         v = float(out[0])
         # max and min let NaN through
@@ -73,12 +75,12 @@ def _wrapped(total: float, like: list[Tensor]) -> Tensor:
     d = like[0].dtype
     for t in like[1:]:
         d = dtypes.promote_types(d, t.dtype)
-    return new_full((), total, d)
+    return new_full((), total, d.to_real())
 
 
 def _scale_all(grads: list[Tensor], factor: float) -> None:
     for g in grads:
-        if g._layout.contiguous and g.dtype.name != "float16":
+        if g._layout.contiguous and g.dtype in (dtypes.float32, dtypes.float64):
             _scale(g.dtype, factor, g._data[: g._layout.size])
             g._version_[0] += 1
         else:
