@@ -20,6 +20,7 @@ from ..graph.hooks import RemovableHandle, check_callable
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
 from ..ops.cast import dense
+from ..ops.registry import OPS
 from ..ops.create import new_full, scalar_tensor
 from ..ops.recording import tensor_type
 from ..tensor import Tensor
@@ -345,11 +346,14 @@ class Fused(Optimizer):
         return loss
 
 
+_PLAIN = (dtypes.float32, dtypes.float64)
+
+
 def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -> None:
     """Run an update on a parameter's own memory; arrays in other layouts or half precision go through copies."""
     lay = p._layout
     d = lay.dtype
-    if d.name == "float16" or not lay.contiguous or any(s is not None and not s._layout.contiguous for s in states):
+    if d not in _PLAIN or not lay.contiguous or any(s is not None and not s._layout.contiguous for s in states):
         _update_copies(kernel, numbers, p, g, states)
         return
     data = p._data
@@ -362,7 +366,14 @@ def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -
     p._version_[0] += 1
 
 
+def _parts(t: Tensor | None) -> Tensor | None:
+    return OPS["view_as_real"].call(t.detach()) if t is not None and t.dtype.is_complex else t
+
+
 def _update_copies(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -> None:
+    if p.dtype.is_complex:  # both parts are parameters of their own
+        update(kernel, numbers, _parts(p), _parts(g), [_parts(s) for s in states])  # type: ignore[arg-type]
+        return
     with no_grad():
         d = dtypes.float32 if p.dtype.name == "float16" else p.dtype
 
