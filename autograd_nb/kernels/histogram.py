@@ -1,0 +1,31 @@
+"""Counting into bins of any edges."""
+
+import numpy as np
+
+
+def histogramdd(rows, weighted, x, weight, edges, sizes, out):
+    """out[bins of the row] += its weight (or 1) for each row of x, of ``sizes.size`` columns; ``edges``: those of all columns, one
+    after another. Rows outside the edges, or with nan, do not count; the last bin of a column includes its right edge."""
+    for i in range(out.size):
+        out[i] = out.dtype.type(0)
+    width = sizes.size
+    for r in range(rows):
+        place = 0
+        start = 0
+        for d in range(width):
+            n = sizes[d]
+            v = x[r * width + d]
+            if not (v >= edges[start] and v <= edges[start + n - 1]) or n < 2:
+                place = -1
+                break
+            low, high = 0, n - 1  # edges[low] <= v, and v < edges[high] or it is the last edge
+            while high - low > 1:
+                middle = (low + high) >> 1
+                if edges[start + middle] <= v:
+                    low = middle
+                else:
+                    high = middle
+            place = place * (n - 1) + low
+            start += n
+        if place >= 0:
+            out[np.uintp(place)] += weight[r] if weighted else out.dtype.type(1)
