@@ -192,14 +192,16 @@ def resample(planes, sizes, taps, count, index, weight, x, y):
             target = wide if th or td else out
             along(di * hi, wi, wo, tw, count, index, weight, current, target)
             current = target
-        if th:
-            target = tall if td else out
-            across(di, hi, ho, wo, th, count[wo:], index[wo * tw:], weight[wo * tw:], current, target)
+        for depth in range(2):  # one place that calls, so that the loops are compiled once
+            t = td if depth else th
+            if t == 0:
+                continue
+            n_in, n_out, inner, blocks = (di, do, ho * wo, 1) if depth else (hi, ho, wo, di)
+            start, at = (wo * tw + ho * th, wo + ho) if depth else (wo * tw, wo)
+            target = tall if td and not depth else out
+            across(blocks, n_in, n_out, inner, t, count[at:], index[start:], weight[start:], current, target)
             current = target
-        if td:
-            start = wo * tw + ho * th
-            across(1, di, do, ho * wo, td, count[wo + ho:], index[start:], weight[start:], current, out)
-        elif not (tw or th):
+        if not (tw or th or td):
             for i in range(out.size):
                 out[i] = current[i]
 
@@ -213,14 +215,14 @@ def resample_back(planes, sizes, taps, count, index, weight, g, out):
     for p in range(planes):
         current = g[p * do * ho * wo:(p + 1) * do * ho * wo]
         result = out[p * di * hi * wi:(p + 1) * di * hi * wi]
-        if td:
-            target = tall if th else wide if tw else result
-            start = wo * tw + ho * th
-            across_back(1, di, do, ho * wo, td, count[wo + ho:], index[start:], weight[start:], current, target)
-            current = target
-        if th:
-            target = wide if tw else result
-            across_back(di, hi, ho, wo, th, count[wo:], index[wo * tw:], weight[wo * tw:], current, target)
+        for height in range(2):
+            t = th if height else td
+            if t == 0:
+                continue
+            n_in, n_out, inner, blocks = (hi, ho, wo, di) if height else (di, do, ho * wo, 1)
+            start, at = (wo * tw, wo) if height else (wo * tw + ho * th, wo + ho)
+            target = tall if th and not height else wide if tw else result
+            across_back(blocks, n_in, n_out, inner, t, count[at:], index[start:], weight[start:], current, target)
             current = target
         if tw:
             along_back(di * hi, wi, wo, tw, count, index, weight, current, result)
