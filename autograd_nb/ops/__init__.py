@@ -18,6 +18,7 @@ from . import (
     embedding,
     fft,
     finite_difference,
+    fold,
     gather,
     grid,
     histogram,
