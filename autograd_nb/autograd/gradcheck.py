@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import float64
+from ..dtypes import complex128, float64
 from ..errors import GradcheckError
 from ..graph.modes import no_grad
+from ..ops.complex import view_as_complex, view_as_real
 from ..ops.create import from_numpy
 from ..tensor import Tensor, ndarray
 from .api import grad
@@ -26,8 +27,22 @@ def _inputs(inputs: Any) -> tuple:
 
 
 def _outputs(value: Any) -> list[Tensor]:
+    """The differentiable outputs; complex ones as pairs of real numbers."""
     values = value if isinstance(value, (tuple, list)) else (value,)
-    return [v for v in values if isinstance(v, Tensor) and v.dtype.is_floating_point]
+    found = [v for v in values if isinstance(v, Tensor) and (v.dtype.is_floating_point or v.dtype.is_complex)]
+    return [view_as_real(v) if v.dtype.is_complex else v for v in found]
+
+
+def _of_reals(func: Callable[..., Any], args: tuple, wanted: list[int]) -> tuple[Callable[..., Any], tuple]:
+    """The same function of the parts of its complex inputs: PyTorch's gradient is that by the real part + i · by the other."""
+    whole = {i for i in wanted if args[i].dtype.is_complex}
+    if not whole:
+        return func, args
+
+    def of_reals(*values: Any) -> Any:
+        return func(*[view_as_complex(v) if i in whole else v for i, v in enumerate(values)])
+
+    return of_reals, tuple(view_as_real(a.detach().clone()).requires_grad_() if i in whole else a for i, a in enumerate(args))
 
 
 def gradcheck(
@@ -68,7 +83,7 @@ def gradcheck(
     if not wanted:
         raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
     for i in wanted:
-        if args[i].dtype is not float64:
+        if args[i].dtype not in (float64, complex128):
             warnings.warn(
                 f"Input #{i} requires gradient and is not a double precision floating point. This check will likely fail if all the "
                 "inputs are not of double precision floating point. ",
@@ -76,7 +91,7 @@ def gradcheck(
                 stacklevel=2,
             )
     try:
-        _check(func, args, wanted, eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode)
+        _check(*_of_reals(func, args, wanted), wanted, eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode)
     except GradcheckError:
         if raise_exception:
             raise

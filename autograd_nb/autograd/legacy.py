@@ -8,6 +8,7 @@ from .. import dtypes
 from ..dtypes import dtype
 from ..ops.cast import cast
 from ..ops.create import _legacy
+from ..ops.recording import tensor_type
 from ..ops.registry import public
 from ..tensor import Tensor
 
@@ -79,7 +80,7 @@ _NAMES = {d: f"torch.{name}" for name, d in _TYPES.items()}
 def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001
     """The tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name."""
     if dtype is None:
-        return _NAMES.get(input.dtype, "torch.Tensor")
+        return f"torch.{tensor_type(input.dtype)}"
     if isinstance(dtype, str):
         found = _TYPES.get(dtype.removeprefix("torch."))
         if found is None:
