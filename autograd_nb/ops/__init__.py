@@ -37,6 +37,7 @@ from . import (
     quantile,
     random,
     rearrange,
+    recurrent,
     reduction,
     scan,
     shape,
@@ -50,4 +51,4 @@ from . import (
 )
 
 # in-place forms are made of the others
-from . import mutation  # noqa: E402, I001
+from . import copies, mutation  # noqa: E402, I001
