@@ -44,12 +44,16 @@ def holds_plans(holder: Any) -> None:
 
 
 class _Observed:
-    """An entry point that tells this thread's observer of each call."""
+    """An entry point that tells this thread's observer of each call.
 
-    __slots__ = ("entry", "name", "outputs")
+    ``recipe``: what a generated kernel was made from (see `ops.plans.Recipe`), for the compiler to fuse; None for others.
+    ``over``: the argument that is written besides the outputs, or None.
+    """
 
-    def __init__(self, entry: Entry, name: str, outputs: int):
-        self.entry, self.name, self.outputs = entry, name, outputs
+    __slots__ = ("entry", "name", "outputs", "over", "recipe")
+
+    def __init__(self, entry: Entry, name: str, outputs: int, recipe: Any = None, over: int | None = None):
+        self.entry, self.name, self.outputs, self.recipe, self.over = entry, name, outputs, recipe, over
 
     def __call__(self, *args):
         observer = getattr(_observers, "current", None)
@@ -59,10 +63,51 @@ class _Observed:
             observer(self, args)
 
 
-def entry(source: str, name: str, argtypes: tuple[str, ...], label: str = "", outputs: int = 1) -> Entry:
-    """The compiled entry point of generated ``source``; its last ``outputs`` arguments are written, the rest only read."""
+def entry(
+    source: str, name: str, argtypes: tuple[str, ...], label: str = "", outputs: int = 1, recipe: Any = None, over: int | None = None
+) -> Entry:
+    """The compiled entry point of generated ``source``; its last ``outputs`` arguments (and argument ``over``) are written."""
     compiled = build.build(source, name, argtypes)
-    return _Observed(compiled, label or name, outputs) if _observing else compiled
+    return _Observed(compiled, label or name, outputs, recipe, over) if _observing else compiled
+
+
+def observer() -> Any:
+    """This thread's observer, or None."""
+    return getattr(_observers, "current", None) if _observing else None
+
+
+def check(function: Callable[..., None], *arrays: Any) -> None:
+    """Run ``function(*arrays)``, which reads what kernels wrote and raises where it is wrong; a capture repeats it."""
+    watching = observer()
+    if watching is not None and hasattr(watching, "check"):
+        watching.check(function, arrays)
+    else:
+        function(*arrays)
+
+
+def escapes(what: str) -> None:
+    """Say that Python is about to use an array's values, so that what it does next may depend on them."""
+    if _observing:
+        watching = observer()
+        if watching is not None and hasattr(watching, "escapes"):
+            watching.escapes(what)
+
+
+def constant(array: np.ndarray) -> np.ndarray:
+    """The array, whose values Python has just written: a capture keeps them."""
+    if _observing:
+        watching = observer()
+        if watching is not None and hasattr(watching, "constant"):
+            watching.constant(array)
+    return array
+
+
+def cleared(tensor: Any) -> None:
+    """Say that a tensor's gradient is set without being read."""
+    if _observing:
+        watching = observer()
+        if watching is not None and hasattr(watching, "cleared"):
+            watching.cleared(tensor)
 
 
 class Kernel:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import launch
 from .dtypes import dtype
 from .errors import AutogradError
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
@@ -161,6 +162,7 @@ class Tensor(metaclass=TensorMeta):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is None:
+            launch.cleared(self)
             self._grad = None
             return
         if not isinstance(value, Tensor):
@@ -177,10 +179,12 @@ class Tensor(metaclass=TensorMeta):
                 f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
                 "Please ensure that the gradient and the tensor are the same size"
             )
+        launch.cleared(self)
         self._grad = value
 
     @grad.deleter
     def grad(self) -> None:
+        launch.cleared(self)
         self._grad = None
 
     @property
@@ -347,6 +351,7 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
 
 def ndarray(t: Tensor) -> np.ndarray:
     """A NumPy array that shares the tensor's memory, whatever its place in the graph."""
+    launch.escapes("numpy() or the printing of a tensor")
     lay = t._layout
     data = t._data
     if lay.dtype.carrier is not lay.dtype.np:

@@ -40,6 +40,7 @@ store = Store()
 
 _built: dict[tuple, Entry] = {}
 _by_key: dict[str, Entry] = {}  # one text may be built under two names, one function be imported twice
+_results: dict[int, Any] = {}  # by the id of the entry point, which lives as long
 _alive: list[Any] = []  # compile results own what machine code refers to; they live as long as the process
 _lock = threading.RLock()
 
@@ -122,7 +123,33 @@ def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: st
 
 def _keep_alive(result: Any) -> Entry:
     _alive.append(result)
-    return result.entry_point
+    entry: Entry = result.entry_point
+    _results[id(entry)] = result
+    return entry
+
+
+def native(entry: Entry) -> tuple[int, tuple[str, ...]]:
+    """(address, argument types) of the machine code behind an entry point, for callers that speak Numba's convention.
+
+    KeyError for what is not an entry point of this module (a Python function under ``NUMBA_DISABLE_JIT``).
+    """
+    result = _results[id(entry)]
+    # the engine itself is asked: Numba's library knows only the symbols of the bitcode, which files on disk go without
+    engine = result.library._codegen._engine
+    address = int(getattr(engine, "_ee", engine).get_function_address(result.fndesc.llvm_func_name))
+    if not address:
+        raise KeyError(result.fndesc.llvm_func_name)
+    return address, tuple(_spelled(t) for t in result.signature.args)
+
+
+def _spelled(t: Any) -> str:
+    from numba import types
+
+    if isinstance(t, types.Array):
+        return f"{_spelled(t.dtype)}[:]"
+    if isinstance(t, types.UniTuple):
+        return f"({t.count})"
+    return "bool" if t is types.boolean else str(t)
 
 
 # ------------------------------------------------------------------------------------------------------ compiling

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import launch
 from ..tensor import Tensor, ndarray, wrap
 from .registry import OPS, public
 from .structured import tensor_argument
@@ -28,6 +29,7 @@ def item(input):
     if lay.size != 1:
         raise RuntimeError(f"a Tensor with {lay.size} elements cannot be converted to Scalar")
     if lay.dtype.carrier is lay.dtype.np:
+        launch.escapes("item()")
         return input._data[0].item()
     return ndarray(input).item()
 

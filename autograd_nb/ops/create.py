@@ -38,7 +38,7 @@ def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
 def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
     """A 0-d tensor of a Python number."""
     d = d or dtypes.of_scalar(type(value))
-    return make(np.array([value], d.np).view(d.carrier), layout((), None, d), [0, 0])
+    return make(launch.constant(np.array([value], d.np).view(d.carrier)), layout((), None, d), [0, 0])
 
 
 def _finish(t: Tensor, requires_grad: bool) -> Tensor:
@@ -62,6 +62,7 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
     if isinstance(data, (np.ndarray, np.generic)):
+        launch.escapes("a tensor made of a NumPy array")
         found = d or from_numpy_dtype(data.dtype)
         return wrap(np.ascontiguousarray(data).reshape(np.shape(data)).astype(found.np, copy=True), found)
     if isinstance(data, (bool, int, float, complex)):
@@ -95,7 +96,7 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         else:
             d = from_numpy_dtype(array.dtype) if array.dtype.kind != "u" or array.dtype.itemsize == 1 else dtypes.int64
     with np.errstate(all="ignore"):
-        return wrap(array.astype(d.np), d)
+        return wrap(launch.constant(array.astype(d.np)), d)
 
 
 def _holds_tensors(data: Any) -> bool:
@@ -180,6 +181,7 @@ def from_numpy(ndarray):
         raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
     if not ndarray.dtype.isnative:
         raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+    launch.escapes("from_numpy()")
     return wrap(ndarray, d)
 
 

@@ -246,11 +246,15 @@ def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor,
     found = np.empty(2, np.int64)
     flat = dense(target)
     _OUTSIDE("int64", classes, ignore, flat, found)
-    if found[0] >= 0:
-        raise IndexError(
-            f"Target {int(flat[found[0]])} is out of bounds. (element {int(found[0])} of target; there are {classes} classes)"
-        )
-    return target, int(found[1])
+
+    def inside(found, flat):
+        if found[0] >= 0:
+            raise IndexError(
+                f"Target {int(flat[found[0]])} is out of bounds. (element {int(found[0])} of target; there are {classes} classes)"
+            )
+
+    launch.check(inside, found, flat)
+    return target, int(found[1]) if launch.observer() is None else -1  # a capture must serve any number
 
 
 def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Tensor, Tensor, bool]:

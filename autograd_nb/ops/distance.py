@@ -40,11 +40,8 @@ def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
     """x over its norm; the clamp of the norm is not seen by the gradient."""
     norm = vector_norm(x, 2, dim, True)
     with no_grad():
-        short = norm.detach() < eps
-        any_short = short.any().item()
-    if any_short:
-        norm = norm + _where(short, eps - norm.detach(), 0.0)
-    return x / norm
+        missing = _clamp(eps - norm.detach(), 0.0)
+    return x / (norm + missing)
 
 
 @functional("torch")

@@ -148,10 +148,15 @@ def set_rng_state(new_state):
     default_generator.set_state(new_state)
 
 
+def drawn(source: Generator) -> tuple[int, int]:
+    """(seed, call) of the next draws from a generator; a capture puts numbers here that are read anew."""
+    return source._next()
+
+
 def stream(generator: Any) -> tuple[int, int]:
     """(seed, call) for one op's draws, from ``generator`` or the default one."""
     if generator is None:
-        return default_generator._next()
+        return drawn(default_generator)
     if not isinstance(generator, Generator):
         raise TypeError(f"generator must be a Generator, not {type(generator).__name__} (generator={shorten(generator)})")
-    return generator._next()
+    return drawn(generator)

@@ -55,11 +55,16 @@ def checked_index(index: Tensor, n: int, dim: int, negative: bool = True, error:
     flat = dense(index)
     span = np.empty(2, _INT)
     _bounds(0, flat, span)
-    lo, hi = span.tolist()
-    if hi >= n or lo < (-n if negative else 0):
-        bad = next(v for v in flat.tolist() if v >= n or v < (-n if negative else 0))
-        raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}")
-    if lo >= 0:
+    least = -n if negative else 0
+
+    def inside(span, flat):
+        lo, hi = span.tolist()
+        if hi >= n or lo < least:
+            bad = next(v for v in flat.tolist() if v >= n or v < least)
+            raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}")
+
+    launch.check(inside, span, flat)
+    if not negative or (launch.observer() is None and span[0] >= 0):
         return index
     out = new_empty(lay.shape, dtypes.int64)
     _wrap(0, flat, n, out._data)

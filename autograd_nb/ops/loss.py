@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import dtypes
+from .. import dtypes, launch
 from ..codegen import loops
 from ..codegen.maths import m
 from ..shapes import broadcast_shapes
@@ -169,6 +169,13 @@ def _binary_cross_entropy(x, t, w):
 _OUTSIDE_UNIT = FoldOf("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1))
 
 
+def _inside_unit(outside: Any) -> None:
+    if outside[0]:
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1 (input of binary_cross_entropy; apply sigmoid first)"
+        )
+
+
 @functional()
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """−t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x)).
@@ -186,10 +193,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise RuntimeError(f"Found dtype {t.dtype} but expected {x.dtype} (target of binary_cross_entropy)")
     if weight is not None and broadcast_shapes(weight.shape, x.shape) != x.shape:
         raise RuntimeError(f"weight of shape {list(weight.shape)} does not broadcast to the input's shape {list(x.shape)}")
-    if x._layout.size and _OUTSIDE_UNIT((x,), tuple(range(x.ndim)), False, dtypes.bool_, x.dtype.compute).item():
-        raise RuntimeError(
-            "all elements of input should be between 0 and 1 (input of binary_cross_entropy; apply sigmoid first)"
-        )
+    if x._layout.size:
+        launch.check(_inside_unit, _OUTSIDE_UNIT((x,), tuple(range(x.ndim)), False, dtypes.bool_, x.dtype.compute)._data)
     return _binary_cross_entropy((x, t, 1.0 if weight is None else weight), reduction)
 
 

@@ -21,7 +21,7 @@ def _common(group: dict[str, Any]) -> tuple[float, ...]:
     """lr, weight decay, sign, betas, eps: the first arguments of this family's kernels."""
     beta1, beta2 = group["betas"]
     sign = -1.0 if group["maximize"] else 1.0
-    return number(group["lr"]), number(group["weight_decay"]), sign, number(beta1), number(beta2), float(group["eps"])
+    return number(group["lr"]), number(group["weight_decay"]), sign, number(beta1), number(beta2), number(group["eps"])
 
 
 def _check(lr: Any, betas: Any, eps: float, weight_decay: Any) -> None:
@@ -137,7 +137,7 @@ class NAdam(_Family):
         state["exp_avg_sq"] = zeros_of(p)
 
     def _plan(self, group: dict[str, Any]) -> tuple[Kernel, tuple[float, ...], tuple[str, ...]]:
-        numbers = (*_common(group), float(group["momentum_decay"]), bool(group["decoupled_weight_decay"]))
+        numbers = (*_common(group), number(group["momentum_decay"]), bool(group["decoupled_weight_decay"]))
         return _nadam, numbers, ("exp_avg", "exp_avg_sq", "mu_product", "step")
 
 

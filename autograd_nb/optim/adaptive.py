@@ -63,13 +63,13 @@ class RMSprop(_Adaptive):
             state["grad_avg"] = zeros_of(p)
 
     def _plan(self, group: dict[str, Any]) -> _Plan:
-        numbers = (*_lead(group), float(group["alpha"]), float(group["eps"]))
+        numbers = (*_lead(group), number(group["alpha"]), number(group["eps"]))
         if not group["momentum"] and not group["centered"]:
             return _rmsprop, numbers, ("square_avg", "step")
         names = (
             "square_avg", "grad_avg" if group["centered"] else "_absent", "momentum_buffer" if group["momentum"] else "_absent", "step",
         )  # fmt: skip
-        return _rmsprop_full, (*numbers, float(group["momentum"]), bool(group["centered"])), names
+        return _rmsprop_full, (*numbers, number(group["momentum"]), bool(group["centered"])), names
 
 
 class Adagrad(_Adaptive):
@@ -106,7 +106,7 @@ class Adagrad(_Adaptive):
         state["sum"] = zeros_of(p, group["initial_accumulator_value"])
 
     def _plan(self, group: dict[str, Any]) -> _Plan:
-        return _adagrad, (*_lead(group), float(group["lr_decay"]), float(group["eps"])), ("sum", "step")
+        return _adagrad, (*_lead(group), number(group["lr_decay"]), number(group["eps"])), ("sum", "step")
 
 
 class Adadelta(_Adaptive):
@@ -135,7 +135,7 @@ class Adadelta(_Adaptive):
         state["acc_delta"] = zeros_of(p)
 
     def _plan(self, group: dict[str, Any]) -> _Plan:
-        return _adadelta, (*_lead(group), float(group["rho"]), float(group["eps"])), ("square_avg", "acc_delta", "step")
+        return _adadelta, (*_lead(group), number(group["rho"]), number(group["eps"])), ("square_avg", "acc_delta", "step")
 
 
 class Rprop(_Adaptive):
@@ -191,5 +191,5 @@ class ASGD(_Adaptive):
         state["ax"] = zeros_of(p)
 
     def _plan(self, group: dict[str, Any]) -> _Plan:
-        numbers = (*_lead(group), float(group["lambd"]), float(group["alpha"]), float(group["t0"]))
+        numbers = (*_lead(group), number(group["lambd"]), number(group["alpha"]), number(group["t0"]))
         return _asgd, numbers, ("ax", "eta", "mu", "step")

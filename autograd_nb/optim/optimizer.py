@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, launch
 from ..graph.hooks import RemovableHandle, check_callable
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
@@ -227,6 +227,10 @@ class Optimizer:
             for group in self.param_groups:
                 for p in group["params"]:
                     p._grad = None
+            if launch.observer() is not None:
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        launch.cleared(p)
             return
         for group in self.param_groups:
             for p in group["params"]:
@@ -389,7 +393,7 @@ def _update_copies(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states:
 
 def number(value: Any) -> float:
     """A number that may be given as a one-element tensor."""
-    return float(value.item()) if isinstance(value, Tensor) else float(value)
+    return float(value.item()) if isinstance(value, Tensor) else value if isinstance(value, float) else float(value)
 
 
 def check_lr(lr: Any) -> None:

@@ -56,14 +56,14 @@ class SGD(Optimizer):
             if group["differentiable"]:
                 raise NotImplementedError("SGD(differentiable=True) is not supported: write the update with tensor operations")
             lr, decay, sign = number(group["lr"]), number(group["weight_decay"]), -1.0 if group["maximize"] else 1.0
-            momentum, nesterov = float(group["momentum"]), bool(group["nesterov"])
+            momentum, nesterov = number(group["momentum"]), bool(group["nesterov"])
             if momentum == 0.0:
                 numbers: tuple = (lr, decay, sign)
                 for p in group["params"]:
                     if p._grad is not None:
                         update(_plain, numbers, p, p._grad, [])
                 continue
-            gain = 1.0 - float(group["dampening"])
+            gain = 1.0 - number(group["dampening"])
             first = (lr, decay, sign, momentum, gain, nesterov, True)
             later = (lr, decay, sign, momentum, gain, nesterov, False)
             for p in group["params"]:

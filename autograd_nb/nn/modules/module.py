@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, launch
 from ...graph.modes import no_grad
 from ...ops.cast import as_device
 from ...tensor import Tensor
@@ -567,10 +567,11 @@ class Module(StateDict):
         """Forget the gradients of every parameter, or (``set_to_none=False``) fill them with 0."""
         for p in self.parameters():
             g = p._grad
-            if g is None:
-                continue
             if set_to_none:
+                launch.cleared(p)
                 p._grad = None
+                continue
+            if g is None:
                 continue
             if g.grad_fn is not None:
                 g.detach_()

@@ -1,0 +1,246 @@
+"""Watching a function run once: every kernel over its buffers, and what Python did besides.
+
+The function runs eagerly, with real values. What it launches becomes a list of steps over buffers; a buffer is a block of
+memory, known by the NumPy array that owns it. Anything that a replay could not repeat is a `problem`, and the function then
+stays eager: values read by Python, memory that is not reachable from the function, files and prints.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from .. import launch
+from ..graph.node import here
+from ..ops import generator
+from ..tensor import Tensor
+from .slots import FloatSlot, IntSlot, _Slot, plain_number
+
+
+class Buffer:
+    """A block of memory. ``kind``: "state" (reached from the function), "argument", "temporary", "constant", "foreign"."""
+
+    __slots__ = ("array", "first", "kind", "last", "number", "owner", "path")
+
+    def __init__(self, number: int, array: np.ndarray, kind: str, path: str = "", owner: Any = None):
+        self.number, self.array, self.kind, self.path, self.owner = number, array, kind, path, owner
+        self.first = self.last = -1
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return self.array.nbytes
+
+    def __repr__(self) -> str:
+        return f"{ {'state': 's', 'argument': 'a', 'temporary': 't', 'constant': 'c'}.get(self.kind, 'f') }{self.number}"
+
+
+class Use:
+    """Where a kernel reads or writes: ``size`` elements of a buffer from a byte offset on."""
+
+    __slots__ = ("buffer", "dtype", "offset", "size")
+
+    def __init__(self, buffer: Buffer, offset: int, size: int, dtype: np.dtype):
+        self.buffer, self.offset, self.size, self.dtype = buffer, offset, size, dtype
+
+    def key(self) -> tuple:
+        """What tells it from other uses."""
+        return self.buffer.number, self.offset, self.size, self.dtype.str
+
+    def __repr__(self) -> str:
+        return f"{self.buffer!r}" + (f"+{self.offset}" if self.offset else "")
+
+
+class Step:
+    """One launch: the kernel, its operands (`Use`, numbers, slots, tuples), which of them it writes, and the user's line."""
+
+    __slots__ = ("call", "check", "line", "operands", "writes")
+
+    def __init__(self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None):
+        self.call, self.operands, self.writes, self.line, self.check = call, operands, writes, line, check
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.call.name if self.call is not None else "check"
+
+    def uses(self) -> Iterator[tuple[Use, bool]]:
+        """(use, whether it is written) of every array operand."""
+        for i, o in enumerate(self.operands):
+            if isinstance(o, Use):
+                yield o, i in self.writes
+
+
+def root(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory that ``array`` looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def address(array: np.ndarray) -> int:
+    """Where it begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+class Problem(Exception):
+    """Why a function cannot be captured, and the line of it."""
+
+    def __init__(self, reason: str, line: str = ""):
+        super().__init__(reason)
+        self.reason, self.line = reason, line
+
+
+class Capture:
+    """The observer of one run. ``known``: buffer kind and path by the id of memory that the function may use."""
+
+    def __init__(self, known: list[tuple[str, str, Tensor]]):
+        self.steps: list[Step] = []
+        self.buffers: dict[int, Buffer] = {}
+        self.problems: list[Problem] = []
+        self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read
+        self.draws: list[tuple[Any, list]] = []  # (generator, [seed, call]) in the order of drawing
+        self.decided: list[_Slot] = []
+        self._kept: list[Any] = []  # while they live their ids name them
+        self._constants: set[int] = set()
+        for kind, path, t in known:
+            self.buffer_of(t._data, kind, path, t)
+        self._foreign: dict[int, Any] = {}
+        for o in gc.get_objects():
+            if isinstance(o, Tensor):
+                r = root(o._data)
+                if id(r) not in self.buffers:
+                    self._foreign[id(r)] = r
+        self._kept.append(self._foreign)
+
+    def buffer_of(self, array: np.ndarray, kind: str = "", path: str = "", owner: Any = None) -> Buffer:
+        """The buffer of an array's memory; made with ``kind`` if it is new."""
+        r = root(array)
+        found = self.buffers.get(id(r))
+        if found is None:
+            if not kind:
+                kind = "foreign" if id(r) in self._foreign else "temporary"
+            found = self.buffers[id(r)] = Buffer(len(self.buffers), r, kind, path, owner)
+            self._kept.append(r)
+        return found
+
+    def use(self, array: np.ndarray, written: bool) -> Use:
+        """An array operand."""
+        r = root(array)
+        if id(r) not in self.buffers and id(r) not in self._foreign and not written:
+            # memory that no kernel has written: Python's numbers, or tables of sizes
+            buffer = self.buffer_of(array, "constant")
+        else:
+            buffer = self.buffer_of(array)
+        if buffer.kind == "foreign" and not buffer.path:
+            buffer.path = "seen"
+            self.problem("it uses a tensor that cannot be found from its arguments, closure, globals or their attributes; pass it as an argument")
+        return Use(buffer, address(array) - address(r), array.size, array.dtype)
+
+    def problem(self, reason: str) -> None:
+        """Note why this cannot be replayed."""
+        self.problems.append(Problem(reason, user_line()))
+
+    # ---- what `launch` calls
+    def __call__(self, call: Any, args: tuple) -> None:
+        n = len(args)
+        writes = tuple(range(n - call.outputs, n)) + (() if call.over is None else (call.over,))
+        operands: list[Any] = []
+        plain: list[Any] = []
+        for i, a in enumerate(args):
+            if isinstance(a, np.ndarray):
+                operands.append(self.use(a, i in writes))
+                plain.append(a)
+            elif isinstance(a, tuple):
+                operands.append(a)
+                plain.append(tuple(plain_number(v) for v in a))
+            else:
+                operands.append(a)
+                plain.append(plain_number(a))
+        call.entry(*plain)
+        self.steps.append(Step(call, operands, writes, here(2)))
+
+    def check(self, function: Callable[..., None], arrays: tuple) -> None:
+        """A test of what kernels wrote, repeated at each run."""
+        function(*arrays)
+        self.steps.append(Step(None, [self.use(a, False) for a in arrays], (), here(2), function))
+
+    def escapes(self, what: str) -> None:
+        """Python is about to see values."""
+        self.problem(f"it reads values with {what}")
+
+    def constant(self, array: np.ndarray) -> None:
+        """Values that Python wrote."""
+        self.buffer_of(array, "constant")
+
+    def cleared(self, tensor: Tensor) -> None:
+        """A gradient was set without being read."""
+        self.forgotten.add(id(tensor))
+
+    def draw(self, source: Any) -> tuple[int, int]:
+        """Seed and call of a random op, read anew at each run."""
+        seed, call = source.__class__._next(source)
+        now = [seed, call]
+        self.draws.append((source, now))
+        return (IntSlot.make(seed, lambda: now[0], self.decided), IntSlot.make(call, lambda: now[1], self.decided))
+
+
+def user_line() -> str:
+    """The user's line that is running, as text."""
+    from ..graph.node import place
+
+    code, lasti = here(2)
+    return place(code, lasti) if code is not None else ""
+
+
+@contextmanager
+def watching(capture: Capture, optimizers: list[Any]) -> Iterator[dict[tuple[int, str], Any]]:
+    """Observe this thread's launches; numbers of optimizers and random streams are slots meanwhile.
+
+    Gives the numbers that were replaced, by (id of the group, name).
+    """
+    replaced: dict[tuple[int, str], Any] = {}
+    groups = [g for o in optimizers for g in o.param_groups]
+    for g in groups:
+        for name, value in list(g.items()):
+            new = _slotted(g, name, value, capture.decided)
+            if new is not value:
+                replaced[(id(g), name)] = value
+                g[name] = new
+    stream, print_ = generator.drawn, builtins.print
+    observer = capture
+
+    def drawn(source: Any) -> tuple[int, int]:
+        return observer.draw(source) if launch.observer() is observer else stream(source)
+
+    def printing(*args: Any, **kwargs: Any) -> None:
+        if launch.observer() is observer:
+            observer.problem("it prints")
+        print_(*args, **kwargs)
+
+    generator.drawn, builtins.print = drawn, printing
+    try:
+        with launch.observe(capture):
+            yield replaced
+    finally:
+        generator.drawn, builtins.print = stream, print_
+        for g in groups:
+            for (number, name), value in replaced.items():
+                if number == id(g):
+                    if isinstance(g.get(name), (_Slot, tuple)):
+                        g[name] = value
+                    else:
+                        capture.problems.append(Problem(f"it changes {name!r} of an optimizer's parameter group"))
+
+
+def _slotted(group: dict, name: str, value: Any, decided: list) -> Any:
+    if isinstance(value, float):
+        return FloatSlot.make(value, lambda: group[name], decided)
+    if isinstance(value, tuple) and value and all(isinstance(v, float) for v in value):
+        return tuple(FloatSlot.make(v, lambda i=i: group[name][i], decided) for i, v in enumerate(value))
+    return value

@@ -1,0 +1,210 @@
+"""One native call for a whole list of kernels: a table of records, walked by a small driver.
+
+Kernels are called as Numba compiled them, through their own calling convention, so every kernel that is on disk serves here
+as it is. A *trampoline* per list of argument types, written as LLVM text, loads the arguments of a record and calls; the
+driver goes from record to record. Pointers and numbers stand in ``cells``, a table of 64-bit words that Python fills.
+
+A record: trampoline, function, its own length in words, then for an array (cell of its base address, byte offset, elements),
+for a number its cell, for a tuple a cell each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..codegen import build
+
+_lock = threading.Lock()
+_trampolines: dict[tuple[str, ...], int] = {}
+_engine: Any = None
+_driver: Any = None
+
+_WIDTH = {"int8": "i8", "uint8": "i8", "bool": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32"}
+
+_DRIVER = """
+define i32 @drive(ptr %program, i64 %words, ptr %cells) {
+entry:
+  %some = icmp sgt i64 %words, 0
+  br i1 %some, label %step, label %done
+step:
+  %at = phi i64 [ 0, %entry ], [ %next, %went ]
+  %record = getelementptr i64, ptr %program, i64 %at
+  %trampoline.word = load i64, ptr %record
+  %trampoline = inttoptr i64 %trampoline.word to ptr
+  %function.at = getelementptr i64, ptr %record, i64 1
+  %function.word = load i64, ptr %function.at
+  %function = inttoptr i64 %function.word to ptr
+  %length.at = getelementptr i64, ptr %record, i64 2
+  %length = load i64, ptr %length.at
+  %arguments = getelementptr i64, ptr %record, i64 3
+  %status = call i32 %trampoline(ptr %function, ptr %arguments, ptr %cells)
+  %fine = icmp eq i32 %status, 0
+  br i1 %fine, label %went, label %failed
+went:
+  %next = add i64 %at, %length
+  %more = icmp slt i64 %next, %words
+  br i1 %more, label %step, label %done
+failed:
+  %place = trunc i64 %at to i32
+  %number = add i32 %place, 1
+  ret i32 %number
+done:
+  ret i32 0
+}
+"""
+
+
+def words(argtype: str) -> int:
+    """How many words of a record an argument takes."""
+    if argtype.endswith("[:]"):
+        return 3
+    return int(argtype.strip("()")) if argtype.startswith("(") else 1
+
+
+def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
+    lines: list[str] = []
+    arguments = ["ptr %ret", "ptr %exc"]
+    at = 0
+    count = 0
+
+    def fresh() -> str:
+        nonlocal count
+        count += 1
+        return f"%v{count}"
+
+    def word() -> str:
+        nonlocal at
+        place, value = fresh(), fresh()
+        lines.append(f"{place} = getelementptr i64, ptr %arguments, i64 {at}")
+        lines.append(f"{value} = load i64, ptr {place}")
+        at += 1
+        return value
+
+    def cell() -> str:
+        index = word()
+        place = fresh()
+        lines.append(f"{place} = getelementptr i64, ptr %cells, i64 {index}")
+        return place
+
+    def loaded(kind: str) -> str:
+        place, value = cell(), fresh()
+        lines.append(f"{value} = load {kind}, ptr {place}")
+        return value
+
+    for t in argtypes:
+        if t.endswith("[:]"):
+            base, offset, size, address, pointer = loaded("i64"), word(), word(), fresh(), fresh()
+            lines.append(f"{address} = add i64 {base}, {offset}")
+            lines.append(f"{pointer} = inttoptr i64 {address} to ptr")
+            item = 1 if t == "bool[:]" else np.dtype(t[:-3]).itemsize
+            # an array as Numba passes it: memory's owner, parent, elements, element size, data, shape, stride
+            arguments += ["ptr null", "ptr null", f"i64 {size}", f"i64 {item}", f"ptr {pointer}", f"i64 {size}", f"i64 {item}"]
+        elif t.startswith("("):
+            arguments += [f"i64 {loaded('i64')}" for _ in range(int(t.strip("()")))]
+        else:
+            kind = {"float64": "double", "float32": "float"}.get(t) or _WIDTH.get(t, "i64")
+            arguments.append(f"{kind} {loaded(kind)}")
+    body = "".join(f"  {line}\n" for line in lines)
+    return (
+        f"define i32 @{name}(ptr %function, ptr %arguments, ptr %cells) {{\n  %ret = alloca ptr\n  %exc = alloca ptr\n{body}"
+        f"  %status = call i32 %function({', '.join(arguments)})\n  ret i32 %status\n}}\n"
+    )
+
+
+def _machine_code(text: str, name: str) -> int:
+    global _engine
+    from llvmlite import binding
+
+    module = binding.parse_assembly(text)
+    module.verify()
+    if _engine is None:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        target = binding.Target.from_default_triple().create_target_machine(opt=2)
+        _engine = binding.create_mcjit_compiler(module, target)
+    else:
+        _engine.add_module(module)
+    _engine.finalize_object()
+    return int(_engine.get_function_address(name))
+
+
+def trampoline(argtypes: tuple[str, ...]) -> int:
+    """The address of the trampoline for kernels of these argument types."""
+    found = _trampolines.get(argtypes)
+    if found is None:
+        with _lock:
+            found = _trampolines.get(argtypes)
+            if found is None:
+                name = f"trampoline{len(_trampolines)}"
+                found = _trampolines[argtypes] = _machine_code(_trampoline_text(name, argtypes), name)
+    return found
+
+
+def driver() -> Any:
+    """``driver()(program address, words, cells address)``: run a table; 0, or 1 + the place of the record that failed.
+
+    Other threads run meanwhile: the interpreter's lock is released.
+    """
+    global _driver
+    if _driver is None:
+        with _lock:
+            if _driver is None:
+                address = _machine_code(_DRIVER, "drive")
+                _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(address)
+    return _driver
+
+
+class Table:
+    """Records being written, and the cells that they read."""
+
+    def __init__(self) -> None:
+        self.records: list[int] = []
+        self.values: list[int] = []
+        self.places: list[int] = []  # the step of each record
+        self._constants: dict[int, int] = {}
+
+    def new_cell(self, value: int = 0) -> int:
+        """A cell of its own."""
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def constant(self, value: Any, argtype: str) -> int:
+        """The cell of a constant number; equal ones share it."""
+        bits = encode(value, argtype)
+        if bits not in self._constants:
+            self._constants[bits] = self.new_cell(bits)
+        return self._constants[bits]
+
+    def add(self, entry: Any, operands: list[tuple], step: int) -> None:
+        """A record: ``operands`` are ("array", cell, byte offset, size), ("cell", n) or ("cells", [n …])."""
+        address, argtypes = build.native(entry)
+        body: list[int] = []
+        for o in operands:
+            if o[0] == "array":
+                body += o[1:]
+            elif o[0] == "cell":
+                body.append(o[1])
+            else:
+                body += o[1]
+        assert len(body) == sum(words(t) for t in argtypes), "operands do not fit the kernel's arguments"
+        self.places.append(len(self.records))
+        self.records += [trampoline(argtypes), address, len(body) + 3, *body]
+
+    def finish(self) -> tuple[np.ndarray, np.ndarray]:
+        """(records, cells) as arrays of 64-bit words."""
+        return np.array(self.records, dtype=np.int64), np.array(self.values or [0], dtype=np.int64)
+
+
+def encode(value: Any, argtype: str) -> int:
+    """The 64 bits of a number as the trampoline loads it."""
+    if argtype == "float64":
+        return int(struct.unpack("<q", struct.pack("<d", value))[0])
+    if argtype == "float32":
+        return int(struct.unpack("<q", struct.pack("<fi", value, 0))[0])
+    value = int(value) & ((1 << 64) - 1)
+    return value - (1 << 64) if value >> 63 else value

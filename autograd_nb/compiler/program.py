@@ -1,0 +1,223 @@
+"""A straight list of kernels over buffers: planned into one block of memory, lowered to a native table, run.
+
+Buffers of a program: *arguments* (another address at each run), *state* (the user's own memory: parameters, their moments,
+running statistics), *constants*, *temporaries* (planned into the arena by their lifetimes), *results* (new memory at each run)
+and *kept* ones (gradients: memory of the program's own that the user sees).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import launch
+from . import native
+from .capture import Buffer, Step, Use, address
+from .slots import _Slot, plain_number
+
+ALIGN = 64
+
+
+def live(steps: list[Step], wanted: Iterable[Buffer]) -> list[Step]:
+    """The steps that something wanted, or the user's memory, depends on."""
+    needed = {b.number for b in wanted}
+    kept = []
+    for step in reversed(steps):
+        writes = [u.buffer for u, written in step.uses() if written]
+        if step.check is None and not any(b.kind in ("state", "argument", "foreign") or b.number in needed for b in writes):
+            continue
+        kept.append(step)
+        needed.update(u.buffer.number for u, _ in step.uses())
+    return kept[::-1]
+
+
+def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
+    """(offset of each temporary in the arena, the arena's bytes, the bytes without sharing)."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    for i, step in enumerate(steps):
+        for u, _ in step.uses():
+            b = u.buffer
+            if b.kind == "temporary" and b.number not in fixed:
+                first.setdefault(b.number, i)
+                last[b.number] = i
+                sizes[b.number] = -(-max(b.nbytes, 1) // ALIGN) * ALIGN
+    ends: dict[int, list[int]] = {}
+    for n, i in last.items():
+        ends.setdefault(i, []).append(n)
+    begins: dict[int, list[int]] = {}
+    for n, i in first.items():
+        begins.setdefault(i, []).append(n)
+    offsets: dict[int, int] = {}
+    free: list[list[int]] = []  # [offset, size], by offset
+    top = 0
+    for i in range(len(steps)):
+        for n in sorted(begins.get(i, ()), key=lambda n: -sizes[n]):
+            size = sizes[n]
+            best = min((f for f in free if f[1] >= size), key=lambda f: f[1], default=None)
+            if best is None:
+                if free and free[-1][0] + free[-1][1] == top:  # the last gap grows
+                    best = free[-1]
+                    top = best[0] + size
+                    best[1] = size
+                else:
+                    best = [top, size]
+                    free.append(best)
+                    top += size
+            offsets[n] = best[0]
+            best[0] += size
+            best[1] -= size
+            if not best[1]:
+                free.remove(best)
+        for n in ends.get(i, ()):
+            free.append([offsets[n], sizes[n]])
+        if i in ends:
+            free.sort()
+            merged: list[list[int]] = []
+            for f in free:
+                if merged and merged[-1][0] + merged[-1][1] == f[0]:
+                    merged[-1][1] += f[1]
+                else:
+                    merged.append(f)
+            free = merged
+    return offsets, top, sum(sizes.values())
+
+
+class Program:
+    """Steps ready to run. ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run."""
+
+    def __init__(self, steps: list[Step], draws: list, kept: set[int], fresh: set[int]):
+        self.steps = steps
+        self.draws = draws
+        self.fixed = kept | fresh
+        offsets, self.arena_bytes, self.unshared_bytes = plan(steps, self.fixed)
+        self.lock = threading.Lock()
+        self.arena = launch.empty(max(self.arena_bytes, 1) + ALIGN, np.dtype(np.uint8))
+        begin = -address(self.arena) % ALIGN
+        self.table = native.Table()
+        self.cells: dict[int, int] = {}  # buffer number -> cell of its address
+        self.memory: dict[int, np.ndarray] = {}  # buffer number -> what is there now, of buffers that have an array
+        self._arena_cell = self.table.new_cell(address(self.arena) + begin)
+        self._begin = begin
+        self._offsets = offsets
+        self._live: list[tuple[int, _Slot, str]] = []  # cell, slot, type
+        self._slot_cells: dict[tuple[int, str], int] = {}
+        self.segments: list[tuple[int, int] | Step] = []
+        self._holds: list[Any] = []
+        start = 0
+        for i, step in enumerate(steps):
+            if step.check is not None or getattr(step.call.entry, "foreign", False):
+                self._close(start)
+                self.segments.append(step)
+                for u, _ in step.uses():
+                    self._cell(u.buffer)
+                start = len(self.table.records)
+                continue
+            self._holds.append(step.call)
+            self.table.add(step.call.entry, self._operands(step), i)
+        self._close(start)
+        self.records, self.values = self.table.finish()
+        self._records_at, self._values_at = address(self.records), address(self.values)
+        self._drive = native.driver()
+
+    def _close(self, start: int) -> None:
+        if len(self.table.records) > start:
+            self.segments.append((start, len(self.table.records) - start))
+
+    def _cell(self, buffer: Buffer) -> tuple[int, int]:
+        """(cell, byte offset) of a buffer's beginning."""
+        if buffer.number in self._offsets:
+            return self._arena_cell, self._offsets[buffer.number]
+        cell = self.cells.get(buffer.number)
+        if cell is None:
+            array = buffer.array
+            if buffer.number in self.fixed:
+                array = np.empty(0, np.uint8)  # bound before each run
+            cell = self.cells[buffer.number] = self.table.new_cell(address(array))
+            self.memory[buffer.number] = array
+        return cell, 0
+
+    def _operands(self, step: Step) -> list[tuple]:
+        _, argtypes = native.build.native(step.call.entry)
+        found: list[tuple] = []
+        for o, t in zip(step.operands, argtypes, strict=True):
+            if isinstance(o, Use):
+                cell, offset = self._cell(o.buffer)
+                found.append(("array", cell, offset + o.offset, o.size))
+            elif isinstance(o, tuple):
+                found.append(("cells", [self._number(v, "int64") for v in o]))
+            else:
+                found.append(("cell", self._number(o, t)))
+        return found
+
+    def _number(self, value: Any, argtype: str) -> int:
+        if not isinstance(value, _Slot):
+            return self.table.constant(value, argtype)
+        key = (id(value), argtype)
+        if key not in self._slot_cells:
+            cell = self._slot_cells[key] = self.table.new_cell(native.encode(plain_number(value), argtype))
+            self._live.append((cell, value, argtype))
+        return self._slot_cells[key]
+
+    # ---- running
+    def bind(self, buffer: int, array: np.ndarray, shift: int = 0) -> None:
+        """Let a buffer be this array's memory (``shift`` bytes before its beginning)."""
+        cell = self.cells.get(buffer)
+        if cell is not None:
+            self.values[cell] = array.__array_interface__["data"][0] - shift
+            self.memory[buffer] = array
+
+    def run(self) -> None:
+        """Run all steps on what is bound. RuntimeError when a kernel fails; a check raises what it raises."""
+        values = self.values
+        for source, now in self.draws:
+            now[0], now[1] = source._next()
+        for cell, slot, argtype in self._live:
+            values[cell] = native.encode(slot.read(), argtype)
+        for segment in self.segments:
+            if segment.__class__ is tuple:
+                start, words = segment  # type: ignore[misc]
+                failed = self._drive(self._records_at + 8 * start, words, self._values_at)
+                if failed:
+                    self._failed(start + failed - 1)
+            else:
+                self._python(segment)  # type: ignore[arg-type]
+
+    def _failed(self, record: int) -> None:
+        steps = [s for s in self.steps if s.check is None and not getattr(s.call.entry, "foreign", False)]
+        name = steps[self.table.places.index(record)].name
+        raise RuntimeError(f"the kernel {name} of a compiled function failed (not enough memory?)")
+
+    def _python(self, step: Step) -> None:
+        """A step that Python runs: a check, or a kernel of another library."""
+        operands = [self.view(o) if isinstance(o, Use) else o for o in step.operands]
+        if step.check is not None:
+            step.check(*operands)
+        else:
+            step.call.entry(*[plain_number(o.read()) if isinstance(o, _Slot) else o for o in operands])
+
+    def view(self, use: Use) -> np.ndarray:
+        """The memory of a use as it is now."""
+        n = use.buffer.number
+        if n in self._offsets:
+            start = self._begin + self._offsets[n] + use.offset
+            return self.arena[start : start + use.size * use.dtype.itemsize].view(use.dtype)
+        memory = self.memory[n]
+        if memory.ndim != 1 or not memory.flags.c_contiguous:
+            memory = np.frombuffer(memory, np.uint8) if memory.flags.c_contiguous else memory.reshape(-1)
+        flat = memory.view(np.uint8)
+        return flat[use.offset : use.offset + use.size * use.dtype.itemsize].view(use.dtype)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{i:4d}  {show(s)}" for i, s in enumerate(self.steps))
+
+
+def show(step: Step) -> str:
+    """A step as a line of text: what it writes ← the kernel of what it reads."""
+    outs = [repr(o) for i, o in enumerate(step.operands) if i in step.writes]
+    ins = [repr(o) if isinstance(o, Use) else str(plain_number(o)) for i, o in enumerate(step.operands) if i not in step.writes]
+    return f"{', '.join(outs) or '-'} = {step.name}({', '.join(i for i in ins if len(i) < 40)})"
