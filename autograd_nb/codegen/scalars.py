@@ -28,13 +28,19 @@ def _text(name: str, dtype: str) -> str:
 
 
 #: (name, dtype) -> text; the functions below refer to it, so that it is part of the key of every kernel that calls them
-TEXTS = {(name, dtype): _text(name, dtype) for name in ("tanh", "sigmoid") for dtype in FLOATS}
+TEXTS = {(name, dtype): _text(name, dtype) for name in ("exp", "tanh", "sigmoid") for dtype in FLOATS}
 
 
 def _compiled(name: str, dtype: str) -> Any:
     space: dict[str, Any] = {"__name__": __name__}
     exec(compile(TEXTS[name, dtype], f"<autograd_nb:{name}_{dtype}>", "exec"), space)
     return helper(space["f"])
+
+
+def exp(x: Any) -> Any:
+    """e^x."""
+    assert TEXTS
+    return type(x)(math.exp(x))
 
 
 def tanh(x: Any) -> Any:
@@ -60,5 +66,5 @@ def _offer(function: Any) -> None:
 
 
 if not config.DISABLE_JIT:
-    for _function in (tanh, sigmoid):
+    for _function in (exp, tanh, sigmoid):
         _offer(_function)
