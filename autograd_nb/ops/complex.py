@@ -143,13 +143,17 @@ def view_as_complex(input):
     x = tensor_argument(input, "view_as_complex")
     lay = x._layout
     if x.dtype not in (dtypes.float32, dtypes.float64):
-        raise RuntimeError(f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}")
+        raise RuntimeError(
+            f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}"
+        )
     if not lay.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if lay.shape[-1] != 2:
         raise RuntimeError(f"Tensor must have a last dimension of size 2, got {list(lay.shape)}")
     if lay.strides[-1] != 1:
-        raise RuntimeError(f"Tensor must have a last dimension with stride 1 (its strides are {lay.strides}; use .contiguous())")
+        raise RuntimeError(
+            f"Tensor must have a last dimension with stride 1 (its strides are {lay.strides}; use .contiguous())"
+        )
     if any(s % 2 for s in lay.strides[:-1]):
         raise RuntimeError(
             f"Tensor must have a stride divisible by 2 for all but last dimension (its strides are {lay.strides}; use .contiguous())"
@@ -212,9 +216,13 @@ def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str], out: Any) -> N
         if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
             raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {x.dtype} and {y.dtype}")
     if x.dtype is not y.dtype:
-        raise RuntimeError(f"Expected object of scalar type {x.dtype} but got scalar type {y.dtype} for second argument ({names[1]})")
+        raise RuntimeError(
+            f"Expected object of scalar type {x.dtype} but got scalar type {y.dtype} for second argument ({names[1]})"
+        )
     if isinstance(out, Tensor) and out.dtype is not x.dtype.to_complex():
-        raise RuntimeError(f"Expected object of scalar type {x.dtype.to_complex()} but got scalar type {out.dtype} for argument 'out'")
+        raise RuntimeError(
+            f"Expected object of scalar type {x.dtype.to_complex()} but got scalar type {out.dtype} for argument 'out'"
+        )
 
 
 @public(method=False)

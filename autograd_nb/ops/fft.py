@@ -302,7 +302,9 @@ def _frequencies(name: str, of: Any, doc: str) -> None:
 
 
 _frequencies(
-    "fftfreq", lambda n, d: OPS["cat"].call([arange(0, (n + 1) // 2), arange(-(n // 2), 0)]), "The frequencies of `fft`'s output"
+    "fftfreq",
+    lambda n, d: OPS["cat"].call([arange(0, (n + 1) // 2), arange(-(n // 2), 0)]),
+    "The frequencies of `fft`'s output",
 )
 _frequencies("rfftfreq", lambda n, d: arange(0, n // 2 + 1), "The frequencies of `rfft`'s output")
 

@@ -117,9 +117,7 @@ def stft(
 def _overlapped(pieces: Tensor, hop: int, size: int) -> Tensor:
     """The sum of pieces [batch, piece, n], each ``hop`` points after the one before: [batch, size]."""
     batch = pieces.shape[0]
-    return embed_view(
-        pieces, layout((batch, size), None, pieces.dtype), layout(pieces.shape, (size, hop, 1), pieces.dtype), 0
-    )
+    return embed_view(pieces, layout((batch, size), None, pieces.dtype), layout(pieces.shape, (size, hop, 1), pieces.dtype), 0)
 
 
 @public()
@@ -136,7 +134,9 @@ def istft(
     """
     x = tensor_argument(input, "istft")
     if not x.dtype.is_complex:
-        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+        raise RuntimeError(
+            "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
+        )
     n, hop, width = _lengths("istft", n_fft, hop_length, win_length)
     if not x._layout.size:
         raise RuntimeError("istft(): input tensor cannot be empty.")

@@ -121,7 +121,12 @@ def asinh(x):
     return m.asinh(x)
 
 
-@pointwise(lambda x: m.rsqrt(x * x - 1), result="float", aliases=("arccosh",))
+def _acosh_slope(x):
+    # the product has the right sign also left of the imaginary axis; for real numbers PyTorch has the one root
+    return m.rsqrt(x - 1) * m.rsqrt(x + 1) if "complex" in str(x.dtype) else m.rsqrt(x * x - 1)
+
+
+@pointwise(lambda x: _acosh_slope(x), result="float", aliases=("arccosh",))
 def acosh(x):
     """y = arcosh x, dy/dx = 1/√(x² − 1)."""
     return m.acosh(x)

@@ -90,7 +90,16 @@ _declare("bartlett_window", _bartlett, "A triangle from 0 up to 1 and down.")
 
 @public(method=False)
 def hamming_window(
-    window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+    window_length,
+    periodic=True,
+    alpha=0.54,
+    beta=0.46,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
 ):
     """alpha − beta·cos(2πi/n). ``periodic``: the first n of n + 1 symmetric points, as spectra want them.
 

@@ -21,7 +21,12 @@ import autograd_nb as ag  # noqa: E402
 
 from .opdb import find, leaves  # noqa: E402
 
-TOLERANCE = {torch.complex128: (1e-7, 1e-9), torch.float64: (1e-7, 1e-9), torch.complex64: (3e-4, 5e-5), torch.float32: (3e-4, 5e-5)}
+TOLERANCE = {
+    torch.complex128: (1e-7, 1e-9),
+    torch.float64: (1e-7, 1e-9),
+    torch.complex64: (3e-4, 5e-5),
+    torch.float32: (3e-4, 5e-5),
+}
 
 
 class Unsupported(Exception):
@@ -115,7 +120,9 @@ def run_sample(op: Any, sample: Any, second: bool) -> None:
     live = [(x, y) for x, y in pairs if y.requires_grad and x.requires_grad]
     if not graph or not live:
         return
-    t_w, m_w = (seeds(np.random.default_rng(1), o, lib) for o, lib in (([y for _, y in live], torch), ([x for x, _ in live], ag)))
+    t_w, m_w = (
+        seeds(np.random.default_rng(1), o, lib) for o, lib in (([y for _, y in live], torch), ([x for x, _ in live], ag))
+    )
     t_h = torch.autograd.grad([y for _, y in live], t_in, t_w, allow_unused=True)
     m_h = ag.autograd.grad([x for x, _ in live], m_in, m_w, allow_unused=True)
     for x, y in zip(m_h, t_h, strict=True):
