@@ -12,7 +12,7 @@ from .. import dtypes, launch
 from ..codegen import loops
 from ..dtypes import as_dtype, dtype, from_numpy_dtype
 from ..graph.modes import state
-from ..shapes import Layout, as_int, as_shape, check_sizes, layout
+from ..shapes import Layout, as_int, as_shape, check_sizes, contiguous_strides, layout
 from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
 from .cast import as_device, cast
 from .recording import mark_inference, store
@@ -318,6 +318,40 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False)
     return _finish(make(launch.empty(max(lay.extent, 0), lay.dtype.carrier), lay, [0, 0]), requires_grad)
 
 
+@public(namespaces=())
+def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`empty_strided` with this tensor's dtype."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@public(method=False)
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
+    shape, order = as_shape((size,)), as_shape((physical_layout,), "physical_layout")
+    if len(shape) != len(order):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not "
+            f"equal to len(physical_layout) = {len(order)}"
+        )
+    for k, d in enumerate(order):
+        if not 0 <= d < len(shape):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {k})")
+        if d in order[:k]:
+            raise RuntimeError(f"Duplicate dim not allowed (physical_layout={list(order)})")
+    steps = contiguous_strides([shape[d] for d in order])
+    strides = [steps[order.index(d)] for d in range(len(shape))]
+    return empty_strided(shape, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@public(method=False, name="scalar_tensor")
+def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise."""
+    number = s.item() if isinstance(s, Tensor) else s
+    if isinstance(number, complex) and dtype is None:
+        dtype = dtypes.get_default_dtype().to_complex()
+    return _finish(new_full((), number, _options(dtype, device)), requires_grad)
+
+
 # -------------------------------------------------------------------------------------------------- ranges
 
 _ranges: dict = launch.plan_table()
@@ -391,8 +425,10 @@ def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, devic
 
 @public(method=False)
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False):
-    """base ** linspace(start, end, steps)."""
+    """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
+    if d.category < 2:
+        start, end = (int(x.item() if isinstance(x, Tensor) else x) for x in (start, end))
     t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
     return _finish(t, requires_grad) if out is None else store(out, t, "logspace")
 

@@ -645,12 +645,28 @@ def _as_strided(x, base_shape, base_strides, shape, strides, offset):
     return _with(x, shape, strides, offset)
 
 
+def _part_within(
+    g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Sequence[int], strides: Sequence[int], offset: int
+) -> Tensor:
+    """The part of a storage's gradient that a tensor sees, whose first element is at ``own``; the rest leads nowhere."""
+    start = min(own, offset)
+    end = max(own + layout(x_shape, x_strides, g.dtype).extent, offset + layout(shape, strides, g.dtype).extent)
+    flat = _embed(g, (end - start,), (1,), shape, strides, offset - start)
+    return _read(flat, (end - start,), (1,), x_shape, x_strides, own - start)
+
+
+@structured(x=_part_within, view=True, node="AsStridedBackward0")
+def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
+    """`as_strided` that reaches outside the tensor into its storage."""
+    return make(_storage(x)[0][offset:], layout(shape, strides, x.dtype), x._version_)
+
+
 @public()
 def as_strided(input, size, stride, storage_offset=None):
     """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients.
 
     ``storage_offset`` counts from the beginning of the storage (default: the tensor's own). Errors: RuntimeError when it would
-    reach outside the storage, or outside the tensor where a gradient is needed.
+    reach outside the storage. What it sees of the storage outside this tensor has no gradient.
     """
     x = tensor_argument(input, "as_strided")
     shape, strides = as_shape((size,)), as_shape((stride,), "stride")
@@ -668,12 +684,7 @@ def as_strided(input, size, stride, storage_offset=None):
         )
     if own <= offset and extent <= own + x._layout.extent:
         return _as_strided(x, tuple(x.shape), x._layout.strides, shape, strides, offset - own)
-    if x._rg:
-        raise RuntimeError(
-            f"as_strided(): sizes {list(shape)}, strides {list(strides)}, storage offset {offset} reach outside this tensor (elements "
-            f"{own} to {own + x._layout.extent - 1} of the storage), which has no gradient; take it of the base"
-        )
-    return share_view(x, make(base[offset:], layout(shape, strides, x.dtype), x._version_))
+    return _as_strided_beyond(x, own, tuple(x.shape), x._layout.strides, shape, strides, offset)
 
 
 @public()

@@ -102,10 +102,13 @@ class Structured:
             return
         if self.params[0] + "_shape" in wanted:
             values[self.params[0] + "_shape"] = x._layout.shape
+        offset = offset_in(out, x)
+        if offset < 0:  # it begins before x in the storage
+            return
         if len(self._views) > 5_000:
             self._views.clear()
         try:
-            self._views[(x._layout, *args[1:])] = (out._layout, offset_in(out, x), values, [(self.params[0], 0, 1, False)])
+            self._views[(x._layout, *args[1:])] = (out._layout, offset, values, [(self.params[0], 0, 1, False)])
         except TypeError:
             pass
 
