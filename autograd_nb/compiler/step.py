@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import config, dtypes, launch
+from ..autograd.function import Function, once_differentiable
 from ..errors import AutogradError
 from ..graph.modes import state
+from ..ops.cast import dense
 from ..tensor import Tensor, make, share_view
 from .capture import Buffer, Capture, Problem, address, root, watching
 from .guards import Reach, TooMuch
@@ -85,6 +87,7 @@ class Variant:
         self.decided: list[tuple[_Slot, Any]] = []
         self.reason = ""
         self.plain = True
+        self.back: Back | None = None
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Why this program does not serve a call whose key is the same; empty if it does."""
@@ -110,6 +113,15 @@ class Variant:
         return ""
 
     def run(self, leaves: list[Tensor]) -> Any:
+        """The results of a call that this program serves."""
+        if self.back is None:
+            results = self._run(leaves, None)
+        else:
+            results = _Captured.apply(self, leaves, *self.back.wanted(leaves))
+        return results[0] if self.plain else _rebuild(self.result, iter(results))
+
+    def _run(self, leaves: list[Tensor], frame: dict[int, np.ndarray] | None) -> list[Any]:
+        """Run the program; ``frame`` receives the memory that the backward pass will read."""
         program = self.program
         with program.lock:
             for t, a in zip(leaves, self.arguments, strict=True):
@@ -117,7 +129,11 @@ class Variant:
                     program.bind(a.buffer, t._data, a.shift)
             for g in self.gradients:
                 self._fresh_gradient(g)
-            made = {}
+            made: dict[int, np.ndarray] = {} if frame is None else frame
+            if self.back is not None:
+                for buffer, size, carrier in self.back.saved:
+                    made[buffer] = launch.empty(size, carrier)
+                    program.bind(buffer, made[buffer])
             for kind, *spec in self.outputs:
                 if kind == "new":
                     buffer, size, carrier = spec[:3]
@@ -151,7 +167,7 @@ class Variant:
                 results.append(self.gradients[spec[0]][1])
             else:
                 results.append(spec[0])
-        return results[0] if self.plain else _rebuild(self.result, iter(results))
+        return results
 
     def _fresh_gradient(self, g: list) -> None:
         """The tensor that will be the leaf's gradient: the last one, if nobody else has it."""
@@ -162,6 +178,83 @@ class Variant:
         if tensor is None or sys.getrefcount(tensor) > (4 if leaf._grad is tensor else 3) or sys.getrefcount(tensor._data) > 3:
             g[1] = make(launch.empty(size, carrier), layout, [0, 0])
             self.program.bind(buffer, g[1]._data)
+
+
+class Back:
+    """The backward pass of a program whose results require grad."""
+
+    def __init__(self) -> None:
+        self.program: Program
+        self.saved: list[tuple[int, int, Any]] = []  # (buffer, elements, dtype) of what the forward pass leaves
+        self.seeds: list[tuple[int, int, Any]] = []  # (index of the result, buffer, layout) of incoming gradients
+        self.gradients: list[tuple] = []  # for each input: ("new", buffer, elements, dtype, offset, layout), ("seed", i) or None
+        self.inputs: list[tuple[str, Any]] = []  # ("argument", index) or ("state", tensor)
+        self.reads: list[Tensor] = []  # the user's tensors that the backward pass reads
+        self.differentiable: list[bool] = []
+
+    def wanted(self, leaves: list[Tensor]) -> list[Tensor]:
+        """The tensors that gradients flow to."""
+        return [leaves[x] if kind == "argument" else x for kind, x in self.inputs]
+
+    def run(self, leaves: list[Tensor], frame: dict[int, np.ndarray], bound: list[tuple], gs: tuple) -> list[Any]:
+        """The gradients of the inputs."""
+        program = self.program
+        incoming = []
+        for index, _, layout in self.seeds:
+            g = gs[index]
+            incoming.append(dense(g if g.dtype is layout.dtype else g.to(layout.dtype)))
+        made: dict[int, np.ndarray] = {}
+        with program.lock:
+            for (_, buffer, _), data in zip(self.seeds, incoming, strict=True):
+                program.bind(buffer, data)
+            for number, data in frame.items():
+                program.bind(number, data)
+            for number, data, shift in bound:
+                program.bind(number, data, shift)
+            for g in self.gradients:
+                if g is not None and g[0] == "new" and g[1] not in made:
+                    made[g[1]] = launch.empty(g[2], g[3])
+                    program.bind(g[1], made[g[1]])
+            program.run()
+        found: list[Any] = []
+        for g in self.gradients:
+            if g is None:
+                found.append(None)
+            elif g[0] == "seed":
+                found.append(gs[self.seeds[g[1]][0]])
+            else:
+                data = made[g[1]]
+                found.append(make(data[g[4] :] if g[4] else data, g[5], [0, 0]))
+        return found
+
+
+class _Captured(Function):
+    """A compiled function in the graph."""
+
+    @staticmethod
+    def forward(ctx: Any, variant: Variant, leaves: list[Tensor], *inputs: Tensor) -> Any:
+        frame: dict[int, np.ndarray] = {}
+        results = variant._run(leaves, frame)
+        back = variant.back
+        assert back is not None
+        bound = [(a.buffer, t._data, a.shift) for t, a in zip(leaves, variant.arguments, strict=True) if a.buffer is not None]
+        counters = [(t, t._version_[0]) for t in (*back.reads, *leaves)]
+        ctx.held = (variant, leaves, frame, bound, counters)
+        ctx.mark_non_differentiable(*[r for r, d in zip(results, back.differentiable, strict=True) if not d])
+        return tuple(results)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gs: Any) -> Any:
+        variant, leaves, frame, bound, counters = ctx.held
+        for t, count in counters:
+            if t._version_[0] != count:
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of shape "
+                    f"{list(t.shape)} that a compiled function had read is at version {t._version_[0]}; expected version {count} instead. "
+                    "Run backward before the update."
+                )
+        return (None, None, *variant.back.run(leaves, frame, bound, gs))
 
 
 class Compiled:
@@ -349,10 +442,15 @@ class Session:
         kept, gradients, expects_none = self._gradients()
         flat = _tensors(result)
         outputs, fresh = self._outputs(flat, kept, gradients)
+        forward = list(capture.steps)
+        back = self._backward(flat, forward)
+        if back is not None:
+            fresh |= {number for number, _, _ in back.saved}
         wanted = [b for b in capture.buffers.values() if b.number in kept or b.number in fresh]
-        steps = live(capture.steps, wanted)
+        steps = live(forward, wanted)
         program = Program(steps, capture.draws, kept, fresh)
         variant = Variant(key, arguments, reach.checker(codes), reach, program)
+        variant.back = back
         variant.same, variant.outputs, variant.result = self.same, outputs, result
         variant.plain = isinstance(result, Tensor)
         variant.gradients, variant.expects_none = gradients, expects_none
@@ -409,13 +507,66 @@ class Session:
             found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype])
         return kept, found, expects_none
 
+    def _backward(self, flat: list[Tensor], forward: list[Any]) -> Back | None:
+        """The backward pass of results that require grad, captured as a program of its own."""
+        mine = {id(t) for t in (*self.watched, *self.leaves)}
+        results = [t for t in flat if t._rg and id(t) not in mine]
+        if not results:
+            return None
+        from ..autograd.api import grad
+
+        capture = self.capture
+        back = Back()
+        back.differentiable = [t._rg for t in flat]
+        inputs: list[Tensor] = []
+        for t in _leaves_of(results):
+            index = next((i for i, a in enumerate(self.leaves) if a is t), None)
+            if index is None and id(t) not in self.reach.tensors:
+                raise Problem("its result depends on a tensor that requires grad and cannot be found from the function")
+            inputs.append(t)
+            back.inputs.append(("argument", index) if index is not None else ("state", t))
+        seeds = []
+        for i, t in enumerate(flat):
+            if t._rg and id(t) not in mine:
+                seed = make(np.ones(max(t._layout.size, 1), t._data.dtype), t._layout.dense, [0, 0])
+                seeds.append(seed)
+                back.seeds.append((i, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, t._layout.dense))
+        with launch.observe(capture):
+            found = grad(results, inputs, seeds, retain_graph=True, allow_unused=True)
+        if capture.problems:
+            raise capture.problems[0]
+        steps = capture.steps[len(forward) :]
+        grads: set[int] = set()
+        owner = {b: i for i, (_, b, _) in enumerate(back.seeds)}
+        for g in found:
+            if g is None:
+                back.gradients.append(None)
+                continue
+            b = capture.buffer_of(g._data)
+            if b.number in owner and g._layout is seeds[owner[b.number]]._layout:
+                back.gradients.append(("seed", owner[b.number]))
+            elif b.kind == "temporary" and b.array.dtype == g._data.dtype:
+                grads.add(b.number)
+                back.gradients.append(("new", b.number, b.array.size, b.array.dtype, (address(g._data) - address(b.array)) // g._data.itemsize, g._layout))
+            else:
+                raise Problem("a gradient shares memory with the function's state")
+        steps = live(steps, [b for b in capture.buffers.values() if b.number in grads])
+        made = {u.buffer.number for s in forward for u, written in s.uses() if written}
+        read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
+        saved = [b for n, b in read.items() if n in made and b.kind == "temporary"]
+        if any(b.number in grads for b in saved):
+            raise Problem("a gradient is memory of the forward pass")
+        back.saved = [(b.number, b.array.size, b.array.dtype) for b in saved]
+        state = {n for n, b in read.items() if b.kind == "state"}
+        back.reads = [t for t in self.watched if capture.buffer_of(t._data).number in state]
+        back.program = Program(steps, [], grads, {b.number for b in saved} | {b for _, b, _ in back.seeds})
+        return back
+
     def _outputs(self, flat: list[Tensor], kept: set[int], gradients: list[list]) -> tuple[list[tuple], set[int]]:
         fresh: set[int] = set()
         outputs: list[tuple] = []
         by_state = {id(t) for t in self.watched}
         for t in flat:
-            if t._rg and not (id(t) in by_state or any(t is a for a in self.leaves)):
-                raise Problem("its result requires grad; compile the whole training step, or return detached tensors")
             if id(t) in by_state:
                 outputs.append(("same", t))
                 continue
@@ -439,6 +590,24 @@ class Session:
             else:
                 raise Problem("a result shares memory with the function's state; return a copy (clone())")
         return outputs, fresh
+
+
+def _leaves_of(results: list[Tensor]) -> list[Tensor]:
+    """The leaves of a graph, in the order of a walk from its results."""
+    found: list[Tensor] = []
+    seen: set[int] = set()
+    stack = [t._edge for t in reversed(results)]
+    while stack:
+        e = stack.pop()
+        e = getattr(e, "node", e) if e is not None and not e.is_leaf_edge else e
+        if e is None or id(e) in seen:
+            continue
+        seen.add(id(e))
+        if e.is_leaf_edge:
+            found.append(e)
+        else:
+            stack.extend(reversed(e.edges))
+    return found
 
 
 def _held(path: str, t: Tensor) -> Any:
