@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import helper
-from ..codegen.scalars import sigmoid, tanh
+from ..codegen.elementary import sigmoid, tanh
 from .matmul import gemm
 
 

@@ -1,0 +1,70 @@
+"""The vectorisable formulas of `vecmath` as scalar functions, for kernels that are written by hand.
+
+A loop that calls `tanh(x)` of this module is inlined and vectorised by LLVM, which one that calls ``math.tanh`` is not. Each
+function takes float32 or float64 and returns the same type.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numba import config
+from numba.extending import overload
+
+from .jit import helper
+from .loops import HEADER
+from .maths import FORMULAS, m
+from .symbols import FLOATS, Trace
+
+
+def _text(name: str, dtype: str) -> str:
+    """The formula ``name`` as the text of a function ``f(x)``."""
+    _ = getattr(m, name)  # loads the formulas
+    trace = Trace(dtype)
+    y = FORMULAS[name](trace.input("x", dtype))
+    before, body = trace.lines([y])
+    return HEADER + "def f(x):\n" + "".join(f"    {line}\n" for line in (*before, *body, f"return {y.name}"))
+
+
+#: (name, dtype) -> text; the functions below refer to it, so that it is part of the key of every kernel that calls them
+TEXTS = {(name, dtype): _text(name, dtype) for name in ("exp", "tanh", "sigmoid") for dtype in FLOATS}
+
+
+def _compiled(name: str, dtype: str) -> Any:
+    space: dict[str, Any] = {"__name__": __name__}
+    exec(compile(TEXTS[name, dtype], f"<autograd_nb:{name}_{dtype}>", "exec"), space)
+    return helper(space["f"])
+
+
+def exp(x: Any) -> Any:
+    """e^x."""
+    assert TEXTS
+    return type(x)(math.exp(x))
+
+
+def tanh(x: Any) -> Any:
+    """Hyperbolic tangent."""
+    assert TEXTS
+    return type(x)(math.tanh(x))
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + e^−x)."""
+    assert TEXTS
+    return type(x)(0.5 + 0.5 * math.tanh(0.5 * x))
+
+
+def _offer(function: Any) -> None:
+    functions = {dtype: _compiled(function.__name__, dtype) for dtype in FLOATS}
+
+    def choose(x):
+        call = functions[x.name]
+        return lambda x: call(x)
+
+    overload(function, jit_options={"error_model": "numpy", "fastmath": {"contract"}}, inline="never")(choose)
+
+
+if not config.DISABLE_JIT:
+    for _function in (exp, tanh, sigmoid):
+        _offer(_function)
