@@ -31,6 +31,7 @@ from .errors import AutogradError
 from .graph.modes import state
 from .nn.parameter import Parameter
 from .ops.device import device as Device
+from .ops.registry import OPS
 from .shapes import Size, layout
 from .tensor import Tensor, _storage, adopt, make, set_requires_grad
 
@@ -39,16 +40,29 @@ from .tensor import Tensor, _storage, adopt, make, set_requires_grad
 
 def reduce_tensor(t: Tensor) -> tuple:
     """What pickle needs to make ``t`` again. A non-leaf becomes a leaf; tensors of one storage go on sharing it."""
-    if not t.is_leaf and _for_another_process():
+    if _for_another_process():
+        refuse_non_leaf(t)
+    array, offset = _storage(t)
+    lay = t._layout
+    args = (type(t), array, offset, tuple(lay.shape), lay.strides, lay.dtype, t.requires_grad)
+    return (_rebuild, args, dict(t.__dict__)) if t.__dict__ else (_rebuild, args)
+
+
+def refuse_non_leaf(t: Tensor) -> None:
+    """RuntimeError for a tensor with a history, which another process cannot have."""
+    if not t.is_leaf:
         raise AutogradError(
             "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
             "boundaries. If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it "
             "on the queue)."
         )
-    array, offset = _storage(t)
-    lay = t._layout
-    args = (type(t), array, offset, tuple(lay.shape), lay.strides, lay.dtype, t.requires_grad)
-    return (_rebuild, args, dict(t.__dict__)) if t.__dict__ else (_rebuild, args)
+
+
+def compact(t: Tensor) -> Tensor:
+    """``t``, or a copy of it if it is a view of a larger storage, which pickle would take along."""
+    if _storage(t)[0].size <= t._layout.size:
+        return t
+    return OPS["clone"].call(t.detach()).requires_grad_(t.requires_grad)
 
 
 def _for_another_process() -> bool:
@@ -499,5 +513,7 @@ def load_safetensors(filename: Any) -> dict[str, Tensor]:
                 raise ValueError(f"offsets of {key!r}")
             out[key] = make(np.frombuffer(bytearray(data[8 + n + a : 8 + n + b]), d.carrier), lay, [0, 0])
     except (struct.error, ValueError, KeyError, TypeError) as error:
-        raise RuntimeError(f"{name!r} is truncated, damaged, or not a safetensors file ({type(error).__name__}: {error})") from None
+        raise RuntimeError(
+            f"{name!r} is truncated, damaged, or not a safetensors file ({type(error).__name__}: {error})"
+        ) from None
     return out
