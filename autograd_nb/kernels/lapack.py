@@ -1,0 +1,472 @@
+"""Factorisations and solvers on batches of dense row-major matrices: LAPACK through Numba's own binding, loops for what is small.
+
+LAPACK reads columns where these matrices have rows: it sees their transposes. Where that is as good (symmetric matrices; the
+singular value decomposition, whose factors swap places) nothing is copied, elsewhere a matrix is transposed into scratch memory.
+
+Every kernel loops over the batch; ``info`` receives per matrix what LAPACK reports: 0, or where it failed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.np.linalg import F_INT_nptype
+
+from ..codegen.jit import helper
+from .matmul import C, D, N, S, Z, gemm
+
+_p, _n, _c, _i = types.voidptr, types.intp, types.char, types.intc
+# named as external symbols, not by address, so that compiled kernels can be kept on disk; each takes the kind of numbers first
+_getrf = types.ExternalFunction("numba_xxgetrf", _i(_c, _n, _n, _p, _n, _p))  # m, n, a, lda, ipiv
+_potrf = types.ExternalFunction("numba_xxpotrf", _i(_c, _c, _n, _p, _n))  # uplo, n, a, lda
+_geqrf = types.ExternalFunction("numba_ez_geqrf", _i(_c, _n, _n, _p, _n, _p))  # m, n, a, lda, tau
+_orgqr = types.ExternalFunction("numba_ez_xxgqr", _i(_c, _n, _n, _n, _p, _n, _p))  # m, n, k, a, lda, tau
+_gesdd = types.ExternalFunction(  # jobz, m, n, a, lda, s, u, ldu, vt, ldvt
+    "numba_ez_gesdd", _i(_c, _c, _n, _n, _p, _n, _p, _p, _n, _p, _n)
+)
+_evd = types.ExternalFunction("numba_ez_xxxevd", _i(_c, _c, _c, _n, _p, _n, _p))  # jobz, uplo, n, a, lda, w
+_rgeev = types.ExternalFunction(  # jobvl, jobvr, n, a, lda, wr, wi, vl, ldvl, vr, ldvr
+    "numba_ez_rgeev", _i(_c, _c, _c, _n, _p, _n, _p, _p, _p, _n, _p, _n)
+)
+_cgeev = types.ExternalFunction("numba_ez_cgeev", _i(_c, _c, _c, _n, _p, _n, _p, _p, _n, _p, _n))  # as rgeev, one w
+_gelsd = types.ExternalFunction(  # m, n, nrhs, a, lda, b, ldb, s, rcond, rank
+    "numba_ez_gelsd", _i(_c, _n, _n, _n, _p, _n, _p, _n, _p, types.float64, _p)
+)
+
+A, L, U, V = 65, 76, 85, 86  # 'A', 'L', 'U', 'V'
+SMALL = 24  #: rows or columns up to which plain loops beat a call into LAPACK
+BLOCK = 48  #: rows solved by loops before a product takes them out of the rest
+
+
+@helper
+def kind_of(a):
+    """The letter by which LAPACK's binding knows the type of numbers."""
+    if np.iscomplexobj(a):
+        return np.uint8(C if a.itemsize == 8 else Z)
+    return np.uint8(S if a.itemsize == 4 else D)
+
+
+@helper
+def transpose(m, n, a, out):
+    """out (n × m) = aᵀ, in tiles that stay in cache."""
+    for r0 in range(0, m, 32):
+        r1 = min(m, r0 + 32)
+        for c0 in range(0, n, 32):
+            for c in range(c0, min(n, c0 + 32)):
+                for r in range(r0, r1):
+                    out[np.uintp(c * m + r)] = a[np.uintp(r * n + c)]
+
+
+@helper
+def finite(a):
+    """Whether no element is nan or infinite."""
+    count = 0
+    for i in range(a.size):
+        count += abs(a[i]) < np.inf
+    return count == a.size
+
+
+# -------------------------------------------------------------------------------------------------- triangles
+
+
+@helper
+def solve_block(first, last, k, t, row, col, forward, unit, b):
+    """Rows ``first`` to ``last`` of op(t)·x = b, which no longer depend on other rows; b becomes x."""
+    for step in range(last - first):
+        i = first + step if forward else last - 1 - step
+        mine = b[i * k:i * k + k]
+        for j in range(first, i) if forward else range(i + 1, last):
+            x = t[np.uintp(i * row + j * col)]
+            other = b[j * k:j * k + k]
+            for c in range(mine.size):
+                mine[c] -= x * other[c]
+        if not unit:
+            d = t[np.uintp(i * row + i * col)]
+            for c in range(mine.size):
+                mine[c] /= d
+
+
+@helper
+def solve_vector(n, t, ld, trans, forward, unit, b):
+    """op(t)·x = b for one column, reading t along its rows."""
+    for step in range(n):
+        i = step if forward else n - 1 - step
+        if trans:
+            if not unit:
+                b[i] /= t[np.uintp(i * ld + i)]
+            x = b[i]
+            start, stop = (i + 1, n) if forward else (0, i)
+            row = t[i * ld + start:i * ld + stop]
+            rest = b[start:stop]
+            for j in range(row.size):
+                rest[j] -= row[j] * x
+        else:
+            start, stop = (0, i) if forward else (i + 1, n)
+            row = t[i * ld + start:i * ld + stop]
+            done = b[start:stop]
+            total = b[i]
+            for j in range(row.size):
+                total -= row[j] * done[j]
+            b[i] = total if unit else total / t[np.uintp(i * ld + i)]
+
+
+@helper
+def solve_triangle(n, k, t, ld, upper, trans, unit, b):
+    """b (n × k) becomes op(t)⁻¹·b, where t is a triangle (rows ``ld`` apart) and op transposes if ``trans``."""
+    forward = upper == trans
+    if k == 1:
+        solve_vector(n, t, ld, trans, forward, unit, b)
+        return
+    row, col = (1, ld) if trans else (ld, 1)
+    one = b.dtype.type(1)
+    for start in range(0, n, BLOCK):
+        if forward:
+            first, last = start, min(n, start + BLOCK)
+            solve_block(first, last, k, t, row, col, forward, unit, b)
+            if last < n and k:
+                gemm(t[last * row + first * col:], trans, ld, b[first * k:], False, k, b[last * k:], k, n - last, k, last - first, -one, one)
+        else:
+            first, last = max(0, n - start - BLOCK), n - start
+            solve_block(first, last, k, t, row, col, forward, unit, b)
+            if first > 0 and k:
+                gemm(t[first * col:], trans, ld, b[first * k:], False, k, b, k, first, k, last - first, -one, one)
+
+
+def solve_triangular(batch, n, k, upper, trans, unit, st, sb, t, b, x):
+    """x[i] = op(t[i])⁻¹·b[i]; ``st``, ``sb``: elements from one t or b to the next."""
+    for i in range(batch):
+        mine = x[i * n * k:(i + 1) * n * k]
+        mine[:] = b[i * sb:i * sb + n * k]
+        solve_triangle(n, k, t[i * st:i * st + n * n], n, upper, trans, unit, mine)
+
+
+# --------------------------------------------------------------------------------------------------------- LU
+
+
+@helper
+def lu_loops(m, n, a, pivots):
+    """LU of a row-major matrix in place, with row exchanges; the first zero on the diagonal (from 1), or 0."""
+    info = 0
+    for j in range(min(m, n)):
+        best = j
+        most = abs(a[j * n + j])
+        for i in range(j + 1, m):
+            x = abs(a[np.uintp(i * n + j)])
+            if x > most:
+                best, most = i, x
+        pivots[j] = best + 1
+        if best != j:
+            swap_rows(a[j * n:j * n + n], a[best * n:best * n + n])
+        d = a[np.uintp(j * n + j)]
+        if d == 0:
+            if info == 0:
+                info = j + 1
+            continue
+        top = a[j * n + j + 1:j * n + n]
+        for i in range(j + 1, m):
+            x = a[np.uintp(i * n + j)] / d
+            a[np.uintp(i * n + j)] = x
+            row = a[i * n + j + 1:i * n + n]
+            for c in range(row.size):
+                row[c] -= x * top[c]
+    return info
+
+
+@helper
+def swap_rows(a, b):
+    for c in range(a.size):
+        x = a[c]
+        a[c] = b[c]
+        b[c] = x
+
+
+def lu_factor(batch, m, n, a, lu, pivots, info):
+    """lu[i] = L and U of P·a[i] = L·U in one matrix; ``pivots`` (from 1): the row that each row was exchanged with, in turn."""
+    r = min(m, n)
+    loops = r <= SMALL
+    scratch = np.empty(0 if loops else m * n, a.dtype)
+    places = np.empty(0 if loops else r, F_INT_nptype)
+    kind = kind_of(a)
+    for i in range(batch):
+        mine = lu[i * m * n:(i + 1) * m * n]
+        order = pivots[i * r:i * r + r]
+        if loops:
+            mine[:] = a[i * m * n:(i + 1) * m * n]
+            info[i] = lu_loops(m, n, mine, order)
+        else:
+            transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
+            info[i] = _getrf(kind, m, n, scratch.ctypes, m, places.ctypes)
+            transpose(n, m, scratch, mine)
+            for j in range(r):
+                order[j] = places[j]
+
+
+def lu_solve(batch, n, k, trans, sl, sp, sb, lu, pivots, b, x):
+    """x[i] = op(a[i])⁻¹·b[i] for the a whose factors are given; ``sl``, ``sp``, ``sb``: from one to the next of each."""
+    for i in range(batch):
+        mine = x[i * n * k:(i + 1) * n * k]
+        mine[:] = b[i * sb:i * sb + n * k]
+        t = lu[i * sl:i * sl + n * n]
+        order = pivots[i * sp:i * sp + n]
+        if trans:
+            solve_triangle(n, k, t, n, True, True, False, mine)
+            solve_triangle(n, k, t, n, False, True, True, mine)
+        for step in range(n):
+            j = n - 1 - step if trans else step
+            other = order[j] - 1
+            if other != j:
+                swap_rows(mine[j * k:j * k + k], mine[other * k:other * k + k])
+        if not trans:
+            solve_triangle(n, k, t, n, False, False, True, mine)
+            solve_triangle(n, k, t, n, True, False, False, mine)
+
+
+def determinant(batch, n, lu, pivots, det):
+    """The determinant from LU factors."""
+    for i in range(batch):
+        y = det.dtype.type(1)
+        for j in range(n):
+            d = lu[i * n * n + j * n + j]
+            y *= d if pivots[i * n + j] == j + 1 else -d
+        det[i] = y
+
+
+def sign_and_log(batch, n, lu, pivots, sign, log):
+    """det = sign·e^log from LU factors; sign 0 and log −∞ for a singular matrix."""
+    for i in range(batch):
+        s = sign.dtype.type(1)
+        total = log.dtype.type(0)
+        for j in range(n):
+            d = lu[i * n * n + j * n + j]
+            size = abs(d)
+            total += np.log(size)
+            if d != 0:
+                d = d / size
+            s *= d if pivots[i * n + j] == j + 1 else -d
+        sign[i] = s
+        log[i] = total
+
+
+def permutation(batch, m, r, pivots, p):
+    """p[i] (m × m) with p·l·u = a, from ``r`` row exchanges."""
+    order = np.empty(m, np.int64)
+    p[:] = p.dtype.type(0)
+    for i in range(batch):
+        for j in range(m):
+            order[j] = j
+        for j in range(r):
+            other = pivots[i * r + j] - 1
+            x = order[j]
+            order[j] = order[other]
+            order[other] = x
+        for j in range(m):
+            p[i * m * m + order[j] * m + j] = p.dtype.type(1)
+
+
+# --------------------------------------------------------------------------------------------------- Cholesky
+
+
+@helper
+def cholesky_loops(n, a):
+    """The lower factor in place, row by row; the order of the first minor that is not positive (from 1), or 0."""
+    for i in range(n):
+        for j in range(i + 1):
+            total = a[np.uintp(i * n + j)]
+            left = a[i * n:i * n + j]
+            right = a[j * n:j * n + j]
+            for c in range(left.size):
+                total -= left[c] * right[c].conjugate()
+            if i == j:
+                d = total.real
+                if not d > 0:
+                    return i + 1
+                a[np.uintp(i * n + i)] = np.sqrt(d)
+            else:
+                a[np.uintp(i * n + j)] = total / a[np.uintp(j * n + j)]
+    return 0
+
+
+def cholesky(batch, n, upper, a, out, info):
+    """out[i] = the lower (upper) factor of a[i], of which that triangle is read; the other is set to 0."""
+    zero = a.dtype.type(0)
+    kind = kind_of(a)
+    for i in range(batch):
+        mine = out[i * n * n:(i + 1) * n * n]
+        source = a[i * n * n:(i + 1) * n * n]
+        loops = n <= SMALL
+        for r in range(n):
+            for c in range(n):
+                if loops and upper:  # the loops know lower factors
+                    mine[r * n + c] = source[c * n + r].conjugate() if c <= r else zero
+                else:
+                    mine[r * n + c] = source[r * n + c] if (c >= r if upper else c <= r) else zero
+        if loops:
+            info[i] = cholesky_loops(n, mine)
+            if upper:
+                for r in range(n):
+                    for c in range(r):
+                        mine[c * n + r] = mine[r * n + c].conjugate()
+                        mine[r * n + c] = zero
+        else:  # rows are its columns, so its triangle is the other
+            info[i] = _potrf(kind, np.uint8(L if upper else U), n, mine.ctypes, n)
+
+
+# ------------------------------------------------------------------------------------------------- reflections
+
+
+def geqrf(batch, m, n, a, out, tau):
+    """out[i] = R above, and the vectors of the reflections below the diagonal, that make a[i] triangular."""
+    r = min(m, n)
+    scratch = np.empty(m * n, a.dtype)
+    for i in range(batch):
+        transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
+        _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau[i * r:].ctypes)
+        transpose(n, m, scratch, out[i * m * n:(i + 1) * m * n])
+
+
+def orgqr(batch, m, n, k, columns, a, tau, out):
+    """out[i] (m × n) = the first columns of the product of the ``k`` reflections in a[i] (m × columns)."""
+    scratch = np.zeros(m * n, a.dtype)
+    for i in range(batch):
+        for r in range(m):
+            for c in range(k):
+                scratch[c * m + r] = a[(i * m + r) * columns + c]
+        _orgqr(kind_of(a), m, n, k, scratch.ctypes, m, tau[i * k:].ctypes)
+        transpose(n, m, scratch, out[i * m * n:(i + 1) * m * n])
+
+
+def ormqr(batch, m, n, k, trans, columns, a, tau, c, out):
+    """out[i] = op(Q)·c[i] (m × n) for the product Q of ``k`` reflections in a[i]; op is the conjugate transpose if ``trans``."""
+    weights = np.empty(n, c.dtype)
+    for i in range(batch):
+        mine = out[i * m * n:(i + 1) * m * n]
+        mine[:] = c[i * m * n:(i + 1) * m * n]
+        for step in range(k):
+            j = step if trans else k - 1 - step
+            t = tau[i * k + j]
+            if trans:
+                t = t.conjugate()
+            weights[:] = mine[j * n:j * n + n]
+            for r in range(j + 1, m):
+                v = a[np.uintp((i * m + r) * columns + j)].conjugate()
+                row = mine[r * n:r * n + n]
+                for q in range(row.size):
+                    weights[q] += v * row[q]
+            for r in range(j, m):
+                v = t if r == j else t * a[np.uintp((i * m + r) * columns + j)]
+                row = mine[r * n:r * n + n]
+                for q in range(row.size):
+                    row[q] -= v * weights[q]
+
+
+# ------------------------------------------------------------------------------------ eigen- and singular values
+
+
+def svd(batch, m, n, job, a, u, s, vt, info):
+    """a[i] = u[i]·diag(s[i])·vt[i]; ``job``: "N" only s, "S" the first min(m, n) vectors, "A" all. info −1: not finite."""
+    r = min(m, n)
+    scratch = np.empty(m * n, a.dtype)
+    rows_u = m if job == A else r  # of uᵀ
+    columns = n if job == A else r
+    kind = kind_of(a)
+    for i in range(batch):
+        scratch[:] = a[i * m * n:(i + 1) * m * n]
+        if not finite(scratch):
+            info[i] = -1
+            continue
+        # of the transpose, which LAPACK sees, v is the left and u the right factor, each as its own transpose
+        start_u, start_v = (0, 0) if job == N else (i * m * rows_u, i * columns * n)
+        info[i] = _gesdd(
+            kind, np.uint8(job), n, m, scratch.ctypes, n, s[i * r:].ctypes, vt[start_v:].ctypes, n, u[start_u:].ctypes, max(rows_u, 1),
+        )  # fmt: skip
+
+
+def eigh(batch, n, vectors, upper, a, w, v, info):
+    """a[i] = v[i]·diag(w[i])·v[i]ᴴ, w ascending, for matrices given by one triangle."""
+    kind = kind_of(a)
+    for i in range(batch):
+        mine = v[i * n * n:(i + 1) * n * n]
+        mine[:] = a[i * n * n:(i + 1) * n * n]
+        bad = False
+        for r in range(n):
+            row = mine[r * n + r:r * n + n] if upper else mine[r * n:r * n + r + 1]
+            bad = bad or not finite(row)
+        if bad:
+            info[i] = -1
+            continue
+        info[i] = _evd(kind, np.uint8(V if vectors else N), np.uint8(L if upper else U), n, mine.ctypes, n, w[i * n:].ctypes)
+        if vectors:  # they are its columns, our rows, and those of the conjugate matrix
+            for r in range(n):
+                mine[r * n + r] = mine[r * n + r].conjugate()
+                for c in range(r):
+                    x = mine[r * n + c].conjugate()
+                    mine[r * n + c] = mine[c * n + r].conjugate()
+                    mine[c * n + r] = x
+
+
+def eig(batch, n, vectors, a, w, v, info):
+    """a[i]·v[i] = v[i]·diag(w[i]) for a real matrix; w and v are complex, the vectors of length 1."""
+    scratch = np.empty(n * n, a.dtype)
+    right = np.empty(n * n if vectors else 1, a.dtype)
+    left = np.empty(1, a.dtype)
+    re = np.empty(n, a.dtype)
+    im = np.empty(n, a.dtype)
+    job = np.uint8(V if vectors else N)
+    for i in range(batch):
+        transpose(n, n, a[i * n * n:(i + 1) * n * n], scratch)
+        if not finite(scratch):
+            info[i] = -1
+            continue
+        info[i] = _rgeev(
+            kind_of(a), np.uint8(N), job, n, scratch.ctypes, n, re.ctypes, im.ctypes, left.ctypes, 1, right.ctypes, n if vectors else 1
+        )
+        for j in range(n):
+            w[i * n + j] = w.dtype.type(complex(re[j], im[j]))
+        if vectors:
+            j = 0
+            while j < n:
+                pair = im[j] != 0 and j + 1 < n  # a conjugate pair's real and imaginary parts stand in two columns
+                for r in range(n):
+                    x = right[j * n + r]
+                    y = right[(j + 1) * n + r] if pair else x * 0
+                    v[i * n * n + r * n + j] = v.dtype.type(complex(x, y))
+                    if pair:
+                        v[i * n * n + r * n + j + 1] = v.dtype.type(complex(x, -y))
+                j += 2 if pair else 1
+
+
+def eig_complex(batch, n, vectors, a, w, v, info):
+    """As `eig`, for a complex matrix."""
+    scratch = np.empty(n * n, a.dtype)
+    right = np.empty(n * n if vectors else 1, a.dtype)
+    left = np.empty(1, a.dtype)
+    job = np.uint8(V if vectors else N)
+    for i in range(batch):
+        transpose(n, n, a[i * n * n:(i + 1) * n * n], scratch)
+        if not finite(scratch):
+            info[i] = -1
+            continue
+        info[i] = _cgeev(
+            kind_of(a), np.uint8(N), job, n, scratch.ctypes, n, w[i * n:].ctypes, left.ctypes, 1, right.ctypes, n if vectors else 1
+        )
+        if vectors:
+            transpose(n, n, right, v[i * n * n:(i + 1) * n * n])
+
+
+# ----------------------------------------------------------------------------------------------- least squares
+
+
+def gelsd(batch, m, n, k, rcond, a, b, x, s, rank):
+    """x[i] (max(m, n) × k) = the shortest x that minimises |a[i]·x − b[i]|; s the singular values, those ≤ rcond·s₀ taken as 0."""
+    r, rows = min(m, n), max(m, n)
+    scratch = np.empty(m * n, a.dtype)
+    right = np.zeros(rows * k, a.dtype)
+    count = np.empty(1, F_INT_nptype)
+    for i in range(batch):
+        transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
+        for q in range(m):
+            for c in range(k):
+                right[c * rows + q] = b[(i * m + q) * k + c]
+        _gelsd(kind_of(a), m, n, k, scratch.ctypes, m, right.ctypes, rows, s[i * r:].ctypes, rcond, count.ctypes)
+        transpose(k, rows, right, x[i * rows * k:(i + 1) * rows * k])
+        rank[i] = count[0]
