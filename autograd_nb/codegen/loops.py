@@ -78,13 +78,6 @@ def trace_body(
     return Body(trace, list(inputs), loaded, results)
 
 
-def _tables(trace: Trace) -> str:
-    return "".join(
-        f"{name} = np.array([{', '.join(literal(v, dtype) for v in values)}], dtype=np.{dtype})\n"
-        for name, (values, dtype) in trace.tables.items()
-    )
-
-
 def _indent(lines: Sequence[str], level: int) -> str:
     return "".join("    " * level + line + "\n" for line in lines)
 
@@ -108,7 +101,7 @@ def pointwise_flat(body: Body, name: str = "kernel", over: int | None = None) ->
         outs = outs[1:]
     return (
         HEADER
-        + _tables(body.trace)
+        + body.trace.preamble()
         + f"def {name}({', '.join(args + outs)}):\n"
         + _indent(before, 1)
         + f"    for i in range({first}.size):\n"
@@ -139,7 +132,7 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     return (
         HEADER
         + WALK
-        + _tables(body.trace)
+        + body.trace.preamble()
         + f"def {name}({', '.join(args)}):\n"
         + _indent([f"n{inner} = entry(dims, {inner})", *strides, *out_strides, f"if n{inner} == 0:", "    return", *before], 1)
         + _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {inner})):"], 1)
@@ -262,7 +255,7 @@ def reduction(
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
     size = f"size = min({CHUNK}, n5 - c)"
-    text = _REDUCE_HEADER + _tables(body.trace) + _tables(done_trace) + f"def {name}({', '.join(args)}):\n"
+    text = _REDUCE_HEADER + body.trace.preamble() + done_trace.preamble() + f"def {name}({', '.join(args)}):\n"
     text += _indent([*before, *done_before, "n5 = entry(dims, 5)", *strides], 1)
     text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
     next_row = f"advance(place, dims, {n}, {KEPT}, {KEPT + REDUCED})"

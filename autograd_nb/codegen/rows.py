@@ -26,7 +26,7 @@ from typing import Any
 
 from .loops import CHUNK, MAX, MIN, Fold, _indent, _ordered
 from .maths import m
-from .symbols import FLOATS, Sym, Trace, literal, numpy_name
+from .symbols import FLOATS, Sym, Trace, numpy_name
 
 BLOCK = 256  #: rows at a time where rows are interleaved
 
@@ -123,8 +123,7 @@ class _Writer:
         self._trace = trace
         before, lines = trace.lines(results)
         self.before += before
-        for name, (values, dtype) in trace.tables.items():
-            self.tables += f"{name} = np.array([{', '.join(literal(v, dtype) for v in values)}], dtype=np.{dtype})\n"
+        self.tables += trace.preamble()
         return results, lines, used
 
     cast_to_compute = True

@@ -78,6 +78,14 @@ class Trace:
         self.tables[name] = (values, dtype)
         return name
 
+    def preamble(self) -> str:
+        """What the kernel's text needs before its function: the constant tables, and the scalar functions' module."""
+        scalar = any(s.op == "libm" and s.args[0].startswith("iterative.") for s in self.instructions)
+        return ("from autograd_nb.codegen import iterative\n" if scalar else "") + "".join(
+            f"{name} = np.array([{', '.join(literal(v, dtype) for v in values)}], dtype=np.{dtype})\n"
+            for name, (values, dtype) in self.tables.items()
+        )
+
     def _emit(self, op: str, args: tuple, dtype: str) -> Sym:
         key = (op, dtype, *(a.name if isinstance(a, Sym) else a for a in (args[:1] if op == "constant" else args)))
         known = self._known.get(key)
@@ -313,7 +321,7 @@ def where(condition: Sym, a: Any, b: Any) -> Sym:
 
 
 def libm(name: str, *args: Any) -> Sym:
-    """A scalar function that Numba knows (``math.lgamma``, or one of the build's helpers); it does not vectorise."""
+    """A scalar function that Numba knows (``math.lgamma``, or ``iterative.<name>`` of `codegen.iterative`); it does not vectorise."""
     first = next(a for a in args if isinstance(a, Sym))
     syms = tuple(first.trace.as_sym(a, first.dtype) for a in args)
     return first.trace._emit("libm", (name, *syms), first.dtype)

@@ -13,4 +13,4 @@ They dispatch on ``x.dtype`` ("float32" or "float64"). Rules that all of them ke
 
 from __future__ import annotations
 
-from . import arithmetic, exponential, gammas, halves, hyperbolic, logarithm, power, special, trigonometric
+from . import arithmetic, bessel, exponential, gammas, halves, hyperbolic, logarithm, power, special, trigonometric

@@ -1,12 +1,12 @@
-"""Error functions: erf, erfc, erfinv."""
+"""Error functions: erf, erfc, erfinv, erfcx, and the normal distribution's: ndtr, log_ndtr, ndtri."""
 
 from __future__ import annotations
 
 from ..maths import formula
 from ..symbols import Sym, where
-from .common import INF, LAYOUT, NAN, at_most, copysign, floating, horner, sqrt
+from .common import INF, LAYOUT, NAN, at_least, at_most, copysign, floating, horner, sqrt
 from .exponential import EXP, LN2, LOG2E, exp2_short, exp_mid, round_bits, scale
-from .logarithm import log_normal_short
+from .logarithm import log, log1p, log_normal_short
 
 # erf(x) / x - 1 in x^2: float32 on |x| <= 0.9, relative error of erf 1.4e-8; float64 on |x| <= 1, 2.9e-17
 ERF_SMALL = {
@@ -47,19 +47,40 @@ ERFINV_TAIL = {
                 -1.2423615161879275e-06),
 }  # fmt: skip
 
+# s - |ndtri(p)| in 1 / s for s = sqrt(-2 log p) on [2, 8] and [8, 38.9], 1e-7
+NDTRI_NEAR = (0.6864429948148693, 0.24711995954928204, -0.04336083453513825, 0.010733671306750778,
+    -0.003323037477470097, 0.0012385893559453028, -0.0005114670462399334, 0.0001537398936557633,
+    -5.742398899658055e-05, 9.410953064043302e-05, -4.99506679812063e-05)  # fmt: skip
+NDTRI_FAR = (0.26538656699965796, 0.12708507445335837, -0.015442105427097619, 0.003641496710235759,
+    -0.0012056353168472804, 0.0005027385931727278, -0.00023152128460680448, 5.088075197450432e-05,
+    -1.320378524545752e-05, 6.504918681272747e-05, -3.918410386153957e-05)  # fmt: skip
+
+
+def _square(a: Sym) -> tuple[Sym, Sym]:
+    """a^2 of a float64 in two parts."""
+    square = a * a
+    top = (a.bitcast("uint64") & 0xFFFFFFFFF8000000).bitcast("float64")  # 26 bits: its square is exact
+    return square, (top * top - square) + (a - top) * (a + top)
+
+
+def _exp_two(x: Sym, rest: Sym) -> tuple[Sym, Sym]:
+    """e^(x + rest), rest far below x: (e^r - 1, n's bits for `scale`)."""
+    high, low = LN2["float64"]
+    n, bits = round_bits(x, LOG2E, 2 * LAYOUT["float64"][3])
+    r = (x - n * high) - (n * low - rest)
+    return r * r * horner(r, EXP["float64"]) + r, bits
+
+
+def _erfcx64(a: Sym) -> Sym:
+    """e^(a^2) erfc(a) of a float64 in [0, 27.4]."""
+    return horner((a - 4.0) / (a + 4.0), ERFC) / (2.0 * a + 1.0)
+
 
 def _erfc64(a: Sym) -> tuple[Sym, Sym]:
     """(erfc(a), e^-a^2) of a float64 in [0, 27.4]; the square is carried in two parts."""
-    square = a * a
-    top = (a.bitcast("uint64") & 0xFFFFFFFFF8000000).bitcast("float64")  # 26 bits: its square is exact
-    rest = (top * top - square) + (a - top) * (a + top)
-    high, low = LN2["float64"]
-    x = -square
-    n, bits = round_bits(x, LOG2E, 2 * LAYOUT["float64"][3])
-    r = (x - n * high) - (n * low + rest)
-    em = r * r * horner(r, EXP["float64"]) + r
-    t = (a - 4.0) / (a + 4.0)
-    g = horner(t, ERFC) / (2.0 * a + 1.0)
+    square, rest = _square(a)
+    em, bits = _exp_two(-square, -rest)
+    g = _erfcx64(a)
     return scale(g + g * em, bits), scale(em + 1.0, bits)
 
 
@@ -117,3 +138,73 @@ def erfinv(x: Sym) -> Sym:
         y = y - u / (u * y + 1.0)
     y = y.cast(x.dtype)
     return copysign(where(a < 1.0, y, where(a == 1.0, INF, NAN)), x)
+
+
+ROOT_HALF = 0.7071067811865476
+
+
+def _erfcx_any(a: Sym) -> Sym:
+    """e^(a^2) erfc(a) of any positive float64; for large a the first terms of the asymptotic series."""
+    s = 1.0 / at_least(a, 27.0)
+    large = s * horner(s * s, (1.0, -1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64)) * 0.5641895835477563
+    return where(a < 27.0, _erfcx64(at_most(a, 27.0)), large)
+
+
+@formula
+def erfcx(x: Sym) -> Sym:
+    """e^(x^2) erfc(x), in float64; for negative x twice e^(x^2) less the value for -x. Maximum error 3 ulp (float64)."""
+    w = floating(x).cast("float64")
+    a = abs(w)
+    square, rest = _square(at_most(a, 27.0))
+    em, bits = _exp_two(square, rest)
+    positive = _erfcx_any(a)
+    return where(w < 0.0, 2.0 * scale(em + 1.0, bits) - positive, positive).cast(x.dtype)
+
+
+def _normal_tail(a: Sym) -> Sym:
+    """The probability beyond ``a`` >= 0 of a normal variable, float64; a^2 / 2 is carried in two parts."""
+    a = at_most(a, 38.7)
+    square, rest = _square(a)
+    em, bits = _exp_two(square * -0.5, rest * -0.5)
+    g = 0.5 * _erfcx64(a * ROOT_HALF)
+    return scale(g + g * em, bits)
+
+
+@formula
+def ndtr(x: Sym) -> Sym:
+    """The normal distribution function, in float64. Maximum error 3 ulp (float64); denormal results right."""
+    w = floating(x).cast("float64")
+    tail = _normal_tail(abs(w))
+    return where(w > 0.0, 1.0 - tail, tail).cast(x.dtype)
+
+
+@formula
+def log_ndtr(x: Sym) -> Sym:
+    """log(ndtr(x)), in float64: below -1 by erfcx, whose logarithm is never extreme. Maximum error 3 ulp (float64)."""
+    w = floating(x).cast("float64")
+    a = abs(w)
+    tail = _normal_tail(a)
+    far = log(0.5 * _erfcx_any(a * ROOT_HALF)) - 0.5 * (w * w)
+    return where(w < -1.0, far, where(w < 0.0, log(tail), log1p(-tail))).cast(x.dtype)
+
+
+@formula
+def ndtri(x: Sym) -> Sym:
+    """The inverse of ndtr, in float64: by erfinv in the middle; a tail from polynomials in 1 / sqrt(-2 log p) and one step of
+    Halley's method on log_ndtr. 0 and 1: -inf and inf; beyond: NaN. Maximum error 3 ulp (float64).
+    """
+    p = floating(x).cast("float64")
+    q = where(p > 0.5, 1.0 - p, p)
+    level = log(q)
+    s = sqrt(-2.0 * level)
+    v = 1.0 / s
+    gap = where(s < 8.0, horner((v - 0.3125) * (1 / 0.1875), NDTRI_NEAR), horner((v - 0.07525) * (1 / 0.04975), NDTRI_FAR))
+    y = s - gap
+    g = _erfcx64(at_most(at_least(y * ROOT_HALF, 0.0), 27.4))
+    slope = 0.7978845608028654 / g  # of log_ndtr at -y
+    u = (log(0.5 * g) - 0.5 * (y * y) - level) / slope
+    y = y + u / (0.5 * u * (slope - y) + 1.0)
+    middle = erfinv(where(q > 0.135, 2.0 * (p - 0.5), 0.0)) * 1.4142135623730951
+    y = where(q > 0.135, middle, where(p > 0.5, y, -y))
+    y = where(p == 0.0, -INF, where(p == 1.0, INF, y))
+    return where((p >= 0.0) & (p <= 1.0), y, NAN).cast(x.dtype)
