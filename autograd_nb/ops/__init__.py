@@ -4,6 +4,7 @@ from . import (
     activation,
     arithmetic,
     asking,
+    attention,
     binary,
     cast,
     complex,

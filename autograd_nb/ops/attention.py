@@ -1,0 +1,184 @@
+"""Attention: a fused op of three kinds of operands, and what PyTorch builds on it.
+
+Source: Vaswani et al., Attention is all you need (2017);
+https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from .. import dtypes
+from ..graph.modes import state
+from ..launch import Kernel
+from ..shapes import as_int, broadcast_shapes, numel
+from ..tensor import Tensor
+from .cast import cast, dense
+from .create import new_empty, new_full
+from .matmul import _bmm
+from .registry import OPS, public
+from .softmax import _softmax_backward
+from .structured import structured, tensor_argument
+
+_FORWARD = Kernel("attention", "forward", outputs=2)
+_BACKWARD = Kernel("attention", "backward", outputs=3)
+
+
+def _attention_rule(g, q, k, v, out, scale, batch, mask_sizes, needs):
+    gy, gp = g
+    p = out[1]
+    # one fused kernel, where nothing is to be differentiated again
+    if not state.grad and gp is None and "mask" not in needs and q.dtype is not dtypes.float16:
+        return dict(zip("qkv", _fused_backward(gy, q, k, v, p, scale), strict=True))
+    if gy is not None:
+        slope = _bmm(gy, v.mT)
+        gp = slope if gp is None else gp + slope
+    ds = _softmax_backward(gp, p, 2)
+    found = {"v": None if gy is None else _bmm(p.mT, gy), "q": _bmm(ds, k) * scale, "k": _bmm(ds.mT, q) * scale}
+    if "mask" in needs:
+        found["mask"] = OPS["sum_to_size"].call(ds.reshape(*batch, *ds.shape[1:]), mask_sizes)
+    return found
+
+
+def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale: float) -> list[Tensor]:
+    outs = [new_empty(t.shape, t.dtype) for t in (q, k, v)]
+    (batches, length, source), width, value_width = p.shape, q.shape[2], v.shape[2]
+    if p._layout.size and width and value_width:
+        _BACKWARD(
+            q.dtype, batches, length, source, width, value_width, scale, *[dense(t) for t in (q, k, v, p, g)], *[o._data for o in outs]
+        )
+    else:
+        for o in outs:
+            o.zero_()
+    return outs
+
+
+@structured(every=_attention_rule, node="ScaledDotProductAttentionBackward0")
+def _attention(q, k, v, mask, scale, causal, batch, mask_sizes, blank, want_y):
+    """(p v, p) for p = softmax(scale · q kᵀ + mask), of matrices in one batch; ``mask``: of ``mask_sizes``, seen by ``batch``."""
+    return _attend(q, k, v, mask, scale, causal, batch, blank, want_y, True)
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, batch: tuple, blank: float, want_y: bool, keep: bool) -> Any:
+    d = q.dtype
+    if d is dtypes.float16:
+        single = [t if t is None or t.dtype is dtypes.bool_ else cast(t, dtypes.float32) for t in (q, k, v, mask)]
+        return tuple(cast(t, d) for t in _attend(*single, scale, causal, batch, blank, want_y, keep))
+    batches, length, width = q.shape
+    source, value_width = v.shape[1:]
+    p = new_empty((batches if keep else 1, length, source), d)
+    y = new_empty((batches, length, value_width) if want_y else (0,), d)
+    if not batches * length * source:
+        return y.zero_(), p
+    kind, strides, given = 0, (0, 0, 0, 0), new_empty((0,), d)._data
+    heads = batch[-1] if batch else 1
+    if mask is not None:
+        kind = 2 if mask.dtype is dtypes.bool_ else 1
+        seen = mask.expand(*batch, length, source)
+        if len(batch) > 2:
+            seen = seen.contiguous()
+        steps = seen._layout.strides
+        lead = steps[:-2]
+        strides = (lead[-2] if len(lead) > 1 else 0, lead[-1] if lead else 0, *steps[-2:])
+        if len(batch) > 2:
+            strides = (heads * length * source, length * source, source, 1)
+        given = seen._data
+    _FORWARD(
+        (d, given.dtype), batches, heads, length, source, width, value_width, scale, causal, kind, strides, blank, keep, dense(q), dense(k), dense(v), given,
+        p._data, y._data,
+    )  # fmt: skip
+    return y, p
+
+
+def _flat(t: Tensor, batch: tuple[int, ...]) -> Tensor:
+    return t.expand(*batch, *t.shape[-2:]).reshape(numel(batch), *t.shape[-2:])
+
+
+def attention_weights(
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float, causal: bool, scale: Any, blank: float = 0.0, weights: bool = True
+) -> tuple[Tensor, Any]:
+    """(result, weights after dropout or None); operands of one batch shape and one dtype."""
+    batch = broadcast_shapes(broadcast_shapes(q.shape[:-2], k.shape[:-2]), v.shape[:-2])
+    scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None and q.shape[-1] else 1.0 if scale is None else float(scale)
+    flat = [_flat(t, tuple(batch)) for t in (q, k, v)]
+    sizes = None if mask is None else tuple(mask.shape)
+    if not weights and not dropout_p and not (state.grad and any(t is not None and t._rg for t in (*flat, mask))):
+        y, _ = _attend(*flat, mask, scale, causal, tuple(batch), blank, True, False)
+        return y.reshape(*batch, *y.shape[1:]), None
+    y, p = _attention(*flat, mask, scale, causal, tuple(batch), sizes, blank, not dropout_p)
+    if dropout_p:
+        p = OPS["nn.functional.dropout"].call(p, dropout_p)
+        y = _bmm(p, flat[2])
+    return y.reshape(*batch, *y.shape[1:]), p.reshape(*batch, *p.shape[1:])
+
+
+_KINDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int", "bool": "bool"}
+
+
+def _kind(t: Tensor) -> str:
+    return _KINDS.get(t.dtype.name, t.dtype.name)
+
+
+@public(method=False, namespaces=("nn.functional",))
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ).
+
+    attn_mask: broadcasts to (…, L, S); floats are added to the scores, bools say what may be seen. dropout_p: applied to the
+    weights, always (pass 0 when not training). is_causal: position i sees positions ≤ i. scale: 1/√E by default. enable_gqa: key
+    and value may have fewer heads (dim −3) than query, each then shared. A row of which all is masked gives zeros.
+
+    Errors: RuntimeError for shapes or dtypes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
+    """
+    op = "scaled_dot_product_attention"
+    q, k, v = tensor_argument(query, op, "query"), tensor_argument(key, op, "key"), tensor_argument(value, op, "value")
+    if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} key.dim: {k.ndim} and "
+            f"value.dim: {v.ndim} instead."
+        )
+    if not q.dtype is k.dtype is v.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {_kind(q)} key.dtype: {_kind(k)} and "
+            f"value.dtype: {_kind(v)} instead."
+        )
+    if q.dtype.category != 2:
+        raise RuntimeError(f"expected scalar type Float but found {_kind(q).title()} (query of {op})")
+    if not 0.0 <= dropout_p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    mask = attn_mask
+    if mask is not None:
+        tensor_argument(mask, op, "attn_mask")
+        if mask.dtype is not dtypes.bool_ and mask.dtype is not q.dtype and mask.dtype is not dtypes.float32:
+            raise RuntimeError(
+                "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+                f"{_kind(mask)} and  query.dtype: {_kind(q)} instead."
+            )
+        if mask.dtype is not dtypes.bool_:
+            mask = cast(mask, q.dtype)
+    if q.shape[-1] != k.shape[-1]:
+        raise RuntimeError(f"Expected query and key to have the same last dim, but got query of size {list(q.shape)} and key of {list(k.shape)}")
+    if k.shape[-2] != v.shape[-2]:
+        raise RuntimeError(f"Expected key and value to have the same length (dim -2), but got key of size {list(k.shape)} and value of {list(v.shape)}")
+    if enable_gqa:
+        k, v = _shared(q, k, "key"), _shared(q, v, "value")
+    if mask is not None:
+        batch = broadcast_shapes(broadcast_shapes(q.shape[:-2], k.shape[:-2]), v.shape[:-2])
+        full = (*batch, q.shape[-2], k.shape[-2])
+        if tuple(broadcast_shapes(full, mask.shape)) != full:
+            if mask.ndim <= len(full):
+                raise RuntimeError(f"attn_mask of size {list(mask.shape)} does not broadcast to the scores' size {list(full)}")
+            q = q.reshape(*(1,) * (mask.ndim - q.ndim), *q.shape)  # the mask has more batch dims
+            q = q.expand(*mask.shape[: mask.ndim - 2], *q.shape[-2:])
+    return attention_weights(q, k, v, mask, float(dropout_p), bool(is_causal), scale, weights=False)[0]
+
+
+def _shared(q: Tensor, t: Tensor, name: str) -> Tensor:
+    """Heads of key or value, each repeated for the queries that share it."""
+    if q.ndim < 3 or t.ndim < 3 or t.shape[-3] == 0 or q.shape[-3] % t.shape[-3]:
+        raise RuntimeError(
+            f"Number of heads in key and value must divide the number of heads in query (query {list(q.shape)}, {name} {list(t.shape)})"
+        )
+    return OPS["repeat_interleave"].call(t, q.shape[-3] // t.shape[-3], dim=t.ndim - 3)
