@@ -140,7 +140,12 @@ class Kernel:
         if getattr(function, "foreign", False):
             compiled = function
         else:
-            compiled = build.build_function(function, tuple(argument_type(a) for a in args))
+            try:
+                compiled = build.build_function(function, tuple(argument_type(a) for a in args))
+            except Exception:
+                if any(isinstance(a, np.ndarray) and a.dtype.kind == "c" for a in args):  # it compares or rounds them
+                    raise NotImplementedError(f'"{self.name}" not implemented for complex tensors') from None
+                raise
         self._entries[key] = compiled
         return compiled
 

@@ -237,6 +237,13 @@ def pow_(z, w):
 
 
 @on_complex
+def logaddexp(a, b):
+    first = a.real >= b.real
+    top, low = where(first, a, b), where(first, b, a)
+    return where((top.real - top.real == 0) | (top.real != low.real), top + log1p(exp(low - top)), top)
+
+
+@on_complex
 def sigmoid(z): return 1.0 / (1.0 + exp(-z))
 
 

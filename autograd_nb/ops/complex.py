@@ -15,11 +15,11 @@ from typing import Any
 
 from .. import dtypes
 from ..codegen.maths import m
-from ..shapes import layout, wrap_dim
+from ..shapes import layout
 from ..tensor import Tensor, make
 from .cast import cast
 from .pointwise import pointwise, store
-from .registry import OPS, public, register
+from .registry import OPS, public
 from .structured import structured, tensor_argument
 from .unary import sign
 

@@ -9,6 +9,7 @@ from .. import dtypes, launch
 from ..shapes import as_int, layout
 from ..tensor import Tensor, make
 from .cast import cast, dense
+from .complex import complex as complex_
 from .reduction import sum as sum_
 from .registry import public
 from .structured import structured, tensor_argument
@@ -167,8 +168,22 @@ def _integers(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor
     return cast(call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype)
 
 
+def _of_parts(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor | None:
+    """Of complex tensors, from three convolutions of their parts (as Gauss multiplied); None for real ones."""
+    x, w, bias = tensors
+    if not all(isinstance(t, Tensor) and t.dtype.is_complex for t in (x, w)) or x.dtype is not w.dtype:
+        return None
+    a, b, c, d = x.real, x.imag, w.real, w.imag
+    ac, bd, whole = (call(op, n, p, q, None, *rest) for p, q in ((a, c), (b, d), (a + b, c + d)))
+    y = complex_(ac - bd, whole - ac - bd)
+    return y if bias is None else y + tensor_argument(bias, op, "bias").reshape(-1, *(1,) * n)
+
+
 def convolution(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
-    whole = _integers(convolution, op, n, (input, weight, bias), (stride, padding, dilation, groups))
+    tensors, rest = (input, weight, bias), (stride, padding, dilation, groups)
+    whole = _integers(convolution, op, n, tensors, rest)
+    if whole is None:
+        whole = _of_parts(convolution, op, n, tensors, rest)
     if whole is not None:
         return whole
     x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False)
@@ -207,7 +222,10 @@ def convolution(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
 def transposed(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any
 ) -> Tensor:
-    whole = _integers(transposed, op, n, (input, weight, bias), (stride, padding, output_padding, groups, dilation))
+    tensors, rest = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
+    whole = _integers(transposed, op, n, tensors, rest)
+    if whole is None:
+        whole = _of_parts(transposed, op, n, tensors, rest)
     if whole is not None:
         return whole
     x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True)

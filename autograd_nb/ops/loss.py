@@ -127,6 +127,9 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     """|a − b|; dL/da = sign(a − b), 0 at 0."""
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "l1_loss")
+    if a.dtype.is_complex or b.dtype.is_complex:
+        a = (a - b).abs()
+        b = a.detach() * 0
     return _l1_loss((a, b), reduction) if weight is None else _weighted(_l1_loss((a, b), "none"), weight, a, reduction)
 
 

@@ -283,6 +283,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float(eps)
     if x.dtype is dtypes.float16:
         return _in_float32(lambda *t: _row_norm(*t, None, k, e, False), x, weight)
+    if x.dtype.is_complex:
+        y = x * ((x * x).mean(tuple(range(x.ndim - k, x.ndim)), True) + e).rsqrt()
+        return y if weight is None else y * weight
     return _row_norm(x, weight, None, k, e, False)
 
 

@@ -111,7 +111,7 @@ class Pointwise:
         if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
             return self.operand(name, value.item())
         if isinstance(value, _NUMBERS):  # subclasses such as IntEnum
-            return next(t(value) for t in _NUMBERS if isinstance(value, t))
+            return next(t(value) for t in _NUMBERS if isinstance(value, t))  # type: ignore[arg-type]
         raise TypeError(
             f"{self.name}(): argument '{name}' must be a Tensor or a number, not {type(value).__name__}"
             + (" (use autograd_nb.from_numpy to make a Tensor of a NumPy array)" if isinstance(value, np.ndarray) else "")

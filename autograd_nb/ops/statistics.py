@@ -173,6 +173,9 @@ def amin(input, dim=(), keepdim=False, *, out=None):
 def aminmax(input, *, dim=None, keepdim=False, out=None):
     """(min, max) over a dim, or over everything."""
     x, dims = _checked_extreme(input, dim, "aminmax")
+    for t in out or ():
+        if t.dtype is not x.dtype:
+            raise RuntimeError(f"aminmax(): Expected out tensor to have dtype {x.dtype}, but got {t.dtype} instead")
     y = return_types.aminmax(_amin(x, dims, bool(keepdim)), _amax(x, dims, bool(keepdim)))
     return y if out is None else return_types.aminmax(store(out[0], y[0], "aminmax"), store(out[1], y[1], "aminmax"))
 
@@ -409,6 +412,8 @@ def _logsumexp_backward(x, g0, y0):
 @structured(x=lambda g, x, out, dims, keepdim: _logsumexp_backward(x, _kept(g, x, dims, keepdim), _kept(out, x, dims, keepdim)))
 def _logsumexp(x, dims, keepdim):
     lay = layout(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
+    if x.dtype.is_complex:
+        return _complex_logsumexp(x, dims, keepdim)
     if x.dtype is dtypes.float16:
         return cast(_logsumexp(cast(x, dtypes.float32), dims, keepdim), dtypes.float16)
     dims = tuple(sorted(dims))
@@ -427,6 +432,16 @@ def _logsumexp(x, dims, keepdim):
 
 def _kept(t: Tensor, x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     return t if keepdim or not dims else t.reshape(reduced_shape(x.shape, dims, True))
+
+
+def _complex_logsumexp(x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    if not count_of(x.shape, dims):
+        return new_full(reduced_shape(x.shape, dims, keepdim), -math.inf, x.dtype)
+    top = _amax(x.detach().real, dims, True)
+    top = OPS["where"].call(top.isinf(), 0.0, top)
+    y = (x - top).exp()
+    y = (y.sum(dims, True) if dims else y).log() + top
+    return y if keepdim or not dims else y.reshape(reduced_shape(x.shape, dims, False))
 
 
 @public()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import dtypes
 from ..shapes import as_int, layout
 from ..tensor import Tensor
 from .complex import view_as_real

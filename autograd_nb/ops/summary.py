@@ -79,7 +79,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         free = 0.0
     centered = rows - mean
     other = centered if weights is None else centered * weights
-    y = OPS["matmul"].call(centered, other.t()) / free
+    y = OPS["matmul"].call(centered, other.mH) / free
     return y.squeeze()
 
 
@@ -94,8 +94,9 @@ def corrcoef(input):
     c = cov(x)
     if c.ndim == 0:
         return c / c
-    deviation = c.diagonal().sqrt()
-    return (c / deviation.unsqueeze(1) / deviation.unsqueeze(0)).clamp(-1, 1)
+    deviation = OPS["real"].call(c.diagonal()).sqrt()
+    y = c / deviation.unsqueeze(1) / deviation.unsqueeze(0)
+    return OPS["complex"].call(y.real.clamp(-1, 1), y.imag.clamp(-1, 1)) if y.dtype.is_complex else y.clamp(-1, 1)
 
 
 @public()

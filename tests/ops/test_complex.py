@@ -178,7 +178,7 @@ def test_random():
     z = ag.randn(20000, dtype=ag.complex128)
     assert abs(z.abs().pow(2).mean().item() - 1) < 0.05 and abs(z.mean().item()) < 0.03
     u = ag.rand(1000, dtype=ag.complex64)
-    assert 0 <= u.real.min().item() and u.imag.max().item() < 1
+    assert u.real.min().item() >= 0 and u.imag.max().item() < 1
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop"])
