@@ -621,7 +621,7 @@ def _power(self: Tensor, other: Any) -> Any:
 
 
 def _install() -> None:
-    hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "rtruediv": _rdiv,
+    hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "rtruediv": _rdiv, "div": _div, "rdiv": _rdiv,
            "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
     for name, function in hot.items():
         setattr(Tensor, f"__{name}__", operator_of(function))

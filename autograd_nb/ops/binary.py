@@ -11,7 +11,7 @@ from ..codegen.symbols import libm
 from ..tensor import Tensor
 from .cast import cast
 from .pointwise import pointwise, store
-from .registry import public, register
+from .registry import OPS, public, register
 from .structured import tensor_argument
 
 
@@ -302,7 +302,7 @@ for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_righ
 
 
 @public(method=False)
-def isin(elements, test_elements, *, assume_unique=False, invert=False):
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element is among ``test_elements``."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
@@ -312,5 +312,12 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     tests = test_elements if isinstance(test_elements, Tensor) else scalar_tensor(test_elements)
     x, tests = x.detach(), tests.detach().reshape(-1)
     d = dtypes.promote_types(x.dtype, tests.dtype)
-    found = (cast(x, d).unsqueeze(-1) == cast(tests, d)).any(-1)
-    return found.logical_not() if invert else found
+    x, tests = cast(x, d), cast(tests, d)
+    if tests._layout.size > 16:  # searching what is sorted beats comparing with each
+        tests = OPS["sort"].call(tests).values
+        at = OPS["searchsorted"].call(tests, x).clamp(max=tests._layout.size - 1)
+        found = OPS["take"].call(tests, at) == x
+    else:
+        found = (x.unsqueeze(-1) == tests).any(-1)
+    y = found.logical_not() if invert else found
+    return y if out is None else store(out, y, "isin")

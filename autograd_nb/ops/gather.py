@@ -591,7 +591,7 @@ def take(input, index, *, out=None):
     """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
     x = tensor_argument(input, "take")
     index = _flat_index(x, index, "take")
-    return _stored(out, _take(reshape(x, -1), index, (0,), 0), "take")
+    return _stored(out, _take(reshape(x, -1), index, (0,), 0), "take", (x, index))
 
 
 def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -325,7 +325,11 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 
 @public()
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
-    """y = beta·input + alpha·a⊗b."""
+    """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products."""
+    if tensor_argument(input, "addr").dtype is dtypes.bool_:
+        y = outer(vec1, vec2).logical_and(bool(alpha))
+        y = y.logical_or(input) if beta else y
+        return y if out is None else store(out, y, "addr")
     return _added(tensor_argument(input, "addr"), outer(vec1, vec2), beta, alpha, out, "addr")
 
 

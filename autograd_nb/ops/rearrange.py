@@ -14,6 +14,7 @@ from .cast import cast, clone, dense
 from .create import as_tensor, new_empty, new_full
 from .indexing import pick
 from .inplace import inplace_version
+from .recording import store
 from .registry import OPS, public
 from .shape import (
     _as_strided,
@@ -147,7 +148,6 @@ def _tri(name: str, upper: bool) -> Any:
         y = op(x, as_int(diagonal, "diagonal"))
         if out is None:
             return y
-        from .recording import store
 
         return store(out, y, name)
 
@@ -205,7 +205,6 @@ def diag(input, diagonal=0, *, out=None):
     y = diag_embed(x, diagonal) if x.ndim == 1 else clone(_diagonal(x, as_int(diagonal, "diagonal"), 0, 1))
     if out is None:
         return y
-    from .recording import store
 
     return store(out, y, "diag")
 
@@ -270,14 +269,15 @@ def select_scatter(input, src, dim, index):
 
 
 @public()
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     """A copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
     x = tensor_argument(input, "slice_scatter")
     d = wrap_dim(dim, x.ndim)
     if step < 1:
         raise RuntimeError(f"slice step must be positive (step={step})")
     a, b, _ = slice(start, end, step).indices(x.shape[d])
-    return _into_view("slice_scatter", x, src, _slice, d, a, max(0, -(-(b - a) // step)), step)
+    y = _into_view("slice_scatter", x, src, _slice, d, a, max(0, -(-(b - a) // step)), step)
+    return y if out is None else store(out, y, "slice_scatter")
 
 
 @public()
@@ -458,7 +458,6 @@ def _joined(name: str, join: Any, doc: str, *aliases: str) -> Any:
         y = join(ts)
         if out is None:
             return y
-        from .recording import store
 
         return store(out, y, name)
 

@@ -245,11 +245,11 @@ def sum_to_size(input, *size):
 
     shape = as_shape(size)
     x = tensor_argument(input, "sum_to_size")
-    if tuple(x.shape) == tuple(shape):
+    if tuple(x.shape) == tuple(shape) and shape:
         return x
     lead = x.ndim - len(shape)
     if lead < 0 or any(n not in (1, x.shape[lead + d]) for d, n in enumerate(shape)):
         raise RuntimeError(f"size {list(shape)} is not expandable to size {list(x.shape)}.")
     dims = tuple(d for d in range(x.ndim) if d < lead or (shape[d - lead] == 1 and x.shape[d] != 1))
-    y = _sum(x, dims, True) if dims else x
+    y = _sum(x, dims, True) if dims or not shape else x
     return y.reshape(shape) if lead else y

@@ -406,6 +406,8 @@ def narrow(input, dim, start, length):
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, x.ndim)
     n = x.shape[d]
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.category != 1):
+        raise RuntimeError(f"start must be an 0-dim integral Tensor. (start is {start.dtype} of shape {list(start.shape)})")
     start, length = int(as_int(start, "start")), as_int(length, "length")
     if length < 0:
         raise RuntimeError(f"narrow(): length must be non-negative. (length={length})")
