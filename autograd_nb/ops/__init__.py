@@ -29,6 +29,7 @@ from . import (
     loss,
     masked,
     matmul,
+    multihead,
     normalization,
     norms,
     pad,
