@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 
 from .. import dtypes
-from ..codegen.maths import FORMULAS, m
-from ..tensor import Tensor
+from ..codegen.maths import m
 from .pointwise import pointwise, store
-from .registry import public, register
+from .registry import public
 from .structured import tensor_argument
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
@@ -217,14 +216,6 @@ def erfc(x):
     return m.erfc(x)
 
 
-def _polynomial(x, coefficients):
-    """Horner's rule, highest power first."""
-    y = coefficients[0]
-    for c in coefficients[1:]:
-        y = y * x + c
-    return y
-
-
 @pointwise(lambda y: (math.sqrt(math.pi) / 2) * m.exp(y * y), result="float")
 def erfinv(x):
     """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²)."""
@@ -237,122 +228,10 @@ def lgamma(x):
     return m.lgamma(x)
 
 
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-
-
 @pointwise(lambda x: m.trigamma(x), result="float")
 def digamma(x):
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
     return m.digamma(x)
-
-
-@pointwise(
-    lambda x: polygamma(2, x) if isinstance(x, Tensor) else _polygamma_formula(x, 2),
-    result="float", method=False, namespaces=(), inplace=False, node="PolygammaBackward0",
-)  # fmt: skip
-def trigamma(x):
-    """ψ'(x), the derivative of `digamma`."""
-    x = x.cast("float64")
-    small = x < 0.5
-    z = m.where(small, 1 - x, x)
-    shifts = 10
-    total = 1 / (z * z)
-    for k in range(1, shifts):
-        total = total + 1 / ((z + float(k)) * (z + float(k)))
-    w = z + float(shifts)
-    r = 1 / (w * w)
-    y = total + 1 / w + 0.5 * r + _polynomial(r, list(reversed(_BERNOULLI))) * r / w
-    s = m.sin(math.pi * (x - m.round(x)))
-    return m.where(small, (math.pi * math.pi) / (s * s) - y, y)
-
-
-# so that derivatives can name it on symbols too
-FORMULAS.setdefault("trigamma", trigamma.op.formula)
-
-
-def _zeta(s, q):
-    """Hurwitz ζ(s, q) = Σ 1/(q + k)ˢ for q > 0 by the Euler-Maclaurin formula."""
-    terms = 12
-    total = m.pow(q, -s)
-    for k in range(1, terms):
-        total = total + m.pow(q + float(k), -s)
-    w = q + float(terms)
-    p = m.pow(w, -s)
-    total = total + p * w / (s - 1) + 0.5 * p
-    factor = s * p / w
-    for k, b in enumerate(_BERNOULLI, 1):
-        total = total + factor * (b / math.factorial(2 * k))
-        factor = factor * ((s + (2 * k - 1.0)) * (s + 2.0 * k)) / (w * w)
-    return total
-
-
-def _polygamma_formula(x, n):
-    """(−1)ⁿ⁺¹ n! ζ(n + 1, x); arguments below 1 are brought up by the recurrence in `_zeta`'s sum."""
-    x = x.cast("float64")
-    sign = 1.0 if n % 2 else -1.0
-    return _zeta(x.trace.as_sym(n + 1.0, "float64"), x) * (sign * math.factorial(n))
-
-
-_polygammas: dict = {}
-
-
-@public(name="polygamma")
-def polygamma(input, other=None, *, n=None, out=None):
-    """The n-th derivative of `digamma`: ``polygamma(n, x)``. For n ≥ 2 the argument must be positive.
-
-    Errors: RuntimeError for a negative n.
-    """
-    if isinstance(input, Tensor):  # the method: x.polygamma(n)
-        x, order = input, other if n is None else n
-    else:
-        x, order = other, input
-    tensor_argument(x, "polygamma")
-    if order < 0:
-        raise RuntimeError(f"polygamma(n, x) does not support negative n (n={order}).")
-    if order < 2:
-        y = digamma(x) if order == 0 else trigamma(x)
-    else:
-        op = _polygammas.get(order)
-        if op is None:
-            op = _polygammas[order] = pointwise(
-                _polygamma_slope(order),
-                result="float", public=False, inplace=False, name=f"polygamma_{order}", node="PolygammaBackward0",
-            )(_polygamma_of(order))  # fmt: skip
-        y = op(x)
-    return y if out is None else store(out, y, "polygamma")
-
-
-def _polygamma_slope(order):
-    return lambda x: polygamma(order + 1, x) if isinstance(x, Tensor) else _polygamma_formula(x, order + 1)
-
-
-def _polygamma_of(order):
-    def formula(x):
-        return _polygamma_formula(x, order)
-
-    return formula
-
-
-@public()
-def mvlgamma(input, p, *, out=None):
-    """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
-
-    Errors: RuntimeError unless p ≥ 1.
-    """
-    x = tensor_argument(input, "mvlgamma")
-    if p < 1:
-        raise RuntimeError(f"p has to be greater than or equal to 1 (p={p})")
-    y = lgamma(x)
-    for k in range(1, p):
-        y = y + lgamma(x - k / 2)
-    y = y + p * (p - 1) / 4 * math.log(math.pi)
-    return y if out is None else store(out, y, "mvlgamma")
-
-
-@public(kind="inplace")
-def mvlgamma_(input, p):
-    """In-place version of `mvlgamma`."""
-    return input.copy_(mvlgamma(input, p))
 
 
 # ------------------------------------------------------------------------------------------ rounding and signs
@@ -491,11 +370,3 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
 def relu(x):
     """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
     return m.where(x <= 0, 0, x)
-
-
-for _name, _function in {
-    "expit": sigmoid, "logit": logit, "erf": erf, "erfc": erfc, "erfinv": erfinv, "exp2": exp2, "expm1": expm1, "log1p": log1p,
-    "gammaln": lgamma, "digamma": digamma, "psi": digamma, "polygamma": polygamma, "multigammaln": mvlgamma, "sinc": sinc,
-    "round": round,
-}.items():  # fmt: skip
-    register(f"special.{_name}", _function, "pointwise", method=False, namespaces=("special",))
