@@ -14,7 +14,7 @@ from .. import dtypes, launch
 from ..graph import engine
 from ..graph.modes import enable_grad, no_grad, state
 from ..tensor import Tensor, edge, make
-from .cast import alias, cast, dense
+from .cast import cast, dense
 from .create import new_empty, new_full
 from .registry import OPS, public
 from .structured import structured, tensor_argument
@@ -92,7 +92,7 @@ def _recorded_gradients(kind, g, operands, sizes, reverse, needs):
     """The gradients as tensors with a history: the layer is recorded anew with ops, and differentiated."""
     with enable_grad():
         # other names for the operands: one may depend on another, and what is wanted are the partial derivatives
-        copies = {p: None if t is None else alias(t) for p, t in operands.items()}
+        copies = {p: None if t is None else t.view(t.shape) for p, t in operands.items()}
         outputs = _unrolled(kind, *copies.values(), sizes, reverse)
     pairs = [(y, gy) for y, gy in zip(outputs, g, strict=False) if gy is not None and y is not None and y.requires_grad]
     wanted = [p for p in operands if p in needs]
@@ -217,7 +217,7 @@ def _sizes(op: str, batch_sizes: Any, rows: int) -> np.ndarray:
     return np.array(sizes, np.int64)
 
 
-def _stacked(
+def stacked(
     op: str, kind: str, input: Tensor, hx: Sequence, params: Sequence, has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool, batch_sizes: Any,
 ) -> tuple:  # fmt: skip
@@ -280,7 +280,8 @@ def _declare(kind: str, formula: str) -> None:
 
     def call(*args, **kwargs):
         names = ["input", "hx", *_OPTIONS, "batch_first"]
-        packed = "batch_sizes" in kwargs or (len(args) > 2 and isinstance(args[1], Tensor) and not _is_params(args[2]))
+        # what comes second: the batch sizes of a packed sequence, or the state (a pair; else followed by the parameters)
+        packed = "batch_sizes" in kwargs or (len(args) > 2 and isinstance(args[1 if states == 2 else 2], Tensor))
         if packed:
             names = ["data", "batch_sizes", "hx", *_OPTIONS]
         if len(args) > len(names):
@@ -295,7 +296,7 @@ def _declare(kind: str, formula: str) -> None:
         hx = given["hx"] if states == 2 else [given["hx"]]
         if not isinstance(hx, (tuple, list)) or len(hx) != states:
             raise RuntimeError(f"{kind}() expects two hidden states (hx must be a tuple of 2 Tensors)")
-        y, h, c = _stacked(
+        y, h, c = stacked(
             kind, kind, given[names[0]], hx, *(given[o] for o in _OPTIONS), given.get("batch_first", False), given.get("batch_sizes")
         )
         return (y, h) if c is None else (y, h, c)
@@ -312,10 +313,6 @@ def _declare(kind: str, formula: str) -> None:
     cell.__doc__ = f"One step of {formula}\n\n    input (batch, features), hx (batch, hidden), weights (gates · hidden, features or hidden)."
     public(method=False)(call)
     public(method=False)(cell)
-
-
-def _is_params(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], Tensor)
 
 
 def _cell(kind: str, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Any:
