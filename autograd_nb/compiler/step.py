@@ -17,8 +17,10 @@ from ..graph.modes import state
 from ..ops.cast import dense
 from ..tensor import Tensor, make, share_view
 from .capture import Buffer, Capture, Problem, address, root, watching
+from .fuse import fuse
 from .guards import Reach, TooMuch
 from .program import Program, live
+from .simplify import simplify
 from .slots import _Slot
 
 MOST_PROGRAMS = 16  #: of one function; one that needs more stays eager
@@ -415,6 +417,7 @@ class Session:
         self.versions = [(t, t._version_, t._version_[0]) for t in [*self.watched, *leaves]]
         self.grad_versions = [(g._version_, g._version_[0]) for _, g in self.grads.values() if g is not None]
         self.replaced: dict = {}
+        self._numbers = 0
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """Run the function, watched."""
@@ -447,7 +450,7 @@ class Session:
         if back is not None:
             fresh |= {number for number, _, _ in back.saved}
         wanted = [b for b in capture.buffers.values() if b.number in kept or b.number in fresh]
-        steps = live(forward, wanted)
+        steps = self._optimised(live(forward, wanted), kept | fresh)
         program = Program(steps, capture.draws, kept, fresh)
         variant = Variant(key, arguments, reach.checker(codes), reach, program)
         variant.back = back
@@ -472,7 +475,6 @@ class Session:
 
     def _argument(self, i: int, t: Tensor) -> _Argument:
         if i in self.in_state:
-            self.reach.places.append(_held(f"argument {i}", t))
             raise Problem("an argument is also reached through the function's closure or globals")
         if t._edge is not None and t._rg:
             raise Problem(f"argument {i} carries a graph of its own (its grad_fn is {t.grad_fn}); detach() it, or compile the function that makes it")
@@ -506,6 +508,11 @@ class Session:
             kept.add(b.number)
             found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype])
         return kept, found, expects_none
+
+    def _optimised(self, steps: list[Any], outside: set[int]) -> list[Any]:
+        """Simplified and fused; new buffers get numbers far from those of others."""
+        self._numbers += 1_000_000
+        return fuse(simplify(steps, outside), outside, self._numbers)
 
     def _backward(self, flat: list[Tensor], forward: list[Any]) -> Back | None:
         """The backward pass of results that require grad, captured as a program of its own."""
@@ -550,8 +557,8 @@ class Session:
                 back.gradients.append(("new", b.number, b.array.size, b.array.dtype, (address(g._data) - address(b.array)) // g._data.itemsize, g._layout))
             else:
                 raise Problem("a gradient shares memory with the function's state")
-        steps = live(steps, [b for b in capture.buffers.values() if b.number in grads])
         made = {u.buffer.number for s in forward for u, written in s.uses() if written}
+        steps = live(steps, [b for b in capture.buffers.values() if b.number in grads])
         read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
         saved = [b for n, b in read.items() if n in made and b.kind == "temporary"]
         if any(b.number in grads for b in saved):
@@ -559,6 +566,7 @@ class Session:
         back.saved = [(b.number, b.array.size, b.array.dtype) for b in saved]
         state = {n for n, b in read.items() if b.kind == "state"}
         back.reads = [t for t in self.watched if capture.buffer_of(t._data).number in state]
+        steps = self._optimised(steps, grads)
         back.program = Program(steps, [], grads, {b.number for b in saved} | {b for _, b, _ in back.seeds})
         return back
 
@@ -608,12 +616,6 @@ def _leaves_of(results: list[Tensor]) -> list[Tensor]:
         else:
             stack.extend(reversed(e.edges))
     return found
-
-
-def _held(path: str, t: Tensor) -> Any:
-    from .guards import Place
-
-    return Place(path, "", t, "is")
 
 
 def _emptied(value: Any) -> Any:

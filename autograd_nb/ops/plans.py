@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
@@ -153,6 +154,19 @@ class Plan:
         return found
 
 
+@dataclass(frozen=True)
+class Recipe:
+    """What a generated pointwise kernel was made from; ``dims``: whether its first argument is the table of sizes."""
+
+    formula: Callable
+    inputs: list[Input]
+    compute: Any
+    outputs: list[str]
+    in_layouts: Sequence[Layout]
+    out_layouts: Sequence[Layout]
+    dims: bool
+
+
 _NUMBER = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 
 
@@ -179,18 +193,20 @@ def pointwise_entry(
     first = out_layouts[0]
     n_out = len(outputs)
     everyone = [*in_layouts, *out_layouts]
+    recipe = Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, False)
     if all(lay.contiguous and lay.shape == first.shape for lay in everyone):
-        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out), None
+        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe), None
     strides: list[Sequence[int]] = [broadcast_strides(lay, first.shape) for lay in everyone]
     order = sort_dims(first.shape, strides)
     sizes, steps = coalesce([first.shape[d] for d in order], [[s[d] for d in order] for s in strides])
     if len(sizes) <= 1 and all(not t or t[0] == 1 for t in steps):
-        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out), None
+        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe), None
     lead = max(0, len(sizes) - loops.RANK)
     inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
     inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
     kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in inner_steps)
-    entry = launch.entry(loops.pointwise_strided(body, kinds), "kernel", ("int64[:]", *argtypes), name, n_out)
+    recipe = None if lead else Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, True)
+    entry = launch.entry(loops.pointwise_strided(body, kinds), "kernel", ("int64[:]", *argtypes), name, n_out, recipe)
     dims = dims_array(inner_sizes, inner_steps)
     if lead:
         scalars = [s.scalar for s in inputs] + [False] * n_out
@@ -353,7 +369,9 @@ class BackPlan:
                 (k, i), = full
                 body = loops.trace_body(formulas([k]), inputs, compute, [keys[i].dtype.name])
                 argtypes = tuple(f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs)
-                self.overwrite = launch.entry(loops.pointwise_flat(body, over=0), "kernel", argtypes, op.name + "_backward", 0)
+                layouts = [g, *saved_layouts]
+                recipe = Recipe(formulas([k]), inputs, compute, [keys[i].dtype.name], layouts, [g], False)
+                self.overwrite = launch.entry(loops.pointwise_flat(body, over=0), "kernel", argtypes, op.name + "_backward", 0, recipe, 0)
                 self.over = self.simple[0]
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None
