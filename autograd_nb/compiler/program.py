@@ -108,6 +108,7 @@ class Program:
         self._slot_cells: dict[tuple[int, str], int] = {}
         self.segments: list[tuple[int, int] | Step] = []
         self._holds: list[Any] = []
+        self._views: dict[int, np.ndarray] = {}  # what Python reads of the arena, by the use
         start = 0
         for i, step in enumerate(steps):
             if step.check is not None or getattr(step.call.entry, "foreign", False):
@@ -204,9 +205,14 @@ class Program:
         """The memory of a use as it is now."""
         n = use.buffer.number
         if n in self._offsets:
-            start = self._begin + self._offsets[n] + use.offset
-            return self.arena[start : start + use.size * use.dtype.itemsize].view(use.dtype)
+            found = self._views.get(id(use))
+            if found is None:
+                start = self._begin + self._offsets[n] + use.offset
+                found = self._views[id(use)] = self.arena[start : start + use.size * use.dtype.itemsize].view(use.dtype)
+            return found
         memory = self.memory[n]
+        if use.offset == 0 and memory.size == use.size and memory.dtype == use.dtype and memory.ndim == 1:
+            return memory
         if memory.ndim != 1 or not memory.flags.c_contiguous:
             memory = np.frombuffer(memory, np.uint8) if memory.flags.c_contiguous else memory.reshape(-1)
         flat = memory.view(np.uint8)
