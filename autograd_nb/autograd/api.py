@@ -160,7 +160,8 @@ def grad(
     """The gradients Σ d(outputs)/d(input) · grad_outputs of each input; no ``.grad`` is touched.
 
     Only the nodes between outputs and inputs run and are consumed. allow_unused: None for inputs that the outputs do not
-    depend on, instead of an error. materialize_grads: zeros for them.
+    depend on, instead of an error. materialize_grads: zeros for them. is_grads_batched: grad_outputs have one more dim in front,
+    and so have the results: a gradient for each of their rows.
 
     Example:
         >>> import autograd_nb as torch
@@ -176,9 +177,17 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     if is_grads_batched:
-        raise NotImplementedError(
-            "grad(): is_grads_batched=True is not supported. Call grad() once per row with retain_graph=True, or use func.vmap."
-        )
+        from ..func import vmap
+
+        given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
+
+        def rows(*vectors: Tensor) -> Any:
+            return grad(
+                outputs, inputs, vectors, True if retain_graph is None else retain_graph, create_graph, allow_unused=allow_unused,
+                materialize_grads=materialize_grads,
+            )  # fmt: skip
+
+        return vmap(rows)(*given)
     allow = materialize_grads if allow_unused is None else allow_unused
     names = None
     if isinstance(inputs, dict):

@@ -1,0 +1,274 @@
+"""A batch that looks like one sample: the tensors of `vmap`.
+
+A `Batched` holds a tensor whose dim 0 is the batch. It lies below the graph: the tensor that it holds has the history, so a
+backward pass needs to know nothing of batches, and batches of gradients flow through the engine as any gradient does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from sys import _getframe
+from typing import Any
+
+from ..autograd.wrapped import Wrapped, WrappedLayout, is_internal
+from ..ops.registry import OPS
+from ..shapes import layout
+from ..tensor import Tensor, _new
+
+__all__ = ["Batched", "Level", "Unbatched", "align", "batch", "levels", "materialize", "value_of"]
+
+
+class Unbatched(BaseException):
+    """Something looked at the memory of a batch, which no rule covers: the samples of ``level`` are to be computed one by one."""
+
+    def __init__(self, level: int):
+        self.level = level
+
+
+class Level:
+    """An active vmap: its depth, how many samples, and what random functions do."""
+
+    __slots__ = ("number", "randomness", "size")
+
+    def __init__(self, number: int, size: int, randomness: str):
+        self.number, self.size, self.randomness = number, size, randomness
+
+
+class _Levels(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Level] = []
+
+
+levels = _Levels()
+
+
+class Batched(Wrapped):
+    """``value``'s dim 0 holds the samples of the vmap of this ``level``."""
+
+    __slots__ = ("value",)
+    value: Tensor
+
+    # ---- what ops ask of a tensor
+    @property
+    def _data(self) -> Any:  # type: ignore[override]
+        raise Unbatched(self.level)
+
+    @property
+    def _version_(self) -> list[int]:  # type: ignore[override]
+        return self.value._version_
+
+    @property
+    def _rg(self) -> bool:  # type: ignore[override]
+        return self.value.requires_grad
+
+    @property
+    def _edge(self) -> Any:  # type: ignore[override]
+        return self.value._edge
+
+    @property
+    def _view(self) -> None:  # type: ignore[override]
+        return None
+
+    @property
+    def _grad(self) -> None:  # type: ignore[override]
+        return None
+
+    @property
+    def _leaf_hook_set(self) -> None:  # type: ignore[override]
+        return None
+
+    # ---- the tensor outside the graph
+    def detach(self) -> Tensor:
+        return batch(self.value.detach(), self.level)
+
+    @property
+    def data(self) -> Tensor:  # type: ignore[override]
+        """The same memory as a leaf outside the graph."""
+        return batch(self.value.data, self.level)
+
+    @property
+    def grad_fn(self) -> Any:
+        return self.value.grad_fn
+
+    # ---- what a batch has no answer to
+    def _refuse(self, name: str) -> Any:
+        if is_internal(_getframe(2)):  # an op asks on its own account
+            raise Unbatched(self.level)
+        if name == "bool":
+            raise RuntimeError(
+                "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support "
+                "that: inside vmap a tensor stands for a whole batch. Use torch.where() instead of if."
+            )
+        raise RuntimeError(
+            f"vmap: It looks like you're calling {name} on a Tensor. We don't support vmap over calling {name} on a Tensor, please "
+            "try to rewrite what you're doing with other operations."
+        )
+
+    def item(self) -> Any:
+        return self._refuse(".item()")
+
+    def __bool__(self) -> Any:
+        return self._refuse("bool")
+
+    def __float__(self) -> Any:
+        return self._refuse(".item()")
+
+    def __int__(self) -> Any:
+        return self._refuse(".item()")
+
+    def __complex__(self) -> Any:
+        return self._refuse(".item()")
+
+    def __index__(self) -> Any:
+        return self._refuse(".item()")
+
+    def tolist(self) -> Any:
+        return self._refuse(".tolist()")
+
+    def numpy(self, *args: Any, **kw: Any) -> Any:
+        return self._refuse(".numpy()")
+
+    def __array__(self, *args: Any, **kw: Any) -> Any:
+        return self._refuse(".numpy()")
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        raise RuntimeError(
+            "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a "
+            "function being transformed by a functorch transform. This is unsupported, please attempt to use the functorch "
+            "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being transformed "
+            "instead."
+        )
+
+    def backward(self, *args: Any, **kw: Any) -> None:
+        raise RuntimeError("backward() called inside a functorch transform. This is not supported: use func.grad inside vmap.")
+
+    def is_contiguous(self, *args: Any, **kw: Any) -> bool:
+        return self._layout.contiguous
+
+    def __repr__(self, **kw: Any) -> str:
+        return f"BatchedTensor(lvl={self.level}, bdim=0, value=\n    {self.value!r}\n)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    # ---- the doors
+    def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
+        layouts = [a._layout if isinstance(a, Tensor) else a.__class__ for a in args]
+        _, d = op.result_dtypes(layouts)
+        out = op.run(align(args, self.level))
+        if out.dtype is not d:  # a batch of numbers has a dim where a number has none, and so more say in promotion
+            out = OPS["to"].call(out, d)
+        return batch(out, self.level)
+
+    def pointwise_inplace(self, op: Any, args: Sequence[Any]) -> Any:
+        target = args[0]
+        _check_target(target, self.level, op.name + "_")
+        for a in args[1:]:
+            if isinstance(a, Tensor) and a.ndim > target.ndim:
+                raise RuntimeError(
+                    f"{op.name}_(): output with shape {list(target.shape)} doesn't match the broadcast shape of {list(a.shape)}"
+                )
+        op.inplace([target.value, *align(args[1:], self.level, target.ndim)])
+        return target
+
+    def structured(self, op: Any, args: tuple) -> Any:
+        from .batch_rules import structured
+
+        return structured(op, args, self.level)
+
+    def reduction(self, op: Any, args: tuple) -> Any:
+        x, dims, *rest = args
+        return batch(op(x.value, tuple(d + 1 for d in dims), *rest), self.level)
+
+    def reduced(self, op: Any, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
+        rank = max(a.ndim for a in args if isinstance(a, Tensor))
+        dims = tuple(range(rank)) if dims is None else dims
+        return batch(op(align(args, self.level), tuple(d + 1 for d in dims), keepdim, mean), self.level)
+
+    def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
+        rule = getattr(op, "vmap", None)
+        if rule is None:
+            raise Unbatched(self.level)
+        info = _Info(levels.stack[-1].size, next((lv.randomness for lv in levels.stack if lv.number == self.level), "error"))
+        in_dims = tuple(0 if value_of(a, self.level)[1] else None for a in args)
+        found, out_dims = rule(info, in_dims, *[value_of(a, self.level)[0] for a in args])
+        return rebatch(found, out_dims, self.level)
+
+    def in_place(self, name: str, compute: Callable, target: Any, args: tuple, kw: dict) -> Any:
+        from ..ops.recording import check_result
+
+        _check_target(target, self.level, name)
+        result = compute(OPS["clone"].call(target), *args, **kw)
+        check_result(name, layout(target.shape, None, target.dtype), layout(result.shape, None, result.dtype))
+        target.value.copy_(materialize(result, self.level, target.value.shape[0]))
+        return target
+
+    def write_inplace(self, op: Any, write: Callable, target: Any, args: tuple) -> Any:
+        _check_target(target, self.level, op.name + "_")
+        result = op(OPS["clone"].call(target), *args)
+        target.value.copy_(materialize(result, self.level, target.value.shape[0]))
+        return target
+
+
+class _Info:
+    """What a user's vmap rule is told."""
+
+    def __init__(self, batch_size: int, randomness: str):
+        self.batch_size, self.randomness = batch_size, randomness
+
+
+def _check_target(target: Any, level: int, name: str) -> None:
+    if not (isinstance(target, Batched) and target.level == level):
+        raise RuntimeError(
+            f"vmap: {name}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has more "
+            "elements than `self`: self is not being vmapped over, and what is written into it is. Make self with other's "
+            "new_empty()/new_zeros(), or use the out-of-place version of the op."
+        )
+
+
+def batch(value: Tensor, level: int) -> Batched:
+    """``value`` with its dim 0 as the batch of ``level``."""
+    t = _new(Batched)
+    lay = value._layout
+    t.value, t.level = value, level
+    t._layout = WrappedLayout(type(lay.shape)(tuple(lay.shape)[1:]), lay.strides[1:], lay.dtype)
+    return t
+
+
+def rebatch(found: Any, dims: Any, level: int) -> Any:
+    """Results with the batch at ``dims`` (nested alike; None where there is none)."""
+    if isinstance(found, (tuple, list)):
+        each = dims if isinstance(dims, (tuple, list)) else [dims] * len(found)
+        return type(found)(rebatch(f, d, level) for f, d in zip(found, each, strict=True))
+    if dims is None or not isinstance(found, Tensor):
+        return found
+    return batch(found.movedim(dims, 0) if dims else found, level)
+
+
+def value_of(a: Any, level: int) -> tuple[Any, bool]:
+    """(what an argument holds at a level, whether it is a batch of that level)."""
+    if isinstance(a, Batched) and a.level == level:
+        return a.value, True
+    return a, False
+
+
+def materialize(a: Any, level: int, size: int) -> Tensor:
+    """A tensor with the batch of a level in dim 0, stretched there where it is the same for all samples."""
+    value, batched = value_of(a, level)
+    return value if batched else value.unsqueeze(0).expand(size, *value.shape)
+
+
+def align(args: Sequence[Any], level: int, rank: int | None = None) -> list:
+    """Operands that broadcast as the samples do: dims of size 1 between the batch and a sample of fewer dims."""
+    if rank is None:
+        rank = max(a.ndim for a in args if isinstance(a, Tensor))
+    out = []
+    for a in args:
+        value, batched = value_of(a, level)
+        if batched and a.ndim < rank:
+            value = value.reshape(value.shape[0], *(1,) * (rank - a.ndim), *a.shape)
+        out.append(value)
+    return out

@@ -1,0 +1,133 @@
+"""Modules as functions of their parameters.
+
+Source: https://docs.pytorch.org/docs/stable/func.api.html#utilities-for-working-with-torch-nn-modules
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..nn.modules.module import Module
+from ..ops.registry import OPS
+from ..tensor import Tensor
+
+__all__ = ["functional_call", "stack_module_state"]
+
+
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers, which stay as they are.
+
+    parameter_and_buffer_dicts: a dict by name as in ``named_parameters()``, or several of them with different names.
+    tie_weights: a replaced parameter is replaced wherever the module shares it. strict: every name must be given, and known.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> m = torch.nn.Linear(2, 1, bias=False)
+        >>> torch.func.functional_call(m, {"weight": torch.tensor([[1., 2.]])}, torch.ones(2))
+        tensor([3.])
+
+    Errors: ValueError for a name given twice, RuntimeError in strict mode for missing or unexpected names.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.functional_call.html
+    """
+    if isinstance(parameter_and_buffer_dicts, dict):
+        tensors = dict(parameter_and_buffer_dicts)
+    elif isinstance(parameter_and_buffer_dicts, Sequence):
+        if not all(isinstance(d, dict) for d in parameter_and_buffer_dicts):
+            raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
+        tensors = {}
+        for d in parameter_and_buffer_dicts:
+            for name, t in d.items():
+                if name in tensors:
+                    raise ValueError(f"{name} appears in multiple dictionaries; behavior of functional call is ambiguous")
+                tensors[name] = t
+    else:
+        raise ValueError(
+            "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
+            f"{type(parameter_and_buffer_dicts)}"
+        )
+    call = () if args is None else args if isinstance(args, tuple) else (args,)
+    with _replaced(module, tensors, tie_weights, strict):
+        return module(*call, **(kwargs or {}))
+
+
+def _owner(module: Module, name: str) -> tuple[Module, str]:
+    path, _, last = name.rpartition(".")
+    return module.get_submodule(path), last
+
+
+@contextmanager
+def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Any:
+    known = dict(module.named_parameters(remove_duplicate=False))
+    known.update(module.named_buffers(remove_duplicate=False))
+    shared: dict[int, list[str]] = {}
+    for name, t in known.items():
+        shared.setdefault(id(t), []).append(name)
+    wanted = dict(tensors)
+    if tie_weights:
+        for name, t in tensors.items():
+            for twin in shared.get(id(known.get(name)), ()):
+                if tensors.get(twin, t) is not t:
+                    raise ValueError(
+                        f"functional_call got multiple values for keys {sorted((name, twin))}, which are tied. Consider using "
+                        "tie_weights=False"
+                    )
+                wanted[twin] = t
+    if strict:
+        missing, unexpected = sorted(set(known) - set(wanted)), sorted(set(wanted) - set(known))
+        texts = []
+        if unexpected:
+            texts.append("Unexpected key(s): " + ", ".join(map(repr, unexpected)) + ".")
+        if missing:
+            texts.append("Missing key(s): " + ", ".join(map(repr, missing)) + ".")
+        if texts:
+            raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t" + "\n\t".join(texts))
+    saved = []
+    try:
+        for name, t in wanted.items():
+            owner, last = _owner(module, name)
+            for table in (owner._parameters, owner._buffers):
+                if last in table:
+                    saved.append((table, last, table[last]))
+                    table[last] = t
+                    break
+            else:
+                raise AttributeError(f"{type(owner).__name__} has no attribute `{last}` (functional_call got {name!r})")
+        yield
+    finally:
+        for table, last, t in reversed(saved):
+            table[last] = t
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """(parameters, buffers) of several modules of one kind, each stacked in a new dim 0: for `vmap` over an ensemble.
+
+    Errors: RuntimeError for modules of different kinds or modes, or none.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.stack_module_state.html
+    """
+    if not models:
+        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if not (all(m.training for m in models) or not any(m.training for m in models)):
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
+    if any(type(m) is not type(models[0]) for m in models):
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+
+    def stacked(tables: list[dict[str, Tensor]], leaf: bool) -> dict[str, Tensor]:
+        out = {}
+        for name in tables[0]:
+            each = [t[name] for t in tables]
+            whole = OPS["stack"].call([t.detach() for t in each] if leaf else each)
+            out[name] = whole.requires_grad_(each[0].requires_grad) if leaf else whole
+        return out
+
+    parameters = stacked([dict(m.named_parameters()) for m in models], True)
+    return parameters, stacked([dict(m.named_buffers()) for m in models], False)

@@ -1,0 +1,453 @@
+"""grad, vjp, jvp and the matrices made of them, of functions of tensors and of trees of tensors.
+
+All are backward passes over what the function records. Under `vmap` the tensors that are differentiated by are first made
+different for each sample, and the pass runs on the tensors that the batches hold: it then gives each sample its own gradient.
+A product from the right comes from two passes: v ↦ vᵀJ is linear in v, and its own derivative is u ↦ Ju.
+
+Source: https://docs.pytorch.org/docs/stable/func.api.html
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..autograd.api import grad as backward_pass
+from ..graph.modes import enable_grad, state
+from ..graph.node import Output
+from ..ops.create import new_full
+from ..ops.registry import OPS
+from ..tensor import Tensor, edge
+from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
+from .batched import Batched, Level, batch, levels, materialize
+from .vmap import vmap
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
+
+
+# ------------------------------------------------------------------------------------------------ under vmap
+
+
+def _peel(t: Tensor, base: Sequence[Level]) -> Tensor:
+    """A tensor with the batches of these levels as ordinary dims in front; deeper levels stay around it."""
+    if isinstance(t, Batched) and all(t.level != lv.number for lv in base):
+        return batch(_peel(t.value, base).movedim(len(base), 0), t.level) if base else t
+    for lv in reversed(base):
+        t = materialize(t, lv.number, lv.size)
+    return t
+
+
+def _wrap(t: Tensor, base: Sequence[Level]) -> Tensor:
+    """The inverse of `_peel`."""
+    if isinstance(t, Batched) and all(t.level != lv.number for lv in base):
+        return batch(_wrap(t.value.movedim(0, len(base)), base), t.level) if base else t
+    for lv in base:
+        t = batch(t, lv.number)
+    return t
+
+
+class _Trace:
+    """A function called once on inputs of its own, ready for backward passes.
+
+    ``outside``: whether what was recorded reaches tensors that others differentiate by; then the passes are recorded too.
+    """
+
+    def __init__(self, func: Callable, primals: Sequence[Any], has_aux: bool, name: str):
+        self.base = tuple(levels.stack)
+        recording = state.grad
+        flat, self.spec = tree_flatten(list(primals))
+        for t in flat:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"{name}: Expected the inputs to only contain Tensors, got {type(t)}")
+        with enable_grad():
+            self.leaves = []
+            connected = False
+            for t in flat:
+                plain = _peel(t, self.base)
+                if plain.requires_grad and recording:
+                    connected = True
+                    self.leaves.append(OPS["view_as"].call(plain, plain))
+                else:
+                    self.leaves.append(plain.detach().requires_grad_())
+            new = tree_unflatten([_wrap(t, self.base) for t in self.leaves], self.spec)
+            result = func(*new)
+        self.aux: Any = None
+        if has_aux:
+            if not (isinstance(result, tuple) and len(result) == 2):
+                raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
+            result, self.aux = result
+        self.result = result
+        outputs, self.out_spec = tree_flatten(result)
+        for t in outputs:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(t)}")
+        self.outputs = [_peel(t, self.base) for t in outputs]
+        self.like = outputs
+        self.outside = recording and (connected or _reaches([edge(t) for t in self.outputs], set(self.leaves)))
+
+    def value(self) -> Any:
+        """The function's result, outside the graph unless others are to differentiate it."""
+        return self.released(self.result)
+
+    def released(self, tree: Any) -> Any:
+        if self.outside:
+            return tree
+        return tree_map(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
+
+    def pull(self, cotangents: Sequence[Tensor], create_graph: bool = False, retain: bool = True) -> list[Tensor | None]:
+        """Σ vᵀJ for each leaf, with the batches as dims in front; None for what does not matter."""
+        kept = [(o, _peel(c, self.base)) for o, c in zip(self.outputs, cotangents, strict=True) if o.requires_grad]
+        if not kept:
+            return [None] * len(self.leaves)
+        graph = create_graph or self.outside or (state.grad and any(c.requires_grad for _, c in kept))
+        return list(
+            backward_pass(
+                [o for o, _ in kept],
+                self.leaves,
+                [c for _, c in kept],
+                create_graph=graph,
+                retain_graph=retain or graph,
+                allow_unused=True,
+            )
+        )
+
+    def gradients(self, cotangents: Sequence[Tensor], retain: bool = True) -> Any:
+        """The same as the caller sees them, zeros where nothing depends."""
+        found = self.pull(cotangents, retain=retain)
+        filled = [new_full(t.shape, 0, t.dtype) if g is None else g for g, t in zip(found, self.leaves, strict=True)]
+        return tree_unflatten([_wrap(g, self.base) for g in filled], self.spec)
+
+    def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+        """tangents -> J · tangents for each output."""
+        with enable_grad():
+            dummies = [new_full(o.shape, 0, o.dtype).requires_grad_() if o.requires_grad else None for o in self.outputs]
+            seeds = [new_full(o.shape, 0, o.dtype) if u is None else u for o, u in zip(self.outputs, dummies, strict=True)]
+            kept = [(o, u) for o, u in zip(self.outputs, seeds, strict=True) if o.requires_grad]
+            pulled: list = [None] * len(self.leaves)
+            if kept:
+                pulled = list(
+                    backward_pass([o for o, _ in kept], self.leaves, [u for _, u in kept], create_graph=True, allow_unused=True)
+                )
+
+        def push(tangents: Sequence[Tensor]) -> list[Tensor]:
+            live = [
+                (p, _peel(v, self.base)) for p, v in zip(pulled, tangents, strict=True) if p is not None and p.requires_grad
+            ]
+            wanted = [u for u in dummies if u is not None]
+            found: list = [None] * len(wanted)
+            if live and wanted:
+                graph = self.outside or (state.grad and any(v.requires_grad for _, v in live))
+                found = list(
+                    backward_pass(
+                        [p for p, _ in live],
+                        wanted,
+                        [v for _, v in live],
+                        create_graph=graph,
+                        retain_graph=True,
+                        allow_unused=True,
+                    )
+                )
+            each = iter(found)
+            out = []
+            for o, u in zip(self.outputs, dummies, strict=True):
+                t = next(each) if u is not None else None
+                out.append(_wrap(new_full(o.shape, 0, o.dtype) if t is None else t, self.base))
+            return out
+
+        return push
+
+
+def _reaches(edges: Sequence[Any], own: set) -> bool:
+    """Whether a graph ends in leaves other than ``own``."""
+    seen: set = set()
+    stack = [e for e in edges if e is not None]
+    while stack:
+        e = stack.pop()
+        if e.is_leaf_edge:
+            if e not in own:
+                return True
+            continue
+        node = e.node if e.__class__ is Output else e
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend([f for f in node.edges if f is not None])
+    return False
+
+
+# --------------------------------------------------------------------------------------------------- argnums
+
+
+def _chosen(argnums: Any, args: tuple, name: str) -> tuple[int, ...]:
+    if not isinstance(argnums, (int, tuple)) or isinstance(argnums, bool):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty")
+    out = []
+    for k in numbers:
+        if not isinstance(k, int):
+            raise RuntimeError(f"argnum must be int, got: {type(k)}")
+        if not -len(args) <= k < len(args):
+            raise RuntimeError(f"Got argnum={k}, but only {len(args)} positional inputs")
+        out.append(k % len(args))
+    if len(set(out)) != len(out):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return tuple(out)
+
+
+def _of_chosen(func: Callable, numbers: tuple[int, ...], args: tuple, kwargs: dict) -> tuple[Callable, list]:
+    """(a function of the chosen arguments, those arguments)."""
+
+    def partial(*chosen: Any) -> Any:
+        full = list(args)
+        for k, value in zip(numbers, chosen, strict=True):
+            full[k] = value
+        return func(*full, **kwargs)
+
+    return partial, [args[k] for k in numbers]
+
+
+def _single(found: Any, argnums: Any) -> Any:
+    return found[0] if isinstance(argnums, int) else tuple(found)
+
+
+# ---------------------------------------------------------------------------------------------------- grads
+
+
+def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+    """A function that gives (gradient, value) of ``func``, which returns one number; with ``has_aux`` (gradient, (value, aux)).
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.grad_and_value.html
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        numbers = _chosen(argnums, args, "grad")
+        trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "grad_and_value(f)(*args)")
+        value = trace.result
+        if not isinstance(value, Tensor):
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(value)}")
+        if value.ndim:
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        one = _wrap(new_full(trace.outputs[0].shape, 1, value.dtype), trace.base)
+        found = _single(trace.gradients([one], retain=False), argnums)
+        value = trace.value()
+        return (found, (value, trace.released(trace.aux))) if has_aux else (found, value)
+
+    return wrapper
+
+
+def grad(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+    """A function that gives the gradient of ``func``, which returns one number, by its arguments ``argnums``.
+
+    The arguments may be trees of tensors (dicts of parameters); the gradient is nested alike. May be nested for higher
+    derivatives, and mapped over samples with `vmap`.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.func.grad(torch.func.grad(torch.sin))(torch.tensor(0.0))
+        tensor(-0.)
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.grad.html
+    """
+    inner = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        found, value = inner(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return wrapper
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
+    """(func(*primals), a function of cotangents shaped as the output that gives vᵀJ for each primal).
+
+    With ``has_aux`` func returns (output, aux), and the result is (output, vjp function, aux).
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vjp.html
+    """
+    trace = _Trace(func, primals, has_aux, "vjp(f, *primals)")
+    for t in trace.like:
+        if t.dtype.category < 2:
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {t.dtype}"
+            )
+
+    def pulled(*cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        tree = cotangents[0] if len(cotangents) == 1 else cotangents
+        flat, spec = tree_flatten(tree)
+        if spec != trace.out_spec and len(flat) == len(trace.outputs) == 1 and isinstance(cotangents[0], Tensor):
+            spec = trace.out_spec
+        if spec != trace.out_spec:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {spec}, primal output: {trace.out_spec}"
+            )
+        found = trace.gradients(flat)
+        return tuple(found)
+
+    value = trace.value()
+    return (value, pulled, trace.released(trace.aux)) if has_aux else (value, pulled)
+
+
+def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list, Any]:
+    name = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{name}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    flat, spec = tree_flatten(primals)
+    moved, other = tree_flatten(tangents)
+    if spec != other:
+        raise RuntimeError(
+            f"{name}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
+            f"tensors, tangents also must be. Got primals with structure {spec} and tangents with structure {other}"
+        )
+    if not flat:
+        raise RuntimeError(f"{name}: Expected primals to be a non-empty tuple of Tensors.")
+    for what, values in (("primals", flat), ("tangents", moved)):
+        for t in values:
+            if not isinstance(t, Tensor):
+                raise RuntimeError(f"{name}: Expected {what} to only contain Tensors, got {type(t)}")
+    return moved, spec
+
+
+def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """(func(*primals), J · tangents), and with ``has_aux`` also aux: the derivative in one direction.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html
+    """
+    flat, _ = _jvp_inputs(primals, tangents)
+    trace = _Trace(func, primals, has_aux, "jvp(f, primals, tangents)")
+    if strict and not any(o.requires_grad for o in trace.outputs):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
+        )
+    out = tree_unflatten(trace.pusher()(flat), trace.out_spec)
+    value = trace.value()
+    return (value, out, trace.released(trace.aux)) if has_aux else (value, out)
+
+
+def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+    """(func(*primals), the linear function of tangents that gives J · tangents without calling func again).
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html
+    """
+    trace = _Trace(func, primals, False, "linearize(f, *primals)")
+    push = trace.pusher()
+
+    def linear(*tangents: Any) -> Any:
+        flat, spec = tree_flatten(tangents)
+        if spec != tree_flatten(tuple(primals))[1]:
+            raise RuntimeError(
+                f"Expected the tangents {spec} to have the same argspec as the primals {tree_flatten(tuple(primals))[1]}"
+            )
+        return tree_unflatten(push(flat), trace.out_spec)
+
+    return trace.value(), linear
+
+
+# ------------------------------------------------------------------------------------------------- matrices
+
+
+def _basis(t: Tensor) -> Tensor:
+    n = t._layout.size
+    return OPS["eye"].call(n, dtype=t.dtype).reshape(n, *t.shape)
+
+
+def jacrev(
+    func: Callable,
+    argnums: Any = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable:
+    """A function that gives the Jacobian of ``func`` by its arguments ``argnums``: output.shape + input.shape, row by row.
+
+    All rows come from one batched backward pass, or ``chunk_size`` at a time.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.func.jacrev(lambda x: x ** 2)(torch.tensor([1., 2.]))
+        tensor([[2., 0.],
+                [0., 4.]])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jacrev.html
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        numbers = _chosen(argnums, args, "jacrev")
+        trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "jacrev(f, *args)")
+        leaves = tree_flatten(_of_chosen(func, numbers, args, kwargs)[1])[0]
+        zeros = [new_full(o.shape, 0, o.dtype) for o in trace.like]
+        blocks = []
+        for k, output in enumerate(trace.like):
+
+            def rows(v: Tensor, k: int = k) -> Any:
+                return tuple(tree_flatten(trace.gradients([v if i == k else z for i, z in enumerate(zeros)]))[0])
+
+            if output._layout.size:
+                found = vmap(rows, chunk_size=chunk_size)(_basis(output))
+            else:
+                found = [new_full([0, *t.shape], 0, t.dtype) for t in leaves]
+            blocks.append(
+                _single(
+                    tree_unflatten(
+                        [g.reshape(*output.shape, *t.shape) for g, t in zip(found, leaves, strict=True)], trace.spec
+                    ),
+                    argnums,
+                )
+            )
+        out = tree_unflatten(blocks, trace.out_spec)
+        return (out, trace.released(trace.aux)) if has_aux else out
+
+    return wrapper
+
+
+def jacfwd(
+    func: Callable, argnums: Any = 0, has_aux: bool = False, *, chunk_size: int | None = None, randomness: str = "error"
+) -> Callable:
+    """A function that gives the Jacobian of ``func`` by its arguments ``argnums``, column by column: good for few inputs.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jacfwd.html
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacfwd: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        numbers = _chosen(argnums, args, "jacfwd")
+        partial, chosen = _of_chosen(func, numbers, args, kwargs)
+        trace = _Trace(partial, chosen, has_aux, "jacfwd(f, *args)")
+        push = trace.pusher()
+        leaves = tree_flatten(chosen)[0]
+        zeros = [new_full(t.shape, 0, t.dtype) for t in leaves]
+        table: list[list] = [[] for _ in trace.like]
+        for k, t in enumerate(leaves):
+
+            def columns(v: Tensor, k: int = k) -> Any:
+                return tuple(push([v if i == k else z for i, z in enumerate(zeros)]))
+
+            found = vmap(columns, out_dims=-1, chunk_size=chunk_size, randomness=randomness)(_basis(t))
+            for row, c, o in zip(table, found, trace.like, strict=True):
+                row.append(c.reshape(*o.shape, *t.shape))
+        blocks = [_single(tree_unflatten(row, trace.spec), argnums) for row in table]
+        out = tree_unflatten(blocks, trace.out_spec)
+        return (out, trace.released(trace.aux)) if has_aux else out
+
+    return wrapper
+
+
+def hessian(func: Callable, argnums: Any = 0) -> Callable:
+    """A function that gives the matrix of second derivatives: ``jacfwd(jacrev(func))``.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.hessian.html
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

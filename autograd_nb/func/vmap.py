@@ -1,0 +1,290 @@
+"""vmap: a function of one sample, run on a whole batch at once.
+
+The function is called once, on tensors that look like one sample and hold them all (`batched`). Ops have rules for batches, by
+family; an op without one runs on one sample after the other. Where something looks at the memory of a batch itself, or draws
+random numbers, the whole function is run for one sample after the other: slower, with the same result.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vmap.html
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from ..autograd.wrapped import active, add_door, depth
+from ..ops.generator import Generator, default_generator
+from ..ops.registry import OPS
+from ..tensor import Tensor
+from ..utils._pytree import tree_flatten, tree_unflatten
+from .batched import Batched, Level, Unbatched, batch, levels
+
+__all__ = ["vmap"]
+
+_MODES = ("error", "different", "same")
+
+_next = Generator._next
+
+
+def _door_next(self: Generator) -> tuple[int, int]:
+    """Random numbers inside a vmap: refused, or drawn sample by sample."""
+    for level in reversed(levels.stack):
+        if level.randomness == "error":
+            raise RuntimeError(
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                "randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        if level.randomness:
+            raise Unbatched(level.number)
+    return _next(self)
+
+
+add_door(Generator, "_next", _door_next)
+
+
+@contextmanager
+def entered(size: int, randomness: str) -> Any:
+    """A further level of vmap."""
+    depth.now += 1
+    level = Level(depth.now, size, randomness)
+    levels.stack.append(level)
+    try:
+        with active():
+            yield level
+    finally:
+        levels.stack.pop()
+        depth.now -= 1
+
+
+def _name(func: Callable) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+# ----------------------------------------------------------------------------------------- dims and structures
+
+
+def _is_dims(value: Any) -> bool:
+    return value is None or isinstance(value, int)
+
+
+def _flatten(tree: Any) -> tuple[list, Any]:
+    return tree_flatten(tree)
+
+
+def _spread(dims: Any, spec: Any) -> list | None:
+    """``dims``, given for subtrees, for each leaf; None where the structures do not fit."""
+    if spec.type is None:
+        return [dims] if _is_dims(dims) else None if isinstance(dims, (tuple, list, dict)) else [dims]
+    if _is_dims(dims):
+        return [dims] * spec.num_leaves
+    children: list
+    if isinstance(dims, dict):
+        if not issubclass(spec.type, dict) or set(spec.context[0]) != set(dims):
+            return None
+        children = [dims[k] for k in spec.context[0]]
+    elif isinstance(dims, (tuple, list)) and not issubclass(spec.type, dict):
+        children = list(dims)
+    else:
+        return None
+    if len(children) != len(spec.children_specs):
+        return None
+    out: list = []
+    for d, child in zip(children, spec.children_specs, strict=True):
+        found = _spread(d, child)
+        if found is None:
+            return None
+        out.extend(found)
+    return out
+
+
+def _inputs(func: Callable, in_dims: Any, args: tuple) -> tuple[int, list, list, Any]:
+    """(batch size, dims of the leaves, leaves, spec), all checked."""
+    name = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{name}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a "
+            "function with no inputs. The latter is unsupported."
+        )
+    leaves, spec = _flatten(args)
+    dims = _spread(in_dims, spec)
+    if dims is None:
+        raise ValueError(
+            f"{name}: in_dims is not compatible with the structure of `inputs`. in_dims has structure {_flatten(in_dims)[1]} but "
+            f"inputs has structure {spec}."
+        )
+    sizes = []
+    for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)):
+        if not _is_dims(d):
+            raise ValueError(f"{name}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
+        if d is None:
+            continue
+        if not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"{name}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
+                "arguments, please use None as the respective in_dim"
+            )
+        if not -leaf.ndim <= d < leaf.ndim:
+            raise ValueError(
+                f"{name}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected "
+                f"in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
+            )
+        dims[i] = d % leaf.ndim
+        sizes.append(leaf.shape[dims[i]])
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        )
+    return sizes[0], dims, leaves, spec
+
+
+def _output_dims(func: Callable, out_dims: Any, spec: Any) -> list:
+    leaves = _flatten(out_dims)[0]
+    if not all(_is_dims(d) for d in leaves):
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python collection of ints "
+            "representing where in the outputs the vmapped dimension should appear."
+        )
+    dims = _spread(out_dims, spec)
+    if dims is None and spec.type is None and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1:
+        dims = [out_dims[0]]
+    if dims is None:
+        raise ValueError(
+            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
+            f"out_dims has structure {_flatten(out_dims)[1]} but outputs has structure {spec}."
+        )
+    return dims
+
+
+def _check_output(func: Callable, value: Any, d: int | None) -> None:
+    if d is not None and not isinstance(value, Tensor):
+        raise ValueError(
+            f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}. "
+            "Did you mean to set out_dims= to None for output?"
+        )
+
+
+# ------------------------------------------------------------------------------------------------ two ways to run
+
+
+def _at_once(
+    func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict
+) -> Any:
+    with entered(size, randomness) as level:
+        samples = [
+            leaf if d is None else batch(leaf.movedim(d, 0) if d else leaf, level.number)
+            for leaf, d in zip(leaves, dims, strict=True)
+        ]
+        out = func(*tree_unflatten(samples, spec), **kwargs)
+        values, out_spec = _flatten(out)
+        found = []
+        for value, d in zip(values, _output_dims(func, out_dims, out_spec), strict=True):
+            _check_output(func, value, d)
+            mine = isinstance(value, Batched) and value.level == level.number
+            if d is None:
+                if mine:
+                    raise ValueError(
+                        f"vmap({_name(func)}, ...): `{_name(func)}` can not return a BatchedTensor when out_dim is None"
+                    )
+                found.append(value)
+                continue
+            t = value.value if mine else value.unsqueeze(0).expand(size, *value.shape)
+            found.append(_moved(t, d))
+    return tree_unflatten(found, out_spec)
+
+
+def _moved(t: Tensor, d: int) -> Tensor:
+    if not -t.ndim <= d < t.ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-t.ndim}, {t.ndim - 1}], but got {d})")
+    return t.movedim(0, d) if d else t
+
+
+def _one_by_one(
+    func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict
+) -> Any:
+    state = default_generator.get_state()
+    columns: list[list] = []
+    out_spec: Any = None
+    for i in range(size):
+        if randomness == "same":
+            default_generator.set_state(state)
+        samples = [leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims, strict=True)]
+        values, out_spec = _flatten(func(*tree_unflatten(samples, spec), **kwargs))
+        columns.append(values)
+    found = []
+    for k, d in enumerate(_output_dims(func, out_dims, out_spec)):
+        _check_output(func, columns[0][k], d)
+        found.append(columns[0][k] if d is None else _moved(OPS["stack"].call([c[k] for c in columns]), d))
+    return tree_unflatten(found, out_spec)
+
+
+def _run(func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict) -> Any:
+    state = (default_generator._seed, default_generator._call)
+    outer = depth.now
+    try:
+        return _at_once(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
+    except Unbatched as unbatched:
+        if unbatched.level != outer + 1 or not size:
+            raise
+    default_generator._seed, default_generator._call = state
+    return _one_by_one(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
+
+
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable:
+    """A function that maps ``func``, written for one sample, over a dim of its inputs, as one computation.
+
+    in_dims: which dim of each input (an int for all, or a tuple nested as the inputs; None: not mapped). out_dims: where the
+    results have it. randomness: "error" refuses random ops, "same" draws the same numbers for all samples, "different" others
+    for each. chunk_size: at most so many samples at once.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.vmap(torch.dot)(torch.ones(2, 3), torch.ones(2, 3))
+        tensor([3., 3.])
+
+    Errors: ValueError for dims that do not fit; RuntimeError for ``.item()`` and ``if`` on a mapped tensor.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vmap.html
+    """
+    if randomness not in _MODES:
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        size, dims, leaves, spec = _inputs(func, in_dims, args)
+        if chunk_size is None or chunk_size >= size:
+            return _run(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
+        return _in_chunks(func, size, dims, leaves, spec, out_dims, randomness, kwargs, chunk_size)
+
+    return mapped
+
+
+def _in_chunks(
+    func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict, chunk: int
+) -> Any:
+    state = (default_generator._seed, default_generator._call)
+    columns: list[list] = []
+    out_spec: Any = None
+    for start in range(0, size, chunk):
+        if randomness == "same":
+            default_generator._seed, default_generator._call = state
+        n = min(chunk, size - start)
+        part = [leaf if d is None else leaf.narrow(d, start, n) for leaf, d in zip(leaves, dims, strict=True)]
+        values, out_spec = _flatten(_run(func, n, dims, part, spec, out_dims, randomness, kwargs))
+        columns.append(values)
+    found = [
+        columns[0][k] if d is None else OPS["cat"].call([c[k] for c in columns], d)
+        for k, d in enumerate(_output_dims(func, out_dims, out_spec))
+    ]
+    return tree_unflatten(found, out_spec)
