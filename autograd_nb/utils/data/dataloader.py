@@ -276,6 +276,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         self._timeout, self._in_order = loader.timeout, loader.in_order
         self._persistent = loader.persistent_workers
+        self._most = max(loader.prefetch_factor or 0, 1) * loader.num_workers  #: batches that are worked on at a time
         self._workers = pool.start(self._plan, loader.multiprocessing_context)
         self._begin(loader)
 
@@ -284,7 +285,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._active = [True] * len(self._workers)
         self._turns = cycle(range(len(self._workers)))
         self._tasks: deque[int] = deque()  #: who works on a batch that is to come, in the batches' order
-        for _ in range((loader.prefetch_factor or 0) * len(self._workers)):
+        for _ in range(self._most):
             self._assign()
 
     def _reset(self, loader: DataLoader) -> None:
@@ -301,10 +302,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             index = next(self._sampler_iter)
         except StopIteration:
             return
-        most = (self._loader.prefetch_factor or 0) * len(self._workers)
         for _ in self._workers:
             i = next(self._turns)
-            if self._active[i] and (self._in_order or self._tasks.count(i) < most // sum(self._active)):
+            if self._active[i] and (self._in_order or self._tasks.count(i) < self._most // sum(self._active)):
                 self._workers[i].ask(index)
                 self._tasks.append(i)
                 return

@@ -118,10 +118,11 @@ def start(plan: worker.Plan, context: Any) -> Sequence[Process] | Sequence[Local
             stacklevel=5,
         )
         return [Local(plan, i) for i in range(plan.num_workers)]
+    context = context or multiprocessing.get_context("spawn")
     workers: list[Process] = []
     try:
         for i in range(plan.num_workers):
-            workers.append(Process(context or multiprocessing.get_context("spawn"), parcel, i))  # noqa: PERF401: the started are stopped
+            workers.append(Process(context, parcel, i))  # noqa: PERF401 (those that started are stopped)
     except BaseException:
         stop(workers)
         raise
