@@ -66,10 +66,10 @@ def between(batch, n, m, width, mode, p, a, b, out):
     """out[i, r, s] = the distance of row r of a[i] (n × width) and row s of b[i] (m × width)."""
     for i in range(batch):
         for r in range(n):
-            row = a[(i * n + r) * width:(i * n + r + 1) * width]
-            place = out[(i * n + r) * m:(i * n + r + 1) * m]
+            row = a[(i * n + r) * width : (i * n + r + 1) * width]
+            place = out[(i * n + r) * m : (i * n + r + 1) * m]
             for s in range(m):
-                place[s] = _distance(row, b[(i * m + s) * width:(i * m + s + 1) * width], mode, p)
+                place[s] = _distance(row, b[(i * m + s) * width : (i * m + s + 1) * width], mode, p)
 
 
 def between_backward(batch, n, m, width, mode, p, g_r, g_s, a, b, g, y, out):
@@ -82,16 +82,18 @@ def between_backward(batch, n, m, width, mode, p, g_r, g_s, a, b, g, y, out):
             for s in range(m):
                 at = i * n * m + r * g_r + s * g_s
                 other = (i * m + s) * width
-                _add_gradient(a[start:start + width], b[other:other + width], g[at], y[at], mode, p, out[start:start + width])
+                _add_gradient(
+                    a[start : start + width], b[other : other + width], g[at], y[at], mode, p, out[start : start + width]
+                )
 
 
 def within(n, width, mode, p, a, out):
     """The distances of all pairs of rows of a, in the order (0, 1), (0, 2), …, (1, 2), …"""
     at = 0
     for r in range(n):
-        row = a[r * width:(r + 1) * width]
+        row = a[r * width : (r + 1) * width]
         for s in range(r + 1, n):
-            out[at] = _distance(row, a[s * width:(s + 1) * width], mode, p)
+            out[at] = _distance(row, a[s * width : (s + 1) * width], mode, p)
             at += 1
 
 
@@ -101,10 +103,10 @@ def within_backward(n, width, mode, p, a, g, y, out):
         out[k] = a.dtype.type(0)
     at = 0
     for r in range(n):
-        row = a[r * width:(r + 1) * width]
-        own = out[r * width:(r + 1) * width]
+        row = a[r * width : (r + 1) * width]
+        own = out[r * width : (r + 1) * width]
         for s in range(r + 1, n):
-            other = a[s * width:(s + 1) * width]
+            other = a[s * width : (s + 1) * width]
             _add_gradient(row, other, g[at], y[at], mode, p, own)
-            _add_gradient(other, row, g[at], y[at], mode, p, out[s * width:(s + 1) * width])
+            _add_gradient(other, row, g[at], y[at], mode, p, out[s * width : (s + 1) * width])
             at += 1

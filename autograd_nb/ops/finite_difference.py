@@ -23,7 +23,9 @@ def _spacings(spacing: Any, x: Tensor, dims: tuple[int, ...], given: bool) -> li
     if isinstance(spacing, Tensor):
         spacing = [spacing]
     if not isinstance(spacing, (list, tuple)):
-        raise TypeError(f"gradient(): argument 'spacing' must be a number, Tensors or a list of them, not {type(spacing).__name__}")
+        raise TypeError(
+            f"gradient(): argument 'spacing' must be a number, Tensors or a list of them, not {type(spacing).__name__}"
+        )
     if len(spacing) != len(dims):
         what = f"specified {len(dims)} dims" if given else f"{x.ndim} dims"
         raise RuntimeError(

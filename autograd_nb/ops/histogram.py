@@ -47,7 +47,9 @@ def _counts(x: Tensor, edges: Sequence[Tensor], weight: Any, density: bool, name
     if weight is not None:
         tensor_argument(weight, name, "weight")
         if weight.dtype is not x.dtype:
-            raise RuntimeError(f"{name}(): if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input {x.dtype} and weight {weight.dtype}")
+            raise RuntimeError(
+                f"{name}(): if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input {x.dtype} and weight {weight.dtype}"
+            )
     y = new_empty(shape, x.dtype)
     d = x.dtype
     lines = dense(OPS["cat"].call(list(edges)))
@@ -75,7 +77,9 @@ def _edges(bins: Tensor, x: Tensor, name: str) -> Tensor:
     if bins.numel() == 0:
         raise RuntimeError(f"{name}(): bins tensor should have at least 1 element, but got {bins.numel()}")
     if bins.dtype is not x.dtype:
-        raise RuntimeError(f"{name}(): input tensor and bins tensors should have the same dtype, but got input with dtype {x.dtype} and bins with dtype {bins.dtype}")
+        raise RuntimeError(
+            f"{name}(): input tensor and bins tensors should have the same dtype, but got input with dtype {x.dtype} and bins with dtype {bins.dtype}"
+        )
     return bins.detach()
 
 
@@ -109,7 +113,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
             edges = _edges(bins, x, "histogram")
         else:
             count = _count(bins, "histogram")
-            (low, high), = _limits(column, range, "histogram")
+            ((low, high),) = _limits(column, range, "histogram")
             edges = OPS["linspace"].call(low, high, count + 1, dtype=x.dtype)
         hist = _counts(column, [edges], None if weight is None else weight.detach().reshape(-1), bool(density), "histogram")
     if out is not None:

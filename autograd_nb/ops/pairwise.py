@@ -158,7 +158,10 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     count = numel(batch)
     products = order == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (n > _MANY or m > _MANY)))
     y = _between(
-        a.expand(*batch, n, width).reshape(count, n, width), b.expand(*batch, m, width).reshape(count, m, width), order, products
+        a.expand(*batch, n, width).reshape(count, n, width),
+        b.expand(*batch, m, width).reshape(count, m, width),
+        order,
+        products,
     )
     return cast(y.reshape(*batch, n, m), kind)
 

@@ -1,0 +1,230 @@
+"""``torch.masked``: reductions and normalisations over the elements that a boolean mask keeps.
+
+Every function takes ``mask`` (True keeps an element; broadcast to the input). What is masked out counts as the identity of the
+operation, so a slice without a kept element gives that: 0 for a sum, −inf for a maximum, nan for a mean. ``dim=None`` stands for
+all dims. Gradients of masked elements are 0.
+
+Source: https://docs.pytorch.org/docs/stable/masked.html
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import dtypes
+from .ops.cast import cast
+from .ops.registry import OPS
+from .ops.structured import tensor_argument
+from .shapes import wrap_dims
+from .tensor import Tensor
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm",
+    "normalize", "prod", "softmax", "softmin", "std", "sum", "var",
+]  # fmt: skip
+
+
+def _op(name: str, *args: Any, **kw: Any) -> Any:
+    return OPS[name].call(*args, **kw)
+
+
+def _kind(x: Tensor, dtype: Any, widen: bool = False) -> dtypes.dtype:
+    """The dtype of the result: as asked for, else the input's; ``widen``: int64 for integers and booleans."""
+    if dtype is not None:
+        return dtypes.as_dtype(dtype)
+    return dtypes.int64 if widen and x.dtype.category < 2 else x.dtype
+
+
+def _mask_of(x: Tensor, mask: Any, name: str) -> Tensor | None:
+    """The mask as booleans of the input's shape."""
+    if mask is None:
+        return None
+    tensor_argument(mask, f"masked.{name}", "mask")
+    if mask.ndim > x.ndim:
+        raise IndexError(
+            f"_input_mask expected broadcastable mask (got mask dimensionality higher than of the input: {mask.ndim} > {x.ndim})"
+        )
+    return cast(mask, dtypes.bool_).expand(x.shape)
+
+
+def _filled(x: Any, mask: Any, identity: float, name: str) -> Tensor:
+    """The input with the operation's identity where it is masked out."""
+    tensor_argument(x, f"masked.{name}")
+    keep = _mask_of(x, mask, name)
+    return x if keep is None else _op("where", keep, x, cast(_op("full", (), identity, dtype=dtypes.float64), x.dtype))
+
+
+def _dims(dim: Any, x: Tensor) -> tuple[int, ...]:
+    return tuple(sorted(wrap_dims(dim, x.ndim)))
+
+
+def _count(x: Tensor, dim: Any, keepdim: bool, mask: Any, name: str) -> Tensor:
+    """How many elements are kept along ``dim``."""
+    keep = _mask_of(x, mask, name)
+    return _op("sum", _op("ones_like", x, dtype=dtypes.int64) if keep is None else keep, dim=_dims(dim, x), keepdim=keepdim)
+
+
+def _lowest(x: Any, greatest: bool) -> Any:
+    """The identity of a maximum: the lowest value of a dtype (or the greatest, of a minimum)."""
+    d = x.dtype if isinstance(x, Tensor) else dtypes.float32
+    if d.category > 1:
+        return math.inf if greatest else -math.inf
+    if d is dtypes.bool_:
+        return greatest
+    return dtypes.iinfo(d).max if greatest else dtypes.iinfo(d).min
+
+
+def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa: A001
+    """The sum of the kept elements along ``dim``."""
+    x = _filled(input, mask, 0, "sum")
+    return _op("sum", x, _dims(dim, x), keepdim, dtype=_kind(x, dtype, True))
+
+
+def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The product of the kept elements along ``dim``."""
+    x = _filled(input, mask, 1, "prod")
+    d = _kind(x, dtype, True)
+    for k in reversed(_dims(dim, x)):
+        x = _op("prod", x, k, bool(keepdim))
+    return cast(x, d)
+
+
+def cumsum(input, dim, *, dtype=None, mask=None):
+    """The running sum of the kept elements along ``dim``."""
+    x = _filled(input, mask, 0, "cumsum")
+    return _op("cumsum", x, dim, dtype=_kind(x, dtype))
+
+
+def cumprod(input, dim, *, dtype=None, mask=None):
+    """The running product of the kept elements along ``dim``."""
+    x = _filled(input, mask, 1, "cumprod")
+    return _op("cumprod", x, dim, dtype=_kind(x, dtype))
+
+
+def _extreme(name: str, x: Tensor, dim: Any, keepdim: bool, dtype: Any, mask: Any) -> Tensor:
+    filled = _whole(x, mask, _lowest(x, name == "amin"), name)
+    return cast(_op(name, filled, _dims(dim, x), bool(keepdim)), _kind(x, dtype))
+
+
+def _whole(x: Any, mask: Any, identity: Any, name: str) -> Tensor:
+    """`_filled` for identities that are integers of 64 bits."""
+    tensor_argument(x, f"masked.{name}")
+    keep = _mask_of(x, mask, name)
+    return x if keep is None else _op("where", keep, x, _op("full", (), identity, dtype=x.dtype))
+
+
+def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The maximum of the kept elements along ``dim``."""
+    return _extreme("amax", input, dim, keepdim, dtype, mask)
+
+
+def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The minimum of the kept elements along ``dim``."""
+    return _extreme("amin", input, dim, keepdim, dtype, mask)
+
+
+def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The index of the maximum of the kept elements along ``dim``, or in the flattened tensor; of the input's dtype, as PyTorch."""
+    x = _whole(input, mask, _lowest(input, False), "argmax")
+    return cast(_op("argmax", x, dim, bool(keepdim)), _kind(x, dtype))
+
+
+def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The index of the minimum of the kept elements along ``dim``, or in the flattened tensor."""
+    x = _whole(input, mask, _lowest(input, True), "argmin")
+    return cast(_op("argmin", x, dim, bool(keepdim)), _kind(x, dtype))
+
+
+def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The mean of the kept elements along ``dim``; nan where there is none."""
+    x = tensor_argument(input, "masked.mean")
+    if _kind(x, dtype).category < 2:
+        raise ValueError(
+            f"mean(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}"
+        )
+    return sum(x, dim, keepdim=keepdim, dtype=_kind(x, dtype), mask=mask) / _count(x, dim, keepdim, mask, "mean")
+
+
+def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+    """The median (the lower one) of the kept elements along ``dim``, nan ignored unless there is no mask."""
+    x = tensor_argument(input, "masked.median")
+    if _kind(x, dtype).category < 2:
+        raise ValueError(
+            f"median(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}"
+        )
+    if mask is None and bool(x.detach().isnan().any()):
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point or the input holds nan")
+    filled = _filled(x, mask, math.nan, "median")
+    return cast(_op("nanmedian", filled, dim, bool(keepdim)).values, _kind(x, dtype))
+
+
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """log Σ eˣ over the kept elements along ``dim``."""
+    x = tensor_argument(input, "masked.logsumexp")
+    if x.dtype.category < 2:
+        x = cast(x, _kind(x, dtype))
+    filled = _whole(x, mask, _lowest(x, False), "logsumexp")
+    return cast(_op("logsumexp", filled, _dims(dim, x), bool(keepdim)), _kind(x, dtype))
+
+
+def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+    """log(eˣ + eʸ), masked out elements counting as −inf."""
+    x, y = tensor_argument(input, "masked.logaddexp"), tensor_argument(other, "masked.logaddexp", "other")
+    x, y = _filled(x, input_mask, -math.inf, "logaddexp"), _filled(y, other_mask, -math.inf, "logaddexp")
+    return cast(_op("logaddexp", x, y), _kind(x, dtype))
+
+
+def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+    """The vector norm of the kept elements along ``dim``."""
+    x = _filled(input, mask, math.inf if ord == -math.inf else 0, "norm")
+    return _op("linalg.vector_norm", x, ord, _dims(dim, x), bool(keepdim), dtype=dtype)
+
+
+def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any, name: str) -> Tensor:
+    tensor_argument(x, f"masked.{name}")
+    d = _kind(x, dtype)
+    if d.category < 2:
+        d = dtypes.float32
+    x = cast(x, d)
+    count = _count(x, dim, True, mask, name)
+    away = x - sum(x, dim, keepdim=True, mask=mask) / count
+    total = sum(away * away, dim, keepdim=keepdim, mask=mask)
+    if not keepdim:
+        count = count.reshape(total.shape)
+    if unbiased is not None and correction is not None:
+        raise ValueError(f"masked.{name}(): give unbiased or correction, not both")
+    less = correction if correction is not None else 1 if unbiased is None else int(unbiased)
+    return total / (count - less).clamp(min=0)
+
+
+def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The variance of the kept elements along ``dim``; divided by n − ``correction`` (1; 0 when ``unbiased=False``)."""
+    return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "var")
+
+
+def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+    """The standard deviation of the kept elements along ``dim``."""
+    return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "std").sqrt()
+
+
+def softmax(input, dim, *, dtype=None, mask=None):
+    """Softmax over the kept elements along ``dim``; 0 for the others."""
+    return _op("nn.functional.softmax", _filled(input, mask, -math.inf, "softmax"), dim, dtype=dtype)
+
+
+def log_softmax(input, dim, *, dtype=None, mask=None):
+    """The logarithm of `softmax`."""
+    return _op("nn.functional.log_softmax", _filled(input, mask, -math.inf, "log_softmax"), dim, dtype=dtype)
+
+
+def softmin(input, dim, *, dtype=None, mask=None):
+    """Softmax of the negated kept elements along ``dim``."""
+    return _op("nn.functional.softmax", -_filled(input, mask, math.inf, "softmin"), dim, dtype=dtype)
+
+
+def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+    """The kept elements over their norm along ``dim`` (at least ``eps``); 0 for the others."""
+    x = _filled(input, mask, 0, "normalize")
+    size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
+    return x / size.clamp(min=eps)
