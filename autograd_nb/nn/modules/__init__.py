@@ -30,6 +30,7 @@ from .activation import (
     Tanhshrink,
     Threshold,
 )  # fmt: skip
+from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .distance import CosineSimilarity, PairwiseDistance
@@ -120,5 +121,6 @@ from .shaping import (
     ZeroPad3d,
 )  # fmt: skip
 from .sparse import Embedding, EmbeddingBag
+from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, type)]
