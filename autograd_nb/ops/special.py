@@ -153,7 +153,7 @@ def trigamma(x):
 @pointwise(lambda x, n: m.polygamma_order(x, n + 1), result="float", method=False, namespaces=(), node="PolygammaBackward0")
 def polygamma_order(x, n):
     """The n-th derivative of `digamma`, n ≥ 2 a number: (−1)ⁿ⁺¹·n!·ζ(n + 1, x)."""
-    x, n = x.cast("float64"), n.cast("float64")
+    x, n = x.cast("float64"), x.trace.as_sym(n, "float64").cast("float64")
     odd = n - 2 * m.floor(n * 0.5)
     return (2 * odd - 1) * libm("math.gamma", n + 1) * libm("iterative.zeta", n + 1, x)
 
