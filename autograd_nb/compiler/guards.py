@@ -233,7 +233,7 @@ class Reach:
         together: dict[str, list[tuple[str, int]]] = {}
         empty: list[tuple[str, int]] = []
         lines: list[tuple[int, str]] = []
-        values: dict[str, Any] = {f"o{i}": o for i, o in enumerate(self._objects)}
+        values: dict[str, Any] = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": object()}
         for i, p in enumerate(self.places):
             if p.code in skip:
                 continue

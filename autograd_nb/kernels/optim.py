@@ -285,9 +285,9 @@ def _squares(row):
     return total
 
 
-def sum_of_powers(x, p, out):
-    """out[0] = Σ |x|^p in float64, chunk by chunk; the largest |x| for p = inf, the number of nonzeros for p = 0."""
-    total = 0.0
+def sum_of_powers(x, p, first, out):
+    """out[0] = (unless ``first``, what it was, and) Σ |x|^p in float64; the largest |x| for p = inf, the nonzeros for p = 0."""
+    total = 0.0 if first else out[0]
     for c in range(0, x.size, 1024):
         row = x[c : c + 1024]
         part = 0.0
@@ -313,9 +313,27 @@ def sum_of_powers(x, p, out):
     out[0] = total
 
 
+def root(p, nothing, out):
+    """out[0] = out[0]^(1/p), the norm of a sum of powers; 0 if ``nothing`` was summed."""
+    if nothing:
+        out[0] = 0.0
+    elif p == 2.0:
+        out[0] = math.sqrt(out[0])
+    elif p != np.inf and p != 0.0 and p != 1.0 and np.isfinite(out[0]):
+        out[0] = out[0] ** (1.0 / p)
+
+
+def clip_factor(most, total, out):
+    """out[0] = min(1, most / (total + 1e-6)); NaN stays, so that it spreads."""
+    f = most / (total[0] + 1e-6)
+    out[0] = 1.0 if f >= 1.0 else f
+
+
 def scale(factor, x):
-    """x *= factor."""
-    f = x.dtype.type(factor)
+    """x *= factor[0], unless that is 1."""
+    f = x.dtype.type(factor[0])
+    if factor[0] == 1.0:
+        return
     for i in range(x.size):
         x[i] = x[i] * f
 

@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
+from ... import dtypes, launch
 from ...graph.modes import no_grad
 from ...launch import Kernel
 from ...ops.cast import dense
-from ...ops.create import new_full, scalar_tensor
-from ...tensor import Tensor
+from ...ops.create import scalar_tensor
+from ...shapes import layout
+from ...tensor import Tensor, make
 
 _sum_of_powers = Kernel("optim", "sum_of_powers")
+_root = Kernel("optim", "root")
+_clip_factor = Kernel("optim", "clip_factor")
 _scale = Kernel("optim", "scale")
 _clamp = Kernel("optim", "clamp")
 
@@ -37,28 +40,30 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p._grad for p in _listed(parameters) if p._grad is not None]
 
 
-def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False) -> float:
-    """The p-norm of all elements together, summed in float64 in the order of the tensors."""
+def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False) -> np.ndarray:
+    """The p-norm of all elements together as a float64 array of one, summed in the order of the tensors."""
     p = float(norm_type)
-    total = 0.0
-    out = np.empty(1, np.float64)
+    total = np.empty(1, np.float64)
+    first = True
     for t in tensors:
         x = t.detach() if t.dtype.name != "float16" else t.detach().float()
         if not x._layout.size:
             continue
         if x.dtype.is_complex:
             x = x.abs()
-        _sum_of_powers(x.dtype, dense(x), p, out)
-        v = float(out[0])
-        # max and min let NaN through
-        total = v if p == math.inf and (v > total or v != v) else total if p == math.inf else total + v
-    if p not in (math.inf, 0.0):
-        total = total ** (1.0 / p) if not math.isnan(total) and not math.isinf(total) else total
-    if error_if_nonfinite and not math.isfinite(total):
-        raise RuntimeError(
-            f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this error "
-            "and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-        )
+        _sum_of_powers(x.dtype, dense(x), p, first, total)
+        first = False
+    _root(0, p, first, total)
+
+    def finite(total: np.ndarray) -> None:
+        if not math.isfinite(total[0]):
+            raise RuntimeError(
+                f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped. To disable this "
+                "error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+            )
+
+    if error_if_nonfinite:
+        launch.check(finite, total)
     return total
 
 
@@ -71,27 +76,29 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
     return _wrapped(_norm(given, norm_type, error_if_nonfinite), given)
 
 
-def _wrapped(total: float, like: list[Tensor]) -> Tensor:
+def _wrapped(total: np.ndarray, like: list[Tensor]) -> Tensor:
     d = like[0].dtype
     for t in like[1:]:
         d = dtypes.promote_types(d, t.dtype)
-    return new_full((), total, d.to_real())
+    return make(total, layout((), None, dtypes.float64), [0, 0]).to(d.to_real())
 
 
-def _scale_all(grads: list[Tensor], factor: float) -> None:
+def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
     for g in grads:
         if g._layout.contiguous and g.dtype in (dtypes.float32, dtypes.float64):
-            _scale(g.dtype, factor, g._data[: g._layout.size])
+            _scale((g.dtype, 0), factor, g._data[: g._layout.size])
             g._version_[0] += 1
         else:
-            g.mul_(factor)
+            g.mul_(make(factor, layout((), None, dtypes.float64), [0, 0]).to(g.dtype))
 
 
 @no_grad()
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Any, foreach: bool | None = None) -> None:
     """Scale the gradients by max_norm / (total_norm + 1e-6) where that is below 1."""
-    factor = float(max_norm) / (float(total_norm) + 1e-6)
-    _scale_all(_gradients(parameters), min(factor, 1.0) if factor == factor else factor)
+    norm = total_norm if isinstance(total_norm, Tensor) else scalar_tensor(float(total_norm), dtypes.float64)
+    factor = np.empty(1, np.float64)
+    _clip_factor(0, float(max_norm), dense(norm.detach().to(dtypes.float64)), factor)
+    _scale_all(_gradients(parameters), factor)
 
 
 @no_grad()
@@ -106,9 +113,9 @@ def clip_grad_norm_(
     if not grads:
         return scalar_tensor(0.0)
     total = _norm(grads, norm_type, error_if_nonfinite)
-    factor = float(max_norm) / (total + 1e-6)
-    if not factor >= 1.0:  # also a NaN norm spreads, as in PyTorch
-        _scale_all(grads, factor)
+    factor = np.empty(1, np.float64)
+    _clip_factor(0, float(max_norm), total, factor)
+    _scale_all(grads, factor)
     return _wrapped(total, grads)
 
 
