@@ -73,6 +73,11 @@ def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) ->
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {lay.shape}."
                 )
+            if g.dtype.is_complex is not lay.dtype.is_complex:
+                raise RuntimeError(
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {lay.dtype}."
+                )
             if g.dtype is not lay.dtype:
                 if not g.dtype.is_floating_point and not g.dtype.is_complex:
                     raise RuntimeError(f"gradients must be floating point, but grad_output[{i}] is {g.dtype}")

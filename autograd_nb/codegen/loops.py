@@ -50,6 +50,13 @@ def storage(dtype: str) -> str:
     return "uint16" if dtype == "float16" else dtype
 
 
+def _stored(value: Sym, target: str) -> Sym:
+    """A value as an array of dtype ``target`` holds it: of a complex one a real array takes the real part."""
+    if target != BOOL and target not in COMPONENT:
+        value = value.real
+    return m.float_to_half(value.cast("float32")) if target == "float16" else value.cast(target)
+
+
 def trace_body(
     formula: Callable[..., Sequence], inputs: Sequence[Input], compute: str | Sequence[str], outputs: Sequence[str | None]
 ) -> Body:
@@ -73,8 +80,7 @@ def trace_body(
     for value, stored in zip(values, outputs, strict=True):
         value = trace.as_sym(value)
         target = stored or value.dtype
-        value = m.float_to_half(value.cast("float32")) if target == "float16" else value.cast(target)
-        results.append((value, target))
+        results.append((_stored(value, target), target))
     return Body(trace, list(inputs), loaded, results)
 
 
@@ -207,6 +213,8 @@ def _wide(dtype: str) -> str:
 
 
 SUM = Fold("sum", _wide, lambda t: literal(0, t), "radd({a}, {x})")
+# two sums: so that each may be added in any order
+COMPLEX_SUM = Fold("sum", _wide, lambda t: literal(0, t), "complex(radd({a}.real, {x}.real), radd({a}.imag, {x}.imag))")
 PROD = Fold("prod", _wide, lambda t: literal(1, t), "rmul({a}, {x})")
 MAX = Fold("max", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).min)" if t != BOOL else "False", "{x} if {x} > {a} else {a}")
 MIN = Fold("min", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).max)" if t != BOOL else "True", "{x} if {x} < {a} else {a}")
@@ -233,6 +241,8 @@ def reduction(
     ((value, _),) = body.results
     if value.dtype in COMPONENT and fold in (MAX, MIN):
         raise ComplexError(f"complex values have no {fold.name}")
+    if value.dtype in COMPONENT and fold is SUM:
+        fold = COMPLEX_SUM
     before, lines = body.trace.lines([value])
     live = _live(body)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
@@ -246,7 +256,7 @@ def reduction(
     if finish is not None:
         scalars = [done_trace.input(f"x{j}", s.dtype).cast(COMPONENT.get(acc, acc)) for j, s in enumerate(body.inputs) if s.scalar]
         done = finish(done, *scalars)
-    done = m.float_to_half(done.cast("float32")) if out == "float16" else done.cast(out)
+    done = _stored(done, out)
     done_before, done_lines = done_trace.lines([done])
 
     n = len(everyone)

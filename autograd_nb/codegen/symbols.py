@@ -269,7 +269,9 @@ class Sym:
         if dtype in COMPONENT:
             return self.trace._emit("complex", (self.real.cast(COMPONENT[dtype]), self.imag.cast(COMPONENT[dtype])), dtype)
         if self.dtype in COMPONENT:
-            return (self.real != 0) | (self.imag != 0) if dtype == BOOL else self.real.cast(dtype)
+            if dtype != BOOL:
+                raise ComplexError(f"a complex value is not a {dtype} one; take its real part")
+            return (self.real != 0) | (self.imag != 0)
         if dtype == BOOL:
             return self != self.trace.constant(0, self.dtype)
         if self.op == "constant":
@@ -324,6 +326,8 @@ def libm(name: str, *args: Any) -> Sym:
     """A scalar function that Numba knows (``math.lgamma``, or ``iterative.<name>`` of `codegen.iterative`); it does not vectorise."""
     first = next(a for a in args if isinstance(a, Sym))
     syms = tuple(first.trace.as_sym(a, first.dtype) for a in args)
+    if any(s.dtype in COMPONENT for s in syms):
+        raise ComplexError(f"{name} is not defined for complex values")
     return first.trace._emit("libm", (name, *syms), first.dtype)
 
 

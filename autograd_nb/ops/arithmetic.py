@@ -25,6 +25,8 @@ from .structured import tensor_argument
 def _check_alpha(keys: Sequence[Any]) -> None:
     if keys[2] is float and not any(isinstance(k, Layout) and k.dtype.category > 1 for k in keys[:2]):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if keys[2] is complex and not any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in keys[:2]):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
 
 
 def _check_sub(keys: Sequence[Any]) -> None:
@@ -238,6 +240,8 @@ def pow(input, exponent, *, out=None):
                 if quick is not None:
                     y = quick(input)
                     return y if out is None else store(out, y, "pow")
+    elif exponent.__class__ is complex and not exponent.imag and isinstance(input, Tensor) and input.dtype.is_complex:
+        return pow(input, exponent.real, out=out)
     elif not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
         raise TypeError(f"pow(): argument 'exponent' must be a Tensor or a number, not {type(exponent).__name__}")
     y = _pow(input, exponent)

@@ -11,6 +11,7 @@ from ..codegen.symbols import libm
 from ..tensor import Tensor
 from .cast import cast
 from .pointwise import pointwise, store
+from .recording import real_operands
 from .registry import OPS, public, register
 from .structured import tensor_argument
 
@@ -49,6 +50,7 @@ def _xlog1py(x, y):
     lambda g, x, y: m.where((x == 0) & (y <= 0), 0.0, m.where(g == 0, 0.0, g * m.log(y))),
     lambda g, x, y: g * (x / y),
     result="float",
+    check=real_operands('"xlogy" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
 )
 def xlogy(x, y):
     """x·ln y, 0 where x is 0 (unless y is nan)."""

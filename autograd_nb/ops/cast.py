@@ -92,13 +92,22 @@ def dense(x: Tensor) -> np.ndarray:
     return x._data[: x._layout.size]
 
 
+def _fitting(target: Tensor, value: Any) -> Any:
+    """A Python number as a real tensor can take it. RuntimeError when it has an imaginary part."""
+    if value.__class__ is complex and not target._layout.dtype.is_complex:
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {target.dtype.name} without overflow: {value}")
+        return value.real
+    return value
+
+
 @public(kind="inplace")
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
     tensor_argument(input, "copy_")
     if not isinstance(src, (Tensor, bool, int, float, complex)):
         raise TypeError(f"copy_(): argument 'src' must be Tensor, not {type(src).__name__}")
-    return _copy(input, src)
+    return _copy(input, _fitting(input, src))
 
 
 @public(kind="inplace")
@@ -108,7 +117,7 @@ def fill_(input, value):
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions (value.shape={list(value.shape)})"
         )
-    return _copy(input, value)
+    return _copy(input, _fitting(input, value))
 
 
 @public(kind="inplace")

@@ -16,7 +16,7 @@ from ..shapes import Layout, as_int, as_shape, check_sizes, contiguous_strides, 
 from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
 from .cast import as_device, cast
 from .recording import mark_inference, store
-from .registry import public
+from .registry import OPS, public
 from .structured import tensor_argument
 
 _dtype = dtype
@@ -412,8 +412,14 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
 @public(method=False)
 def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
-    start, end = (float(x.item() if isinstance(x, Tensor) else x) for x in (start, end))
+    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
     n = as_int(steps, "steps")
+    if isinstance(start, complex) or isinstance(end, complex):
+        d = _options(dtype, device, default=dtypes.get_default_dtype().to_complex())
+        re, im = (linspace(a, b, n, dtype=d.to_real()) for a, b in ((start.real, end.real), (start.imag, end.imag)))
+        t = cast(OPS["complex"].call(re, im), d)
+        return _finish(t, requires_grad) if out is None else store(out, t, "linspace")
+    start, end = float(start), float(end)
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)

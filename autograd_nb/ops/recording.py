@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
@@ -111,6 +111,16 @@ def real_only(name: str) -> Iterator[None]:
 
 def not_for_complex(name: str) -> NotImplementedError:
     return NotImplementedError(f'"{name}" not implemented for complex tensors (ComplexFloat, ComplexDouble)')
+
+
+def real_operands(message: str) -> Callable[[Sequence[Any]], None]:
+    """A pointwise op's ``check`` that refuses complex operands."""
+
+    def check(keys: Sequence[Any]) -> None:
+        if any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in keys):
+            raise NotImplementedError(message)
+
+    return check
 
 
 def too_large(name: str, value: Any) -> RuntimeError:

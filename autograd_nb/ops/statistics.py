@@ -375,6 +375,8 @@ def _nansum(x, dims, keepdim):
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The sum of the elements that are not nan."""
     x = tensor_argument(input, "nansum")
+    if x.dtype.is_complex:
+        raise RuntimeError("nansum does not support complex inputs")
     if dtype is not None:
         x = cast(x, dtypes.as_dtype(dtype))
     y = x.sum(dim, keepdim) if x.dtype.category < 2 else _nansum(x, _all_dims(dim, x.ndim), bool(keepdim))

@@ -7,6 +7,7 @@ import math
 from .. import dtypes
 from ..codegen.maths import m
 from .pointwise import pointwise, store
+from .recording import real_operands
 from .registry import public
 from .structured import tensor_argument
 
@@ -147,13 +148,13 @@ def sinc(x):
     return m.where(x == 0, 1.0, m.sin(a) / a)
 
 
-@pointwise(lambda: math.pi / 180, result="float")
+@pointwise(lambda: math.pi / 180, result="float", check=real_operands("deg2rad is not supported for complex tensors."))
 def deg2rad(x):
     """y = x·π/180."""
     return x * (math.pi / 180)
 
 
-@pointwise(lambda: 180 / math.pi, result="float")
+@pointwise(lambda: 180 / math.pi, result="float", check=real_operands("rad2deg is not supported for complex tensors."))
 def rad2deg(x):
     """y = x·180/π."""
     return x * (180 / math.pi)
@@ -186,6 +187,7 @@ def _logit_eps(x, eps):
     public=False,
     name="logit_",
     node="LogitBackward0",
+    check=real_operands('"logit" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
 )
 def _logit(x):
     return m.log(x / (1 - x))
@@ -321,13 +323,13 @@ def signbit(x):
     return m.copysign(1, x) < 0 if x.dtype in ("float32", "float64") else x < 0
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", check=real_operands("isneginf does not support complex inputs."))
 def isneginf(x):
     """Whether x is −∞."""
     return x == -math.inf if x.dtype in ("float32", "float64") else x != x
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", check=real_operands("isposinf does not support complex inputs."))
 def isposinf(x):
     """Whether x is ∞."""
     return x == math.inf if x.dtype in ("float32", "float64") else x != x
