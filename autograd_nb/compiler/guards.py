@@ -6,6 +6,7 @@ value and how to get at it again. `Reach.checker` turns the list into one genera
 
 from __future__ import annotations
 
+import io
 import re
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -130,6 +131,10 @@ class Reach:
                 self._value(f"{path}[{i}]", f"{name}[{i}]", v)
         elif isinstance(value, (set, frozenset)):
             self._place(f"len({path})", f"len({self._name(value)})", len(value), "equal")
+        elif isinstance(value, io.IOBase):
+            return
+        elif type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
+            self._value(path, "", value.__wrapped__)  # a compiled function stands for the function
         elif hasattr(type(value), "__next__"):
             raise TooMuch(f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value")
         else:
