@@ -75,13 +75,13 @@ def _lowest(x: Any, greatest: bool) -> Any:
     return dtypes.iinfo(d).max if greatest else dtypes.iinfo(d).min
 
 
-def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):  # noqa: A001
+def sum(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:  # noqa: A001
     """The sum of the kept elements along ``dim``."""
     x = _filled(input, mask, 0, "sum")
     return _op("sum", x, _dims(dim, x), keepdim, dtype=_kind(x, dtype, True))
 
 
-def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "prod")
     d = _kind(x, dtype, True)
@@ -90,13 +90,13 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return cast(x, d)
 
 
-def cumsum(input, dim, *, dtype=None, mask=None):
+def cumsum(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """The running sum of the kept elements along ``dim``."""
     x = _filled(input, mask, 0, "cumsum")
     return _op("cumsum", x, dim, dtype=_kind(x, dtype))
 
 
-def cumprod(input, dim, *, dtype=None, mask=None):
+def cumprod(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """The running product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "cumprod")
     return _op("cumprod", x, dim, dtype=_kind(x, dtype))
@@ -114,29 +114,29 @@ def _whole(x: Any, mask: Any, identity: Any, name: str) -> Tensor:
     return x if keep is None else _op("where", keep, x, _op("full", (), identity, dtype=x.dtype))
 
 
-def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amax(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The maximum of the kept elements along ``dim``."""
     return _extreme("amax", input, dim, keepdim, dtype, mask)
 
 
-def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def amin(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The minimum of the kept elements along ``dim``."""
     return _extreme("amin", input, dim, keepdim, dtype, mask)
 
 
-def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmax(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The index of the maximum of the kept elements along ``dim``, or in the flattened tensor; of the input's dtype, as PyTorch."""
     x = _whole(input, mask, _lowest(input, False), "argmax")
     return cast(_op("argmax", x, dim, bool(keepdim)), _kind(x, dtype))
 
 
-def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def argmin(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The index of the minimum of the kept elements along ``dim``, or in the flattened tensor."""
     x = _whole(input, mask, _lowest(input, True), "argmin")
     return cast(_op("argmin", x, dim, bool(keepdim)), _kind(x, dtype))
 
 
-def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def mean(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The mean of the kept elements along ``dim``; nan where there is none."""
     x = tensor_argument(input, "masked.mean")
     if _kind(x, dtype).category < 2:
@@ -146,7 +146,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return sum(x, dim, keepdim=keepdim, dtype=_kind(x, dtype), mask=mask) / _count(x, dim, keepdim, mask, "mean")
 
 
-def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
+def median(input: Any, dim: Any = -1, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The median (the lower one) of the kept elements along ``dim``, nan ignored unless there is no mask."""
     x = tensor_argument(input, "masked.median")
     if _kind(x, dtype).category < 2:
@@ -159,7 +159,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     return cast(_op("nanmedian", filled, dim, bool(keepdim)).values, _kind(x, dtype))
 
 
-def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
+def logsumexp(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """log Σ eˣ over the kept elements along ``dim``."""
     x = tensor_argument(input, "masked.logsumexp")
     if x.dtype.category < 2:
@@ -168,14 +168,14 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     return cast(_op("logsumexp", filled, _dims(dim, x), bool(keepdim)), _kind(x, dtype))
 
 
-def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
+def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Tensor:
     """log(eˣ + eʸ), masked out elements counting as −inf."""
     x, y = tensor_argument(input, "masked.logaddexp"), tensor_argument(other, "masked.logaddexp", "other")
     x, y = _filled(x, input_mask, -math.inf, "logaddexp"), _filled(y, other_mask, -math.inf, "logaddexp")
     return cast(_op("logaddexp", x, y), _kind(x, dtype))
 
 
-def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
+def norm(input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The vector norm of the kept elements along ``dim``."""
     x = _filled(input, mask, math.inf if ord == -math.inf else 0, "norm")
     return _op("linalg.vector_norm", x, ord, _dims(dim, x), bool(keepdim), dtype=dtype)
@@ -198,32 +198,50 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
     return total / (count - less).clamp(min=0)
 
 
-def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def var(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """The variance of the kept elements along ``dim``; divided by n − ``correction`` (1; 0 when ``unbiased=False``)."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "var")
 
 
-def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
+def std(
+    input: Any,
+    dim: Any = None,
+    unbiased: Any = None,
+    *,
+    correction: Any = None,
+    keepdim: Any = False,
+    dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:
     """The standard deviation of the kept elements along ``dim``."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "std").sqrt()
 
 
-def softmax(input, dim, *, dtype=None, mask=None):
+def softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Softmax over the kept elements along ``dim``; 0 for the others."""
     return _op("nn.functional.softmax", _filled(input, mask, -math.inf, "softmax"), dim, dtype=dtype)
 
 
-def log_softmax(input, dim, *, dtype=None, mask=None):
+def log_softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """The logarithm of `softmax`."""
     return _op("nn.functional.log_softmax", _filled(input, mask, -math.inf, "log_softmax"), dim, dtype=dtype)
 
 
-def softmin(input, dim, *, dtype=None, mask=None):
+def softmin(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Softmax of the negated kept elements along ``dim``."""
     return _op("nn.functional.softmax", -_filled(input, mask, math.inf, "softmin"), dim, dtype=dtype)
 
 
-def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None):
+def normalize(input: Any, ord: Any, dim: Any, *, eps: Any = 1e-12, dtype: Any = None, mask: Any = None) -> Tensor:
     """The kept elements over their norm along ``dim`` (at least ``eps``); 0 for the others."""
     x = _filled(input, mask, 0, "normalize")
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)

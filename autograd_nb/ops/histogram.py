@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes, launch, return_types
 from ..graph.modes import no_grad
 from ..tensor import Tensor
-from .cast import cast, dense
+from .cast import dense
 from .create import new_empty
 from .recording import store
 from .registry import OPS, public
@@ -48,7 +48,8 @@ def _counts(x: Tensor, edges: Sequence[Tensor], weight: Any, density: bool, name
         tensor_argument(weight, name, "weight")
         if weight.dtype is not x.dtype:
             raise RuntimeError(
-                f"{name}(): if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input {x.dtype} and weight {weight.dtype}"
+                f"{name}(): if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input "
+                f"{x.dtype} and weight {weight.dtype}"
             )
     y = new_empty(shape, x.dtype)
     d = x.dtype
@@ -78,7 +79,8 @@ def _edges(bins: Tensor, x: Tensor, name: str) -> Tensor:
         raise RuntimeError(f"{name}(): bins tensor should have at least 1 element, but got {bins.numel()}")
     if bins.dtype is not x.dtype:
         raise RuntimeError(
-            f"{name}(): input tensor and bins tensors should have the same dtype, but got input with dtype {x.dtype} and bins with dtype {bins.dtype}"
+            f"{name}(): input tensor and bins tensors should have the same dtype, but got input with dtype {x.dtype} and bins with "
+            f"dtype {bins.dtype}"
         )
     return bins.detach()
 

@@ -397,10 +397,10 @@ class BackPlan:
                     )  # fmt: skip
                 except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
                     whole = layout(spec.out.shape, None, keys[i].dtype)
-                    entry, dims = pointwise_entry(
+                    plain, steps = pointwise_entry(
                         op.name + "_backward", formulas([k]), inputs, compute, [whole.dtype.name], [g, *saved_layouts], [whole],
                     )  # fmt: skip
-                    self.nested.append((i, entry, dims, whole, tuple(axes), keys[i].shape))
+                    self.nested.append((i, plain, steps, whole, tuple(axes), keys[i].shape))
                     continue
                 self.reductions.append((i, entry, dims, keys[i].dense, keys[i].dtype.carrier))
 

@@ -19,7 +19,7 @@ from ..shapes import (
     wrap_dim,
     wrap_dims,
 )
-from ..tensor import Tensor, _storage, make, share_view
+from ..tensor import Tensor, _storage, make
 from .cast import clone, contiguous
 from .registry import OPS, public
 from .structured import structured, tensor_argument, tensors_argument

@@ -1,0 +1,70 @@
+"""Drawn equations of einsum against PyTorch, and the places of equal elements."""
+
+import random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import autograd_nb as ours  # noqa: E402
+
+
+def draw(seed):
+    """An equation and the shapes of its operands: repeated letters, ellipses, sizes of 1, sometimes an output."""
+    r = random.Random(seed)
+    letters = "abcdXY"
+    sizes = {c: r.choice([1, 2, 3, 4]) for c in letters}
+    terms, shapes = [], []
+    for _ in range(r.randint(1, 6)):
+        term = [r.choice(letters) for _ in range(r.randint(0, 3))]
+        if r.random() < 0.3:
+            term.insert(r.randint(0, len(term)), "...")
+        stretched = [n if r.random() < 0.8 else 1 for n in [2, 3][r.randint(0, 2) :]]
+        short = {c for c in term if r.random() < 0.08}
+        terms.append(term)
+        shapes.append([n for c in term for n in (stretched if c == "..." else [1 if c in short else sizes[c]])])
+    equation = ",".join("".join(t) for t in terms)
+    if r.random() < 0.7:
+        used = sorted({c for t in terms for c in t} - {"..."})
+        r.shuffle(used)
+        out = used[: r.randint(0, len(used))]
+        if any("..." in t for t in terms) and r.random() < 0.8:
+            out.insert(r.randint(0, len(out)), "...")
+        equation += "->" + "".join(out)
+    return equation, shapes
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_einsum(seed):
+    equation, shapes = draw(seed)
+    rng = np.random.default_rng(seed)
+    arrays = [np.asarray(rng.normal(size=s)) for s in shapes]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    mine = [ours.tensor(a, requires_grad=True) for a in arrays]
+    y, z = torch.einsum(equation, *theirs), ours.einsum(equation, *mine)
+    assert tuple(y.shape) == tuple(z.shape), equation
+    np.testing.assert_allclose(z.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-9, err_msg=equation)
+    w = np.asarray(rng.normal(size=tuple(y.shape)))
+    y.backward(torch.tensor(w))
+    z.backward(ours.tensor(w))
+    for a, b in zip(theirs, mine, strict=True):
+        np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-9, atol=1e-9, err_msg=equation)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 16, 17, 100, 3000])
+@pytest.mark.parametrize("values", [2, 5, 1000])
+def test_equal_elements_are_named_as_pytorch_names_them(n, values):
+    rng = np.random.default_rng(n * values)
+    for _ in range(5):
+        a = rng.integers(0, values, n)
+        x, y = torch.tensor(a), ours.tensor(a)
+        for name in ("median", "mode"):
+            assert getattr(y, name)(0).indices.item() == getattr(x, name)(0).indices.item(), name
+        for k in {1, 2, n // 3, n} - {0}:
+            if k <= n:
+                for largest in (True, False):
+                    assert y.topk(k, largest=largest).indices.tolist() == x.topk(k, largest=largest).indices.tolist()
+        b = np.where(rng.random(n) < 0.1, np.nan, a)
+        assert ours.tensor(b).nanmedian(0).indices.item() == torch.tensor(b).nanmedian(0).indices.item()
+        k = rng.integers(1, n + 1)
+        assert y.kthvalue(int(k)).indices.item() == x.kthvalue(int(k)).indices.item()
