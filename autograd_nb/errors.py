@@ -31,3 +31,7 @@ def shorten(value: object, limit: int = 80) -> str:
     """``repr(value)`` cut to ``limit`` characters."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that cannot be factored or inverted, or an iteration that did not converge (PyTorch's `linalg.LinAlgError`)."""

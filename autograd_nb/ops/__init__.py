@@ -5,6 +5,7 @@ from . import (
     arithmetic,
     asking,
     attention,
+    bags,
     binary,
     cast,
     complex,

@@ -1,0 +1,161 @@
+"""What the files of this package share: arguments, batches, results of several tensors, and reports of failure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...codegen.maths import m
+from ...errors import LinAlgError
+from ...shapes import Size, broadcast_shapes, layout, numel
+from ...tensor import Tensor, make
+from ..create import eye
+from ..recording import store
+from ..structured import tensor_argument
+
+SCALAR_NAMES = {
+    "float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool",
+}  # fmt: skip
+
+
+def scalar_name(x: Tensor) -> str:
+    return SCALAR_NAMES.get(x.dtype.name, x.dtype.name)
+
+
+# ------------------------------------------------------------------------------------------------- arguments
+
+
+def floating(x: Tensor, name: str) -> Tensor:
+    if x.dtype.category < 2:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(x)} (cast it with .to(), e.g. x.float())"
+        )
+    if x.dtype is dtypes.float16:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got Half (cast it with x.float())")
+    return x
+
+
+def matrix(value: Any, name: str, argument: str = "A") -> Tensor:
+    """A floating tensor of at least two dims."""
+    x = tensor_argument(value, name, argument)
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions (its shape is {list(x.shape)}).")
+    return floating(x, name)
+
+
+def square_shape(x: Tensor, name: str) -> Tensor:
+    if x.shape[-1] != x.shape[-2]:
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices")
+    return x
+
+
+def square(value: Any, name: str, argument: str = "A") -> Tensor:
+    """A floating tensor of square matrices."""
+    return square_shape(matrix(value, name, argument), name)
+
+
+def same_dtype(a: Tensor, b: Tensor, name: str, first: str = "A", second: str = "B") -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of type {scalar_name(a)} and {second} "
+            f"of type {scalar_name(b)} instead"
+        )
+
+
+def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
+    """That A·X = B (X·A = B) has shapes that fit."""
+    if a.shape[-1] != b.shape[-2 if left else -1]:
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {equation} ({a.shape[-2]}x{a.shape[-1]} and "
+            f"{b.shape[-2]}x{b.shape[-1]})"
+        )
+
+
+# --------------------------------------------------------------------------------------------------- batches
+
+
+def batch_of(x: Tensor) -> Size:
+    return Size(x.shape[:-2])
+
+
+def count(x: Tensor) -> int:
+    """How many matrices ``x`` holds."""
+    return numel(x.shape[:-2])
+
+
+def broadcast(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """The same batch for both; a single matrix ``a`` stays one, as solvers read it again for every b."""
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    b = b if b.shape[:-2] == batch else b.expand(*batch, *b.shape[-2:])
+    if a.shape[:-2] == batch:
+        return a, b
+    if count(a) == 1:
+        return a.reshape(a.shape[-2:]), b
+    return a.expand(*batch, *a.shape[-2:]), b
+
+
+def stride(x: Tensor, size: int) -> int:
+    """Elements from one matrix (or vector) of ``size`` elements to the next: none where there is only one for the whole batch."""
+    return 0 if x._layout.size == size else size
+
+
+def summed(g: Tensor, shape: Sequence[int]) -> Tensor:
+    return g if tuple(g.shape) == tuple(shape) else g.sum_to_size(*shape)
+
+
+def adjoint(x: Tensor) -> Tensor:
+    """Conjugate transposes of the matrices."""
+    return m.conj(x.mT) if x.dtype.is_complex else x.mT
+
+
+def identity(n: int, d: dtypes.dtype) -> Tensor:
+    return eye(n, dtype=d)
+
+
+# --------------------------------------------------------------------------------------------------- results
+
+
+def given(y: Tensor, out: Tensor | None, name: str) -> Tensor:
+    return y if out is None else store(out, y, name)
+
+
+def several(maker: Callable[..., Any], values: Sequence[Tensor], out: Any, name: str) -> Any:
+    """A named tuple of results, put into the tensors of ``out`` if given."""
+    if out is None:
+        return maker(*values)
+    if not isinstance(out, (tuple, list)) or len(out) != len(values):
+        raise TypeError(f"{name}(): argument 'out' must be tuple of {len(values)} Tensors")
+    return maker(*[store(o, v, name) for o, v in zip(out, values, strict=True)])
+
+
+def new_info(n: int) -> np.ndarray:
+    return np.zeros(n, np.int32)
+
+
+def info_tensor(info: np.ndarray, batch: Sequence[int]) -> Tensor:
+    return make(info, layout(batch, None, dtypes.int32), [0, 0])
+
+
+def failed(info: Tensor | np.ndarray) -> tuple[int, int] | None:
+    """(batch element, what was reported) of the first failure."""
+    codes = info._data[: info._layout.size] if isinstance(info, Tensor) else info
+    if not codes.any():
+        return None
+    k = int(codes.nonzero()[0][0])
+    return k, int(codes[k])
+
+
+def place(name: str, k: int, batched: bool) -> str:
+    return f"{name}: (Batch element {k}): " if batched else f"{name}: "
+
+
+def check(info: Tensor, name: str, text: Callable[[int], str], kind: type[Exception] = LinAlgError) -> None:
+    """Raise for the first matrix of which ``info`` reports a failure."""
+    found = failed(info)
+    if found is not None:
+        raise kind(place(name, found[0], info.ndim > 0) + text(found[1]))

@@ -1,0 +1,517 @@
+"""LU with row exchanges, and what it gives: solutions, inverses, determinants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, return_types
+from ...graph.modes import state
+from ...launch import Kernel
+from ...shapes import broadcast_shapes
+from ...tensor import Tensor
+from ..cast import cast, dense
+from ..create import new_empty, new_full
+from ..rearrange import tril, triu
+from ..registry import OPS, public
+from ..structured import structured, tensor_argument
+from .common import (
+    adjoint,
+    batch_of,
+    broadcast,
+    check,
+    check_equation,
+    count,
+    floating,
+    given,
+    identity,
+    info_tensor,
+    new_info,
+    same_dtype,
+    scalar_name,
+    several,
+    square,
+    square_shape,
+    stride,
+    summed,
+)
+from .triangular import solve as solve_triangle
+
+_FACTOR, _SOLVE = Kernel("lapack", "lu_factor", outputs=3), Kernel("lapack", "lu_solve")
+_DETERMINANT, _SIGN_AND_LOG = Kernel("lapack", "determinant"), Kernel("lapack", "sign_and_log", outputs=2)
+_PERMUTATION = Kernel("lapack", "permutation")
+
+
+def _factors(a: Tensor) -> list[Tensor]:
+    """[LU, pivots, info], without history."""
+    m, n = a.shape[-2:]
+    batch = batch_of(a)
+    lu, pivots, info = new_empty(a.shape, a.dtype), new_empty((*batch, min(m, n)), dtypes.int32), new_info(count(a))
+    if lu._layout.size:
+        _FACTOR(a.dtype, count(a), m, n, dense(a), lu._data, pivots._data, info)
+    return [lu, pivots, info_tensor(info, batch)]
+
+
+def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tensor:
+    """op(a)⁻¹·b from the factors of a, without history."""
+    out = new_empty(b.shape, b.dtype)
+    n, k = b.shape[-2:]
+    if out._layout.size:
+        _SOLVE(
+            b.dtype, count(b), n, k, trans, stride(lu, n * n), stride(pivots, n), n * k, dense(lu), dense(pivots), dense(b), out._data
+        )
+    return out
+
+
+def _permutation(pivots: Tensor, m: int, d: dtypes.dtype) -> Tensor:
+    """The matrix P of P·L·U, with ``m`` rows."""
+    p = new_empty((*pivots.shape[:-1], m, m), d)
+    if p._layout.size:
+        _PERMUTATION(d, count(p), m, pivots.shape[-1], dense(pivots), p._data)
+    return p
+
+
+def _unpacked(lu: Tensor) -> tuple[Tensor, Tensor]:
+    """L with ones on its diagonal, and U."""
+    m, n = lu.shape[-2:]
+    r = min(m, n)
+    one = identity(r, lu.dtype)
+    if m > r:
+        one = OPS["cat"].call([one, new_full((m - r, r), 0, lu.dtype)], 0)
+    return tril(lu.narrow(-1, 0, r), -1) + one, triu(lu.narrow(-2, 0, r))
+
+
+def _lu_rule(g: Any, out: Any) -> Any:
+    g = g[0]
+    if g is None:
+        return None
+    lu, pivots = out[:2]
+    m, n = lu.shape[-2:]
+    r = min(m, n)
+    lower, upper = _unpacked(lu)
+    square_l, square_u = lower.narrow(-2, 0, r), upper.narrow(-1, 0, r)
+    gl, gu = tril(g.narrow(-1, 0, r), -1), triu(g.narrow(-2, 0, r))
+    left = square_l.mT @ gl.narrow(-2, 0, r)
+    right = gu.narrow(-1, 0, r) @ square_u.mT
+    if n > r:  # the rest of U is L⁻¹·Pᵀ·(the rest of A)
+        rest = gu.narrow(-1, r, n - r)
+        left = left - rest @ upper.narrow(-1, r, n - r).mT
+    if m > r:  # the rest of L is (the rest of Pᵀ·A)·U⁻¹
+        rest = gl.narrow(-2, r, m - r)
+        right = right - lower.narrow(-2, r, m - r).mT @ rest
+    inner = tril(left, -1) + triu(right)
+    y = solve_triangle(square_u.mT, inner, False, left=False)
+    parts = [solve_triangle(square_l.mT, y, True, unit=True)]
+    if n > r:
+        parts.append(solve_triangle(square_l.mT, rest, True, unit=True))
+    if m > r:
+        parts.append(solve_triangle(square_u.mT, rest, False, left=False))
+    ga = parts[0] if len(parts) == 1 else OPS["cat"].call(parts, -1 if n > r else -2)
+    return _permutation(pivots, m, lu.dtype) @ ga
+
+
+@structured(a=_lu_rule, node="LinalgLuFactorExBackward0")
+def _lu_factor(a):
+    return _factors(a)
+
+
+def _pivoted(pivot: Any) -> None:
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU (pivot=False)")
+
+
+def _two_dims(value: Any, name: str) -> Tensor:
+    x = tensor_argument(value, name)
+    if x.ndim < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(x.shape)} instead")
+    if x.dtype.category < 2 or x.dtype is dtypes.float16:
+        raise NotImplementedError(f"\"lu_cpu\" not implemented for '{scalar_name(x)}' ({name}: cast it with .to(), e.g. x.float())")
+    return x
+
+
+def _zero_pivot(k: int) -> str:
+    return (
+        f"U[{k},{k}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+        "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+    )
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.lu_factor")
+def lu_factor(A, *, pivot=True, out=None):
+    """(LU, pivots) with A = P·L·U: both factors in one matrix (L without its diagonal of ones), and the row exchanges from 1.
+
+    A: (…, m, n). Errors: RuntimeError when U has a zero on its diagonal, naming the batch element; for ``pivot=False``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor.html
+    """
+    _pivoted(pivot)
+    lu, pivots, info = _lu_factor(_two_dims(A, "torch.lu_factor"))
+    check(info, "torch.linalg.lu_factor", _zero_pivot, RuntimeError)
+    return several(return_types.linalg_lu_factor, (lu, pivots), out, "linalg.lu_factor")
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.lu_factor_ex")
+def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
+    """(LU, pivots, info): `linalg.lu_factor` that reports the first zero on U's diagonal in ``info`` instead of raising.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_factor_ex.html
+    """
+    _pivoted(pivot)
+    lu, pivots, info = _lu_factor(_two_dims(A, "torch.lu_factor_ex"))
+    if check_errors:
+        check(info, "torch.linalg.lu_factor_ex", _zero_pivot, RuntimeError)
+    return several(return_types.linalg_lu_factor_ex, (lu, pivots, info), out, "linalg.lu_factor_ex")
+
+
+@public(name="lu")
+def torch_lu(self, pivot=True, get_infos=False, out=None):
+    """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
+    _pivoted(pivot)
+    results = _lu_factor(_two_dims(self, "torch.lu"))[: 3 if get_infos else 2]
+    return several(lambda *t: t, results, out, "lu")
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.lu")
+def lu(A, *, pivot=True, out=None):
+    """(P, L, U) with A = P·L·U: P (…, m, m) a permutation, L (…, m, k) with ones on its diagonal, U (…, k, n), k = min(m, n).
+
+    Errors: RuntimeError for less than 2 dims and for ``pivot=False``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu.html
+    """
+    _pivoted(pivot)
+    a = _two_dims(A, "linalg.lu")
+    both, pivots, _ = _lu_factor(a)
+    p = _permutation(pivots, a.shape[-2], a.dtype)
+    return several(return_types.linalg_lu, (p, *_unpacked(both)), out, "linalg.lu")
+
+
+@public(method=False)
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=None):
+    """(P, L, U) from the results of `linalg.lu_factor`; what is not unpacked is an empty tensor.
+
+    Errors: RuntimeError for pivots that are not int32, or out of range.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.lu_unpack.html
+    """
+    both, pivots = tensor_argument(LU_data, "lu_unpack", "LU_data"), tensor_argument(LU_pivots, "lu_unpack", "LU_pivots")
+    if both.ndim < 2:
+        raise RuntimeError(f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(both.shape)} instead")
+    if unpack_pivots and pivots.dtype is not dtypes.int32:
+        raise RuntimeError(
+            f"torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype, got {pivots.dtype}.\n"
+            "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+    nothing = new_empty((0,), both.dtype)
+    p, (lower, upper) = nothing, _unpacked(both) if unpack_data else (nothing, nothing)
+    if unpack_pivots:
+        _check_pivots(pivots, both.shape[-2], "torch.lu_unpack: LU_pivots")
+        p = _permutation(pivots, both.shape[-2], both.dtype)
+    return several(return_types.lu_unpack, (p, lower, upper), out, "lu_unpack")
+
+
+def _check_pivots(pivots: Tensor, m: int, what: str) -> None:
+    if pivots._layout.size and (int(pivots.max()) > m or int(pivots.min()) < 1):
+        raise RuntimeError(
+            f"{what} must all be greater than 0 and smaller or equal to LU.size(-2) (={m}). Did you properly pass the result of lu_factor?"
+        )
+
+
+# ------------------------------------------------------------------------------------------------------ solving
+
+
+def _solve_with_rule(g: Tensor, lu: Tensor, pivots: Tensor, trans: bool) -> Tensor:
+    return _solve_with(lu, pivots, g, not trans)
+
+
+@structured(b=_solve_with_rule, node="LinalgLuSolveBackward0")
+def _solve_with(lu, pivots, b, trans):
+    return _solved(lu, pivots, b, trans)
+
+
+def _through_factors(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool) -> Tensor:
+    """`_solve_with` in steps, each of which passes gradients on to the factors."""
+    p = _permutation(pivots, lu.shape[-1], lu.dtype)
+    if trans:
+        y = solve_triangle(lu.mT, b, False)
+        return p @ solve_triangle(lu.mT, y, True, unit=True)
+    return solve_triangle(lu, solve_triangle(lu, p.mT @ b, False, unit=True), True)
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.lu_solve")
+def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
+    """X with A·X = B (X·A = B if not ``left``; Aᴴ for A if ``adjoint``), given A = P·L·U as `linalg.lu_factor` returns it.
+
+    LU: (…, n, n), pivots: (…, n), B: (…, n, k); batches broadcast. Gradients go to LU and B.
+
+    Errors: RuntimeError for shapes and dtypes that do not fit, and pivots out of range.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html
+    """
+    y = _lu_solve(LU, pivots, B, bool(left), bool(adjoint))
+    return given(y, out, "linalg.lu_solve")
+
+
+@public(name="lu_solve")
+def torch_lu_solve(b, LU_data, LU_pivots, *, out=None):
+    """`linalg.lu_solve`, its older form: b first."""
+    return given(_lu_solve(LU_data, LU_pivots, b, True, False), out, "lu_solve")
+
+
+def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tensor:
+    name = "linalg.lu_solve"
+    both, b = tensor_argument(LU, name, "LU"), tensor_argument(B, name, "B")
+    order = tensor_argument(pivots, name, "pivots")
+    if both.ndim < 2 or b.ndim < 2:
+        argument, x = ("LU", both) if both.ndim < 2 else ("B", b)
+        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions (its shape is {list(x.shape)}).")
+    if order.dtype is not dtypes.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32, got {order.dtype}")
+    floating(both, name)
+    square_shape(both, f"torch.{name}")
+    same_dtype(both, b, name, "LU", "B")
+    check_equation(both, b, left, name)
+    if not order.ndim or order.shape[-1] != both.shape[-1]:
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix ({both.shape[-1]})")
+    if order.shape != both.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(order.shape)} instead"
+        )
+    _check_pivots(order, both.shape[-1], "Pivots given to lu_solve")
+    batch = broadcast_shapes(both.shape[:-2], b.shape[:-2])
+    both, b = broadcast(both, b)
+    order = order.reshape(both.shape[-1:]) if both.ndim == 2 else order.expand(*batch, both.shape[-1])
+    step = _through_factors if both._rg and state.grad else _solve_with
+    if not left:  # X·A = B is Aᵀ·Xᵀ = Bᵀ, X·Aᴴ = B is A·Xᴴ = Bᴴ
+        return adjoint(step(both, order, adjoint(b), False)) if adjoint_ else step(both, order, b.mT, True).mT
+    if adjoint_ and b.dtype.is_complex:
+        return step(both, order, b.conj(), True).conj()
+    return step(both, order, b, adjoint_)
+
+
+def _solve_rule(g: Any, needs: set, a: Tensor, out: Any) -> dict:
+    if g[0] is None:
+        return {}
+    gb = _solve(a.mT, g[0])[0] if state.grad else _solved(out[1], out[2], g[0], True)
+    found = {"b": gb}
+    if "a" in needs:
+        found["a"] = summed(-(gb @ out[0].mT), a.shape)
+    return found
+
+
+@structured(every=_solve_rule, node="LinalgSolveExBackward0")
+def _solve(a, b):
+    """[a⁻¹·b, LU, pivots, info]; a is one matrix, or as many as b."""
+    lu, pivots, info = _factors(a)
+    return [_solved(lu, pivots, b), lu, pivots, info]
+
+
+def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
+    """(X, info) for any shapes that `linalg.solve` takes."""
+    a, b = tensor_argument(A, name), tensor_argument(B, name, "B")
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions (its shape is {list(a.shape)}).")
+    square_shape(floating(a, name), name)
+    same_dtype(a, b, name)
+    # PyTorch's rule: B is (a batch of) vectors where its shape is A's without the last dim
+    vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+    if not b.ndim:
+        raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions (its shape is []).")
+    if vector and not left and b.ndim != a.ndim:
+        raise RuntimeError(
+            f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
+            "equivalent to B / A.squeeze(-1)"
+        )
+    if vector:
+        b = b.unsqueeze(-1)
+    check_equation(a, b, left, name)
+    one, many = broadcast(a, b)
+    x, _, _, info = _solve(one, many) if left else _solve(one.mT, many.mT)
+    x = x if left else x.mT
+    return x.squeeze(-1) if vector else x, info
+
+
+def _unsolvable(k: int) -> str:
+    return "The solver failed because the input matrix is singular."
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.solve")
+def solve(A, B, *, left=True, out=None):
+    """X with A·X = B (X·A = B if not ``left``): A (…, n, n), B (…, n, k), or (…, n) for vectors; batches broadcast.
+
+    dB = A⁻ᴴ·g, dA = −dB·Xᴴ, from the same LU factors.
+
+    Errors: `linalg.LinAlgError` for a singular A, naming the batch element; RuntimeError for shapes and dtypes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html
+    """
+    x, info = _solution(A, B, left, "linalg.solve")
+    check(info, "torch.linalg.solve", _unsolvable)
+    return given(x, out, "linalg.solve")
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.solve_ex")
+def solve_ex(A, B, *, left=True, check_errors=False, out=None):
+    """(result, info): `linalg.solve` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_ex.html
+    """
+    x, info = _solution(A, B, left, "linalg.solve")
+    if check_errors:
+        check(info, "torch.linalg.solve_ex", _unsolvable)
+    return several(return_types.linalg_solve_ex, (x, info), out, "linalg.solve_ex")
+
+
+def _inv_rule(g: Any, out: Any) -> Any:
+    return None if g[0] is None else -(out[0].mT @ (g[0] @ out[0].mT))
+
+
+@structured(a=_inv_rule, node="LinalgInvExBackward0")
+def _inv(a):
+    lu, pivots, info = _factors(a)
+    return [_solved(lu, pivots, identity(a.shape[-1], a.dtype).expand(a.shape)), info]
+
+
+def _singular(k: int) -> str:
+    return f"The diagonal element {k} is zero, the inversion could not be completed because the input matrix is singular."
+
+
+@public(name="inverse")
+@public(method=False, namespaces=("linalg",), name="linalg.inv")
+def inv(A, *, out=None):
+    """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ.
+
+    Errors: `linalg.LinAlgError` for a singular matrix, naming the batch element.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv.html
+    """
+    y, info = _inv(square(A, "linalg.inv"))
+    check(info, "linalg.inv", _singular)
+    return given(y, out, "linalg.inv")
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.inv_ex")
+def inv_ex(A, *, check_errors=False, out=None):
+    """(inverse, info): `linalg.inv` that reports failure in ``info`` (the zero on U's diagonal, from 1) instead of raising.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.inv_ex.html
+    """
+    y, info = _inv(square(A, "linalg.inv_ex"))
+    if check_errors:
+        check(info, "linalg.inv_ex", _singular)
+    return several(return_types.linalg_inv_ex, (y, info), out, "linalg.inv_ex")
+
+
+# -------------------------------------------------------------------------------------------------- determinants
+
+
+def _nearly_singular(lu: Tensor) -> Tensor:
+    """Per matrix, whether solving with these factors would lose all digits."""
+    d = lu.detach().diagonal(0, -2, -1).abs()
+    return d.amin(-1) <= d.amax(-1) * (10 * lu.shape[-1] * np.finfo(d.dtype.np).eps)
+
+
+def _cofactors(a: Tensor) -> Tensor:
+    """det(a)·a⁻ᵀ also where a has no inverse: from a = U·S·V, det(U·V)·U·diag(the products of the other singular values)·V."""
+    from .spectral import thin_svd
+
+    u, s, v = thin_svd(a)
+    turn = det(u.detach()) * det(v.detach())
+    n = s.shape[-1]
+    one = identity(n, s.dtype) != 0
+    others = OPS["where"].call(one, 1.0, s.unsqueeze(-2)).prod(-1)
+    return (u * (others * turn.unsqueeze(-1)).unsqueeze(-2)) @ v
+
+
+def _det_rule(g: Any, a: Tensor, out: Any) -> Any:
+    g, d, lu, pivots = g[0], *out
+    if g is None:
+        return None
+    n = a.shape[-1]
+    if not n:
+        return new_full(a.shape, 0, a.dtype)
+    one = identity(n, a.dtype)
+    singular = _nearly_singular(lu)
+    some = bool(singular.any())
+    mask = singular.unsqueeze(-1).unsqueeze(-1)
+    if state.grad:
+        safe = OPS["where"].call(mask, one, a) if some else a
+        inverse = _inv(safe)[0].mT
+    else:
+        inverse = _solved(lu, pivots, one.expand(a.shape), True)
+    y = inverse * (g * d).unsqueeze(-1).unsqueeze(-1)
+    if some:
+        y = OPS["where"].call(mask, _cofactors(a) * g.unsqueeze(-1).unsqueeze(-1), y)
+    return y
+
+
+@structured(a=_det_rule, node="LinalgDetBackward0")
+def _det(a):
+    lu, pivots, _ = _factors(a)
+    det = new_full(batch_of(a), 1, a.dtype)
+    if lu._layout.size:
+        _DETERMINANT(a.dtype, count(a), a.shape[-1], lu._data, pivots._data, det._data)
+    return [det, lu, pivots]
+
+
+@public()
+@public(method=False, namespaces=("linalg",), name="linalg.det")
+def det(input, *, out=None):
+    """The determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular.
+
+    Errors: RuntimeError for matrices that are not square.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.det.html
+    """
+    return given(_det(square(input, "linalg.det"))[0], out, "linalg.det")
+
+
+def _slogdet_rule(g: Any, a: Tensor, out: Any) -> Any:
+    sign, _, lu, pivots = out
+    if not a.shape[-1]:
+        return new_full(a.shape, 0, a.dtype)
+    weight = g[1]
+    if a.dtype.is_complex:
+        weight = new_full(sign.shape, 0, sign.dtype) if weight is None else cast(weight, a.dtype)
+        if g[0] is not None:  # the sign turns with the imaginary part of log det
+            weight = weight - (g[0].conj() * sign).imag * 1j
+    if weight is None:
+        return None
+    one = identity(a.shape[-1], a.dtype)
+    if state.grad:
+        inverse = adjoint(_inv(a)[0])
+    else:
+        inverse = _solved(lu, pivots, one.expand(a.shape), True)
+        inverse = inverse.conj() if a.dtype.is_complex else inverse
+    return inverse * weight.unsqueeze(-1).unsqueeze(-1)
+
+
+@structured(a=_slogdet_rule, node="LinalgSlogdetBackward0", holomorphic=False)
+def _slogdet(a):
+    lu, pivots, _ = _factors(a)
+    sign, log = new_full(batch_of(a), 1, a.dtype), new_full(batch_of(a), 0, a.dtype.to_real())
+    if lu._layout.size:
+        _SIGN_AND_LOG(a.dtype, count(a), a.shape[-1], lu._data, pivots._data, sign._data, log._data)
+    return [sign, log, lu, pivots]
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.slogdet")
+def slogdet(A, *, out=None):
+    """(sign, logabsdet) with det(A) = sign·e^logabsdet; sign 0 and −∞ for a singular matrix. dA = g·A⁻ᴴ.
+
+    Errors: RuntimeError for matrices that are not square.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.slogdet.html
+    """
+    return several(return_types.linalg_slogdet, _slogdet(square(A, "linalg.slogdet"))[:2], out, "linalg.slogdet")
+
+
+@public(name="slogdet")
+def torch_slogdet(input, *, out=None):
+    """`linalg.slogdet`, its older name."""
+    return several(return_types.slogdet, _slogdet(square(input, "linalg.slogdet"))[:2], out, "slogdet")
+
+
+@public()
+def logdet(input):
+    """log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.logdet.html
+    """
+    sign, log, *_ = _slogdet(square(input, "logdet"))
+    if sign.dtype.is_complex:
+        return sign.log() + log
+    return OPS["where"].call(sign == -1, float("nan"), log)

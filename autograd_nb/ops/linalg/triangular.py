@@ -1,0 +1,235 @@
+"""Triangular systems, the Cholesky factor and what is solved with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import return_types
+from ...launch import Kernel
+from ...tensor import Tensor
+from ..cast import dense
+from ..create import new_empty
+from ..rearrange import tril, triu
+from ..registry import public
+from ..structured import structured, tensor_argument
+from .common import (
+    adjoint,
+    batch_of,
+    broadcast,
+    check,
+    check_equation,
+    count,
+    floating,
+    given,
+    identity,
+    info_tensor,
+    matrix,
+    new_info,
+    same_dtype,
+    several,
+    square,
+    square_shape,
+    stride,
+    summed,
+)
+
+_SOLVE, _CHOLESKY = Kernel("lapack", "solve_triangular"), Kernel("lapack", "cholesky", outputs=2)
+
+
+def _triangle_rule(g: Tensor, needs: set, t: Tensor, out: Tensor, upper: bool, trans: bool, unit: bool) -> dict:
+    gb = triangle(t, g, upper, not trans, unit)
+    found = {"b": gb}
+    if "t" in needs:
+        gt = -(out @ gb.mT if trans else gb @ out.mT)
+        keep = triu(gt, int(unit)) if upper else tril(gt, -int(unit))
+        found["t"] = summed(keep, t.shape)
+    return found
+
+
+@structured(every=_triangle_rule, node="LinalgSolveTriangularBackward0")
+def triangle(t, b, upper, trans, unit):
+    """op(t)⁻¹·b for one triangle of t, op transposing if ``trans``; t one matrix, or as many as b."""
+    out = new_empty(b.shape, b.dtype)
+    n, k = b.shape[-2:]
+    if out._layout.size:
+        _SOLVE(b.dtype, count(b), n, k, upper, trans, unit, stride(t, n * n), n * k, dense(t), dense(b), out._data)
+    return out
+
+
+def solve(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
+    """X with A·X = B, or X·A = B."""
+    a, b = broadcast(a, b)
+    return triangle(a, b, upper, False, unit) if left else triangle(a, b.mT, upper, True, unit).mT
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.solve_triangular")
+def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
+    """X with A·X = B (X·A = B if not ``left``) for triangular A, the other triangle of which is not read.
+
+    A: (…, n, n), B: (…, n, k); batches broadcast. dB = A⁻ᴴ·g, dA = −dB·Xᴴ in the triangle. ``unitriangular``: the diagonal counts as 1.
+
+    Errors: RuntimeError for shapes or dtypes that do not fit. A zero on the diagonal gives infinities.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
+    """
+    a, b = matrix(A, "linalg.solve_triangular"), matrix(B, "linalg.solve_triangular", "B")
+    square_shape(a, "linalg.solve_triangular")
+    same_dtype(a, b, "linalg.solve_triangular")
+    check_equation(a, b, left, "linalg.solve_triangular")
+    return given(solve(a, b, bool(upper), bool(left), bool(unitriangular)), out, "linalg.solve_triangular")
+
+
+@public()
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, out=None):
+    """(solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A.
+
+    Errors: RuntimeError for shapes or dtypes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.triangular_solve.html
+    """
+    x, a = tensor_argument(b, "triangular_solve", "b"), tensor_argument(A, "triangular_solve", "A")
+    for argument, t in (("b", x), ("A", a)):
+        if t.ndim < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {argument} to have at least 2 dimensions, but it has {t.ndim} dimensions instead"
+            )
+        floating(t, "triangular_solve")
+    square_shape(a, "triangular_solve")
+    same_dtype(a, x, "triangular_solve", second="b")
+    if a.shape[-1] != x.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {a.shape[-1]} by {a.shape[-1]} but each b matrix is "
+            f"{x.shape[-2]} by {x.shape[-1]}"
+        )
+    one, many = broadcast(a, x)
+    y = triangle(one, many, bool(upper), bool(transpose), bool(unitriangular))
+    copy = a.expand(*y.shape[:-2], *a.shape[-2:]).clone()
+    return several(return_types.triangular_solve, (y, copy), out, "triangular_solve")
+
+
+# --------------------------------------------------------------------------------------------------- Cholesky
+
+
+def _half(x: Tensor) -> Tensor:
+    """The lower triangle with half of the diagonal: x for a symmetric x + xᴴ."""
+    y = tril(x)
+    return y - (y.diagonal(0, -2, -1) * 0.5).diag_embed()
+
+
+def _cholesky_rule(g: Any, out: Any, upper: bool) -> Any:
+    if g[0] is None:
+        return None
+    factor, gl = (adjoint(out[0]), adjoint(g[0])) if upper else (out[0], g[0])
+    # gA = L⁻ᴴ·sym(Φ(Lᴴ·gL))·L⁻¹, Φ taking the lower triangle and half of the diagonal
+    inner = _half(adjoint(factor) @ gl)
+    inner = (inner + adjoint(inner)) * 0.5
+    above = adjoint(factor)
+    return solve(above, adjoint(solve(above, inner, True)), True)
+
+
+@structured(a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False)
+def _cholesky(a, upper):
+    n = a.shape[-1]
+    out, info = new_empty(a.shape, a.dtype), new_info(count(a))
+    if out._layout.size:
+        _CHOLESKY(a.dtype, count(a), n, upper, dense(a), out._data, info)
+    return [out, info_tensor(info, batch_of(a))]
+
+
+def _not_definite(k: int) -> str:
+    return (
+        "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+        f"{k} is not positive-definite)."
+    )
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.cholesky")
+def cholesky(A, *, upper=False, out=None):
+    """The lower triangular L with A = L·Lᴴ (the upper U with A = Uᴴ·U) of Hermitian positive definite matrices; reads one triangle.
+
+    The gradient is that of a symmetric A: L⁻ᴴ·sym(Φ(Lᴴ·g))·L⁻¹ with Φ the lower triangle and half of the diagonal.
+
+    Errors: `linalg.LinAlgError` naming the batch element and the leading minor when A is not positive definite.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky.html
+    """
+    return _checked_cholesky(A, bool(upper), out, "linalg.cholesky")
+
+
+@public(name="cholesky")
+def torch_cholesky(input, upper=False, *, out=None):
+    """`linalg.cholesky`, its older name."""
+    return _checked_cholesky(input, bool(upper), out, "cholesky")
+
+
+def _checked_cholesky(a: Any, upper: bool, out: Any, name: str) -> Tensor:
+    y, info = _cholesky(square(a, name), upper)
+    check(info, name, _not_definite)
+    return given(y, out, name)
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.cholesky_ex")
+def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
+    """(L, info): `linalg.cholesky` that reports failure in ``info`` (the order of the leading minor, else 0) instead of raising.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky_ex.html
+    """
+    y, info = _cholesky(square(A, "linalg.cholesky_ex"), bool(upper))
+    if check_errors:
+        check(info, "linalg.cholesky_ex", _not_definite)
+    return several(return_types.linalg_cholesky_ex, (y, info), out, "linalg.cholesky_ex")
+
+
+def _cholesky_solve_rule(g: Tensor, needs: set, b: Tensor, factor: Tensor, out: Tensor, upper: bool) -> dict:
+    gb = _cholesky_solve(g, factor, upper)
+    found = {"b": gb}
+    if "factor" in needs:
+        both = gb @ adjoint(out)
+        both = both + adjoint(both)
+        found["factor"] = summed(-(factor @ both if upper else both @ factor), factor.shape)
+    return found
+
+
+@structured(every=_cholesky_solve_rule, node="CholeskySolveBackward0", holomorphic=False)
+def _cholesky_solve(b, factor, upper):
+    other = adjoint(factor)
+    return solve(factor, solve(other, b, False), True) if upper else solve(other, solve(factor, b, False), True)
+
+
+def _two(a: Any, b: Any, name: str) -> tuple[Tensor, Tensor]:
+    x, factor = tensor_argument(a, name), tensor_argument(b, name, "L")
+    for argument, t in (("b", x), ("u", factor)):
+        if t.ndim < 2:
+            raise RuntimeError(f"{argument} should have at least 2 dimensions, but has {t.ndim} dimensions instead ({name})")
+        floating(t, name)
+    square_shape(factor, name)
+    same_dtype(factor, x, name, "L", "B")
+    if factor.shape[-1] != x.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {factor.shape[-1]} by {factor.shape[-1]} but each b matrix is "
+            f"{x.shape[-2]} by {x.shape[-1]}"
+        )
+    return x, factor
+
+
+@public()
+def cholesky_solve(B, L, upper=False, *, out=None):
+    """X with A·X = B, given the Cholesky factor of A: B (…, n, k), L (…, n, n), batches broadcast.
+
+    The gradient of L is, as PyTorch's, that of the whole matrix: take its triangle where L was not made by `linalg.cholesky`.
+
+    Errors: RuntimeError for shapes or dtypes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_solve.html
+    """
+    x, factor = _two(B, L, "cholesky_solve")
+    factor, x = broadcast(factor, x)
+    return given(_cholesky_solve(x, factor, bool(upper)), out, "cholesky_solve")
+
+
+@public()
+def cholesky_inverse(L, upper=False, *, out=None):
+    """A⁻¹, given the Cholesky factor of A (…, n, n).
+
+    Errors: RuntimeError for matrices that are not square.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_inverse.html
+    """
+    factor = square(L, "cholesky_inverse")
+    eye = identity(factor.shape[-1], factor.dtype).expand(factor.shape)
+    return given(_cholesky_solve(eye, factor, bool(upper)), out, "cholesky_inverse")
