@@ -1,0 +1,219 @@
+"""PyTorch's own module database, run through both libraries: outputs, gradients, second derivatives, state after, errors.
+
+``python -m tests.parity.moduledb [name…]`` prints a line per module and why it fails, and the figures of all.
+
+A case is a sample of the database in one dtype, in training or evaluation: the modules are made with the same arguments, the
+parameters copied over by state_dict, and both called with the same inputs.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import traceback
+import types
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch.testing._internal.common_modules import ModuleErrorEnum, module_db
+
+import autograd_nb as ag
+
+from . import opdb
+from .opdb import ERRORS, Unsupported, both, compare, compare_gradients, grad, leaves
+
+DTYPES = (torch.float64, torch.float32)
+#: modules whose output is drawn by chance
+RANDOM = ("FractionalMaxPool",)
+
+
+@dataclass
+class Outcome:
+    """What became of one module."""
+
+    name: str
+    cases: int = 0
+    passed: int = 0
+    second: int = 0
+    second_passed: int = 0
+    errors: int = 0
+    refused: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        if len(self.reasons) < 4:
+            self.reasons.append(text)
+
+
+def ours(value: Any, storages: dict | None = None) -> Any:
+    """As `opdb.ours`, and modules and functions among the arguments."""
+    storages = {} if storages is None else storages
+    if isinstance(value, torch.nn.Module):
+        return twin(value)
+    if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and hasattr(ag.nn.functional, value.__name__):
+        return getattr(ag.nn.functional, value.__name__)
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size) and not hasattr(value, "_fields"):
+        return type(value)(ours(v, storages) for v in value)
+    if isinstance(value, dict):
+        return {k: ours(v, storages) for k, v in value.items()}
+    return opdb.ours(value, storages)
+
+
+def twin(module: Any) -> Any:
+    """This library's module like one that is an argument."""
+    kind = type(module).__name__
+    if kind in ("TransformerEncoderLayer", "TransformerDecoderLayer"):
+        attention = module.self_attn
+        mine = getattr(ag.nn, kind)(
+            attention.embed_dim, attention.num_heads, module.linear1.out_features, module.dropout.p, ours(module.activation),
+            module.norm1.eps, attention.batch_first, module.norm_first, module.linear1.bias is not None,
+        )  # fmt: skip
+    elif kind == "LayerNorm":
+        mine = ag.nn.LayerNorm(tuple(module.normalized_shape), module.eps, module.elementwise_affine, module.bias is not None)
+    elif not list(module.parameters()) and not list(module.children()):
+        mine = getattr(ag.nn, kind)()
+        mine.__dict__.update({k: v for k, v in module.__dict__.items() if not k.startswith("_")})
+    else:
+        raise Unsupported(f"{kind} as an argument")
+    copy_state(mine, module)
+    return mine
+
+
+def copy_state(mine: Any, theirs: Any) -> None:
+    a, b = mine.state_dict(), theirs.state_dict()
+    assert list(a) == list(b), f"state_dict: {list(a)} instead of {list(b)}"
+    mine.load_state_dict({k: opdb.ours(v.detach().clone()) for k, v in b.items()})
+
+
+def cast(module: Any, dtype: torch.dtype) -> Any:
+    return module.to(dtype if isinstance(module, torch.nn.Module) else getattr(ag, str(dtype)[6:]))
+
+
+def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bool, outcome: Outcome) -> None:
+    made, given = sample.constructor_input, sample.forward_input
+    torch.manual_seed(0)
+    theirs = cast(info.module_cls(*made.args, **made.kwargs), dtype).train(training)
+    mine = cast(getattr(ag.nn, name)(*ours(made.args), **ours(made.kwargs)), dtype).train(training)
+    t_args, t_kwargs = given.args, given.kwargs
+    args, kwargs = ours((t_args, t_kwargs))
+    if info.is_lazy:  # the first call makes the parameters
+        theirs(*t_args, **t_kwargs), mine(*args, **kwargs)
+    assert repr(mine).split("(")[0] == repr(theirs).split("(")[0]
+    copy_state(mine, theirs)
+    random = name.startswith(RANDOM)
+    t_out, m_out = theirs(*t_args, **t_kwargs), mine(*args, **kwargs)
+    compare(m_out, t_out, "output", not random)
+    compare(list(mine.state_dict().values()), list(theirs.state_dict().values()), "state after")
+    if random:
+        return
+    t_in = [t for t in (*leaves((t_args, t_kwargs)), *theirs.parameters()) if t.requires_grad]
+    m_in = [t for t in (*leaves((args, kwargs)), *mine.parameters()) if t.requires_grad]
+    t_y, m_y = [t for t in leaves(t_out) if t.requires_grad], [t for t in leaves(m_out) if t.requires_grad]
+    assert len(t_y) == len(m_y), f"{len(m_y)} outputs require grad instead of {len(t_y)}"
+    if not t_y or not t_in:
+        return
+    rng = np.random.default_rng(0)
+    m_w, t_w = both(t_y, rng)
+    graph = info.supports_gradgrad and dtype is torch.float64
+    t_g = grad(t_y, t_in, t_w, graph)
+    compare_gradients(list(ag.autograd.grad(m_y, m_in, m_w, retain_graph=graph, allow_unused=True)), t_g, "gradient")
+    pairs = [i for i, t in enumerate(t_g) if t is not None and t.requires_grad]
+    if not graph or not pairs:
+        return
+    outcome.second += 1
+    m_g = grad(m_y, m_in, m_w, True)
+    m_s, t_s = both([t_g[i] for i in pairs], rng)
+    t_h = grad([t_g[i] for i in pairs], t_in, t_s, False)
+    live = [(m_g[i], s) for i, s in zip(pairs, m_s) if m_g[i] is not None and m_g[i].requires_grad]
+    m_h = grad([m for m, _ in live], m_in, [s for _, s in live], False) if live else [None] * len(m_in)
+    compare_gradients(m_h, t_h, "second derivative")
+    outcome.second_passed += 1
+
+
+def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome: Outcome) -> None:
+    for k, e in enumerate(info.module_error_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=training)):
+        made, given = e.module_error_input.constructor_input, e.module_error_input.forward_input
+        outcome.errors += 1
+        try:
+            module = getattr(ag.nn, name)(*ours(made.args), **ours(made.kwargs))
+            if e.error_on is not ModuleErrorEnum.CONSTRUCTION_ERROR:
+                cast(module, dtype).train(training)(*ours(given.args), **ours(given.kwargs))
+        except builtins.Exception as error:
+            text = str(error)
+            wanted = e.error_type if isinstance(e.error_type, tuple) else (e.error_type,)
+            if not any(isinstance(error, w) or w is Exception for w in wanted) or not isinstance(error, (*ERRORS, AssertionError)):
+                outcome.note(f"error input #{k}: {type(error).__name__} instead of {e.error_type}: {text[:120]}")
+            elif len(text) >= 600 or "numba" in text.lower() or not text:
+                outcome.note(f"error input #{k}: message of {len(text)} characters: {text[:120]}")
+            else:
+                outcome.refused += 1
+        else:
+            outcome.note(f"error input #{k}: not refused ({e.error_type.__name__}: {e.error_regex[:100]})")
+
+
+def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> Outcome:
+    """Run every sample of a module (``most`` of a kind), in training and evaluation, and its error inputs."""
+    name = info.module_cls.__name__
+    outcome = Outcome(name)
+    for dtype in dtypes:
+        for training in (True, False):
+            torch.manual_seed(0)
+            samples = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training)
+            for k, sample in enumerate(list(samples)[:most]):
+                with warnings.catch_warnings(), np.errstate(all="ignore"):
+                    warnings.simplefilter("ignore")
+                    try:
+                        run_case(info, name, sample, dtype, training, outcome)
+                    except Unsupported as reason:
+                        outcome.note(f"left out: {reason}")
+                        continue
+                    except builtins.Exception as error:
+                        outcome.cases += 1
+                        text = " ".join(str(error).split())[:200]
+                        where = traceback.extract_tb(error.__traceback__)[-1]
+                        what = f"{dtype} {'train' if training else 'eval'} #{k} {sample.desc}"
+                        outcome.note(f"{what}: {type(error).__name__}: {text} [{where.filename.rsplit('/', 1)[-1]}:{where.lineno}]")
+                        continue
+                outcome.cases += 1
+                outcome.passed += 1
+    if info.module_error_inputs_func is not None:
+        for training in (True, False):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                run_errors(info, name, torch.float64, training, outcome)
+    return outcome
+
+
+def summary(rows: list[Outcome]) -> str:
+    """The figures of all, in words."""
+    cases, passed = sum(r.cases for r in rows), sum(r.passed for r in rows)
+    second, good = sum(r.second for r in rows), sum(r.second_passed for r in rows)
+    errors, refused = sum(r.errors for r in rows), sum(r.refused for r in rows)
+    whole = sum(r.cases == r.passed and r.errors == r.refused for r in rows)
+    return (
+        f"{passed} of {cases} cases ({passed / max(cases, 1):.1%}); {whole} of {len(rows)} modules whole; second derivatives: {good} "
+        f"of {second}; error inputs: {refused} of {errors} refused."
+    )
+
+
+def main(names: list[str]) -> None:
+    rows = []
+    for info in module_db:
+        if names and info.module_cls.__name__ not in names:
+            continue
+        row = check(info)
+        rows.append(row)
+        errors = f", errors {row.refused}/{row.errors}" if row.errors else ""
+        second = f", second {row.second_passed}/{row.second}" if row.second else ""
+        state = "passed" if row.passed == row.cases and row.refused == row.errors else "failed"
+        print(f"{state:8s}{row.name}: {row.passed}/{row.cases}{second}{errors}", flush=True)
+        for r in row.reasons:
+            print("          ", r, flush=True)
+    print(summary(rows))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
