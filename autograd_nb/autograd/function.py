@@ -87,8 +87,8 @@ class FunctionNode(Node):
                 out.append(leaf)
                 continue
             t = make(data, lay, version)
-            if target == "self":
-                target = self._output_edge(next(k for k, o in enumerate(self._layouts) if o[1] is data))
+            if target.__class__ is int:  # an output of this node
+                target = self._output_edge(target)
             if target is not None:
                 t._edge, t._rg = target, True
             out.append(t)
@@ -98,7 +98,7 @@ class FunctionNode(Node):
 
     def saved_arrays(self) -> list[tuple]:
         items = [s for s in self.saved or () if s is not None]
-        return [(lay.shape, tensor_type(lay.dtype), self if e == "self" else e) for _, lay, _, e, _ in items]
+        return [(lay.shape, tensor_type(lay.dtype), self if e.__class__ is int else e) for _, lay, _, e, _ in items]
 
     def _output_edge(self, index: int) -> Output:
         return Output(self, index)
@@ -318,7 +318,7 @@ def _save(node: FunctionNode, args: tuple, outs: list, results: list) -> None:
         k = next((k for k, o in enumerate(outs) if o is t), None)
         mine = t if k is None else results[k]
         if k is not None and not any(t is a for a in args):
-            saved.append((mine._data, mine._layout, mine._version_, "self", None))
+            saved.append((mine._data, mine._layout, mine._version_, k, None))
         else:
             e = edge(t)
             leaf = t if e is t else None

@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from ..graph import engine
@@ -27,9 +26,10 @@ from ..ops.reduction import Reduction
 from ..ops.structured import Structured
 from ..shapes import Layout
 from ..tensor import Tensor
+from .doors import Doors
 from .function import Function
 
-__all__ = ["Wrapped", "WrappedLayout", "active", "add_door", "depth", "is_internal"]
+__all__ = ["DOORS", "Wrapped", "WrappedLayout", "active", "depth", "innermost", "is_internal"]
 
 
 class _Depth(threading.local):
@@ -106,115 +106,107 @@ def is_internal(frame: Any) -> bool:
 
 # ------------------------------------------------------------------------------------------------ the doors
 
-_run, _inplace, _structured = Pointwise.run, Pointwise.inplace, Structured.__call__
-_reduction, _reduced, _apply = Reduction.__call__, Reduced.__call__, Function.__dict__["apply"]
-_node_run, _in_place, _write = PointwiseNode.run, inplace.in_place, inplace.write_inplace
-_add = engine.Pass.add
+DOORS = Doors()
+active = DOORS.active  #: the doors are exchanged while any such context is open; operands that are not wrapped pass as always
 
 
-def _door_run(self: Pointwise, args: Sequence[Any]) -> Any:
-    top = innermost(args)
-    return _run(self, args) if top is None else top.pointwise(self, args)
+@DOORS.at(Pointwise, "run")
+def _run(inner: Callable) -> Callable:
+    def run(self: Pointwise, args: Sequence[Any]) -> Any:
+        top = innermost(args)
+        return inner(self, args) if top is None else top.pointwise(self, args)
+
+    return run
 
 
-def _door_inplace(self: Pointwise, args: Sequence[Any]) -> Any:
-    top = innermost(args)
-    return _inplace(self, args) if top is None else top.pointwise_inplace(self, args)
+@DOORS.at(Pointwise, "inplace")
+def _inplace(inner: Callable) -> Callable:
+    def inplace(self: Pointwise, args: Sequence[Any]) -> Any:
+        top = innermost(args)
+        return inner(self, args) if top is None else top.pointwise_inplace(self, args)
+
+    return inplace
 
 
-def _door_structured(self: Structured, *args: Any) -> Any:
-    top = innermost(args)
-    return _structured(self, *args) if top is None else top.structured(self, args)
+@DOORS.at(Structured, "__call__")
+def _structured(inner: Callable) -> Callable:
+    def call(self: Structured, *args: Any) -> Any:
+        top = innermost(args)
+        return inner(self, *args) if top is None else top.structured(self, args)
+
+    return call
 
 
-def _door_reduction(self: Reduction, *args: Any) -> Any:
-    top = innermost(args)
-    return _reduction(self, *args) if top is None else top.reduction(self, args)
+@DOORS.at(Reduction, "__call__")
+def _reduction(inner: Callable) -> Callable:
+    def call(self: Reduction, *args: Any) -> Any:
+        top = innermost(args)
+        return inner(self, *args) if top is None else top.reduction(self, args)
+
+    return call
 
 
-def _door_reduced(self: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
-    top = innermost(args)
-    return _reduced(self, args, dims, keepdim, mean) if top is None else top.reduced(self, args, dims, keepdim, mean)
+@DOORS.at(Reduced, "__call__")
+def _reduced(inner: Callable) -> Callable:
+    def call(self: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
+        top = innermost(args)
+        return inner(self, args, dims, keepdim, mean) if top is None else top.reduced(self, args, dims, keepdim, mean)
+
+    return call
 
 
-def _door_function(cls: Any, *args: Any, **kwargs: Any) -> Any:
-    top = innermost((*args, *kwargs.values()))
-    return _apply.__func__(cls, *args, **kwargs) if top is None else top.function(cls, args, kwargs)
+@DOORS.at(Function, "apply")
+def _apply(inner: Any) -> Any:
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        top = innermost((*args, *kwargs.values()))
+        return inner.__func__(cls, *args, **kwargs) if top is None else top.function(cls, args, kwargs)
+
+    return classmethod(apply)
 
 
-def _door_node(self: PointwiseNode, g: Any) -> tuple:
-    # a wrapped gradient finds no fused kernel: the rule is run on tensors
-    return self.spec.run_graph(self, g) if isinstance(g, Wrapped) else _node_run(self, g)
+@DOORS.at(PointwiseNode, "run")
+def _node_run(inner: Callable) -> Callable:
+    def run(self: PointwiseNode, g: Any) -> tuple:
+        # a wrapped gradient finds no fused kernel: the rule is run on tensors
+        return self.spec.run_graph(self, g) if isinstance(g, Wrapped) else inner(self, g)
+
+    return run
 
 
-def _door_add(self: engine.Pass, e: Any, g: Any) -> None:
-    have = self.pending.get(e)
-    if isinstance(have, Wrapped) or (have is not None and isinstance(g, Wrapped)):
-        if g is not None:  # never in place: the one may be a batch and the other not
-            self.pending[e] = engine.add(have, g)
-            self.owned.discard(e)
-    else:
-        _add(self, e, g)
+@DOORS.at(engine.Pass, "add")
+def _pass_add(inner: Callable) -> Callable:
+    def add(self: engine.Pass, e: Any, g: Any) -> None:
+        have = self.pending.get(e)
+        if isinstance(have, Wrapped) or (have is not None and isinstance(g, Wrapped)):
+            if g is not None:  # never in place: the one may be a batch and the other not
+                self.pending[e] = engine.add(have, g)
+                self.owned.discard(e)
+        else:
+            inner(self, e, g)
+
+    return add
 
 
-def _door_in_place(name: str, compute: Callable, target: Any, *args: Any, **kw: Any) -> Any:
-    top = innermost((target, *args, *kw.values()))
-    return _in_place(name, compute, target, *args, **kw) if top is None else top.in_place(name, compute, target, args, kw)
+def _in_place(inner: Callable) -> Callable:
+    def in_place(name: str, compute: Callable, target: Any, *args: Any, **kw: Any) -> Any:
+        top = innermost((target, *args, *kw.values()))
+        return inner(name, compute, target, *args, **kw) if top is None else top.in_place(name, compute, target, args, kw)
+
+    return in_place
 
 
-def _door_write(op: Structured, write: Callable, target: Any, *args: Any) -> Any:
-    top = innermost((target, *args))
-    return _write(op, write, target, *args) if top is None else top.write_inplace(op, write, target, args)
+def _write(inner: Callable) -> Callable:
+    def write_inplace(op: Structured, write: Callable, target: Any, *args: Any) -> Any:
+        top = innermost((target, *args))
+        return inner(op, write, target, *args) if top is None else top.write_inplace(op, write, target, args)
+
+    return write_inplace
 
 
-#: (where, name, what ordinary code finds there, what it finds while a transform is active)
-DOORS: list[tuple[Any, str, Any, Any]] = [
-    (Pointwise, "run", _run, _door_run),
-    (Pointwise, "inplace", _inplace, _door_inplace),
-    (Structured, "__call__", _structured, _door_structured),
-    (Reduction, "__call__", _reduction, _door_reduction),
-    (Reduced, "__call__", _reduced, _door_reduced),
-    (Function, "apply", _apply, classmethod(_door_function)),
-    (PointwiseNode, "run", _node_run, _door_node),
-    (engine.Pass, "add", _add, _door_add),
-]
-
-
-def add_door(owner: Any, name: str, door: Callable) -> None:
-    """Exchange one more function while transforms are active."""
-    DOORS.append((owner, name, owner.__dict__[name], door))
-
-
-def _everywhere(name: str, original: Callable, door: Callable) -> None:
-    """A helper function of the ops, in every module that imported it."""
-    DOORS.extend(
-        (module, name, original, door)
-        for module in list(sys.modules.values())
-        if getattr(module, "__name__", "").startswith(inplace.__package__ + ".") and vars(module).get(name) is original
-    )
-
-
-_everywhere("in_place", _in_place, _door_in_place)
-_everywhere("write_inplace", _write, _door_write)
-
-_count = 0
-_lock = threading.Lock()
-
-
-@contextmanager
-def active() -> Any:
-    """The doors are exchanged while any such context is open, in any thread; operands that are not wrapped pass as always."""
-    global _count
-    with _lock:
-        _count += 1
-        if _count == 1:
-            for owner, name, _, door in DOORS:
-                setattr(owner, name, door)
-    try:
-        yield
-    finally:
-        with _lock:
-            _count -= 1
-            if not _count:
-                for owner, name, original, _ in DOORS:
-                    setattr(owner, name, original)
+# helper functions of the ops, in every module that imported them
+for _module in list(sys.modules.values()):
+    if getattr(_module, "__name__", "").startswith(inplace.__package__ + "."):
+        if vars(_module).get("in_place") is inplace.in_place:
+            DOORS.at(_module, "in_place")(_in_place)
+        if vars(_module).get("write_inplace") is inplace.write_inplace:
+            DOORS.at(_module, "write_inplace")(_write)

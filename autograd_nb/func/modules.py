@@ -67,7 +67,7 @@ def _owner(module: Module, name: str) -> tuple[Module, str]:
 
 @contextmanager
 def _replaced(module: Module, tensors: dict[str, Any], tie_weights: bool, strict: bool) -> Any:
-    known = dict(module.named_parameters(remove_duplicate=False))
+    known: dict[str, Tensor] = dict(module.named_parameters(remove_duplicate=False))
     known.update(module.named_buffers(remove_duplicate=False))
     shared: dict[int, list[str]] = {}
     for name, t in known.items():

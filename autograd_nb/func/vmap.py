@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd.wrapped import active, add_door, depth
+from ..autograd.wrapped import DOORS, active, depth
 from ..ops.generator import Generator, default_generator
 from ..ops.registry import OPS
 from ..tensor import Tensor
@@ -25,23 +25,22 @@ __all__ = ["vmap"]
 
 _MODES = ("error", "different", "same")
 
-_next = Generator._next
 
-
-def _door_next(self: Generator) -> tuple[int, int]:
+@DOORS.at(Generator, "_next")
+def _next(inner: Callable) -> Callable:
     """Random numbers inside a vmap: refused, or drawn sample by sample."""
-    for level in reversed(levels.stack):
-        if level.randomness == "error":
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
-                "randomness flags on vmap or perform the randomness operation out of vmap"
-            )
-        if level.randomness:
+
+    def draw(self: Generator) -> tuple[int, int]:
+        for level in reversed(levels.stack):
+            if level.randomness == "error":
+                raise RuntimeError(
+                    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+                    "randomness flags on vmap or perform the randomness operation out of vmap"
+                )
             raise Unbatched(level.number)
-    return _next(self)
+        return inner(self)
 
-
-add_door(Generator, "_next", _door_next)
+    return draw
 
 
 @contextmanager

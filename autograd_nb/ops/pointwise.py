@@ -36,6 +36,7 @@ __all__ = ["Pointwise", "mark_inference", "pointwise", "pointwise_entry", "refus
 
 _new = object.__new__
 _NUMBERS = (bool, int, float, complex)
+EVERY: list[Pointwise] = []  #: all that were declared
 MOST_PLANS = 5_000  #: per op; a program with ever new shapes must not fill memory
 
 
@@ -63,6 +64,7 @@ class Pointwise:
         self.check: Callable | None = None
         self.holomorphic = True
         self.plans: dict = launch.plan_table()
+        EVERY.append(self)
         self.inplace_plans: dict = launch.plan_table()
 
     # ---- dtypes

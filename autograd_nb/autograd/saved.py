@@ -1,0 +1,280 @@
+"""Hooks on what the graph saves for backward: `saved_tensors_hooks`, and what is built on it.
+
+A node's saved arrays may be any sequence: with hooks it is one that unpacks them when the rule asks for them. Ops record quickly
+where they find a plan; while hooks are active their tables of plans are empty, so that all come the long way, where a door
+stands behind the recording.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..graph.node import Node
+from ..ops import pointwise
+from ..ops.pointwise import Pointwise
+from ..ops.structured import Structured
+from ..shapes import Layout
+from ..tensor import Tensor, make
+from . import function
+from .doors import Doors
+
+__all__ = [
+    "Packed",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "save_on_cpu",
+    "replace_saved",
+    "saved_tensors_hooks",
+]
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[tuple[Callable, Callable]] = []
+        self.waiting: list[Node] | None = None  # nodes of an in-place op that has not written yet
+        self.disabled: str | None = None
+
+
+_state = _State()
+
+
+class _Hooked(Doors):
+    """Doors behind the recording of nodes; while open, ops do not find their plans by the quick way."""
+
+    quick: list[tuple[Pointwise, dict]]
+
+    def opened(self) -> None:
+        self.quick = [(op, op.plans) for op in pointwise.EVERY]
+        for op, quick in self.quick:
+            op.plans = dict(quick)
+            quick.clear()
+
+    def closed(self) -> None:
+        for op, quick in self.quick:
+            quick.update(op.plans)
+            op.plans = quick
+
+
+_DOORS = _Hooked()
+
+
+class Packed(Sequence):
+    """Saved items that are unpacked whenever they are read."""
+
+    __slots__ = ("items", "unpack")
+
+    def __init__(self, items: list, unpack: Callable):
+        self.items, self.unpack = items, unpack
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self._item(i) for i in self.items[k]]
+        return self._item(self.items[k])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self._item(i) for i in self.items])
+
+    def _item(self, item: Any) -> Any:
+        if not isinstance(item, _Item):
+            return item
+        t = self.unpack(item.packed)
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
+            )
+        if t.shape != item.layout.shape or t.dtype is not item.layout.dtype:
+            raise RuntimeError(
+                f"unpack_hook returned a tensor of shape {list(t.shape)} and dtype {t.dtype} for one that was packed with shape "
+                f"{list(item.layout.shape)} and dtype {item.layout.dtype}"
+            )
+        return item.restored(_as_laid_out(t.detach(), item.layout))
+
+
+class _Item:
+    """A packed array: what the hook made of it, its layout, and how it stood in the node's list."""
+
+    __slots__ = ("layout", "packed", "restored")
+
+    def __init__(self, packed: Any, lay: Layout, restored: Callable):
+        self.packed, self.layout, self.restored = packed, lay, restored
+
+
+def _as_laid_out(t: Tensor, lay: Layout) -> Any:
+    """The memory of ``t`` as a kernel that was planned for ``lay`` reads it."""
+    if t._layout is lay:
+        return t._data
+    if lay.contiguous:
+        return t.contiguous()._data
+    room = make(pointwise.launch.empty(lay.extent, lay.dtype.carrier), lay, [0, 0])
+    room.copy_(t)
+    return room._data
+
+
+def _layouts(node: Any) -> list[tuple[Any, Layout] | None]:
+    """(array, layout) of each saved item of a node, None for what is no array."""
+    if hasattr(node, "spec"):
+        spec = node.spec
+        found: list = [(a, spec.out if w == "out" else spec.keys[w]) for w, a in zip(spec.saved, node.saved, strict=False)]
+        return found + [None] * (len(node.saved) - len(found))
+    if isinstance(node, function.FunctionNode):
+        return [None if s is None else (s[0], s[1]) for s in node.saved]
+    return [(s[1], s[2]) for s in node.saved]
+
+
+def _restorer(node: Any, item: Any) -> Callable:
+    if hasattr(node, "spec"):
+        return lambda data: data
+    if isinstance(node, function.FunctionNode):
+        _, lay, version, target, leaf = item
+        return lambda data: (data, lay, version, target if leaf is None else leaf, None)
+    p, _, lay, e = item
+    return lambda data: (p, data, lay, e)
+
+
+def replace_saved(node: Any, packed: Callable[[Tensor], Any], unpack: Callable) -> None:
+    """Let ``packed(tensor)`` stand for each array that a node saved; ``unpack`` gives a tensor for it."""
+    if not node.saved or isinstance(node.saved, Packed):
+        return
+    items: list = []
+    for item, found in zip(node.saved, _layouts(node), strict=True):
+        if found is None:
+            items.append(item)
+            continue
+        data, lay = found
+        items.append(_Item(packed(make(data, lay, [0, 0])), lay, _restorer(node, item)))
+    # what is done to the tensors from now on does not concern what the hook made of them
+    node.versions = tuple([0, 0] for _ in node.counters())
+    node.stamp = 0
+    node.saved = Packed(items, unpack)
+
+
+def _recorded(node: Any) -> None:
+    if not _state.stack or node is None or not node.saved:
+        return
+    if _state.waiting is not None:
+        _state.waiting.append(node)
+        return
+    pack, unpack = _state.stack[-1]
+
+    def checked(t: Tensor) -> Any:
+        stack, _state.stack = _state.stack, []  # what the hook computes is its own affair
+        try:
+            return pack(t)
+        finally:
+            _state.stack = stack
+
+    replace_saved(node, checked, unpack)
+
+
+@_DOORS.at(Pointwise, "record")
+def _pointwise(inner: Callable) -> Callable:
+    def record(self: Pointwise, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
+        done = inner(self, plan, args, out)
+        if done:
+            _recorded(out._edge)
+        return done
+
+    return record
+
+
+@_DOORS.at(Pointwise, "inplace")
+def _inplace(inner: Callable) -> Callable:
+    def inplace(self: Pointwise, args: Sequence[Any]) -> Tensor:
+        before, _state.waiting = _state.waiting, []
+        try:
+            out = inner(self, args)
+            nodes = _state.waiting
+        finally:
+            _state.waiting = before
+        for node in nodes:  # it has written: the output is there to be saved
+            _recorded(node)
+        return out
+
+    return inplace
+
+
+@_DOORS.at(Structured, "record")
+def _structured(inner: Callable) -> Callable:
+    def record(self: Structured, args: tuple, out: Any) -> None:
+        inner(self, args, out)
+        first = next((o for o in (out if isinstance(out, (tuple, list)) else (out,)) if o._edge is not None), None)
+        if first is not None:
+            _recorded(getattr(first._edge, "node", first._edge))
+
+    return record
+
+
+@_DOORS.at(function, "_save")
+def _function(inner: Callable) -> Callable:
+    def save(node: Any, args: tuple, outs: list, results: list) -> None:
+        inner(node, args, outs, results)
+        _recorded(node)
+
+    return save
+
+
+class saved_tensors_hooks:
+    """Context in which what ops save for backward goes through ``pack_hook(tensor)``, and comes back by ``unpack_hook(packed)``.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), torch.from_numpy):
+        ...     y = (x * x).sum()
+        >>> y.backward()
+
+    Errors: TypeError where unpack_hook returns no tensor, RuntimeError where its shape or dtype is another.
+    Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks
+    """
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        if _state.disabled is not None:
+            raise RuntimeError(_state.disabled)
+        _state.stack = [*_state.stack, (self.pack_hook, self.unpack_hook)]
+        _DOORS.enter()
+
+    def __exit__(self, *error: Any) -> None:
+        _state.stack = _state.stack[:-1]
+        _DOORS.leave()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Context that keeps copies of what ops save; here all is on the CPU, so it only shields it from later changes in place."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda t: t.clone(), lambda t: t)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Context in which tensors that were saved for backward may be changed in place: copies are saved."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda t: t.clone(), lambda t: t)
+
+    def __enter__(self) -> Any:
+        super().__enter__()
+        return self
+
+    def clear(self) -> None:
+        """Nothing is kept here."""
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Context in which `saved_tensors_hooks` is a RuntimeError with this message."""
+    before, _state.disabled = _state.disabled, error_message
+    try:
+        if _state.stack:
+            raise RuntimeError(error_message)
+        yield
+    finally:
+        _state.disabled = before

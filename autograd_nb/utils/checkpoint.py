@@ -1,0 +1,252 @@
+"""Checkpointing: keep the graph of a part of the model without its arrays, and compute them again when backward needs them.
+
+Source: https://docs.pytorch.org/docs/stable/checkpoint.html
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from ..autograd.saved import Packed
+from ..graph.modes import enable_grad, no_grad, state
+from ..graph.node import Node, Output, sequence
+from ..ops.generator import default_generator
+from ..tensor import Tensor, edge
+from ._pytree import tree_flatten
+
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]
+
+
+class CheckpointError(RuntimeError):
+    """The second computation did not do what the first one did."""
+
+
+def _nodes(result: Any, after: int) -> list[Node]:
+    """The nodes behind the tensors of ``result`` that were recorded after a moment, oldest first."""
+    seen: set = set()
+    stack = [edge(t) for t in tree_flatten(result)[0] if isinstance(t, Tensor)]
+    while stack:
+        e = stack.pop()
+        if e is None or e.is_leaf_edge:
+            continue
+        node = e.node if e.__class__ is Output else e
+        if node in seen or node.seq <= after:
+            continue
+        seen.add(node)
+        stack.extend(node.edges)
+    return sorted(seen)
+
+
+def _described(node: Any) -> tuple:
+    saved = node.saved
+    if isinstance(saved, (Packed, _Dropped)):  # reading them would bring them back
+        return node.name(), (len(saved),)
+    return node.name(), tuple((tuple(a[0]), a[1]) for a in node.saved_arrays()) if saved else ()
+
+
+class _Block:
+    """One checkpointed call: how to run it again, and what its nodes had saved, for as long as they wait for it."""
+
+    def __init__(self, run: Callable[[], Any], check: str, debug: bool):
+        self.run, self.check, self.debug = run, check, debug
+        self.expected: list[tuple] = []
+        self.arrays: dict[int, Any] | None = None
+        self.lock = threading.RLock()
+
+    def drop(self, nodes: list[Node]) -> None:
+        """Forget what the nodes saved."""
+        self.expected = [_described(n) for n in nodes]
+        for k, node in enumerate(nodes):
+            saved = node.saved
+            if saved:
+                if isinstance(saved, Packed):
+                    continue  # hooks of the user's take care of it
+                # the second computation reads what the tensors hold by then
+                node.versions = tuple([0, 0] for _ in node.counters())
+                node.stamp = 0
+                node.saved = _Dropped(self, k, len(saved))
+
+    def saved(self, k: int) -> Any:
+        """What the k-th node had saved, handed out once."""
+        with self.lock:
+            if self.arrays is None or k not in self.arrays:
+                self.arrays = self._again()
+            return self.arrays.pop(k)
+
+    def _again(self) -> dict[int, Any]:
+        after = sequence()
+        nodes = _nodes(self.run(), after)
+        found = [_described(n) for n in nodes]
+        count, expected = sum(len(f[1]) for f in found), sum(len(f[1]) for f in self.expected)
+        if count != expected or len(found) != len(self.expected):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {expected}\nNumber of tensors saved during recomputation: {count}.\n"
+                "The function must do the same each time: no counters, no branches on what changes between the two calls."
+            )
+        for k, (a, b) in enumerate(zip(self.expected, found, strict=True)):
+            if a[0] != b[0] or (self.check == "default" and a != b):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during the "
+                    f"forward pass.\nnode {k}:\nsaved metadata: {a}\nrecomputed metadata: {b}"
+                )
+        return {k: node.saved for k, node in enumerate(nodes) if node.saved}
+
+
+class _Dropped(Sequence):
+    """Stands for a node's saved items, which are computed again when they are first read, and go with the node's consumption."""
+
+    __slots__ = ("block", "items", "k", "n")
+
+    def __init__(self, block: _Block, k: int, n: int):
+        self.block, self.k, self.n = block, k, n
+        self.items: Any = None
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._found()[i]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._found())
+
+    def _found(self) -> Any:
+        if self.items is None:
+            self.items = self.block.saved(self.k)
+        return self.items
+
+
+@contextmanager
+def _generator_at(place: tuple[int, int] | None) -> Iterator[None]:
+    """The default generator as it stood at ``place``, and afterwards as it stands now."""
+    if place is None:
+        yield
+        return
+    now = default_generator._seed, default_generator._call
+    default_generator._seed, default_generator._call = place
+    try:
+        yield
+    finally:
+        default_generator._seed, default_generator._call = now
+
+
+def _no_contexts() -> tuple[Any, Any]:
+    return nullcontext(), nullcontext()
+
+
+_debug: list[bool | None] = [None]
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Accepted for PyTorch's sake: errors name the op and its metadata without it."""
+    before, _debug[0] = _debug[0], enabled
+    try:
+        yield
+    finally:
+        _debug[0] = before
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Accepted for PyTorch's sake: the second computation always runs to its end."""
+    yield
+
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = _no_contexts,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, whose intermediate arrays are not kept but computed again during backward.
+
+    preserve_rng_state (default True): the second computation draws the same random numbers. context_fn: gives two contexts, for
+    the first and for the second computation. determinism_check: "default" compares the shapes and dtypes of the two, "none" does
+    not. use_reentrant: True gives no gradients unless an argument requires them, as PyTorch's older form.
+
+    Errors: CheckpointError where the second computation differs; ValueError for unknown arguments with ``use_reentrant=True``.
+    Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended.",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not _no_contexts or debug is not False:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    if not state.grad:
+        return function(*args, **kwargs)
+    if use_reentrant and not any(isinstance(a, Tensor) and a.requires_grad for a in args):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", UserWarning, stacklevel=2)
+        with no_grad():
+            return function(*args, **kwargs)
+    first, second = context_fn()
+    place = (default_generator._seed, default_generator._call) if preserve else None
+
+    def run() -> Any:
+        with _generator_at(place), enable_grad(), second:
+            return function(*args, **kwargs)
+
+    after = sequence()
+    with first:
+        result = function(*args, **kwargs)
+    _Block(run, determinism_check, debug).drop(_nodes(result, after))
+    return result
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Run a Sequential (or a list of functions) in ``segments`` parts, all but the last of them checkpointed.
+
+    Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
+    """
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
+            "use_reentrant=False is recommended.",
+            UserWarning,
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def part(start: int, end: int) -> Callable:
+        def forward(x: Any) -> Any:
+            for step in steps[start : end + 1]:
+                x = step(x)
+            return x
+
+        return forward
+
+    size = len(steps) // segments
+    end = -1
+    for start in range(0, size * (segments - 1), size):
+        end = start + size - 1
+        input = checkpoint(part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return part(end + 1, len(steps) - 1)(input)

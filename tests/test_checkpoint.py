@@ -1,0 +1,197 @@
+"""Checkpointing and hooks on saved tensors."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+import autograd_nb as torch
+from autograd_nb.autograd.graph import (
+    allow_mutation_on_saved_tensors,
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+from autograd_nb.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+
+
+def net():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(4, 8),
+        torch.nn.Tanh(),
+        torch.nn.Dropout(0.5),
+        torch.nn.Linear(8, 8),
+        torch.nn.ReLU(),
+        torch.nn.Linear(8, 2),
+    )
+
+
+def gradients(model, run):
+    for p in model.parameters():
+        p.grad = None
+    torch.manual_seed(3)
+    x = torch.linspace(-1, 1, 12).reshape(3, 4).requires_grad_()
+    run(x).square().sum().backward()
+    return [x.grad, *[p.grad for p in model.parameters()]]
+
+
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_gradients_are_those_without(use_reentrant):
+    model = net()
+    expected = gradients(model, model)
+    for run in (
+        lambda x: checkpoint(model, x, use_reentrant=use_reentrant),
+        lambda x: checkpoint_sequential(model, 3, x, use_reentrant=use_reentrant),
+        lambda x: checkpoint(lambda y: checkpoint(model, y, use_reentrant=False), x, use_reentrant=use_reentrant),
+    ):
+        for g, e in zip(gradients(model, run), expected, strict=True):
+            assert torch.equal(g, e)
+
+
+def test_arrays_are_freed_and_come_back_once():
+    seen = []
+    calls = []
+
+    def block(x):
+        calls.append(1)
+        y = x.exp()
+        seen.append(weakref.ref(y))
+        return y.sin().sum()
+
+    x = torch.ones(3, requires_grad=True)
+    out = checkpoint(block, x, use_reentrant=False)
+    gc.collect()
+    assert seen[0]() is None and len(calls) == 1
+    (g,) = torch.autograd.grad(out, x, create_graph=True)
+    assert len(calls) == 2
+    (h,) = torch.autograd.grad(g.sum(), x)
+    e = torch.ones(3).exp()
+    assert torch.allclose(g, e * e.cos()) and torch.allclose(h, e * e.cos() - e * e * e.sin())
+
+
+def test_inputs_without_grad():
+    w = torch.ones(3, requires_grad=True)
+    checkpoint(lambda x: (x * w).sum(), torch.ones(3), use_reentrant=False).backward()
+    assert w.grad.tolist() == [1, 1, 1]
+    with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
+        assert not checkpoint(lambda x: (x * w).sum(), torch.ones(3), use_reentrant=True).requires_grad
+
+
+def test_differing_recomputation_is_noticed():
+    calls = []
+
+    def block(x):
+        calls.append(1)
+        return x.exp() if len(calls) == 1 else x.exp().sin()
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(CheckpointError, match="A different number of tensors was saved"):
+        checkpoint(block, x, use_reentrant=False).sum().backward()
+    with pytest.raises(ValueError, match="determinism_check"):
+        checkpoint(block, x, use_reentrant=False, determinism_check="always")
+
+
+def test_contexts_and_arguments():
+    order = []
+
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            order.append(self.name)
+
+        def __exit__(self, *error):
+            pass
+
+    x = torch.ones(2, requires_grad=True)
+    y = checkpoint(
+        lambda a, *, k: a.exp() * k, x, k=3, use_reentrant=False, context_fn=lambda: (Named("first"), Named("second"))
+    )
+    y.sum().backward()
+    assert order == ["first", "second"]
+    with pytest.warns(UserWarning, match="use_reentrant"):
+        checkpoint(lambda a: a * 2, x)
+    with pytest.raises(ValueError, match="Unexpected keyword arguments"):
+        checkpoint(lambda a: a * 2, x, other=1, use_reentrant=True)
+
+
+# ------------------------------------------------------------------------------------------------ saved tensors
+
+
+def test_hooks_see_what_is_saved():
+    packed, unpacked = [], []
+
+    def pack(t):
+        packed.append(t.tolist())
+        return len(packed) - 1
+
+    def unpack(k):
+        unpacked.append(k)
+        return torch.tensor(packed[k])
+
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    y = torch.tensor([3.0, 4.0], requires_grad=True)
+    with saved_tensors_hooks(pack, unpack):
+        z = (x * y).exp()
+        s = (z @ z).sin()
+    s.backward(retain_graph=True)
+    gx = x.grad.clone()
+    assert [1.0, 2.0] in packed and [3.0, 4.0] in packed and unpacked
+    x2, y2 = x.detach().requires_grad_(), y.detach()
+    z2 = (x2 * y2).exp()
+    (z2 @ z2).sin().backward()
+    assert torch.equal(gx, x2.grad)
+    count = len(packed)
+    (x * y).sum().backward()
+    assert len(packed) == count  # outside the context nothing is packed
+
+
+def test_hooks_with_functions_in_place_and_second_derivatives():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x**3
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, _ = ctx.saved_tensors
+            return g * 3 * x**2
+
+    x = torch.tensor(2.0, requires_grad=True)
+    with saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+        y = Cube.apply(x)
+        y = y.clone().exp_().log_()
+        y.mul_(x)
+    (g,) = torch.autograd.grad(y, x, create_graph=True)
+    (h,) = torch.autograd.grad(g, x)
+    assert g.item() == pytest.approx(32, rel=1e-4) and h.item() == pytest.approx(48, rel=1e-4)
+
+
+def test_errors_of_hooks():
+    x = torch.ones(2, requires_grad=True)
+    with saved_tensors_hooks(lambda t: t, lambda t: 1):
+        y = x.exp()
+    with pytest.raises(TypeError, match="unpack_hook expected to be a Tensor"):
+        y.sum().backward()
+    with disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"), saved_tensors_hooks(id, id):
+        pass
+
+
+def test_save_on_cpu_and_mutation():
+    x = torch.ones(3, requires_grad=True)
+    with save_on_cpu():
+        (x.exp() * x).sum().backward()
+    assert torch.allclose(x.grad, torch.full((3,), 2 * 2.7182817))
+    y = x.detach().clone()
+    w = torch.ones(3, requires_grad=True)
+    with allow_mutation_on_saved_tensors():
+        z = (w * y).sum()
+        y.zero_()
+    z.backward()
+    assert w.grad.tolist() == [1, 1, 1]
