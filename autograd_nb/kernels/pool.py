@@ -223,3 +223,43 @@ def adaptive_max(planes, geometry, x, y, index):
                     y[np.uintp(position)] = best
                     index[np.uintp(position)] = found
                     position += 1
+
+
+def fractional(planes, n, sizes, samples, x, y, index):
+    """`max_forward` over windows that begin at places drawn by ``samples`` (planes, n numbers in [0, 1)), one sequence a dim.
+
+    ``sizes``: three of the input, the output and the window; the first 3 − n dims are of size 1. In two dims, PyTorch's first
+    sample is of the width.
+    """
+    di, hi, wi, do, ho, wo, kd, kh, kw = sizes
+    starts = np.empty(do + ho + wo, np.int64)
+    n_in = di * hi * wi
+    position = 0
+    for p in range(planes):
+        at = 0
+        for d in range(3):
+            inputs, outputs, window = sizes[d], sizes[3 + d], sizes[6 + d]
+            k = d - 3 + n
+            u = samples[p * n + (1 - k if n == 2 else k)] if k >= 0 else samples[p * n] * 0
+            step = samples.dtype.type(inputs - window) / samples.dtype.type(outputs - 1) if outputs > 1 else u * 0
+            for i in range(outputs - 1):
+                starts[at + i] = int((samples.dtype.type(i) + u) * step) - int(u * step)
+            starts[at + outputs - 1] = inputs - window
+            at += outputs
+        plane = x[p * n_in:p * n_in + n_in]
+        for a in range(do):
+            for b in range(ho):
+                for c in range(wo):
+                    found = (starts[a] * hi + starts[do + b]) * wi + starts[do + ho + c]
+                    best = plane[found]
+                    for z in range(starts[a], starts[a] + kd):
+                        for r in range(starts[do + b], starts[do + b] + kh):
+                            for q in range(starts[do + ho + c], starts[do + ho + c] + kw):
+                                place = (z * hi + r) * wi + q
+                                v = plane[np.uintp(place)]
+                                if v > best or (v != v and best == best):
+                                    best = v
+                                    found = place
+                    y[np.uintp(position)] = best
+                    index[np.uintp(position)] = found
+                    position += 1

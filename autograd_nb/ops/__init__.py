@@ -22,6 +22,7 @@ from . import (
     fft,
     finite_difference,
     fold,
+    fractional,
     gather,
     grid,
     histogram,
