@@ -513,6 +513,7 @@ _least = Kernel("random", "least")
 _choose = Kernel("random", "choose_with_replacement", outputs=2)
 _race = Kernel("random", "race", outputs=2)
 _poisson = Kernel("random", "poisson")
+_binomial = Kernel("random", "binomial")
 _POSITIVE = Law("exponential", draws.positive, lambda u: -m.log(u))
 
 
@@ -531,6 +532,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {_kind(x.dtype)}")
     if n <= 0:
         raise RuntimeError(f"cannot sample n_sample <= 0 samples (num_samples={n})")
+    if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {_kind(out.dtype)}")
     k = x.shape[-1]
     if not replacement and n > k:
         raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement (num_samples={n}, {k} weights)")
@@ -567,3 +570,23 @@ def poisson(input, generator=None):
     t = new_empty(x.shape, dtypes.float64)
     _poisson(0, *stream(generator), rates, t._data)
     return cast(t, x.dtype)
+
+
+@public(method=False)
+def binomial(count, prob, generator=None):
+    """Binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype.
+
+    Errors: RuntimeError for other dtypes than floating ones, or two different ones.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.binomial.html
+    """
+    n, p = tensor_argument(count, "binomial", "count").detach(), tensor_argument(prob, "binomial", "prob").detach()
+    _floats("binomial", n, "binomial_cpu")
+    if n.dtype is not p.dtype:
+        raise RuntimeError(f"binomial only supports tensors of one dtype, got count of {n.dtype} and prob of {p.dtype}")
+    from ..shapes import broadcast_shapes
+
+    shape = broadcast_shapes(n.shape, p.shape)
+    t = new_empty(shape, dtypes.float64)
+    trials, chances = (dense(cast(x.expand(shape), dtypes.float64)) for x in (n, p))
+    _binomial(0, *stream(generator), trials, chances, t._data)
+    return cast(t, n.dtype)
