@@ -160,11 +160,73 @@ def title(op: Any) -> str:
     return f"{op.name} ({op.variant_test_name})" if op.variant_test_name else op.name
 
 
+#: a sample of the entries that pass; the program runs all
+NAMES = set(
+    "abs acosh add addcdiv addcmul addmm angle asin atan atanh bmm cat complex conj cov cumprod cumsum diff div dot exp expm1 "
+    "eq fft.fft fft.fftn fft.fftshift fft.hfft fft.hfftn fft.ifft2 fft.ihfft fft.irfft fft.irfftn fft.rfft fft.rfftn gather "
+    "imag index_add index_put isclose istft lerp linspace log log1p logaddexp logsumexp masked_fill matmul mean mul "
+    "nn.functional.conv2d nn.functional.linear norm polar pow prod real reciprocal rsqrt scatter sgn sigmoid sinh sqrt std stft sub "
+    "sum tan tanh tril var vdot view_as_complex view_as_real where".split()  # noqa: SIM905
+)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("op", [op for op in op_db if op.name in NAMES and not op.variant_test_name], ids=title)
+def test_op(op):
+    samples, passed, reasons = check(
+        op, (torch.complex128, torch.float64) if op.name.startswith("fft.") else (torch.complex128,), 4
+    )
+    assert samples == passed, "\n".join(reasons)
+
+
+TENSORS = [
+    "t.tensor([[1 + 2j, 3 - 1j], [0.5j, -2]])", "t.tensor([1 + 2j], dtype=t.complex128)", "t.tensor([1e10 + 1j, 1e-5])",
+    "t.tensor([complex('nan'), complex('inf'), -1j])", "t.zeros(0, dtype=t.complex64)", "t.arange(2000) * 1j", "t.tensor(1 + 1j)",
+    "t.tensor([1e-8 + 1e8j, 3.0])", "t.tensor([[1.5 + 2j] * 7] * 2)", "t.tensor([1j], requires_grad=True) * 2",
+    "t.tensor([1.0, 2.0]) * (1 + 1j)", "t.ones(2, dtype=t.float64) + 1j", "t.tensor([1, 2]) / (1 + 1j)", "2 ** t.tensor([1j, 1])",
+    "t.ones(2, dtype=t.float32) * t.tensor(1j, dtype=t.complex128)", "t.tensor([1 + 2j]).real", "t.tensor([1j, 2]).abs()",
+    "t.fft.rfft(t.tensor([1, 2, 3]))", "t.tensor([1j, 2]).to(t.complex128).sum()", "t.tensor([1j]).type()", "t.tensor([1j]).isreal()",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("text", TENSORS)
+def test_printed(text):
+    mine, theirs = (repr(eval(text, {"t": t})) for t in (ag, torch))
+    assert mine == theirs
+
+
+PROGRAMS = {
+    "real part in place": lambda t, z: (lambda y: (y.real.mul_(3), (y * y).sum().abs())[1])(z * 1),
+    "view_as_real in place": lambda t, z: (lambda y: (t.view_as_real(y)[..., 0].mul_(3), y.abs().pow(2).sum())[1])(z * 2),
+    "indexed assignment": lambda t, z: (lambda y: (y.__setitem__((slice(None), 1), y[:, 0] * 1j), y.abs().sum())[1])(z.clone()),
+    "real times complex": lambda t, z: (z.real * z + z / z.imag.add(3)).abs().sum(),
+    "spectrum": lambda t, z: (t.fft.fft2(z) * t.fft.ifft(z.real)).abs().pow(2).sum(),
+    "products": lambda t, z: (z @ z.mH + t.vdot(z[0], z[1]) * z.conj().t()).angle().sum(),
+    "cast": lambda t, z: z.to(t.complex64).mul(2).abs().sum(),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name):
+    grads = []
+    for t in (ag, torch):
+        z = t.tensor([[1 + 2j, 3 - 1j], [0.5j, -2 + 0.3j]], dtype=t.complex128, requires_grad=True)
+        PROGRAMS[name](t, z).backward()
+        grads.append(z.grad)
+    same(*grads, name)
+
+
 def main(names: list[str]) -> None:
     count = {"passed": 0, "failed": 0, "missing": 0}
     for op in op_db:
         fft = op.name.startswith("fft.")
-        if (names and op.name not in names) or any(r in op.name for r in RANDOM) or not (torch.complex64 in op.supported_dtypes("cpu") or fft):
+        if (
+            (names and op.name not in names)
+            or any(r in op.name for r in RANDOM)
+            or not (torch.complex64 in op.supported_dtypes("cpu") or fft)
+        ):
             continue
         if find(op) is None:
             count["missing"] += 1
