@@ -271,8 +271,94 @@ def asgd(lr, decay, sign, lambd, alpha, start, g, p, average, eta, mu, step):
         x = p[i] * kept - rate * d
         p[i] = x
         average[i] = x if whole else average[i] + (x - average[i]) * part
-    eta[0] = lr / (1.0 + lambd * lr * t) ** alpha
-    mu[0] = 1.0 / max(1.0, t - start)
+    eta[0] = np.float32(lr / (1.0 + lambd * lr * t) ** alpha)
+    mu[0] = np.float32(1.0 / max(1.0, t - start))
+
+
+@helper
+def _adafactor_rates(lr, beta2_decay, eps2, t, p):
+    """The weight of the new second moment, and the step before it is clipped: relative to the parameter's root mean square."""
+    size = math.sqrt(_squares(p) / p.size)
+    return t**beta2_decay, max(eps2, size) * min(lr, 1.0 / math.sqrt(t))
+
+
+def adafactor(lr, decay, beta2_decay, clip, eps1, eps2, sign, rows, columns, g, p, u, row_var, col_var, step):
+    """Adafactor (Shazeer and Stern, 2018) for matrices of ``rows`` × ``columns``; ``u`` is room for the update."""
+    T = p.dtype.type
+    if p.size == 0:
+        return
+    step[0] += 1
+    new, alpha = _adafactor_rates(lr, beta2_decay, eps2, np.float64(step[0]), p)
+    part, s, least, floor = T(new), T(sign), T(eps1), T(eps1 * eps1)
+    area = rows * columns
+    sums = np.empty(columns, np.float64)
+    for b in range(p.size // area):
+        rv, cv = row_var[b * rows : (b + 1) * rows], col_var[b * columns : (b + 1) * columns]
+        sums[:] = 0.0
+        total = 0.0
+        for i in range(rows):
+            row = g[b * area + i * columns : b * area + (i + 1) * columns]
+            for j in range(columns):
+                sums[j] += np.float64(row[j]) * np.float64(row[j])
+            rv[i] = rv[i] + (T(_squares(row) / columns) - rv[i]) * part
+            total += np.float64(rv[i])
+        for j in range(columns):
+            cv[j] = cv[j] + (T(sums[j] / rows) - cv[j]) * part
+        mean = T(total / rows)
+        mean = least if mean < least else mean
+        for i in range(rows):
+            row = g[b * area + i * columns : b * area + (i + 1) * columns]
+            out = u[b * area + i * columns : b * area + (i + 1) * columns]
+            r = rv[i]
+            for j in range(columns):
+                v = r * cv[j] / mean
+                v = floor if v < floor else v
+                out[j] = s * row[j] / np.sqrt(v)
+    _adafactor_apply(lr, decay, clip, alpha, p, u)
+
+
+def adafactor_vector(lr, decay, beta2_decay, clip, eps1, eps2, sign, g, p, u, variance, step):
+    """`adafactor` for parameters that are no matrices: with all second moments."""
+    T = p.dtype.type
+    if p.size == 0:
+        return
+    step[0] += 1
+    new, alpha = _adafactor_rates(lr, beta2_decay, eps2, np.float64(step[0]), p)
+    part, s, floor = T(new), T(sign), T(eps1 * eps1)
+    for i in range(p.size):
+        d = s * g[i]
+        v = variance[i] + (d * d - variance[i]) * part
+        variance[i] = v
+        v = floor if v < floor else v
+        u[i] = d / np.sqrt(v)
+    _adafactor_apply(lr, decay, clip, alpha, p, u)
+
+
+@helper
+def _adafactor_apply(lr, decay, clip, alpha, p, u):
+    """p = p (1 - lr decay) - alpha u, u's root mean square clipped."""
+    T = p.dtype.type
+    shrink, rate = T(1.0 - lr * decay), T(alpha / max(1.0, math.sqrt(_squares(u) / u.size) / clip))
+    for i in range(p.size):
+        p[i] = p[i] * shrink - rate * u[i]
+
+
+def muon_average(momentum, nesterov, g, u, buf):
+    """buf averages the gradient; u = buf, or a step further along it."""
+    T = u.dtype.type
+    keep, new = T(momentum), T(1.0 - momentum)
+    for i in range(u.size):
+        b = buf[i] + (g[i] - buf[i]) * new
+        buf[i] = b
+        u[i] = g[i] + (b - g[i]) * keep if nesterov else b
+
+
+def round_to_bfloat16(x):
+    """float32 numbers to the nearest that have 8 bits of mantissa, ties to even."""
+    bits = x.view(np.uint32)
+    for i in range(x.size):
+        n = bits[i]
+        bits[i] = (n + np.uint32(0x7FFF) + ((n >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
 
 
 @helper

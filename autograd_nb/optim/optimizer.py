@@ -283,7 +283,10 @@ class Optimizer:
         if not known.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
-            raise ValueError("all optimizer param groups should be with/without names")
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
+            )
         param_group["params"] = params
         if names:
             param_group["param_names"] = names
@@ -396,12 +399,14 @@ def number(value: Any) -> float:
     return float(value.item()) if isinstance(value, Tensor) else value if isinstance(value, float) else float(value)
 
 
+def check_one_element(lr: Any) -> None:
+    if isinstance(lr, Tensor) and lr._layout.size != 1:
+        raise ValueError("Tensor lr must be 1-element")
+
+
 def check_lr(lr: Any) -> None:
-    if isinstance(lr, Tensor):
-        if lr._layout.size != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        lr = lr.item()
-    if not lr >= 0.0:
+    check_one_element(lr)
+    if not number(lr) >= 0.0:
         raise ValueError(f"Invalid learning rate: {lr}")
 
 

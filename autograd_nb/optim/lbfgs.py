@@ -1,0 +1,250 @@
+"""L-BFGS, with a line search for the strong Wolfe conditions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..graph.modes import enable_grad, no_grad
+from ..ops.registry import OPS
+from ..tensor import Tensor
+from .optimizer import Optimizer, ParamsT, check_lr, number
+
+
+@dataclass
+class _Point:
+    """Where a line search has been: the step, the loss, the gradient, and its slope along the direction."""
+
+    t: float
+    loss: float
+    gradient: Tensor
+    slope: float
+
+
+def _cubic_minimum(a: _Point, b: _Point, low: float, high: float) -> float:
+    """Where the cubic through two points with their slopes is least, within bounds; their middle where it has no minimum."""
+    if a.t > b.t:
+        a, b = b, a
+    if a.t == b.t:
+        return (low + high) / 2
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    square = d1 * d1 - a.slope * b.slope
+    if not square >= 0:
+        return (low + high) / 2
+    d2 = math.sqrt(square)
+    bottom = b.slope - a.slope + 2 * d2
+    if bottom == 0:
+        return (low + high) / 2
+    return min(max(b.t - (b.t - a.t) * (b.slope + d2 - d1) / bottom, low), high)
+
+
+def _strong_wolfe(
+    at: Callable[[float], _Point], start: _Point, t: float, longest: float, tries: int, c1: float = 1e-4, c2: float = 0.9, tolerance: float = 1e-9
+) -> tuple[_Point, int]:
+    """A point whose loss fell by c1 and whose slope by c2 of what the start promised, and how often ``at`` was called.
+
+    First steps grow until they bracket such a point, then the bracket shrinks (Nocedal and Wright, 2006, section 3.5).
+    """
+
+    def too_high(point: _Point) -> bool:
+        return point.loss > start.loss + c1 * point.t * start.slope
+
+    def flat(point: _Point) -> bool:
+        return abs(point.slope) <= -c2 * start.slope
+
+    before, now = start, at(t)
+    tried = 0
+    bracket = None
+    while tried < tries:
+        if too_high(now) or (tried > 1 and now.loss >= before.loss):
+            bracket = [before, now]
+            break
+        if flat(now):
+            return now, tried + 1
+        if now.slope >= 0:
+            bracket = [before, now]
+            break
+        t = _cubic_minimum(before, now, now.t + 0.01 * (now.t - before.t), 10 * now.t)
+        before, now = now, at(t)
+        tried += 1
+    if bracket is None:
+        bracket = [start, now]
+    stuck = False
+    low = 0 if bracket[0].loss <= bracket[1].loss else 1
+    while tried < tries:
+        least, most = sorted((bracket[0].t, bracket[1].t))
+        if (most - least) * longest < tolerance:
+            break
+        t = _cubic_minimum(*bracket, least, most)
+        margin = 0.1 * (most - least)
+        if min(most - t, t - least) < margin:  # near an end, twice in a row or outside: move inwards
+            if stuck or t >= most or t <= least:
+                t = most - margin if abs(t - most) < abs(t - least) else least + margin
+                stuck = False
+            else:
+                stuck = True
+        else:
+            stuck = False
+        now = at(t)
+        tried += 1
+        if too_high(now) or now.loss >= bracket[low].loss:
+            bracket[1 - low] = now
+            low = 0 if bracket[0].loss <= bracket[1].loss else 1
+        elif flat(now):
+            bracket[low] = now
+            break
+        else:
+            if now.slope * (bracket[1 - low].t - bracket[low].t) >= 0:
+                bracket[1 - low] = bracket[low]
+            bracket[low] = now
+    return bracket[low], tried + 1
+
+
+def _largest(x: Tensor) -> float:
+    return OPS["abs"].call(x).max().item()
+
+
+def _dot(a: Tensor, b: Tensor) -> float:
+    return OPS["dot"].call(a, b).item()
+
+
+def _real(t: Tensor) -> Tensor:
+    return OPS["view_as_real"].call(t) if t.dtype.is_complex else t
+
+
+class LBFGS(Optimizer):
+    """Quasi-Newton steps from the last ``history_size`` changes of parameters and gradient; one parameter group.
+
+    ``step(closure)`` does up to ``max_iter`` iterations, calling the closure up to ``max_eval`` times (max_iter · 5/4), and ends
+    early where no element of the gradient exceeds tolerance_grad, or parameters or loss change by less than tolerance_change.
+    line_search_fn: None for steps of ``lr``, or "strong_wolfe".
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.LBFGS.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20, max_eval: int | None = None, tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None,
+    ) -> None:  # fmt: skip
+        check_lr(lr)
+        if max_eval is None:
+            max_eval = max_iter * 5 // 4
+        super().__init__(params, {
+            "lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
+            "history_size": history_size, "line_search_fn": line_search_fn,
+        })  # fmt: skip
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+
+    @property
+    def _params(self) -> list[Tensor]:
+        return self.param_groups[0]["params"]
+
+    def _gradient(self) -> Tensor:
+        """All gradients in one vector."""
+        parts = [OPS["zeros_like"].call(p) if p._grad is None else p._grad.detach() for p in self._params]
+        return OPS["cat"].call([_real(g).reshape(-1) for g in parts], 0)
+
+    def _move(self, t: float, direction: Tensor) -> None:
+        """params += t · direction"""
+        place = 0
+        for p in self._params:
+            p = _real(p)
+            n = p.numel()
+            p.add_(direction[place : place + n].view(p.shape), alpha=t)
+            place += n
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+        """Iterate; ``closure`` computes loss and gradients anew. Returns the loss before."""
+        compute = enable_grad()(closure)
+        group = self.param_groups[0]
+        lr, search = number(group["lr"]), group["line_search_fn"]
+        if search not in (None, "strong_wolfe"):
+            raise RuntimeError(f"only 'strong_wolfe' is supported, not line_search_fn={search!r}")
+        most, tolerance = group["max_eval"], group["tolerance_change"]
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first_loss = compute()
+        loss, evaluations = float(first_loss), 1
+        state["func_evals"] += 1
+        gradient = self._gradient()
+        if _largest(gradient) <= group["tolerance_grad"]:
+            return first_loss
+
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            d = state["d"] = self._direction(state, gradient, group["history_size"])
+            state["prev_flat_grad"] = gradient
+            state["prev_loss"] = before = loss
+            t = lr
+            if state["n_iter"] == 1:
+                t = min(1.0, 1.0 / OPS["abs"].call(gradient).sum().item()) * lr
+            state["t"] = t
+            slope = _dot(gradient, d)
+            if slope > -tolerance:
+                break
+            calls = 0
+            if search is not None:
+                point, calls = self._search(compute, _Point(0.0, loss, gradient, slope), t, d, most - evaluations)
+                t, loss, gradient = point.t, point.loss, point.gradient
+                state["t"] = t
+                self._move(t, d)
+            else:
+                self._move(t, d)
+                if iteration != group["max_iter"]:  # the next step begins with an evaluation
+                    loss, calls = float(compute()), 1
+                    gradient = self._gradient()
+            evaluations += calls
+            state["func_evals"] += calls
+            if (
+                iteration == group["max_iter"]
+                or evaluations >= most
+                or _largest(gradient) <= group["tolerance_grad"]
+                or _largest(d) * abs(t) <= tolerance
+                or abs(loss - before) < tolerance
+            ):
+                break
+        return first_loss
+
+    def _search(self, compute: Callable[[], Any], start: _Point, t: float, d: Tensor, tries: int) -> tuple[_Point, int]:
+        kept = [OPS["clone"].call(p) for p in self._params]
+
+        def at(t: float) -> _Point:
+            self._move(t, d)
+            loss = float(compute())
+            gradient = self._gradient()
+            for p, old in zip(self._params, kept, strict=True):
+                p.copy_(old)
+            return _Point(t, loss, gradient, _dot(gradient, d))
+
+        return _strong_wolfe(at, start, t, _largest(d), tries)
+
+    @staticmethod
+    def _direction(state: dict[str, Any], gradient: Tensor, history: int) -> Tensor:
+        """- H · gradient, H being the inverse Hessian that the remembered changes approximate."""
+        if state["n_iter"] == 1:
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return OPS["neg"].call(gradient)
+        ys, ss, ro = state["old_dirs"], state["old_stps"], state["ro"]
+        y = OPS["sub"].call(gradient, state["prev_flat_grad"])
+        s = OPS["mul"].call(state["d"], number(state["t"]))
+        curvature = _dot(y, s)
+        if curvature > 1e-10:
+            if len(ys) == history:
+                del ys[0], ss[0], ro[0]
+            ys.append(y)
+            ss.append(s)
+            ro.append(1.0 / curvature)
+            state["H_diag"] = curvature / _dot(y, y)
+        q = OPS["neg"].call(gradient)
+        weights = [0.0] * len(ys)
+        for i in range(len(ys) - 1, -1, -1):
+            weights[i] = _dot(ss[i], q) * number(ro[i])
+            q.add_(ys[i], alpha=-weights[i])
+        q.mul_(number(state["H_diag"]))
+        for i in range(len(ys)):
+            q.add_(ss[i], alpha=weights[i] - _dot(ys[i], q) * number(ro[i]))
+        return q

@@ -1,0 +1,170 @@
+"""Optimizers that see a parameter as a matrix: Adafactor and Muon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..dtypes import finfo, float32
+from ..graph.modes import enable_grad, no_grad
+from ..launch import Kernel
+from ..ops.create import new_full
+from ..ops.registry import OPS
+from ..tensor import Tensor
+from .optimizer import Fused, Optimizer, ParamsT, check_one_element, counter, number, update, zeros_of
+
+_adafactor = Kernel("optim", "adafactor", outputs=4)
+_adafactor_vector = Kernel("optim", "adafactor_vector", outputs=3)
+_average = Kernel("optim", "muon_average", outputs=2)
+_round = Kernel("optim", "round_to_bfloat16", outputs=1)
+
+
+def _check(condition: Any, text: str) -> None:
+    if not condition:
+        raise ValueError(text)
+
+
+class Adafactor(Fused):
+    """Adaptive steps whose second moments are kept by rows and columns only, in the units of the parameter.
+
+    lr bounds the relative step; beta2_decay: 1 - t^beta2_decay averages; eps: the least second moment's root (None: the dtype's eps)
+    and the least scale of a parameter; d: updates' root mean square is clipped here; weight_decay is decoupled.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Adafactor.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0, weight_decay: float = 0.0, *, foreach: bool | None = None, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        check_one_element(lr)
+        _check(number(lr) >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
+        _check(beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        _check(eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}")
+        _check(eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}")
+        _check(d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}")
+        _check(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
+        super().__init__(params, {
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
+        })  # fmt: skip
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] = counter()
+        if p.ndim > 1:
+            state["row_var"] = new_full((*p.shape[:-1], 1), 0.0, p.dtype)
+            state["col_var"] = new_full((*p.shape[:-2], 1, p.shape[-1]), 0.0, p.dtype)
+        else:
+            state["variance"] = zeros_of(p)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient; what ``closure`` returned, if given."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            eps1, eps2 = group["eps"]
+            options = [number(group[name]) for name in ("lr", "weight_decay", "beta2_decay", "d")]
+            sign = -1.0 if group["maximize"] else 1.0
+            for p in group["params"]:
+                if p._grad is None:
+                    continue
+                if p.dtype.is_complex:
+                    raise RuntimeError("Adafactor does not support complex parameters")
+                state = self.state[p]
+                if not state:
+                    with no_grad():
+                        self._begin(p, state, group)
+                numbers = (*options, finfo(p.dtype).eps if eps1 is None else float(eps1), float(eps2), sign)
+                with no_grad():
+                    spare = zeros_of(p)
+                if p.ndim > 1:
+                    shape = (p.shape[-2], p.shape[-1])
+                    update(_adafactor, (*numbers, *shape), p, p._grad, [spare, state["row_var"], state["col_var"], state["step"]])
+                else:
+                    update(_adafactor_vector, numbers, p, p._grad, [spare, state["variance"], state["step"]])
+        return loss
+
+
+class Muon(Optimizer):
+    """Steps along the averaged gradient made orthogonal, for matrices (the weights of hidden layers).
+
+    ns_coefficients, ns_steps and eps: of the Newton-Schulz iteration, which runs on numbers rounded to bfloat16. adjust_lr_fn:
+    "original" (None) scales the rate of a matrix with A rows and B columns by √max(1, A/B), "match_rms_adamw" by 0.2 √max(A, B).
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.Muon.html
+    """
+
+    def __init__(
+        self, params: ParamsT, lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95, nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ) -> None:  # fmt: skip
+        check_one_element(lr)
+        _check(number(lr) >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
+        _check(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
+        _check(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
+        _check(
+            adjust_lr_fn in (None, "original", "match_rms_adamw"),
+            f"Adjust learning rate function {adjust_lr_fn} is not supported: give 'original' or 'match_rms_adamw'",
+        )
+        super().__init__(params, {
+            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "ns_coefficients": ns_coefficients,
+            "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
+        })  # fmt: skip
+        for group in self.param_groups:
+            for p in group["params"]:
+                _check(p.ndim == 2, f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient; what ``closure`` returned, if given."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            lr, momentum = number(group["lr"]), float(group["momentum"])
+            _check(group["ns_steps"] < 100, "Number of steps must be less than 100 for computational efficiency")
+            _check(len(group["ns_coefficients"]) == 3, "Coefficients must be a tuple of exactly 3 values")
+            for p in group["params"]:
+                if p._grad is None:
+                    continue
+                if p.dtype.is_complex:
+                    raise RuntimeError("Muon does not support complex parameters")
+                state = self.state[p]
+                if "momentum_buffer" not in state:
+                    state["momentum_buffer"] = zeros_of(p)
+                direction = zeros_of(p)
+                update(_average, (momentum, bool(group["nesterov"])), direction, p._grad, [state["momentum_buffer"]])
+                rows, columns = p.shape
+                if group["adjust_lr_fn"] == "match_rms_adamw":
+                    rate = lr * 0.2 * math.sqrt(max(rows, columns))
+                else:
+                    rate = lr * math.sqrt(max(1.0, rows / columns))
+                step = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"], float(group["eps"]))
+                p.mul_(1 - lr * number(group["weight_decay"]))
+                p.add_(step.to(p.dtype), alpha=-rate)
+        return loss
+
+
+def _rounded(x: Tensor) -> Tensor:
+    """``x``, which is float32 and dense, rounded in place."""
+    _round(float32, x._data[: x._layout.size])
+    return x
+
+
+def _orthogonal(direction: Tensor, coefficients: tuple, steps: int, eps: float) -> Tensor:
+    """About UVᵀ of the singular value decomposition, by a quintic iteration.
+
+    Products are of float32 and what they give is rounded to bfloat16, as where PyTorch runs it.
+    """
+    a, b, c = coefficients
+    addmm, matmul = OPS["addmm"].call, OPS["matmul"].call
+    tall = direction.shape[0] > direction.shape[1]
+    x = _rounded(OPS["clone"].call((direction.T if tall else direction).to(float32)).contiguous())
+    size = _rounded(OPS["linalg.vector_norm"].call(x).reshape(1))
+    x = _rounded(OPS["div"].call(x, OPS["clamp"].call(size, min=eps)))
+    for _ in range(steps):
+        gram = _rounded(matmul(x, x.T))
+        x = _rounded(addmm(x, _rounded(addmm(gram, gram, gram, beta=b, alpha=c)), x, beta=a))
+    return x.T if tall else x
