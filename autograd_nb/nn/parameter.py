@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dtypes import get_default_dtype
+from ..dtypes import as_dtype, get_default_dtype
 from ..ops.create import new_empty
 from ..ops.recording import tensor_type
 from ..tensor import Tensor, TensorMeta, adopt, set_requires_grad
@@ -60,6 +60,109 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         t.persistent = persistent
         t._is_buffer = True
         return t
+
+
+class UninitializedTensorMixin:
+    """A tensor without a shape yet: it only knows its dtype, until `materialize` makes an ordinary tensor of it."""
+
+    cls_to_become: type = Tensor
+
+    @property
+    def _layout(self) -> Any:  # every op asks for it
+        raise ValueError(
+            "Attempted to use an uninitialized parameter or buffer. This error happens when you are using a `LazyModule` or explicitly "
+            f"manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules call `forward` with a dummy "
+            "batch to initialize the parameters before calling torch functions"
+        )
+
+    @_layout.setter
+    def _layout(self, lay: Any) -> None:
+        self.__dict__["dtype_"] = lay.dtype
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a tensor of this shape, with undefined contents."""
+        full = new_empty(tuple(shape), self.dtype if dtype is None else as_dtype(dtype))
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        self.__dict__.pop("dtype_", None)
+        self._data, self._layout = full._data, full._layout  # type: ignore[misc]
+
+    @property
+    def dtype(self) -> Any:
+        """The element type."""
+        return self.__dict__["dtype_"]
+
+    @property
+    def shape(self) -> Any:
+        """RuntimeError: there is none yet."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in `load_state_dict` when "
+            "trying to load an uninitialized parameter into an initialized one. Call `forward` to initialize the parameters before "
+            "accessing their attributes."
+        )
+
+    @property
+    def data(self) -> Any:
+        """Itself; assigning another takes over its dtype."""
+        return self
+
+    @data.setter
+    def data(self, other: Any) -> None:
+        self.__dict__["dtype_"] = other.dtype
+
+    def detach(self) -> Any:
+        """Itself."""
+        return self
+
+    def is_floating_point(self) -> bool:
+        """Whether its elements will be floats."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether its elements will be complex."""
+        return self.dtype.is_complex
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """One of another dtype."""
+        d = new_empty((0,), self.dtype).to(*args, **kwargs).dtype
+        return self if d is self.dtype else type(self)(self._rg and d.is_floating_point, dtype=d)  # type: ignore[attr-defined, call-arg]
+
+    cpu = to
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self._rg, dtype=self.dtype)  # type: ignore[attr-defined, call-arg]
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self._rg, None, self.dtype)  # type: ignore[attr-defined]
+
+    def __repr__(self, **options: Any) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter whose shape is known only after the first forward call; see `nn.modules.lazy`."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        t = adopt(cls, new_empty((0,), get_default_dtype() if dtype is None else as_dtype(dtype)))
+        t._rg = bool(requires_grad)
+        return t
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer whose shape is known only after the first forward call."""
+
+    def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True) -> Any:
+        t = adopt(cls, new_empty((0,), get_default_dtype() if dtype is None else as_dtype(dtype)))
+        t._rg, t.persistent, t._is_buffer = bool(requires_grad), persistent, True
+        return t
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, UninitializedTensorMixin)
 
 
 def typename(value: Any) -> str:

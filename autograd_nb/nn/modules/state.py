@@ -8,7 +8,7 @@ from typing import Any
 
 from ...graph.modes import no_grad
 from ...tensor import Tensor
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 from .hooks import Handle, add_hook
 
 _EXTRA = "_extra_state"
@@ -156,6 +156,8 @@ class StateDict:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
                 f"received {type(value)}"
             )
+            return
+        if is_lazy(p) and is_lazy(value):
             return
         if p.ndim == 0 and tuple(value.shape) == (1,):
             value = value[0]
