@@ -30,6 +30,7 @@ from . import (
     inplace,
     interpolate,
     linalg,
+    linear_cross_entropy,
     loss,
     masked,
     matmul,

@@ -191,6 +191,8 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         x, t = x.reshape(1), t.reshape(1)
     if x.shape != t.shape or x.ndim not in (1, 2):
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(x.shape)}")
+    if x.shape[-1] == 0:
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
     alone = x.ndim == 1
     rows, marks = (x.unsqueeze(0), t.unsqueeze(0)) if alone else (x, t)
     classes = rows.shape[1]

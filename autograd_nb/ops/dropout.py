@@ -70,7 +70,7 @@ def _in_memory(write: Any) -> Any:
     return into
 
 
-def _checked(input: Any, p: Any, op: str) -> tuple[Tensor, float]:
+def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, float]:
     x = tensor_argument(input, op)
     if isinstance(p, Tensor):
         p = p.item()
@@ -78,7 +78,7 @@ def _checked(input: Any, p: Any, op: str) -> tuple[Tensor, float]:
         raise TypeError(f"{op}(): argument 'p' must be float, not {type(p).__name__}")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if x.dtype.category < 2:
+    if train and x.dtype.category < 2:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {x.dtype.name}: {op}() needs a floating input")
     return x, float(p)
 
@@ -93,7 +93,7 @@ def _scale(p: float) -> float:
 
 
 def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
-    x, p = _checked(input, p, op)
+    x, p = _checked(input, p, op, train)
     if not train or (p == 0.0 and inplace):
         return x
     if p == 0.0:
@@ -107,7 +107,7 @@ def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
 
 
 def _apply_alpha(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Any:
-    x, p = _checked(input, p, op)
+    x, p = _checked(input, p, op, train)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
     if p == 1.0:
@@ -128,7 +128,7 @@ def _alpha_constants(p: float) -> tuple[float, float, float]:
 
 def _apply_feature(input: Any, p: Any, train: bool, inplace: bool, op: str, alpha: bool = False) -> Any:
     """Whole channels at a time: one draw for each element of the first two dims."""
-    x, p = _checked(input, p, op)
+    x, p = _checked(input, p, op, train)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
     if x.ndim < 2:
@@ -183,7 +183,7 @@ def _of_dims(name: str, dims: tuple[int, ...], unbatched: int, alpha: bool = Fal
     """Channel dropout of inputs of ``dims`` dims, those of ``unbatched`` being one sample without a batch dim."""
 
     def apply(input: Any, p: Any, training: bool, inplace: bool) -> Tensor:
-        x, p = _checked(input, p, name)
+        x, p = _checked(input, p, name, training)
         if x.ndim not in dims:
             raise RuntimeError(f"{name}: Expected {' or '.join(f'{d}D' for d in dims)} input, but received a {x.ndim}D input.")
         if x.ndim != unbatched:

@@ -13,6 +13,7 @@ from ..shapes import wrap_dim
 from ..tensor import Tensor, make
 from .activation import functional
 from .cast import cast, dense
+from .create import new_empty, new_full
 from .recording import store
 from .registry import public, register
 from .rowwise import RowKernel, row_sizes
@@ -146,6 +147,24 @@ def _f_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """`softmax` of −x."""
     return softmax(-input, _implicit_dim("softmin", dim, input, _stacklevel), dtype)
+
+
+@functional()
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """`softmax` of (logits + Gumbel noise)/tau: a relaxed sample of the categories along ``dim``.
+
+    hard: one-hot vectors whose gradient is that of the relaxed sample. Source: Jang et al., Categorical reparameterization with
+    Gumbel-softmax (2017)
+    """
+    x = tensor_argument(logits, "gumbel_softmax", "logits")
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -new_empty(x.shape, x.dtype).exponential_().log()
+    soft = softmax((x + noise) / tau, dim)
+    if not hard:
+        return soft
+    chosen = new_full(x.shape, 0, x.dtype).scatter_(dim, soft.detach().argmax(dim, keepdim=True), 1.0)
+    return chosen - soft.detach() + soft
 
 
 register("special.softmax", softmax, method=False, namespaces=("special",))

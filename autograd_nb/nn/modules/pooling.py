@@ -55,6 +55,41 @@ class MaxPool3d(_MaxPool):
     dims = 3
 
 
+class _FractionalMaxPool(Module):
+    dims: int
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False, _random_samples: Any = None
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.return_indices = several(kernel_size, self.dims), return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = several(output_size, self.dims) if output_size is not None else None
+        self.output_ratio = several(output_ratio, self.dims) if output_ratio is not None else None
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        pool = getattr(F, f"fractional_max_pool{self.dims}d")
+        return pool(input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, _random_samples=self._random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest elements of windows at random places of (N, C, H, W), as many as ``output_size`` or ``output_ratio`` says."""
+
+    dims = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest elements of windows at random places of (N, C, D, H, W), as many as ``output_size`` or ``output_ratio`` says."""
+
+    dims = 3
+
+
 class _MaxUnpool(Module):
     dims: int
 
