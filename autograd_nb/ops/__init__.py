@@ -48,6 +48,7 @@ from . import (
     recurrent,
     reduction,
     scan,
+    segment,
     shape,
     softmax,
     sorting,

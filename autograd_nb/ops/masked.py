@@ -60,6 +60,8 @@ def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:
     number = _plain_number(value)
     if number is None:
         raise TypeError(f"{name}(): argument 'value' must be Tensor or a number, not {type(value).__name__}")
+    if isinstance(number, complex) and not x.dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {x.dtype.name} without overflow ({name}: value={value})")
     if x.dtype.category < 2 and isinstance(number, float):
         if not number.is_integer():
             raise RuntimeError(f"value cannot be converted to type {x.dtype.name} without overflow ({name}: value={value})")
