@@ -55,6 +55,7 @@ from . import (
     special,
     statistics,
     stft,
+    storage,
     summary,
     unary,
     windows,

@@ -56,6 +56,12 @@ def _slice(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step
 _copy_of("slice", _slice)
 
 
+@public(method=False)
+def detach(input):
+    """The same memory without a history."""
+    return tensor_argument(input, "detach").detach()
+
+
 # ---------------------------------------------------------------------------------------- parts that are not views
 
 
@@ -105,6 +111,12 @@ def fill(input, value):
             f"{list(value.shape)})"
         )
     return _fill(x, value)
+
+
+@public(method=False)
+def constant_pad_nd(input, pad, value=0):
+    """`nn.functional.pad` with a constant."""
+    return OPS["nn.functional.pad"].call(input, pad, value=value)
 
 
 @public()

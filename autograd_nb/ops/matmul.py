@@ -89,6 +89,7 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
         raise RuntimeError(f"{name}(): not implemented for 'Bool'; cast to integers first")
 
 
+@public("spmm", method=False)
 @public()
 def mm(input, mat2, *, out=None):
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g.
@@ -327,7 +328,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products."""
     if tensor_argument(input, "addr").dtype is dtypes.bool_:
-        y = outer(vec1, vec2).logical_and(bool(alpha))
+        y = outer(vec1, vec2) & bool(alpha)
         y = y.logical_or(input) if beta else y
         return y if out is None else store(out, y, "addr")
     return _added(tensor_argument(input, "addr"), outer(vec1, vec2), beta, alpha, out, "addr")

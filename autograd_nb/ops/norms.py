@@ -136,6 +136,16 @@ def dist(input, other, p=2):
     return vector_norm(tensor_argument(input, "dist") - tensor_argument(other, "dist", "other"), p, name="dist")
 
 
+@public(method=False)
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
+    x = tensor_argument(v, "norm_except_dim", "v")
+    if dim == -1:
+        return vector_norm(x, pow)
+    d = wrap_dim(dim, x.ndim)
+    return vector_norm(x, pow, tuple(k for k in range(x.ndim) if k != d), True)
+
+
 @public()
 def renorm(input, p, dim, maxnorm, *, out=None):
     """The slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it.
