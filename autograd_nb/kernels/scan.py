@@ -4,6 +4,7 @@
 that are interleaved (inner > 1) advance together, so that the inner loop is vectorised and memory is read in order.
 """
 
+import cmath
 import math
 
 import numpy as np
@@ -161,6 +162,24 @@ def logcumsumexp(outer, n, inner, x, top, total, out):
                 else:
                     total[i] += math.exp(v - t)
                 out[at + i] = top[i] + math.log(total[i])
+
+
+def complex_logcumsumexp(outer, n, inner, x, acc, out):
+    """The same of complex numbers: the one with the larger real part is taken out of each sum."""
+    for r in range(outer):
+        for j in range(n):
+            at = (r * n + j) * inner
+            for i in range(inner):
+                v = np.complex128(x[at + i])
+                if j:
+                    y = acc[i]
+                    high, low = (y, v) if y.real >= v.real else (v, y)
+                    if math.isinf(high.real) and high.real == low.real:
+                        v = high
+                    else:
+                        v = high + cmath.log(1.0 + cmath.exp(low - high))
+                acc[i] = v
+                out[at + i] = v
 
 
 def histogram(low, high, x, out):

@@ -29,6 +29,7 @@ _CUMPROD = launch.Kernel("scan", "cumprod")
 _LINEAR = launch.Kernel("scan", "linear_scan")
 _CUMMAX = launch.Kernel("scan", "cummax", outputs=2)
 _LOGCUMSUMEXP = launch.Kernel("scan", "logcumsumexp")
+_COMPLEX_LOGCUMSUMEXP = launch.Kernel("scan", "complex_logcumsumexp")
 
 
 def _accumulator(d: _dtype, inner: int) -> np.ndarray:
@@ -208,6 +209,9 @@ def _logcumsumexp(x, d):
     data = launch.empty(lay.size, lay.dtype.carrier)
     if lay.size:
         sizes = row_sizes(x.shape, d)
+        if x.dtype.is_complex:
+            _COMPLEX_LOGCUMSUMEXP(x.dtype, *sizes, dense(x), _accumulator(x.dtype, sizes[2]), data)
+            return make(data, lay, [0, 0])
         buffers = [_accumulator(x.dtype, sizes[2]) for _ in range(2)]
         _LOGCUMSUMEXP(x.dtype, *sizes, dense(x), *buffers, data)
     return make(data, lay, [0, 0])
