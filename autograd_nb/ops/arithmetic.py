@@ -14,7 +14,7 @@ from ..shapes import Layout
 from ..tensor import Tensor, make
 from .cast import cast
 from .plans import pointwise_entry
-from .pointwise import acceptable, operator_of, pointwise
+from .pointwise import acceptable, only_tensors, operator_of, pointwise
 from .recording import store
 from .registry import OPS, public, register
 from .structured import tensor_argument
@@ -105,6 +105,7 @@ def sub_(input, other, *, alpha=1):
 @public()
 def rsub(input, other, *, alpha=1):
     """y = b − alpha·a."""
+    only_tensors("rsub", input, other, "second")
     if alpha.__class__ is int and alpha == 1:
         return _rsub(input, other)
     return sub(other if isinstance(other, Tensor) else input.new_full((), other), input, alpha=alpha)
@@ -186,6 +187,7 @@ def _fmod(a, b):
 @public()
 def remainder(input, other, *, out=None):
     """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
+    only_tensors("remainder", input, other, "either")
     _no_integer_zero(input, other, "remainder")
     y = _remainder(input, other)
     return y if out is None else store(out, y, "remainder")
@@ -194,6 +196,7 @@ def remainder(input, other, *, out=None):
 @public()
 def fmod(input, other, *, out=None):
     """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
+    only_tensors("fmod", input, other, "second")
     _no_integer_zero(input, other, "fmod")
     y = _fmod(input, other)
     return y if out is None else store(out, y, "fmod")
@@ -213,7 +216,7 @@ def _pow(a, b):
     return m.pow(a, b)
 
 
-@pointwise(lambda x: 2 * x, node="PowBackward0")
+@pointwise(lambda x: 2 * x, node="PowBackward0", result="number")
 def square(x):
     """y = x², dy/dx = 2x."""
     return x * x
@@ -240,10 +243,12 @@ def pow(input, exponent, *, out=None):
                 if quick is not None:
                     y = quick(input)
                     return y if out is None else store(out, y, "pow")
+        else:
+            only_tensors("pow", input, exponent, "second")
     elif exponent.__class__ is complex and not exponent.imag and isinstance(input, Tensor) and input.dtype.is_complex:
         return pow(input, exponent.real, out=out)
-    elif not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
-        raise TypeError(f"pow(): argument 'exponent' must be a Tensor or a number, not {type(exponent).__name__}")
+    else:
+        only_tensors("pow", input, exponent, "either", "exponent")
     y = _pow(input, exponent)
     return y if out is None else store(out, y, "pow")
 
@@ -252,15 +257,24 @@ register("pow_", _pow.inplace, "inplace")
 
 
 @public()
-def float_power(input, exponent):
+def float_power(input, exponent, *, out=None):
     """`pow` in float64, or complex128 where an operand is complex."""
+    only_tensors("float_power", input, exponent, "either", "exponent")
     kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
     d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
     a, b = (cast(x, d) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
-    return pow(a, b)
+    return pow(a, b, out=out)
 
 
-@pointwise(lambda: -1, aliases=("negative",))
+def _check_neg(keys: Sequence[Any]) -> None:
+    if keys[0].dtype is dtypes.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+
+
+@pointwise(lambda: -1, aliases=("negative",), check=_check_neg)
 def neg(x):
     """y = −x, dy/dx = −1."""
     return -x
@@ -305,6 +319,7 @@ _POWERS = {2: square, 3: cube, 1: lambda x: x.clone(), 0.5: sqrt, -1: reciprocal
 @pointwise(
     lambda g, a, b: m.where(a == b, g * 0.5, m.where((a > b) | m.isnan(a), g, m.zero_like(g))),
     lambda g, a, b: m.where(a == b, g * 0.5, m.where((b > a) | (m.isnan(b) & (a == a)), g, m.zero_like(g))),
+    numbers="none",
 )
 def maximum(a, b):
     """y = max(a, b); nan wins; ties share the gradient."""
@@ -314,6 +329,7 @@ def maximum(a, b):
 @pointwise(
     lambda g, a, b: m.where(a == b, g * 0.5, m.where((a < b) | m.isnan(a), g, m.zero_like(g))),
     lambda g, a, b: m.where(a == b, g * 0.5, m.where((b < a) | (m.isnan(b) & (a == a)), g, m.zero_like(g))),
+    numbers="none",
 )
 def minimum(a, b):
     """y = min(a, b); nan wins; ties share the gradient."""
@@ -406,15 +422,15 @@ def clamp_(input, min=None, max=None):
 
 
 @public()
-def clamp_min(input, min):
+def clamp_min(input, min, *, out=None):
     """x kept at or above ``min``."""
-    return clamp(input, min=min)
+    return clamp(input, min=min, out=out)
 
 
 @public()
-def clamp_max(input, max):
+def clamp_max(input, max, *, out=None):
     """x kept at or below ``max``."""
-    return clamp(input, max=max)
+    return clamp(input, max=max, out=out)
 
 
 @public(kind="inplace")
@@ -432,37 +448,37 @@ def clamp_max_(input, max):
 # ----------------------------------------------------------------------------------------- comparison, logic
 
 
-@pointwise(result="bool", name="eq")
+@pointwise(result="bool", name="eq", numbers="second")
 def eq(a, b):
     """Whether a = b, element by element."""
     return a == b
 
 
-@pointwise(result="bool", aliases=("not_equal",))
+@pointwise(result="bool", aliases=("not_equal",), numbers="second")
 def ne(a, b):
     """Whether a ≠ b, element by element."""
     return a != b
 
 
-@pointwise(result="bool", aliases=("less",))
+@pointwise(result="bool", aliases=("less",), numbers="second")
 def lt(a, b):
     """Whether a < b, element by element."""
     return a < b
 
 
-@pointwise(result="bool", aliases=("less_equal",))
+@pointwise(result="bool", aliases=("less_equal",), numbers="second")
 def le(a, b):
     """Whether a ≤ b, element by element."""
     return a <= b
 
 
-@pointwise(result="bool", aliases=("greater",))
+@pointwise(result="bool", aliases=("greater",), numbers="second")
 def gt(a, b):
     """Whether a > b, element by element."""
     return a > b
 
 
-@pointwise(result="bool", aliases=("greater_equal",))
+@pointwise(result="bool", aliases=("greater_equal",), numbers="second")
 def ge(a, b):
     """Whether a ≥ b, element by element."""
     return a >= b
@@ -486,19 +502,19 @@ def isinf(x):
     return m.isinf(x)
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", numbers="none")
 def logical_and(a, b):
     """a ≠ 0 and b ≠ 0."""
     return (a != 0) & (b != 0)
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", numbers="none")
 def logical_or(a, b):
     """a ≠ 0 or b ≠ 0."""
     return (a != 0) | (b != 0)
 
 
-@pointwise(result="bool")
+@pointwise(result="bool", numbers="none")
 def logical_xor(a, b):
     """Exactly one of a ≠ 0, b ≠ 0."""
     return (a != 0) ^ (b != 0)
@@ -532,6 +548,7 @@ def _bitwise(name: str, op: Any) -> Any:
                 raise RuntimeError(f'"{name}" is not implemented for floating-point operands; use logical_* or cast to integers')
 
     def call(input, other, *, out=None):
+        only_tensors(name, input, other, "either")
         check(input, other)
         y = op(input, other)
         return y if out is None else store(out, y, name)
@@ -559,13 +576,13 @@ def _bitwise_not(x):
 
 
 @public()
-def bitwise_not(input):
+def bitwise_not(input, *, out=None):
     """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
-    if input.dtype is dtypes.bool_:
-        return logical_not(input)
-    if input.dtype.category > 1:
-        raise RuntimeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
-    return _bitwise_not(input)
+    x = tensor_argument(input, "bitwise_not")
+    if x.dtype.category > 1:
+        raise RuntimeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
+    y = logical_not(x) if x.dtype is dtypes.bool_ else _bitwise_not(x)
+    return y if out is None else store(out, y, "bitwise_not")
 
 
 @public()
@@ -579,8 +596,12 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|a − b| ≤ atol + rtol·|b|, element by element."""
     from ..graph.modes import no_grad
 
+    only_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if not bound >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound}")
     with no_grad():
         close = eq(input, other)
         if equal_nan:

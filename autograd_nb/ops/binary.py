@@ -8,9 +8,10 @@ from typing import Any
 from .. import dtypes
 from ..codegen.maths import m
 from ..codegen.symbols import libm
+from ..shapes import Layout
 from ..tensor import Tensor
 from .cast import cast
-from .pointwise import pointwise, store
+from .pointwise import only_tensors, pointwise, store
 from .recording import real_operands
 from .registry import OPS, public, register
 from .structured import tensor_argument
@@ -19,20 +20,20 @@ from .structured import tensor_argument
 @pointwise(
     lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (b / (a * a + b * b))),
     lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (-a / (a * a + b * b))),
-    result="float", aliases=("arctan2",),
+    result="float", aliases=("arctan2",), numbers="none",
 )  # fmt: skip
 def atan2(a, b):
     """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
     return m.atan2(a, b)
 
 
-@pointwise(lambda a, y: a / y, lambda b, y: b / y)
+@pointwise(lambda a, y: a / y, lambda b, y: b / y, numbers="none")
 def hypot(a, b):
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
     return m.hypot(a, b)
 
 
-@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda: 0, result="float")
+@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda: 0, result="float", numbers="second")
 def copysign(a, b):
     """|a| with the sign of b."""
     return m.copysign(a, b)
@@ -50,6 +51,7 @@ def _xlog1py(x, y):
     lambda g, x, y: m.where((x == 0) & (y <= 0), 0.0, m.where(g == 0, 0.0, g * m.log(y))),
     lambda g, x, y: g * (x / y),
     result="float",
+    numbers="either",
     check=real_operands('"xlogy" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
 )
 def xlogy(x, y):
@@ -60,7 +62,7 @@ def xlogy(x, y):
 @pointwise(
     lambda g, x, y: m.where((x == 0) & (y <= -1), 0.0, m.where(g == 0, 0.0, g * m.log1p(y))),
     lambda g, x, y: g * (x / (y + 1)),
-    result="float", method=False, inplace=False, public=False, name="xlog1py",
+    result="float", method=False, inplace=False, public=False, name="xlog1py", numbers="either",
 )  # fmt: skip
 def xlog1py(x, y):
     """x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
@@ -71,29 +73,31 @@ register("special.xlog1py", xlog1py, "pointwise", method=False, namespaces=("spe
 register("special.xlogy", xlogy, "pointwise", method=False, namespaces=("special",), rule=xlogy.op)
 
 
-@pointwise(lambda g, a, b: g / (1 + m.exp(b - a)), lambda g, a, b: g / (1 + m.exp(a - b)), result="float", inplace=False)
+@pointwise(lambda g, a, b: g / (1 + m.exp(b - a)), lambda g, a, b: g / (1 + m.exp(a - b)), result="float", inplace=False, numbers="none")
 def logaddexp(a, b):
     """y = ln(eᵃ + eᵇ) without overflow."""
     return m.logaddexp(a, b)
 
 
-@pointwise(lambda g, a, b: g / (1 + m.exp2(b - a)), lambda g, a, b: g / (1 + m.exp2(a - b)), result="float", inplace=False)
+@pointwise(lambda g, a, b: g / (1 + m.exp2(b - a)), lambda g, a, b: g / (1 + m.exp2(a - b)), result="float", inplace=False, numbers="none")
 def logaddexp2(a, b):
     """y = log₂(2ᵃ + 2ᵇ) without overflow."""
     return m.logaddexp2(a, b)
 
 
 @pointwise(
-    lambda g, a, b: m.where((a >= b) | (b != b), g, 0.0), lambda g, a, b: m.where((a >= b) | (b != b), 0.0, g), inplace=False
-)
+    lambda g, a, b: m.where((a >= b) | (b != b), g, 0.0), lambda g, a, b: m.where((a >= b) | (b != b), 0.0, g),
+    inplace=False, numbers="none",
+)  # fmt: skip
 def fmax(a, b):
     """max(a, b), the other one where one is nan."""
     return m.where((a >= b) | (b != b), a, b)
 
 
 @pointwise(
-    lambda g, a, b: m.where((a <= b) | (b != b), g, 0.0), lambda g, a, b: m.where((a <= b) | (b != b), 0.0, g), inplace=False
-)
+    lambda g, a, b: m.where((a <= b) | (b != b), g, 0.0), lambda g, a, b: m.where((a <= b) | (b != b), 0.0, g),
+    inplace=False, numbers="none",
+)  # fmt: skip
 def fmin(a, b):
     """min(a, b), the other one where one is nan."""
     return m.where((a <= b) | (b != b), a, b)
@@ -126,22 +130,21 @@ def _same_dtype(a: Any, b: Any) -> None:
         )
 
 
-def _underivable(name: str) -> Any:
-    def rule(g):
-        raise NotImplementedError(f"derivative for aten::{name} is not implemented")
-
-    return rule
+def _check_nextafter(keys: Any) -> None:
+    if any(isinstance(k, Layout) and k.dtype.category < 2 for k in keys):
+        raise NotImplementedError("\"nextafter_cpu\" not implemented for 'Long': it takes floating point tensors")
 
 
-@pointwise(_underivable("nextafter"), _underivable("nextafter"))
+@pointwise(lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=_check_nextafter)
 def nextafter(a, b):
-    """The next number after a towards b; no gradient."""
+    """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
     return libm("np.nextafter", a, b)
 
 
 @public()
 def ldexp(input, other, *, out=None):
     """x·2ᵉ, dy/dx = 2ᵉ."""
+    only_tensors("ldexp", input, other)
     y = input * exp2_of(other)
     return y if out is None else store(out, y, "ldexp")
 
@@ -269,7 +272,7 @@ def _shift_right(a, b):
     return a >> m.where((b < 0) | (b >= n), n - 1, b)
 
 
-def _integers_only(name: str, op: Any, aliases: tuple[str, ...] = ()) -> Any:
+def _integers_only(name: str, op: Any, numbers: str) -> Any:
     def check(*args: Any) -> None:
         for a in args:
             if (isinstance(a, Tensor) and a.dtype.category != 1) or isinstance(a, float):
@@ -277,6 +280,7 @@ def _integers_only(name: str, op: Any, aliases: tuple[str, ...] = ()) -> Any:
                 raise RuntimeError(f'"{name}" not implemented for {kind}; it takes integers only')
 
     def call(input, other, *, out=None):
+        only_tensors(name, input, other, numbers)
         check(input, other)
         y = op(input, other)
         return y if out is None else store(out, y, name)
@@ -293,10 +297,10 @@ def _integers_only(name: str, op: Any, aliases: tuple[str, ...] = ()) -> Any:
     return call
 
 
-gcd = _integers_only("gcd", _gcd)
-lcm = _integers_only("lcm", _lcm)
-bitwise_left_shift = _integers_only("bitwise_left_shift", _shift_left)
-bitwise_right_shift = _integers_only("bitwise_right_shift", _shift_right)
+gcd = _integers_only("gcd", _gcd, "none")
+lcm = _integers_only("lcm", _lcm, "none")
+bitwise_left_shift = _integers_only("bitwise_left_shift", _shift_left, "either")
+bitwise_right_shift = _integers_only("bitwise_right_shift", _shift_right, "either")
 for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
     setattr(Tensor, f"__{_name}__", _function)
     setattr(Tensor, f"__r{_name}__", lambda self, other, f=_function: f(other, self))

@@ -37,8 +37,8 @@ class _Cast(Pointwise):
 class _Copy(Pointwise):
     """The first operand's memory takes the second's values (and its history)."""
 
-    def __init__(self):
-        super().__init__(lambda x, source: source, [None, lambda: 1], "same", (), "copy", "CopyBackwards")
+    def __init__(self, name: str = "copy", node: str = "CopyBackwards", own: Any = None):
+        super().__init__(lambda x, source: source, [own, lambda: 1], "same", (), name, node)
 
     def result_dtypes(self, keys):
         source = keys[1]
@@ -61,6 +61,9 @@ def _warn_of_loss(source: dtype, target: dtype) -> None:
 
 _casts: dict[dtype, Any] = {}
 _copy = _inplace(_Copy())
+#: filled, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's business)
+_fill = _inplace(_Copy("fill", "FillBackward0", lambda: 0))
+_zero = _inplace(_Copy("zero", "ZeroBackward0", lambda: 0))
 
 
 def cast(x: Tensor, d: dtype) -> Tensor:
@@ -117,13 +120,17 @@ def fill_(input, value):
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions (value.shape={list(value.shape)})"
         )
-    return _copy(input, _fitting(input, value))
+    return (_fill if _keeps_history(input) else _copy)(input, _fitting(input, value))
 
 
 @public(kind="inplace")
 def zero_(input):
     """Overwrite every element with 0."""
-    return _copy(input, 0)
+    return (_zero if _keeps_history(input) else _copy)(input, 0)
+
+
+def _keeps_history(x: Any) -> bool:
+    return isinstance(x, Tensor) and x._rg and x._view is None
 
 
 def as_device(value: Any) -> None:

@@ -174,7 +174,10 @@ def _pointwise(self: Tensor, name: str, args: tuple, options: dict) -> Any:
         return new_full((), 0, self.dtype).expand(self.shape)
     if name == "where" and not isinstance(args[0], Tensor):
         return args[1] if args[0] else args[2]
-    return OPS[name].call(*args, **options)
+    op = OPS[name]
+    if op.kind == "pointwise" and op.rule is not None and not options and not all(isinstance(a, Tensor) for a in args):
+        return op.rule.slow(args)  # formulas may have numbers where callers may not
+    return op.call(*args, **options)
 
 
 Tensor.__pointwise__ = _pointwise  # type: ignore[attr-defined]

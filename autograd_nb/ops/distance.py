@@ -10,7 +10,7 @@ from ..shapes import wrap_dim
 from ..tensor import Tensor
 from .activation import functional
 from .along import put_along, take_along
-from .arithmetic import maximum, minimum
+from .arithmetic import minimum
 from .cast import cast
 from .create import new_full
 from .cross_entropy import _checked_indices, check_reduction
@@ -198,7 +198,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     classes = rows.shape[1]
     with no_grad():
         valid = cast((marks >= 0).cumprod(1), x.dtype)
-        at = cast(maximum(marks, 0) * cast(valid, marks.dtype), dtypes.int64)
+        at = cast(marks.clamp(min=0) * cast(valid, marks.dtype), dtypes.int64)
         at, _ = _checked_indices(at, classes, -(1 << 62))
         others = 1 - cast(put_along(valid, at, rows.shape, 1) > 0, x.dtype)
     z = _clamp(1 - (take_along(rows, at, 1).unsqueeze(2) - rows.unsqueeze(1)), 0.0)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..codegen.symbols import libm
-from .pointwise import pointwise, store
+from .pointwise import only_tensors, pointwise, store
 from .registry import register
-from .special import one_tensor
 
 
 def _polynomial(name: str, function: str, text: str, shifted: bool = False) -> None:
@@ -20,7 +19,7 @@ def _polynomial(name: str, function: str, text: str, shifted: bool = False) -> N
         return libm(f"iterative.{function}", 2 * x - 1 if shifted else x, n)
 
     def call(input: Any, n: Any, *, out: Any = None) -> Any:
-        one_tensor(name, input, n, "n")
+        only_tensors(name, input, n, "either", "n")
         y = op(input, n)
         return y if out is None else store(out, y, name)
 
@@ -30,7 +29,7 @@ def _polynomial(name: str, function: str, text: str, shifted: bool = False) -> N
         "and of a negative one the result is 0.\n    Not differentiable, as in PyTorch.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.{name}"
     )
-    register(name, call, "pointwise", method=False, namespaces=("special",), differentiable=False, rule=op.op)
+    register(name, call, "pointwise", method=False, namespaces=("special",), differentiable=False)
 
 
 for _kind, _text in {

@@ -43,8 +43,9 @@ MOST_PLANS = 5_000  #: per op; a program with ever new shapes must not fill memo
 class Pointwise:
     """A declared pointwise op.
 
-    ``result``: "same" (promoted dtype), "float" (integers become the default float), "bool", "real" (complex numbers become
-    real) or "complex" (real ones become complex). ``holomorphic``: whether the rules are derivatives in the complex sense;
+    ``result``: "same" (promoted dtype), "float" (integers become the default float), "number" (booleans become int64), "bool",
+    "real" (complex numbers become real) or "complex" (real ones become complex).
+    ``holomorphic``: whether the rules are derivatives in the complex sense;
     where not, they give the gradient of complex operands as it stands, with ``g``.
     """
 
@@ -63,6 +64,7 @@ class Pointwise:
         )
         self.check: Callable | None = None
         self.holomorphic = True
+        self.numbers = "both"
         self.plans: dict = launch.plan_table()
         EVERY.append(self)
         self.inplace_plans: dict = launch.plan_table()
@@ -83,6 +85,8 @@ class Pointwise:
         d = dtypes.result_of(operands)
         if self.result == "float" and d.category < 2:
             d = dtypes.get_default_dtype()
+        elif self.result == "number" and d is dtypes.bool_:
+            d = dtypes.int64
         compute = d.compute
         if self.result == "bool":
             return compute, dtypes.bool_
@@ -341,6 +345,7 @@ def _binary(op: Pointwise, operator: bool = False, scaled: Callable | None = Non
         except (KeyError, AttributeError):
             if operator and not acceptable(other):
                 return NotImplemented
+            only_tensors(op.name, input, other, "second" if operator else op.numbers)
             return op.slow((input, other))
         data = allocate(plan.size, plan.carrier) if plan.big else empty(plan.size, plan.carrier)
         try:
@@ -443,6 +448,22 @@ def _binary(op: Pointwise, operator: bool = False, scaled: Callable | None = Non
     return call
 
 
+def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", second: str = "other") -> None:
+    """TypeError for a number where PyTorch takes a tensor.
+
+    ``numbers``: which operands may be one: "none", "second", "either" (but one is a tensor) or "both".
+    """
+    first = isinstance(input, Tensor)
+    if numbers == "both" or (first and (numbers != "none" or isinstance(other, Tensor))):
+        return
+    if not first and numbers == "either" and isinstance(other, Tensor):
+        return
+    which, value = (second, other) if first else ("input", input)
+    raise TypeError(
+        f"{name}(): argument '{which}' must be Tensor, not {type(value).__name__} (got {shorten(value)}; use tensor({shorten(value)}))"
+    )
+
+
 def acceptable(other: Any) -> bool:
     """Whether a binary operator takes this operand, or leaves it to the operand's own method."""
     return isinstance(other, (Tensor, int, float, complex)) or hasattr(other, "__array__")
@@ -480,19 +501,20 @@ def pointwise(
     check: Callable | None = None,
     scaled: Callable | None = None,
     holomorphic: bool = True,
+    numbers: str = "both",
     **info: Any,
 ) -> Callable[[Callable], Callable]:
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
     result, holomorphic: see `Pointwise`. conditions: operands read as bool. aliases: other names.
     check: called with the operands' layouts and number types when a plan is made, to refuse dtypes. scaled: the op that serves
-    ``alpha=`` (three operands).
+    ``alpha=`` (three operands). numbers: which of two operands a caller may give as a number (see `only_tensors`).
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
     """
 
     def declare(formula: Callable) -> Callable:
         op = Pointwise(formula, rules, result, conditions, name, node)
-        op.check, op.holomorphic = check, holomorphic
+        op.check, op.holomorphic, op.numbers = check, holomorphic, numbers
         n = len(op.params)
         call = _unary(op) if n == 1 else _binary(op, scaled=scaled) if n == 2 else _many(op)
         call.op = op  # type: ignore[attr-defined]
@@ -505,7 +527,8 @@ def pointwise(
             inner = _inplace(op)
             call.inplace = inner  # type: ignore[attr-defined]
             if public:
-                register(op.name + "_", inner, "inplace", method=method, aliases=tuple(a + "_" for a in aliases), rule=op)
+                places = ("torch",) if "torch" in namespaces else ()
+                register(op.name + "_", inner, "inplace", method=method, namespaces=places, aliases=tuple(a + "_" for a in aliases), rule=op)
         return call
 
     return declare
@@ -515,6 +538,8 @@ def _inplace(op: Pointwise) -> Callable:
     def call(input, *args):
         if len(args) + 1 != len(op.params):
             raise TypeError(f"{op.name}_() takes {len(op.params)} arguments ({', '.join(op.params)}) but got {len(args) + 1}")
+        if op.numbers == "none":
+            only_tensors(op.name + "_", input, *args)
         return op.inplace([input, *args])
 
     call.__name__ = call.__qualname__ = op.name + "_"

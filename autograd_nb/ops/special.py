@@ -13,7 +13,7 @@ from ..codegen.maths import FORMULAS, m
 from ..codegen.symbols import libm
 from ..shapes import Layout
 from ..tensor import Tensor
-from .pointwise import pointwise, store
+from .pointwise import only_tensors, pointwise, store
 from .registry import OPS, public, register
 from .structured import tensor_argument
 from .unary import digamma, lgamma
@@ -31,13 +31,15 @@ def underivable(name: str) -> Callable:
 def _also(name: str, *aliases: str) -> None:
     """Offer an op of the table in the namespace ``special`` too, under other names."""
     for alias in aliases:
-        register(f"special.{alias}", OPS[name].call, OPS[name].kind, method=False, namespaces=("special",), rule=OPS[name].rule)
+        register(f"special.{alias}", OPS[name].call, OPS[name].kind, method=False, namespaces=("special",))
 
 
 def _by_formula(declared: Callable) -> Callable:
-    """Let derivatives name the op as ``m.<name>`` on symbols too."""
+    """Let derivatives name an op that is not public as ``m.<name>``, on symbols and on tensors."""
     op = declared.op  # type: ignore[attr-defined]
     FORMULAS.setdefault(op.name, op.formula)
+    if op.name not in OPS:
+        register(op.name, declared, "internal", method=False, namespaces=())
     return declared
 
 
@@ -76,12 +78,12 @@ def _igammac(a, x):
 
 def _incomplete(name: str, op: Any, text: str, special: str) -> None:
     def call(input, other, *, out=None):
-        tensor_argument(input, name), tensor_argument(other, name, "other")
+        only_tensors(name, input, other)
         y = op(input, other)
         return y if out is None else store(out, y, name)
 
     def inner(input, other):
-        tensor_argument(input, name + "_"), tensor_argument(other, name + "_", "other")
+        only_tensors(name + "_", input, other)
         return op.inplace(input, other)
 
     call.__name__, inner.__name__ = name, name + "_"
@@ -92,7 +94,7 @@ def _incomplete(name: str, op: Any, text: str, special: str) -> None:
         f"    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.{special}"
     )
     inner.__doc__ = f"In-place version of `{name}`."
-    register(name, call, "pointwise", rule=op.op)
+    register(name, call, "pointwise")
     register(name + "_", inner, "inplace", namespaces=())
     _also(name, special)
 
@@ -104,32 +106,28 @@ _incomplete("igammac", _igammac, "The regularised upper incomplete gamma functio
 @_by_formula
 @pointwise(
     underivable("zeta"), lambda g, s, q: g * -s * m.zeta(s + 1, q),
-    result="float", name="zeta", node="SpecialZetaBackward0", namespaces=(), method=False, inplace=False,
+    result="float", name="zeta", node="SpecialZetaBackward0", public=False,
 )  # fmt: skip
 def _zeta(s, q):
     return libm("iterative.zeta", s, q)
 
 
-@public(method=False, namespaces=("special",), name="special.zeta", kind="pointwise", rule=_zeta.op)
+@public(method=False, namespaces=("special",), name="special.zeta", kind="pointwise")
 def zeta(input, other, *, out=None):
     """Hurwitz's ζ(s, q) = Σₖ 1/(q + k)ˢ, k = 0, 1, …; s = ``input``, q = ``other``, one of them may be a number.
 
     ∂/∂q = −s·ζ(s + 1, q); by s there is no derivative (NotImplementedError, as in PyTorch).
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.zeta
     """
-    one_tensor("zeta", input, other)
+    only_tensors("zeta", input, other, "either")
     y = _zeta(input, other)
     return y if out is None else store(out, y, "zeta")
-
-
-def one_tensor(name: str, input: Any, other: Any, second: str = "other") -> None:
-    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        raise TypeError(f"{name}(): argument 'input' or '{second}' must be a Tensor, got {type(input).__name__} and {type(other).__name__}")
 
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
+@_by_formula
 @pointwise(lambda x: m.polygamma_order(x, 2), result="float", method=False, namespaces=(), node="PolygammaBackward0")
 def trigamma(x):
     """ψ'(x), the derivative of `digamma`."""
@@ -150,16 +148,13 @@ def trigamma(x):
     return m.where(small, (math.pi * math.pi) / (s * s) - y, y)
 
 
-@pointwise(lambda x, n: m.polygamma_order(x, n + 1), result="float", method=False, namespaces=(), node="PolygammaBackward0")
+@_by_formula
+@pointwise(lambda x, n: m.polygamma_order(x, n + 1), result="float", public=False, node="PolygammaBackward0")
 def polygamma_order(x, n):
     """The n-th derivative of `digamma`, n ≥ 2 a number: (−1)ⁿ⁺¹·n!·ζ(n + 1, x)."""
     x, n = x.cast("float64"), x.trace.as_sym(n, "float64").cast("float64")
     odd = n - 2 * m.floor(n * 0.5)
     return (2 * odd - 1) * libm("math.gamma", n + 1) * libm("iterative.zeta", n + 1, x)
-
-
-_by_formula(trigamma)
-_by_formula(polygamma_order)
 
 
 def _order(n: Any, name: str) -> int:

@@ -17,6 +17,9 @@ DOMAINS = {
     "sinc": (0.2, 1.8), "special.xlogy": ((0.2, 2), (0.3, 2)), "gcd": (1, 20), "lcm": (1, 20), "bitwise_left_shift": (0, 5), "bitwise_right_shift": (0, 5),
     "addcdiv": ((-2, 2), (-2, 2), (0.4, 2), (0.5, 1.5)), "abs": (0.2, 2), "sign": (0.2, 2), "relu": (0.1, 2),
     "frac": (0.1, 0.9), "floor": (0.1, 0.9), "ceil": (0.1, 0.9), "trunc": (0.1, 0.9), "copysign": ((0.2, 2), (0.2, 2)),
+    "bessel_y0": (0.3, 9), "bessel_y1": (0.3, 9), "modified_bessel_k0": (0.3, 4), "modified_bessel_k1": (0.3, 4),
+    "scaled_modified_bessel_k0": (0.3, 4), "scaled_modified_bessel_k1": (0.3, 4), "ndtri": (0.05, 0.95), "entr": (0.2, 2),
+    "bessel_j0": (-9, 9), "bessel_j1": (-9, 9), "airy_ai": (-8, 4), "log_ndtr": (-4, 3),
     "hypot": ((0.2, 2), (0.2, 2)), "where": ((0, 1), (-2, 2), (-2, 2)),
 }  # fmt: skip
 
@@ -39,6 +42,11 @@ REFERENCES = {
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor, "isneginf": np.isneginf,
     "isposinf": np.isposinf, "isreal": np.isreal, "addcmul": lambda a, b, c, v: a + v * b * c,
     "addcdiv": lambda a, b, c, v: a + v * b / c, "add": np.add, "sub": np.subtract, "div": np.divide, "pow": np.power,
+    "bessel_j0": special.j0, "bessel_j1": special.j1, "bessel_y0": special.y0, "bessel_y1": special.y1,
+    "spherical_bessel_j0": lambda x: special.spherical_jn(0, x), "i0": special.i0, "i1": special.i1, "i0e": special.i0e,
+    "i1e": special.i1e, "modified_bessel_k0": special.k0, "modified_bessel_k1": special.k1, "airy_ai": lambda x: special.airy(x)[0],
+    "scaled_modified_bessel_k0": special.k0e, "scaled_modified_bessel_k1": special.k1e, "erfcx": special.erfcx,
+    "ndtr": special.ndtr, "log_ndtr": special.log_ndtr, "ndtri": special.ndtri, "entr": special.entr,
     "remainder": np.mod, "fmod": np.fmod, "special.xlogy": special.xlogy,
 }  # fmt: skip
 
