@@ -31,6 +31,18 @@ def _check(lr: Any, betas: Any, eps: float, weight_decay: Any) -> None:
     check_not_negative("weight_decay", weight_decay)
 
 
+def _check_tensors(lr: Any, betas: Any, foreach: Any, capturable: bool) -> None:
+    """What Adam asks of numbers that are given as tensors."""
+    if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for name, value in (("lr", lr), ("betas[0]", betas[0]), ("betas[1]", betas[1])):
+        if isinstance(value, Tensor):
+            if foreach and not capturable:
+                raise ValueError(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+            if value._layout.size != 1:
+                raise ValueError(f"Tensor {name} must be 1-element")
+
+
 class _Family(Fused):
     """State of two moments and a count."""
 
@@ -63,10 +75,11 @@ class Adam(_Family):
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
+        _check_tensors(lr, betas, foreach, capturable)
         _check(lr, betas, eps, weight_decay)
         check_fused(fused, foreach, differentiable)
         super().__init__(params, {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
+            "lr": lr, "betas": tuple(map(number, betas)), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad, "maximize": maximize,
             "foreach": foreach, "capturable": capturable, "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
         })  # fmt: skip

@@ -168,7 +168,7 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         first_loss = compute()
-        loss, evaluations = float(first_loss), 1
+        loss, evaluations = number(first_loss), 1
         state["func_evals"] += 1
         gradient = self._gradient()
         if _largest(gradient) <= group["tolerance_grad"]:
@@ -195,7 +195,7 @@ class LBFGS(Optimizer):
             else:
                 self._move(t, d)
                 if iteration != group["max_iter"]:  # the next step begins with an evaluation
-                    loss, calls = float(compute()), 1
+                    loss, calls = number(compute()), 1
                     gradient = self._gradient()
             evaluations += calls
             state["func_evals"] += calls
@@ -214,7 +214,7 @@ class LBFGS(Optimizer):
 
         def at(t: float) -> _Point:
             self._move(t, d)
-            loss = float(compute())
+            loss = number(compute())
             gradient = self._gradient()
             for p, old in zip(self._params, kept, strict=True):
                 p.copy_(old)
