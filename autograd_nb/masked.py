@@ -189,7 +189,7 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
     x = cast(x, d)
     count = _count(x, dim, True, mask, name)
     away = x - sum(x, dim, keepdim=True, mask=mask) / count
-    total = sum(away * away, dim, keepdim=keepdim, mask=mask)
+    total = sum(away * away.conj(), dim, keepdim=keepdim, mask=mask)
     if not keepdim:
         count = count.reshape(total.shape)
     if unbiased is not None and correction is not None:
