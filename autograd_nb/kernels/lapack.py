@@ -324,39 +324,22 @@ def geqrf(batch, m, n, a, out, tau):
         transpose(n, m, scratch, out[i * m * n:(i + 1) * m * n])
 
 
-def orgqr(batch, m, n, k, columns, a, tau, out):
-    """out[i] (m × n) = the first columns of the product of the ``k`` reflections in a[i] (m × columns)."""
-    scratch = np.zeros(m * n, a.dtype)
+def qr(batch, m, n, columns, a, q, r):
+    """a[i] = q[i]·r[i]: the first ``columns`` of q, at most m, and as many rows of r; no q where ``columns`` is 0."""
+    k = min(m, n)
+    rows = r.size // (batch * n)
+    scratch = np.zeros(m * max(n, columns), a.dtype)
+    tau = np.empty(k, a.dtype)
+    zero = a.dtype.type(0)
     for i in range(batch):
-        for r in range(m):
-            for c in range(k):
-                scratch[c * m + r] = a[(i * m + r) * columns + c]
-        _orgqr(kind_of(a), m, n, k, scratch.ctypes, m, tau[i * k:].ctypes)
-        transpose(n, m, scratch, out[i * m * n:(i + 1) * m * n])
-
-
-def ormqr(batch, m, n, k, trans, columns, a, tau, c, out):
-    """out[i] = op(Q)·c[i] (m × n) for the product Q of ``k`` reflections in a[i]; op is the conjugate transpose if ``trans``."""
-    weights = np.empty(n, c.dtype)
-    for i in range(batch):
-        mine = out[i * m * n:(i + 1) * m * n]
-        mine[:] = c[i * m * n:(i + 1) * m * n]
-        for step in range(k):
-            j = step if trans else k - 1 - step
-            t = tau[i * k + j]
-            if trans:
-                t = t.conjugate()
-            weights[:] = mine[j * n:j * n + n]
-            for r in range(j + 1, m):
-                v = a[np.uintp((i * m + r) * columns + j)].conjugate()
-                row = mine[r * n:r * n + n]
-                for q in range(row.size):
-                    weights[q] += v * row[q]
-            for r in range(j, m):
-                v = t if r == j else t * a[np.uintp((i * m + r) * columns + j)]
-                row = mine[r * n:r * n + n]
-                for q in range(row.size):
-                    row[q] -= v * weights[q]
+        transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
+        _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau.ctypes)
+        for row in range(rows):
+            for c in range(n):
+                r[(i * rows + row) * n + c] = scratch[c * m + row] if row <= c else zero
+        if columns:
+            _orgqr(kind_of(a), m, columns, k, scratch.ctypes, m, tau.ctypes)
+            transpose(columns, m, scratch, q[i * m * columns:(i + 1) * m * columns])
 
 
 # ------------------------------------------------------------------------------------ eigen- and singular values
