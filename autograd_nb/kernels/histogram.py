@@ -3,9 +3,10 @@
 import numpy as np
 
 
-def histogramdd(rows, weighted, x, weight, edges, sizes, out):
+def histogramdd(rows, weighted, even, x, weight, edges, sizes, out):
     """out[bins of the row] += its weight (or 1) for each row of x, of ``sizes.size`` columns; ``edges``: those of all columns, one
-    after another. Rows outside the edges, or with nan, do not count; the last bin of a column includes its right edge."""
+    after another (``even``: equally spaced, so that a bin is found without searching). Rows outside the edges, or with nan, do not
+    count; the last bin of a column includes its right edge."""
     for i in range(out.size):
         out[i] = out.dtype.type(0)
     width = sizes.size
@@ -19,6 +20,14 @@ def histogramdd(rows, weighted, x, weight, edges, sizes, out):
                 place = -1
                 break
             low, high = 0, n - 1  # edges[low] <= v, and v < edges[high] or it is the last edge
+            if even:
+                first = edges[start]
+                low = min(int((v - first) / (edges[start + high] - first) * high), high - 1)
+                while low > 0 and v < edges[start + low]:
+                    low -= 1
+                while low + 2 < n and v >= edges[start + low + 1]:
+                    low += 1
+                high = low + 1
             while high - low > 1:
                 middle = (low + high) >> 1
                 if edges[start + middle] <= v:

@@ -6,14 +6,15 @@ Labels are ints: the 52 letters in PyTorch's order (A–Z, a–z), then one per 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
-from ..shapes import numel
+from ..shapes import Layout, numel
 from ..tensor import Tensor
-from .matmul import _bmm, _same_dtype
+from .matmul import _bmm, _mm, _same_dtype
 from .reduction import sum as sum_
 from .registry import public
 from .structured import tensor_argument
@@ -85,12 +86,21 @@ def _sublist(labels: Any, what: str) -> Labels:
 
 
 class _Plan:
-    """Labels of the operands and of the output with ellipses spelled out, and the order of contraction."""
+    """Labels of the operands and of the output with ellipses spelled out, the order of contraction, and for each of its steps the
+    labels that are needed afterwards."""
 
-    __slots__ = ("order", "output", "terms")
+    __slots__ = ("keeps", "order", "output", "terms", "wanted")
 
     def __init__(self, terms: tuple[Labels, ...], output: Labels, order: tuple[tuple[int, int], ...]):
         self.terms, self.output, self.order = terms, output, order
+        self.wanted = frozenset(output)
+        self.keeps: list[frozenset[int]] = []
+        sets = [frozenset(t) for t in terms]
+        for i, j in order:
+            rest = [s for k, s in enumerate(sets) if k not in (i, j)]
+            keep = self.wanted.union(*rest)
+            self.keeps.append(keep)
+            sets = [*rest, (sets[i] | sets[j]) & keep]
 
 
 @lru_cache(5_000)
@@ -206,6 +216,8 @@ def _greedy(sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int,
 
 def _diagonalised(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
     """Dims of one label joined into their diagonal."""
+    if len(set(labels)) == len(labels):
+        return x, labels
     own = list(labels)
     for label in [x for x, n in Counter(own).items() if n > 1]:
         while own.count(label) > 1:
@@ -217,7 +229,7 @@ def _diagonalised(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
     return x, tuple(own)
 
 
-def _without(x: Tensor, labels: Labels, keep: set[int]) -> tuple[Tensor, Labels]:
+def _without(x: Tensor, labels: Labels, keep: frozenset[int]) -> tuple[Tensor, Labels]:
     """Labels that nobody else needs summed away."""
     gone = tuple(d for d, label in enumerate(labels) if label not in keep)
     if not gone:
@@ -228,56 +240,92 @@ def _without(x: Tensor, labels: Labels, keep: set[int]) -> tuple[Tensor, Labels]
     return sum_(x, gone), rest
 
 
-def _ordered(x: Tensor, labels: Labels, groups: tuple[list[int], ...]) -> Tensor:
-    """``x`` with one dim for each group of labels: a view where strides allow."""
-    order = [labels.index(label) for group in groups for label in group]
-    shape = [numel(x.shape[labels.index(label)] for label in group) for group in groups]
-    return x.permute(order).reshape(shape)
-
-
 def _arranged(x: Tensor, labels: Labels, order: Labels) -> Tensor:
     return x if labels == order else x.permute([labels.index(label) for label in order])
 
 
-def _contracted(x: Tensor, a: Labels, z: Tensor, b: Labels, keep: set[int], output: Labels) -> tuple[Tensor, Labels]:
-    """Two operands as one: labels of both are batch dims if somebody needs them (``keep``), else summed by the product."""
-    x, a = _without(x, a, keep.union(b))
-    z, b = _without(z, b, keep.union(a))
-    # a size of 1 stretches to the other's: that operand does not have the label
-    for label in set(a) & set(b):
-        n, m = x.shape[a.index(label)], z.shape[b.index(label)]
-        if n != m:
-            if n == 1:
-                x, a = x.squeeze(a.index(label)), tuple(t for t in a if t != label)
-            else:
-                z, b = z.squeeze(b.index(label)), tuple(t for t in b if t != label)
-    x, a = _without(x, a, keep.union(b))
-    z, b = _without(z, b, keep.union(a))
-    if not set(a) - set(b) - keep and not set(b) - set(a) - keep and not (set(a) & set(b)) - keep:
-        labels = tuple(label for label in output if label in a or label in b)
-        labels += tuple(label for label in dict.fromkeys(a + b) if label not in labels)
-        return _spread(x, a, labels) * _spread(z, b, labels), labels
-    left, right = [t for t in a if t not in b], [t for t in b if t not in a]
-    if left and output and output[-1] in left:  # so that the result needs no transposing
-        x, a, left, z, b, right = z, b, right, x, a, left
-    # summed dims in the order in which the larger operand holds them
-    big = (a, x) if x.numel() >= z.numel() else (b, z)
-    common = sorted((t for t in a if t in b), key=lambda t: -big[1].stride(big[0].index(t)))
-    batch, summed = [t for t in common if t in keep], [t for t in common if t not in keep]
-    left.sort(key=lambda t: -x.stride(a.index(t)))
-    right.sort(key=lambda t: -z.stride(b.index(t)))
-    sizes = [x.shape[a.index(t)] for t in (*batch, *left)] + [z.shape[b.index(t)] for t in right]
-    y = _bmm(_ordered(x, a, (batch, left, summed)), _ordered(z, b, (batch, summed, right)))
-    return y.reshape(sizes), tuple(batch + left + right)
+class _Side:
+    """What is done to an operand before it is multiplied: dims summed, dims of size 1 dropped, dims reordered, then merged."""
+
+    __slots__ = ("dropped", "order", "shape", "summed")
+
+    def __init__(
+        self, labels: Labels, lay: Layout, summed: Iterable[int], dropped: Iterable[int], groups: Sequence[Sequence[int]]
+    ):
+        self.summed = tuple(labels.index(t) for t in summed)
+        rest = [t for t in labels if t not in summed]
+        self.dropped = tuple(rest.index(t) for t in dropped)
+        rest = [t for t in rest if t not in dropped]
+        order = tuple(rest.index(t) for group in groups for t in group)
+        self.order = None if order == tuple(range(len(order))) else order
+        sizes = dict(zip(labels, lay.shape, strict=True))
+        self.shape = tuple(numel(sizes.get(t, 1) for t in group) for group in groups)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self.summed:
+            x = sum_(x, self.summed)
+        if self.dropped:
+            x = x.squeeze(self.dropped)
+        if self.order is not None:
+            x = x.permute(self.order)
+        return x if x.shape == self.shape else x.reshape(self.shape)
 
 
-def _spread(x: Tensor, labels: Labels, target: Labels) -> Tensor:
-    """``x`` with a dim for each label of ``target``, of size 1 where it has none."""
-    x = _arranged(x, labels, tuple(label for label in target if label in labels))
-    for d, label in enumerate(target):
-        if label not in labels:
-            x = x.unsqueeze(d)
-    return x
+class _Step:
+    """How two operands of given layouts become one: labels of both are batch dims if somebody needs them (``keep``), else they
+    are summed by the product; a label with a size of 1 on one side belongs to the other alone."""
+
+    __slots__ = ("left", "multiply", "result", "right", "shape", "swapped")
+
+    def __init__(self, a: Labels, la: Layout, b: Labels, lb: Layout, keep: frozenset[int], output: Labels):
+        size_a, size_b = dict(zip(a, la.shape, strict=True)), dict(zip(b, lb.shape, strict=True))
+        both = set(a) & set(b)
+        drop_a = [t for t in a if t in both and size_a[t] == 1 != size_b[t]]
+        drop_b = [t for t in b if t in both and size_b[t] == 1 != size_a[t]]
+        own_a, own_b = set(a).difference(drop_a), set(b).difference(drop_b)
+        sum_a = [t for t in a if t in own_a and t not in own_b and t not in keep]
+        sum_b = [t for t in b if t in own_b and t not in own_a and t not in keep]
+        own_a.difference_update(sum_a)
+        own_b.difference_update(sum_b)
+        step_a, step_b = dict(zip(a, la.strides, strict=True)), dict(zip(b, lb.strides, strict=True))
+        left = sorted((t for t in a if t in own_a and t not in own_b), key=lambda t: -step_a[t])
+        right = sorted((t for t in b if t in own_b and t not in own_a), key=lambda t: -step_b[t])
+        # dims of both in the order in which the larger operand holds them
+        big = step_a if la.size >= lb.size else step_b
+        common = sorted((t for t in a if t in own_a and t in own_b), key=lambda t: -big[t])
+        batch, summed = [t for t in common if t in keep], [t for t in common if t not in keep]
+        sizes = {**size_a, **size_b, **{t: n for t, n in size_a.items() if n != 1}}
+        self.swapped = False
+        if not summed:  # pointwise: every label of the result as a dim, of size 1 where an operand lacks it
+            order = [t for t in output if t in own_a or t in own_b]
+            order += [t for t in (*batch, *left, *right) if t not in order]
+            self.multiply: Any = None
+            self.left = _Side(a, la, sum_a, drop_a, [[t] if t in own_a else [] for t in order])
+            self.right = _Side(b, lb, sum_b, drop_b, [[t] if t in own_b else [] for t in order])
+            self.result = tuple(order)
+            self.shape = tuple(sizes.get(t, 1) for t in order)
+            return
+        groups_a, groups_b = [batch, left, summed], [batch, summed, right]
+        if left and output and output[-1] in left:  # so that the result needs no transposing
+            self.swapped = True
+            groups_a, groups_b = [batch, summed, left], [batch, right, summed]
+            left, right = right, left
+        self.multiply = _bmm if batch else _mm
+        skip = 0 if batch else 1
+        self.left = _Side(a, la, sum_a, drop_a, groups_a[skip:])
+        self.right = _Side(b, lb, sum_b, drop_b, groups_b[skip:])
+        self.result = tuple(batch + left + right)
+        self.shape = tuple(sizes[t] for t in self.result)
+
+    def __call__(self, x: Tensor, z: Tensor) -> Tensor:
+        x, z = self.left(x), self.right(z)
+        if self.multiply is None:
+            return x * z
+        y = self.multiply(z, x) if self.swapped else self.multiply(x, z)
+        return y if y.shape == self.shape else y.reshape(self.shape)
+
+
+_step = lru_cache(5_000)(_Step)
 
 
 def _planner() -> bool:
@@ -296,13 +344,14 @@ def _strategy() -> str | None:
 
 def contract(terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...]) -> Tensor:
     """Sum of the products of the operands over the labels that the output lacks."""
-    plan = _planned(terms, output, tuple(tuple(x.shape) for x in operands), _strategy() if len(operands) > 2 else None)
+    plan = _planned(terms, output, tuple([x._layout.shape for x in operands]), _strategy() if len(operands) > 2 else None)
     work = [_diagonalised(x, t) for x, t in zip(operands, plan.terms, strict=True)]
-    for i, j in plan.order:
-        (z, b), (x, a) = work.pop(j) if j > i else work.pop(i), work.pop(i) if j > i else work.pop(j)
-        keep = set(plan.output).union(*(t for _, t in work))
-        work.append(_contracted(x, a, z, b, keep, plan.output))
-    x, labels = _without(*work[0], set(plan.output))
+    for (i, j), keep in zip(plan.order, plan.keeps, strict=True):
+        z, b = work.pop(max(i, j))
+        x, a = work.pop(min(i, j))
+        step = _step(a, x._layout, b, z._layout, keep, plan.output)
+        work.append((step(x, z), step.result))
+    x, labels = _without(*work[0], plan.wanted)
     return _arranged(x, labels, plan.output)
 
 

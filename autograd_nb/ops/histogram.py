@@ -41,7 +41,7 @@ def _limits(x: Tensor, range: Any, name: str) -> list[tuple[float, float]]:
     return [(a - 0.5, b + 0.5) if a == b else (a, b) for a, b in found]
 
 
-def _counts(x: Tensor, edges: Sequence[Tensor], weight: Any, density: bool, name: str) -> Tensor:
+def _counts(x: Tensor, edges: Sequence[Tensor], even: bool, weight: Any, density: bool, name: str) -> Tensor:
     """The histogram of the rows of ``x`` (N × D) over D rows of edges."""
     shape = [len(e) - 1 for e in edges]
     if weight is not None:
@@ -56,7 +56,7 @@ def _counts(x: Tensor, edges: Sequence[Tensor], weight: Any, density: bool, name
     lines = dense(OPS["cat"].call(list(edges)))
     sizes = np.array([len(e) for e in edges], dtype=np.int64)
     weights = dense(weight) if weight is not None else np.zeros(1, d.carrier)
-    _HISTOGRAMDD(d, x.shape[0], weight is not None, dense(x), weights, lines, sizes, y._data)
+    _HISTOGRAMDD(d, x.shape[0], weight is not None, even, dense(x), weights, lines, sizes, y._data)
     if density:
         y = y / y.sum()
         for k, e in enumerate(edges):
@@ -117,7 +117,14 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
             count = _count(bins, "histogram")
             ((low, high),) = _limits(column, range, "histogram")
             edges = OPS["linspace"].call(low, high, count + 1, dtype=x.dtype)
-        hist = _counts(column, [edges], None if weight is None else weight.detach().reshape(-1), bool(density), "histogram")
+        hist = _counts(
+            column,
+            [edges],
+            not isinstance(bins, Tensor),
+            None if weight is None else weight.detach().reshape(-1),
+            bool(density),
+            "histogram",
+        )
     if out is not None:
         return return_types.histogram(store(out[0], hist, "histogram"), store(out[1], edges, "histogram"))
     return return_types.histogram(hist, edges)
@@ -147,11 +154,14 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
         )
     with no_grad():
         rows = x.reshape(-1, width)
-        if all(isinstance(b, Tensor) for b in each):
+        given = all(isinstance(b, Tensor) for b in each)
+        if given:
             edges = [_edges(b, x, "histogramdd") for b in each]
         else:
             counts = [_count(b, "histogramdd") for b in each]
             limits = _limits(rows, range, "histogramdd")
             edges = [OPS["linspace"].call(a, b, n + 1, dtype=x.dtype) for n, (a, b) in zip(counts, limits, strict=True)]
-        hist = _counts(rows, edges, None if weight is None else weight.detach().reshape(-1), bool(density), "histogramdd")
+        hist = _counts(
+            rows, edges, not given, None if weight is None else weight.detach().reshape(-1), bool(density), "histogramdd"
+        )
     return return_types.histogramdd(hist, tuple(edges))

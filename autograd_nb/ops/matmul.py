@@ -10,7 +10,7 @@ from ..tensor import Tensor, make
 from .cast import cast, clone, dense
 from .recording import store
 from .reduction import sum as sum_
-from .registry import public
+from .registry import OPS, public
 from .structured import structured, tensor_argument
 
 _MATMUL = launch.Kernel("matmul", "matmul")
@@ -89,7 +89,6 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
         raise RuntimeError(f"{name}(): not implemented for 'Bool'; cast to integers first")
 
 
-@public("spmm", method=False)
 @public()
 def mm(input, mat2, *, out=None):
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g.
@@ -106,6 +105,9 @@ def mm(input, mat2, *, out=None):
     _same_dtype(a, b, "mm")
     y = _mm(a, b)
     return y if out is None else store(out, y, "mm")
+
+
+OPS["spmm"] = OPS["mm"]  # PyTorch's name for a sparse first operand
 
 
 def _fit(a: Tensor, b: Tensor) -> None:
