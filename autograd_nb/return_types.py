@@ -25,6 +25,7 @@ min = _maker("min", ("values", "indices"))  # noqa: A001
 aminmax = _maker("aminmax", ("min", "max"))
 cummax = _maker("cummax", ("values", "indices"))
 cummin = _maker("cummin", ("values", "indices"))
+frexp = _maker("frexp", ("mantissa", "exponent"))
 median = _maker("median", ("values", "indices"))
 nanmedian = _maker("nanmedian", ("values", "indices"))
 mode = _maker("mode", ("values", "indices"))

@@ -85,6 +85,16 @@ TEMME_TABLE = np.array([row + (0.0,) * (len(TEMME[0]) - len(row)) for row in TEM
 # log of Gamma(a) over Stirling's formula, in 1 / a
 STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400)
 
+# (-1)^k (zeta(k) - 1) / k from k = 2 on: log Gamma(2 + a) less (1 - Euler's constant) a, in powers of a
+GAMMA_TWO = (
+    0.3224670334241132, -0.0673523010531981, 0.020580808427784546, -0.007385551028673986, 0.0028905103307415234,
+    -0.001192753911703261, 0.0005096695247430425, -0.00022315475845357939, 9.945751278180853e-05, -4.492623673813314e-05,
+    2.050721277567069e-05, -9.439488275268397e-06, 4.374866789907488e-06, -2.039215753801366e-06, 9.55141213040742e-07,
+    -4.492469198764566e-07, 2.1207184805554665e-07, -1.0043224823968099e-07, 4.7698101693639804e-08, -2.2711094608943164e-08,
+    1.0838659214896955e-08, -5.183475041970047e-09, 2.4836745438024785e-09, -1.1921401405860912e-09, 5.731367241678862e-10,
+    -2.7595228851242334e-10,
+)  # fmt: skip
+
 
 @helper
 def log1p_less(mu):
@@ -173,8 +183,19 @@ def gamma_fraction(a, x):
 
 
 @helper
+def log_gamma_one(a):
+    """log Gamma(1 + a) for a > 0, to its last digits also where it is small."""
+    if a > 0.5:
+        return math.lgamma(1.0 + a)
+    total = 0.0
+    for j in range(len(GAMMA_TWO) - 1, -1, -1):
+        total = total * a + GAMMA_TWO[j]
+    return total * a * a + 0.42278433509846714 * a - math.log1p(a)
+
+
+@helper
 def gamma_upper_small(a, x):
-    """The upper function for x below about 1.1 and small a, where it is 1 minus nearly 1: by the series of x^-s - 1."""
+    """The upper function for x below about 1.1 and small a: 1 - P, of P the first term and the rest apart."""
     total, term = 0.0, 1.0
     for n in range(1, 200):
         term *= -x / n
@@ -182,8 +203,8 @@ def gamma_upper_small(a, x):
         total += part
         if abs(part) <= EPSILON * abs(total):
             break
-    log_x = math.log(x)
-    return -math.expm1(a * log_x - math.lgamma(1.0 + a)) - math.exp(a * log_x - math.lgamma(1.0 + a)) * total * a
+    power = a * math.log(x) - log_gamma_one(a)
+    return -math.expm1(power) - math.exp(power) * total * a
 
 
 @helper

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
-from .. import dtypes
+from .. import dtypes, return_types
 from ..codegen.maths import m
+from .cast import cast
 from .pointwise import pointwise, store
 from .recording import real_operands
-from .registry import public
+from .registry import public, register
 from .structured import tensor_argument
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
@@ -300,6 +301,33 @@ def round(input, *, decimals=0, out=None):
 def round_(input, *, decimals=0):
     """In-place version of `round`."""
     return _rounded(input, decimals, True)
+
+
+@pointwise(lambda g, x: g * m.exp2(-m.exponent(x)), public=False, inplace=False, name="mantissa", node="FrexpBackward0")
+def _mantissa(x):
+    return m.mantissa(x)
+
+
+@pointwise(public=False, inplace=False, name="exponent")
+def _exponent(x):
+    return m.exponent(x)
+
+
+register("exponent", _exponent, "internal", method=False, namespaces=())  # for the derivative's formula on tensors
+
+
+@public()
+def frexp(input, *, out=None):
+    """(mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0.
+
+    The mantissa's derivative is 2^−exponent. Errors: RuntimeError for integers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.frexp.html
+    """
+    x = tensor_argument(input, "frexp")
+    if x.dtype.category != 2:
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes (input has {x.dtype})")
+    y = return_types.frexp(_mantissa(x), cast(_exponent(x), dtypes.int32))
+    return y if out is None else return_types.frexp(store(out[0], y[0], "frexp"), store(out[1], y[1], "frexp"))
 
 
 def _sign(x):

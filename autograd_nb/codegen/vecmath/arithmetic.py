@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..maths import formula
 from ..symbols import FLOATS, Sym, libm, where
-from .common import INF, LAYOUT, NAN, const, copysign, float_pair, floor, isnan, pair, sqrt
+from .common import INF, LAYOUT, NAN, const, copysign, float_pair, floating, floor, isnan, pair, sqrt
 
 
 @formula
@@ -29,6 +29,36 @@ def sign(x: Sym) -> Sym:
     zero = const(x, 0)
     positive = where(x > 0, const(x, 1), zero)
     return positive if x.dtype.startswith("u") else where(x < 0, -1, positive)
+
+
+def _split(x: Sym) -> tuple[Sym, Sym, Sym]:
+    """(x with denormals scaled up, its biased exponent as an integer, whether it was scaled)."""
+    unsigned, _, mantissa, bias = LAYOUT[x.dtype]
+    small = abs(x) < 2.0 ** (1 - bias)
+    scaled = where(small, x * 2.0**mantissa, x)
+    return scaled, (scaled.bitcast(unsigned) >> mantissa) & (2 * bias + 1), small
+
+
+def _plain(x: Sym) -> Sym:
+    """Neither 0, infinite nor NaN."""
+    return (x - x == 0.0) & (x != 0.0)
+
+
+@formula
+def exponent(x: Sym) -> Sym:
+    """The e of x = mantissa 2^e, 1/2 <= |mantissa| < 1, as a float; 0 for 0, infinities and NaN."""
+    _, _, mantissa, bias = LAYOUT[floating(x).dtype]
+    _, biased, small = _split(x)
+    return where(_plain(x), biased.cast(x.dtype) - where(small, float(bias - 1 + mantissa), float(bias - 1)), 0.0)
+
+
+@formula
+def mantissa(x: Sym) -> Sym:
+    """x / 2^exponent(x)."""
+    unsigned, _, bits, bias = LAYOUT[floating(x).dtype]
+    scaled, _, _ = _split(x)
+    keep = ((1 << bits) - 1) | (1 << (bits + (8 if x.dtype == "float32" else 11)))
+    return where(_plain(x), ((scaled.bitcast(unsigned) & keep) | ((bias - 1) << bits)).bitcast(x.dtype), x)
 
 
 def _ordered(x: Sym, nan: int) -> Sym:
