@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, one head at a time, so that a head's scores stay in cache between products and softmax."""
+"""Scaled dot-product attention, some queries of one head at a time, so that scores stay in cache between products and softmax."""
 
 from __future__ import annotations
 
@@ -52,78 +52,93 @@ def dot(a, b):
     return total
 
 
-def forward(batches, heads, length, source, width, value_width, scale, causal, kind, strides, blank, keep, q, k, v, mask, p, y):
-    """p = softmax(scale · q kᵀ + mask), y = p v for each of ``batches`` matrices.
+@helper
+def masked(row, kind, mask, start, step):
+    """Add the mask to a row of scores, or lower to −∞ what it does not allow."""
+    lowest = row.dtype.type(-np.inf)
+    if step == 1:
+        given = mask[start:start + row.size]
+        if kind == ADDED:
+            for j in range(row.size):
+                row[j] += given[j]
+        else:
+            for j in range(row.size):
+                row[j] = row[j] if given[j] else lowest
+    else:
+        for j in range(row.size):
+            value = mask[start + j * step]
+            if kind == ADDED:
+                row[j] += value
+            elif not value:
+                row[j] = lowest
+
+
+def forward(batches, heads, length, source, width, value_width, scale, causal, kind, strides, blank, keep, block, q, k, v, mask, p, y):
+    """p = softmax(scale · q kᵀ + mask), y = p v for each of ``batches`` matrices, ``block`` rows of q at a time.
 
     ``strides``: elements of ``mask`` from one batch, head, row and column to the next, heads being the innermost of the batches.
-    ``blank``: the weights of a row of which all is masked. Without ``keep``, p is room for one head. y may be empty: not wanted.
+    ``blank``: the weights of a row of which all is masked. Without ``keep``, p is room for one block. y may be empty: not wanted.
     """
     zero = y.dtype.type(0)
     one = y.dtype.type(1)
-    lowest = y.dtype.type(-np.inf)
     factor = y.dtype.type(scale)
-    block = length * source
     for b in range(batches):
-        scores = p[b * block:(b + 1) * block] if keep else p[0:block]
-        if width:
-            gemm(
-                q[b * length * width:], False, width, k[b * source * width:], True, width, scores, source, length, source, width, factor, zero
-            )
-        else:
-            for i in range(scores.size):
-                scores[i] = zero
+        keys = k[b * source * width:]
         base = (b // heads) * strides[0] + (b % heads) * strides[1]
-        for i in range(length):
-            row = scores[i * source:(i + 1) * source]
-            if causal and i + 1 < source:
-                for j in range(i + 1, source):
-                    row[j] = zero
-                row = row[:i + 1]
-            if kind != NONE:
-                start = base + i * strides[2]
-                if strides[3] == 1:
-                    given = mask[start:start + row.size]
-                    if kind == ADDED:
-                        for j in range(row.size):
-                            row[j] += given[j]
-                    else:
-                        for j in range(row.size):
-                            row[j] = row[j] if given[j] else lowest
-                else:
-                    for j in range(row.size):
-                        value = mask[start + j * strides[3]]
-                        if kind == ADDED:
-                            row[j] += value
-                        elif not value:
-                            row[j] = lowest
-            softmax_row(row, blank)
-        if not y.size:
-            continue
-        gemm(
-            scores, False, source, v[b * source * value_width:], False, value_width, y[b * length * value_width:], value_width,
-            length, value_width, source, one, zero,
-        )  # fmt: skip
+        for first in range(0, length, block):
+            rows = min(block, length - first)
+            at = b * length + first
+            scores = p[at * source:(at + rows) * source] if keep else p[0:rows * source]
+            seen = min(source, first + rows) if causal else source  # keys that some row of the block may see
+            if width:
+                gemm(q[at * width:], False, width, keys, True, width, scores, source, rows, seen, width, factor, zero)
+            else:
+                for i in range(scores.size):
+                    scores[i] = zero
+            for i in range(rows):
+                row = scores[i * source:(i + 1) * source]
+                if causal and first + i + 1 < source:
+                    rest = row[first + i + 1:]
+                    for j in range(rest.size):
+                        rest[j] = zero
+                    row = row[:first + i + 1]
+                if kind != NONE:
+                    masked(row, kind, mask, base + (first + i) * strides[2], strides[3])
+                softmax_row(row, blank)
+            if y.size:
+                gemm(
+                    scores, False, source, v[b * source * value_width:], False, value_width, y[at * value_width:], value_width,
+                    rows, value_width, seen, one, zero,
+                )  # fmt: skip
 
 
-def backward(batches, length, source, width, value_width, scale, q, k, v, p, g, dq, dk, dv):
+def backward(batches, length, source, width, value_width, scale, causal, block, q, k, v, p, g, dq, dk, dv):
     """Gradients of `forward` to q, k and v, given that of y."""
     zero = g.dtype.type(0)
     one = g.dtype.type(1)
     factor = g.dtype.type(scale)
-    block = length * source
-    slopes = np.empty(block, g.dtype)
+    slopes = np.empty(min(block, length) * source, g.dtype)
+    for i in range(dk.size):
+        dk[i] = zero
+    for i in range(dv.size):
+        dv[i] = zero
     for b in range(batches):
-        weights = p[b * block:(b + 1) * block]
-        grad = g[b * length * value_width:(b + 1) * length * value_width]
-        gemm(grad, False, value_width, v[b * source * value_width:], True, value_width, slopes, source, length, source, value_width, one, zero)
-        for i in range(length):
-            s = slopes[i * source:(i + 1) * source]
-            w = weights[i * source:(i + 1) * source]
-            mean = dot(s, w)
-            for j in range(s.size):
-                s[j] = w[j] * (s[j] - mean)
-        gemm(slopes, False, source, k[b * source * width:], False, width, dq[b * length * width:], width, length, width, source, factor, zero)
-        gemm(slopes, True, source, q[b * length * width:], False, width, dk[b * source * width:], width, source, width, length, factor, zero)
-        gemm(
-            weights, True, source, grad, False, value_width, dv[b * source * value_width:], value_width, source, value_width, length, one, zero
-        )
+        keys, values = k[b * source * width:], v[b * source * value_width:]
+        for first in range(0, length, block):
+            rows = min(block, length - first)
+            at = b * length + first
+            seen = min(source, first + rows) if causal else source
+            weights = p[at * source:(at + rows) * source]
+            grad = g[at * value_width:(at + rows) * value_width]
+            gemm(grad, False, value_width, values, True, value_width, slopes, source, rows, seen, value_width, one, zero)
+            for i in range(rows):
+                s = slopes[i * source:i * source + seen]
+                w = weights[i * source:i * source + seen]
+                mean = dot(s, w)
+                for j in range(s.size):
+                    s[j] = w[j] * (s[j] - mean)
+            gemm(slopes, False, source, keys, False, width, dq[at * width:], width, rows, width, seen, factor, zero)
+            gemm(slopes, True, source, q[at * width:], False, width, dk[b * source * width:], width, seen, width, rows, factor, one)
+            gemm(
+                weights, True, source, grad, False, value_width, dv[b * source * value_width:], value_width, seen, value_width, rows, one, one
+            )

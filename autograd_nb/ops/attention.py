@@ -7,48 +7,48 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_pr
 from __future__ import annotations
 
 import math
-import warnings
+from functools import cache
 from typing import Any
 
 from .. import dtypes
 from ..graph.modes import state
 from ..launch import Kernel
-from ..shapes import as_int, broadcast_shapes, numel
+from ..shapes import broadcast_shapes, numel
 from ..tensor import Tensor
 from .cast import cast, dense
 from .create import new_empty, new_full
-from .matmul import _bmm
 from .registry import OPS, public
 from .softmax import _softmax_backward
 from .structured import structured, tensor_argument
 
 _FORWARD = Kernel("attention", "forward", outputs=2)
 _BACKWARD = Kernel("attention", "backward", outputs=3)
+_BLOCK = 64  #: queries at a time, so that their scores stay in cache
 
 
-def _attention_rule(g, q, k, v, out, scale, batch, mask_sizes, needs):
+def _attention_rule(g, q, k, v, out, scale, causal, mask_sizes, needs):
     gy, gp = g
     p = out[1]
     # one fused kernel, where nothing is to be differentiated again
     if not state.grad and gp is None and "mask" not in needs and q.dtype is not dtypes.float16:
-        return dict(zip("qkv", _fused_backward(gy, q, k, v, p, scale), strict=True))
+        return dict(zip("qkv", _fused_backward(gy, q, k, v, p, scale, causal), strict=True))
     if gy is not None:
-        slope = _bmm(gy, v.mT)
+        slope = gy @ v.mT
         gp = slope if gp is None else gp + slope
-    ds = _softmax_backward(gp, p, 2)
-    found = {"v": None if gy is None else _bmm(p.mT, gy), "q": _bmm(ds, k) * scale, "k": _bmm(ds.mT, q) * scale}
+    ds = _softmax_backward(gp, p, p.ndim - 1)
+    found = {"v": None if gy is None else p.mT @ gy, "q": ds @ k * scale, "k": ds.mT @ q * scale}
     if "mask" in needs:
-        found["mask"] = OPS["sum_to_size"].call(ds.reshape(*batch, *ds.shape[1:]), mask_sizes)
+        found["mask"] = OPS["sum_to_size"].call(ds, mask_sizes)
     return found
 
 
-def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale: float) -> list[Tensor]:
+def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale: float, causal: bool) -> list[Tensor]:
     outs = [new_empty(t.shape, t.dtype) for t in (q, k, v)]
-    (batches, length, source), width, value_width = p.shape, q.shape[2], v.shape[2]
+    (length, source), width, value_width = p.shape[-2:], q.shape[-1], v.shape[-1]
     if p._layout.size and width and value_width:
-        _BACKWARD(
-            q.dtype, batches, length, source, width, value_width, scale, *[dense(t) for t in (q, k, v, p, g)], *[o._data for o in outs]
-        )
+        batches = numel(p.shape[:-2])
+        operands = [dense(t) for t in (q, k, v, p, g)]
+        _BACKWARD(q.dtype, batches, length, source, width, value_width, scale, causal, _BLOCK, *operands, *[o._data for o in outs])
     else:
         for o in outs:
             o.zero_()
@@ -56,62 +56,61 @@ def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale
 
 
 @structured(every=_attention_rule, node="ScaledDotProductAttentionBackward0")
-def _attention(q, k, v, mask, scale, causal, batch, mask_sizes, blank, want_y):
-    """(p v, p) for p = softmax(scale · q kᵀ + mask), of matrices in one batch; ``mask``: of ``mask_sizes``, seen by ``batch``."""
-    return _attend(q, k, v, mask, scale, causal, batch, blank, want_y, True)
+def _attention(q, k, v, mask, scale, causal, mask_sizes, blank, want_y):
+    """(p v, p) for p = softmax(scale · q kᵀ + mask); operands of the same batch dims, ``mask`` of ``mask_sizes`` broadcast."""
+    return _attend(q, k, v, mask, scale, causal, blank, want_y, True)
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, batch: tuple, blank: float, want_y: bool, keep: bool) -> Any:
+def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, blank: float, want_y: bool, keep: bool) -> Any:
     d = q.dtype
     if d is dtypes.float16:
         single = [t if t is None or t.dtype is dtypes.bool_ else cast(t, dtypes.float32) for t in (q, k, v, mask)]
-        return tuple(cast(t, d) for t in _attend(*single, scale, causal, batch, blank, want_y, keep))
-    batches, length, width = q.shape
-    source, value_width = v.shape[1:]
-    p = new_empty((batches if keep else 1, length, source), d)
-    y = new_empty((batches, length, value_width) if want_y else (0,), d)
+        return tuple(cast(t, d) for t in _attend(*single, scale, causal, blank, want_y, keep))
+    (*batch, length, width), (source, value_width) = q.shape, v.shape[-2:]
+    p = new_empty((*batch, length, source) if keep else (min(length, _BLOCK), source), d)
+    y = new_empty((*batch, length, value_width) if want_y else (0,), d)
+    batches = numel(batch)
     if not batches * length * source:
         return y.zero_(), p
-    kind, strides, given = 0, (0, 0, 0, 0), new_empty((0,), d)._data
+    kind, strides, given = 0, (0, 0, 0, 0), _nothing(d)
     heads = batch[-1] if batch else 1
     if mask is not None:
         kind = 2 if mask.dtype is dtypes.bool_ else 1
         seen = mask.expand(*batch, length, source)
-        if len(batch) > 2:
+        if len(batch) > 2:  # one stride for all but the last of the batch dims, as in memory of its own
             seen = seen.contiguous()
-        steps = seen._layout.strides
-        lead = steps[:-2]
-        strides = (lead[-2] if len(lead) > 1 else 0, lead[-1] if lead else 0, *steps[-2:])
-        if len(batch) > 2:
             strides = (heads * length * source, length * source, source, 1)
+        else:
+            steps = seen._layout.strides
+            strides = (0,) * (4 - len(steps)) + steps
         given = seen._data
     _FORWARD(
-        (d, given.dtype), batches, heads, length, source, width, value_width, scale, causal, kind, strides, blank, keep, dense(q), dense(k), dense(v), given,
-        p._data, y._data,
+        (d, given.dtype), batches, heads, length, source, width, value_width, scale, causal, kind, strides, blank, keep, _BLOCK, dense(q),
+        dense(k), dense(v), given, p._data, y._data,
     )  # fmt: skip
     return y, p
 
 
-def _flat(t: Tensor, batch: tuple[int, ...]) -> Tensor:
-    return t.expand(*batch, *t.shape[-2:]).reshape(numel(batch), *t.shape[-2:])
+@cache
+def _nothing(d: dtypes.dtype) -> Any:
+    return new_empty((0,), d)._data
 
 
 def attention_weights(
     q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float, causal: bool, scale: Any, blank: float = 0.0, weights: bool = True
 ) -> tuple[Tensor, Any]:
-    """(result, weights after dropout or None); operands of one batch shape and one dtype."""
-    batch = broadcast_shapes(broadcast_shapes(q.shape[:-2], k.shape[:-2]), v.shape[:-2])
+    """(result, weights after dropout or None); operands of one dtype whose batch dims broadcast."""
+    if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
+        batch = broadcast_shapes(broadcast_shapes(q.shape[:-2], k.shape[:-2]), v.shape[:-2])
+        q, k, v = (t.expand(*batch, *t.shape[-2:]) for t in (q, k, v))
     scale = 1.0 / math.sqrt(q.shape[-1]) if scale is None and q.shape[-1] else 1.0 if scale is None else float(scale)
-    flat = [_flat(t, tuple(batch)) for t in (q, k, v)]
-    sizes = None if mask is None else tuple(mask.shape)
-    if not weights and not dropout_p and not (state.grad and any(t is not None and t._rg for t in (*flat, mask))):
-        y, _ = _attend(*flat, mask, scale, causal, tuple(batch), blank, True, False)
-        return y.reshape(*batch, *y.shape[1:]), None
-    y, p = _attention(*flat, mask, scale, causal, tuple(batch), sizes, blank, not dropout_p)
+    if not weights and not dropout_p and not (state.grad and any(t is not None and t.requires_grad for t in (q, k, v, mask))):
+        return _attend(q, k, v, mask, scale, causal, blank, True, False)[0], None
+    y, p = _attention(q, k, v, mask, scale, causal, None if mask is None else tuple(mask.shape), blank, not dropout_p)
     if dropout_p:
         p = OPS["nn.functional.dropout"].call(p, dropout_p)
-        y = _bmm(p, flat[2])
-    return y.reshape(*batch, *y.shape[1:]), p.reshape(*batch, *p.shape[1:])
+        y = p @ v
+    return y, p
 
 
 _KINDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int", "bool": "bool"}
