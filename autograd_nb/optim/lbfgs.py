@@ -77,7 +77,7 @@ def _strong_wolfe(
         least, most = sorted((bracket[0].t, bracket[1].t))
         if (most - least) * longest < tolerance:
             break
-        t = _cubic_minimum(*bracket, least, most)
+        t = _cubic_minimum(bracket[0], bracket[1], least, most)
         margin = 0.1 * (most - least)
         if min(most - t, t - least) < margin:  # near an end, twice in a row or outside: move inwards
             if stuck or t >= most or t <= least:

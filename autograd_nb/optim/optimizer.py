@@ -20,9 +20,9 @@ from ..graph.hooks import RemovableHandle, check_callable
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
 from ..ops.cast import dense
-from ..ops.registry import OPS
 from ..ops.create import new_full, scalar_tensor
 from ..ops.recording import tensor_type
+from ..ops.registry import OPS
 from ..tensor import Tensor
 
 ParamsT = Any
@@ -434,4 +434,5 @@ def counter() -> Tensor:
 
 
 def zeros_of(p: Tensor, value: float = 0.0) -> Tensor:
-    return new_full(p.shape, value, p.dtype)
+    """A state like a parameter, filled with 0 or ``value``; of complex numbers, both parts are."""
+    return new_full(p.shape, complex(value, value) if p.dtype.is_complex else value, p.dtype)

@@ -87,7 +87,9 @@ def test_configuration(name, number, dtype):
         close(p.detach().numpy(), q.detach().numpy(), rounding)
     close(mine_losses, their_losses, rounding)
     if name == "LBFGS":
-        assert [mine.state[a[0]][k] for k in ("n_iter", "func_evals")] == [theirs.state[b[0]][k] for k in ("n_iter", "func_evals")]
+        assert [mine.state[a[0]][k] for k in ("n_iter", "func_evals")] == [
+            theirs.state[b[0]][k] for k in ("n_iter", "func_evals")
+        ]
         return
     for p, q in zip(a, b, strict=True):
         assert set(mine.state[p]) == set(theirs.state[q])
@@ -95,6 +97,25 @@ def test_configuration(name, number, dtype):
             if isinstance(value, torch.Tensor):
                 assert tuple(mine.state[p][key].shape) == tuple(value.shape)
                 close(mine.state[p][key].numpy(), value.numpy(), rounding, key)
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, info in OPTIMIZERS.items() if info.supports_complex and n not in ("LBFGS", "Muon", "Adafactor")]
+)
+def test_complex_parameters(name):
+    kwargs = {"SGD": {"momentum": 0.9}, "Adagrad": {"initial_accumulator_value": 0.1}}.get(name, {})
+
+    def run(t):
+        rng = np.random.default_rng(0)
+        draw = lambda: t.tensor((rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2))).astype("complex64"))
+        p = t.nn.Parameter(draw())
+        optimizer = getattr(t.optim, name)([p], **kwargs)
+        for _ in range(6):
+            p.grad = draw()
+            optimizer.step()
+        return p.detach().numpy()
+
+    close(run(ours), run(torch), "float32")
 
 
 ERRORS = [
