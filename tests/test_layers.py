@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 ALLOWED: dict[tuple[str, str], str] = {
     ("tensor", "ops"): "a history is rewritten with ops, and the class is called as PyTorch's legacy constructor",
     ("tensor", "serialization"): "pickle asks the tensor how to save it",
+    ("nn", "func"): "the older place of functional_call",
     ("autograd", "func"): "grad(is_grads_batched=True) maps over its gradients",
 }
 

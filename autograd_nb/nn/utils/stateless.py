@@ -1,0 +1,29 @@
+"""The older place of `func.functional_call`.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.stateless.functional_call.html
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..modules.module import Module
+
+__all__ = ["functional_call"]
+
+
+def functional_call(
+    module: Module, parameters_and_buffers: dict[str, Any], args: Any = None, kwargs: dict[str, Any] | None = None, *,
+    tie_weights: bool = True, strict: bool = False,
+) -> Any:  # fmt: skip
+    """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers; see `func.functional_call`."""
+    from ...func import functional_call as call
+
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
+        "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
