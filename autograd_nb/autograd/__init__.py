@@ -1,6 +1,7 @@
 """Public automatic differentiation: `backward`, `grad`, `Function`, gradient checks, anomaly detection, modes, the old API."""
 
 import sys as _sys
+from typing import Any as _Any
 
 from ..graph.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from . import function, functional, graph
@@ -22,3 +23,12 @@ __all__ = [
     "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_anomaly_enabled", "no_grad",
     "set_detect_anomaly", "set_grad_enabled", "variable",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    """Modules that few programs need are imported when they are asked for."""
+    if name != "forward_ad":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module(f"{__name__}.{name}")

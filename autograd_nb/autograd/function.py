@@ -29,6 +29,7 @@ class FunctionNode(Node):
         self.versions, self.stamp = (), 0
         self.several = True
         self._to_save: tuple = ()
+        self._for_forward: tuple = ()
         self._materialize = True
         self._dirty: tuple = ()
         self._constant: tuple = ()
@@ -52,7 +53,8 @@ class FunctionNode(Node):
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Accepted for PyTorch's sake; forward mode takes what it needs from ``jvp``."""
+        """Keep tensors for ``jvp``, which reads them as ``ctx.saved_tensors``."""
+        self._for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs forward changed in place; it must return them."""

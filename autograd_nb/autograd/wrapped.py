@@ -19,7 +19,7 @@ from typing import Any
 from ..graph import engine
 from ..graph.node import _internal, user_frame
 from ..ops import inplace
-from ..ops.fused import Reduced
+from ..ops.fused import FoldOf, Reduced
 from ..ops.plans import PointwiseNode
 from ..ops.pointwise import Pointwise
 from ..ops.reduction import Reduction
@@ -69,6 +69,10 @@ class Wrapped(Tensor):
 
     def reduced(self, op: Reduced, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
         """``op(args, dims, keepdim, mean)``."""
+        raise NotImplementedError
+
+    def fold(self, op: FoldOf, args: Sequence[Any], rest: tuple) -> Any:
+        """``op(args, *rest)``: dims, keepdim, …"""
         raise NotImplementedError
 
     def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
@@ -187,6 +191,29 @@ def _pass_add(inner: Callable) -> Callable:
     return add
 
 
+@DOORS.at(FoldOf, "__call__")
+def _fold(inner: Callable) -> Callable:
+    def call(self: FoldOf, args: Sequence[Any], *rest: Any) -> Any:
+        top = innermost(args)
+        return inner(self, args, *rest) if top is None else top.fold(self, args, rest)
+
+    return call
+
+
+def everywhere(original: Any) -> Callable[[Callable], Callable]:
+    """Decorator of a factory of doors: for a helper function, in every module of the ops that imported it."""
+
+    def enter(factory: Callable) -> Callable:
+        name = original.__name__
+        for module in list(sys.modules.values()):
+            if getattr(module, "__name__", "").startswith(f"{inplace.__package__}.") and vars(module).get(name) is original:
+                DOORS.at(module, name)(factory)
+        return factory
+
+    return enter
+
+
+@everywhere(inplace.in_place)
 def _in_place(inner: Callable) -> Callable:
     def in_place(name: str, compute: Callable, target: Any, *args: Any, **kw: Any) -> Any:
         top = innermost((target, *args, *kw.values()))
@@ -195,6 +222,7 @@ def _in_place(inner: Callable) -> Callable:
     return in_place
 
 
+@everywhere(inplace.write_inplace)
 def _write(inner: Callable) -> Callable:
     def write_inplace(op: Structured, write: Callable, target: Any, *args: Any) -> Any:
         top = innermost((target, *args))
@@ -203,10 +231,4 @@ def _write(inner: Callable) -> Callable:
     return write_inplace
 
 
-# helper functions of the ops, in every module that imported them
-for _module in list(sys.modules.values()):
-    if getattr(_module, "__name__", "").startswith(inplace.__package__ + "."):
-        if vars(_module).get("in_place") is inplace.in_place:
-            DOORS.at(_module, "in_place")(_in_place)
-        if vars(_module).get("write_inplace") is inplace.write_inplace:
-            DOORS.at(_module, "write_inplace")(_write)
+from . import composite  # noqa: E402, F401  (more doors; it needs all of the above)

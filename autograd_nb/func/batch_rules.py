@@ -30,6 +30,8 @@ def _shifted(name: str, value: Any, size: int) -> Any:
         return (size, *value)
     if name == "order":
         return (0, *[d + 1 for d in value])
+    if name == "places":
+        return (0, *value)
     if name == "recipe":
         return ((0, size, 1), *value)
     return value
@@ -38,16 +40,18 @@ def _shifted(name: str, value: Any, size: int) -> Any:
 #: module.function of the ops that work on a batch when their dims are shifted
 SHIFT = frozenset(
     """
-    along.take_along complex._view_as_real complex._view_as_complex
-    fft._r2c fft._c2r gather._gather gather._gather_backward gather._scatter gather._fold
+    along.put_along along.take_along complex._view_as_real complex._view_as_complex
+    fft._c2c fft._r2c fft._c2r gather._gather gather._gather_backward gather._scatter gather._fold
     indexing._basic_backward indexing.basic_slice indexing.basic_unsqueeze indexing.basic_select
-    norms._norm pool._max_pool pool._scatter pool._gather pool._average pool._average_back pool._adaptive pool._adaptive_back
-    pool._adaptive_max pool._unpool quantile._mode rearrange._flip rearrange._roll reduction._sum reduction._mean
+    norms._norm pad._pad pad._unpad pool._max_pool pool._scatter pool._gather pool._average pool._average_back pool._adaptive pool._adaptive_back
+    pool._adaptive_max pool._unpool quantile._mode rearrange.op rearrange._flip rearrange._roll reduction._sum reduction._mean
     scan._cumsum scan._linear_scan scan._cumprod scan._prod scan._cummax scan._cummin scan._logcumsumexp
     shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._expand shape._squeeze shape._unsqueeze
     shape._select shape._select_backward shape._slice shape._slice_backward shape._split shape._unbind shape._diagonal
     shape._diagonal_backward shape._cat
     softmax._softmax_backward softmax._softmax softmax._log_softmax_backward softmax._log_softmax
+    decompose._qr lu._lu_factor lu._inv lu._det lu._slogdet spectral._svd spectral._eigh spectral._eig
+    spectral._pinv triangular._cholesky triangular._cholesky_solve
     sorting._sort sorting._topk sorting._kth_value sorting._median_dim
     statistics._amax statistics._amin statistics._max_dim statistics._min_dim statistics._var statistics._std statistics._nansum
     statistics._logsumexp
@@ -204,6 +208,14 @@ def _linear(op: Any, args: tuple, level: int, size: int) -> Any:
     return _mm_batched(x, w.transpose(1, 2)) + b.unsqueeze(1)
 
 
+@_rule("lu._solve")
+def _solve(op: Any, args: tuple, level: int, size: int) -> Any:
+    a, b = (materialize(x, level, size) for x in args)
+    if a.ndim < b.ndim:  # one matrix for all of a sample's right-hand sides
+        a = a.reshape(size, *[1] * (b.ndim - a.ndim), *a.shape[1:]).expand(*b.shape[:-2], *a.shape[-2:])
+    return op(a, b)
+
+
 # ----------------------------------------------------------------------------------------------- convolution
 
 
@@ -258,11 +270,103 @@ def _conv_by_weight(op: Any, args: tuple, level: int, size: int) -> Any:
     return w.reshape(size, *w_shape)
 
 
+# ---------------------------------------------------------------------------------------------- normalisation
+
+
+@_rule("normalization.forward")
+def _channel_norm(op: Any, args: tuple, level: int, size: int) -> Any:
+    # the statistics are recomputed, for their part in the gradient
+    x, w, b, _, _, dims, _, eps = args
+    return _normalised(materialize(x, level, size), [d + 1 for d in dims], eps, True, *(_aligned(t, x, level) for t in (w, b)))
+
+
+def _aligned(t: Any, x: Tensor, level: int) -> Any:
+    if t is None:
+        return None
+    value, batched = value_of(t, level)
+    return value.reshape(value.shape[0], *[1] * (x.ndim - t.ndim), *t.shape) if batched else value
+
+
+def _normalised(x: Tensor, dims: Any, eps: float, centered: bool, w: Any, b: Any) -> Tensor:
+    gap = x - x.mean(dims, True) if centered else x
+    y = gap * ((gap * gap).mean(dims, True) + eps).rsqrt()
+    if w is not None:
+        y = y * w
+    return y if b is None else y + b
+
+
 # -------------------------------------------------------------------------------------------------- indexing
+
+# An index counts in C order through the dims that it indexes. Where each sample has its own, the batch is one more of them.
+
+
+def _with_batch(index: Tensor, x_shape: Any, dims: tuple[int, ...], size: int) -> Tensor:
+    count = 1
+    for d in dims:
+        count *= x_shape[d]
+    return index + (OPS["arange"].call(size) * count).reshape(size, *[1] * (index.ndim - 1))
+
+
+def _later(dims: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(d + 1 for d in dims)
+
+
+@_rule("indexing.pick")
+def _pick(op: Any, args: tuple, level: int, size: int) -> Any:
+    x, index, dims, pos = args
+    (xv, in_x), (iv, in_i) = value_of(x, level), value_of(index, level)
+    if not in_i:
+        return op(xv, iv, _later(dims), pos + 1)
+    if not in_x:
+        return op(xv, iv, dims, pos).movedim(pos, 0)
+    return op(xv, _with_batch(iv, x.shape, dims, size), (0, *_later(dims)), pos).movedim(pos, 0)
+
+
+@_rule("indexing.zero_at")
+def _zero_at(op: Any, args: tuple, level: int, size: int) -> Any:
+    x, index, dims, pos = args
+    iv, in_i = value_of(index, level)
+    xv = materialize(x, level, size)
+    if not in_i:
+        return op(xv, iv, _later(dims), pos + 1)
+    return op(xv, _with_batch(iv, x.shape, dims, size), (0, *_later(dims)), pos)
+
+
+@_rule("indexing.index_backward")
+def _index_backward(op: Any, args: tuple, level: int, size: int) -> Any:
+    g, index, shape, dims, pos = args
+    iv, in_i = value_of(index, level)
+    gv = materialize(g, level, size)
+    if not in_i:
+        return op(gv, iv, (size, *shape), _later(dims), pos + 1)
+    return op(gv.movedim(0, pos), _with_batch(iv, shape, dims, size), (size, *shape), (0, *_later(dims)), pos)
+
+
+@_rule("indexing.index_put_op")
+def _index_put(op: Any, args: tuple, level: int, size: int) -> Any:
+    x, index, value, dims, pos, accumulate = args
+    iv, in_i = value_of(index, level)
+    xv = materialize(x, level, size)
+    rest = [n for d, n in enumerate(x.shape) if d not in dims]
+    wanted = [*rest[:pos], *index.shape, *rest[pos:]]
+    v, in_v = value_of(value, level)
+    if in_v:
+        v = v.reshape(size, *[1] * (len(wanted) - value.ndim), *value.shape)
+    v = v.expand(size, *wanted)
+    if not in_i:
+        return op(xv, iv, v, _later(dims), pos + 1, accumulate)
+    return op(xv, _with_batch(iv, x.shape, dims, size), v.movedim(0, pos), (0, *_later(dims)), pos, accumulate)
 
 
 @_rule("embedding._embedding")
 def _embedding(op: Any, args: tuple, level: int, size: int) -> Any:
     weight, index, padding, by_frequency = args
-    (w, in_w), (i, _) = value_of(weight, level), value_of(index, level)
-    return None if in_w or by_frequency else op(w, i, padding, by_frequency)
+    (w, in_w), (i, in_i) = value_of(weight, level), value_of(index, level)
+    if by_frequency:
+        return None
+    if not in_w:
+        return op(w, i, padding, by_frequency)
+    if padding >= 0:
+        return None
+    i = i if in_i else i.unsqueeze(0).expand(size, *i.shape)
+    return op(w.reshape(size * w.shape[1], w.shape[2]), _with_batch(i, weight.shape, (0,), size), padding, by_frequency)

@@ -188,6 +188,10 @@ class Batched(Wrapped):
         dims = tuple(range(rank)) if dims is None else dims
         return batch(op(align(args, self.level), tuple(d + 1 for d in dims), keepdim, mean), self.level)
 
+    def fold(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
+        dims, *others = rest
+        return batch(op(align(args, self.level), tuple(d + 1 for d in dims), *others), self.level)
+
     def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
         rule = getattr(op, "vmap", None)
         if rule is None:

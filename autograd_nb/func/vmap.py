@@ -19,6 +19,7 @@ from ..ops.generator import Generator, default_generator
 from ..ops.registry import OPS
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
+from . import batch_doors  # noqa: F401  (it exchanges functions of the ops)
 from .batched import Batched, Level, Unbatched, batch, levels
 
 __all__ = ["vmap"]

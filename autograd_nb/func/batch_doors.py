@@ -1,0 +1,97 @@
+"""Helper functions of the ops that look at memory themselves, and how they look at that of a batch.
+
+Checks of indices look at all samples at once; the rest work along a dim, which the batch moves by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd.wrapped import DOORS, everywhere, innermost
+from ..graph.modes import state
+from ..ops import cross_entropy, indexing, sorting, statistics
+from ..ops.linalg import common
+from ..ops.structured import Structured
+from ..tensor import Tensor
+from .batched import Batched, Unbatched, batch, materialize
+
+__all__: list[str] = []
+
+
+def _whole(t: Any) -> Any:
+    """The tensor that a batch holds, of all levels."""
+    while isinstance(t, Batched):
+        t = t.value
+    return t
+
+
+@everywhere(indexing.checked_index)
+def _checked_index(inner: Callable) -> Callable:
+    def call(index: Any, *args: Any, **kw: Any) -> Any:
+        if isinstance(index, Batched):
+            return batch(call(index.value, *args, **kw), index.level)
+        return inner(index, *args, **kw)
+
+    return call
+
+
+@everywhere(cross_entropy._checked_indices)
+def _checked_indices(inner: Callable) -> Callable:
+    def call(target: Any, *args: Any) -> Any:
+        if isinstance(target, Batched):
+            found, ignored = call(target.value, *args)
+            return batch(found, target.level), ignored
+        return inner(target, *args)
+
+    return call
+
+
+@everywhere(statistics._where_extreme)
+def _where_extreme(inner: Callable) -> Callable:
+    def call(x: Any, d: int, values: Any) -> Any:
+        top = innermost((x, values))
+        if isinstance(top, Batched):
+            size = top.value.shape[0]
+            return batch(call(materialize(x, top.level, size), d + 1, materialize(values, top.level, size)), top.level)
+        return inner(x, d, values)
+
+    return call
+
+
+@everywhere(sorting.order_of)
+def _order_of(inner: Callable) -> Callable:
+    def call(x: Any, d: int, descending: bool) -> Any:
+        if isinstance(x, Batched):
+            return batch(call(x.value, d + 1, descending), x.level)
+        return inner(x, d, descending)
+
+    return call
+
+
+@everywhere(common.check)
+def _check(inner: Callable) -> Callable:
+    def call(info: Any, *args: Any) -> None:
+        inner(_whole(info), *args)
+
+    return call
+
+
+@DOORS.at(Structured, "gradients")
+def _gradients(inner: Callable) -> Callable:
+    """A rule may have kernels of its own for gradients that are not to be differentiated again; ops serve batches of them."""
+
+    def gradients(self: Structured, node: Any, g: Any) -> tuple:
+        if state.grad or innermost(g if node.several else (g,)) is None:
+            return inner(self, node, g)
+        try:
+            return inner(self, node, g)
+        except Unbatched:
+            state.grad = True
+            try:
+                found = inner(self, node, g)
+            finally:
+                state.grad = False
+            return tuple(t.detach() if isinstance(t, Tensor) else t for t in found)
+
+    return gradients
