@@ -70,11 +70,25 @@ from .compiler import compile  # noqa: A004, E402
 _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
     "GradScaler": "amp", "vmap": "func",
+    "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.maths", "load_graph": "compiler.graph",
+    "numba_callable": "compiler.numba_function",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
          "distributions", "profiler", "masked", "signal", "viz"), "",
     ),
 }  # fmt: skip
+
+
+_sum_of_diagonal = _functions("torch")["trace"]
+
+
+def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:
+    """Of a function: the static graph that one run on ``examples`` gives (see `compiler.graph.trace`). Of a matrix: Σ of its diagonal."""
+    if isinstance(input, Tensor) or not callable(input):
+        return _sum_of_diagonal(input, *examples, **options)
+    from .compiler.graph import trace as static_graph
+
+    return static_graph(input, *examples, **options)
 
 
 def __getattr__(name: str) -> _Any:

@@ -47,13 +47,14 @@ class _Observed:
     """An entry point that tells this thread's observer of each call.
 
     ``recipe``: what a generated kernel was made from (see `ops.plans.Recipe`), for the compiler to fuse; None for others.
-    ``over``: the argument that is written besides the outputs, or None.
+    ``over``: the argument that is written besides the outputs, or None. ``origin``: ("source", text, argument types) or
+    ("kernel", module, name, argument types), from which the entry point can be made again.
     """
 
-    __slots__ = ("entry", "name", "outputs", "over", "recipe")
+    __slots__ = ("entry", "name", "origin", "outputs", "over", "recipe")
 
-    def __init__(self, entry: Entry, name: str, outputs: int, recipe: Any = None, over: int | None = None):
-        self.entry, self.name, self.outputs, self.recipe, self.over = entry, name, outputs, recipe, over
+    def __init__(self, entry: Entry, name: str, outputs: int, recipe: Any = None, over: int | None = None, origin: tuple = ()):
+        self.entry, self.name, self.outputs, self.recipe, self.over, self.origin = entry, name, outputs, recipe, over, origin
 
     def __call__(self, *args):
         observer = getattr(_observers, "current", None)
@@ -68,7 +69,12 @@ def entry(
 ) -> Entry:
     """The compiled entry point of generated ``source``; its last ``outputs`` arguments (and argument ``over``) are written."""
     compiled = build.build(source, name, argtypes)
-    return _Observed(compiled, label or name, outputs, recipe, over) if _observing else compiled
+    return _Observed(compiled, label or name, outputs, recipe, over, ("source", source, argtypes)) if _observing else compiled
+
+
+def described(entry: Entry, name: str, outputs: int) -> _Observed:
+    """An entry point of generated source as an observer is told of it."""
+    return _Observed(entry, name, outputs, origin=build.source_of(entry))
 
 
 def observer() -> Any:
@@ -131,7 +137,8 @@ class Kernel:
         if _observing:
             observer = getattr(_observers, "current", None)
             if observer is not None:
-                observer(_Observed(compiled, self.name, self.outputs), args)
+                origin = ("kernel", self.module, self.name, tuple(argument_type(a) for a in args))
+                observer(_Observed(compiled, self.name, self.outputs, origin=origin), args)
                 return
         compiled(*args)
 

@@ -70,6 +70,14 @@ def build(source: str, name: str, argtypes: tuple[str, ...]) -> Entry:
     return found
 
 
+def source_of(entry: Entry) -> tuple:
+    """("source", text, argument types) of an entry point that `build` made; empty for another."""
+    for wanted, made in reversed(list(_built.items())):
+        if made is entry and len(wanted) == 3:
+            return ("source", wanted[0], wanted[2])
+    return ()
+
+
 def build_function(function: Any, argtypes: tuple[str, ...]) -> Entry:
     """The compiled entry point of a hand-written kernel: a plain function, or one decorated with `jit.helper`."""
     wanted = (function, argtypes)

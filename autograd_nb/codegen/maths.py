@@ -51,6 +51,9 @@ class _Mathematics:
             raise AttributeError(f"m has no function {name!r}; it has: {', '.join(sorted(FORMULAS))}")
 
         def call(*args: Any, **options: Any) -> Any:
+            acting = [a for a in args if hasattr(a, "__pointwise__")]  # a tensor, or a pair of values, which comes before
+            if acting:
+                return max(acting, key=lambda a: getattr(a, "pointwise_rank", 0)).__pointwise__(name, args, options)
             for a in args:
                 if isinstance(a, Sym):
                     if any(isinstance(b, Sym) and b.dtype in COMPONENT for b in args):
@@ -58,8 +61,6 @@ class _Mathematics:
 
                         return expand_complex(name, args, options)
                     return expand(*args, **options) if expand is not None else libm(f"math.{name}", *args)
-                if hasattr(a, "__pointwise__"):
-                    return a.__pointwise__(name, args, options)
             if name == "where":
                 return args[1] if args[0] else args[2]
             return _ON_NUMBERS.get(name, getattr(math, name, None))(*args)  # type: ignore[misc]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
+from .. import launch
 from ..codegen.loops import Input
 from ..ops.plans import pointwise_entry
 from ..shapes import Layout, broadcast_strides
@@ -213,14 +214,12 @@ def _one(group: Group, needed: set[int], number: int) -> Step | None:
         )  # fmt: skip
     except Exception:  # a formula that does not run on these symbols: the kernels stay apart
         return None
-    from ..launch import _Observed
-
     operands: list[Any] = [u for u, _ in arrays.values()] + [o for o, _ in numbers.values()] + [stored[w][0] for w in outs]
     if dims is not None:
         buffer = Buffer(number, dims, "constant")
         operands.insert(0, Use(buffer, 0, dims.size, dims.dtype))
     n = len(operands)
-    call = _Observed(entry, name, len(outs))
+    call = launch.described(entry, name, len(outs))
     return Step(call, operands, tuple(range(n - len(outs), n)), group.members[0].step.line)
 
 

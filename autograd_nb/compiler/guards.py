@@ -24,6 +24,8 @@ MOST = 50_000  #: places; a function that reaches more is not captured
 CHANGING = {"random", "time", "secrets", "uuid", "datetime"}
 _ENTRY = re.compile(r"(o\d+)\.get\((.+), MISSING\)")
 _LENGTH = re.compile(r"len\((o\d+)\)")
+#: layers whose objects (ops, kernels, layouts, generators) are the library's own affair
+_INSIDE = tuple(f"{PACKAGE}.{layer}" for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes"))
 _PLAIN = (int, float, str, bytes, complex, slice, range)
 _LIBRARIES = {PACKAGE, "numba", "numpy", "scipy", "builtins", "typing", "collections", "functools", "itertools", "math", "torch", "os", "abc", "enum"}
 
@@ -149,7 +151,7 @@ class Reach:
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
-        if kind.__module__.partition(".")[0] == PACKAGE and kind.__name__ in ("Generator", "device", "dtype", "Layout", "RemovableHandle"):
+        if kind.__module__.startswith(_INSIDE) or (kind.__module__.partition(".")[0] == PACKAGE and kind.__name__ == "RemovableHandle"):
             return
         groups = getattr(value, "param_groups", None)
         if isinstance(groups, list) and isinstance(getattr(value, "state", None), dict):

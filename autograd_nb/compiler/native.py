@@ -155,7 +155,7 @@ def driver() -> Any:
         with _lock:
             if _driver is None:
                 address = _machine_code(_DRIVER, "drive")
-                _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(address)
+                _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
     return _driver
 
 

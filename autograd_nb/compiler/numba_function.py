@@ -1,0 +1,90 @@
+"""`numba_callable`: a function and its gradient for the user's own Numba code, with no Python in the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..ops.create import as_tensor
+from ..tensor import Tensor
+from . import native
+from .graph import GraphError, trace
+
+
+def numba_callable(function: Callable, example: Any) -> Any:
+    """An njit-callable ``f(x, g)``: the value of ``function`` at the array ``x``, its gradient written into the array ``g``.
+
+    The function takes one floating tensor and returns one number; it is captured once, at the example's shape and dtype.
+    The result can be called from Python and from any ``@njit`` function (also from several threads: each call has its own
+    memory). ``.address`` is the address of a C function ``double f(T *x, T *g)``.
+
+    Errors: GraphError for a function that does not return one number, or that has steps only Python can run (checks of
+    indices, FFTs). The callable raises ValueError for arrays of another size.
+
+    Example:
+        >>> import numpy as np
+        >>> import autograd_nb as torch
+        >>> f = torch.numba_callable(lambda x: (x ** 2).sum(), np.zeros(2))
+        >>> g = np.empty(2)
+        >>> f(np.array([1.0, 2.0]), g), g.tolist()
+        (5.0, [2.0, 4.0])
+    """
+    import numba
+    from numba import types
+
+    x = example if isinstance(example, Tensor) else as_tensor(np.ascontiguousarray(example))
+    if not x.dtype.is_floating_point:
+        raise GraphError(f"numba_callable(): the example must be floating, it is {x.dtype}")
+    graph = trace(function, x.detach(), names=["x"])
+    value = graph.outputs[0]
+    lay = graph.values[value].layout
+    if len(graph.outputs) != 1 or lay.size != 1:
+        raise GraphError(f"numba_callable(): the function must return one number, it returns {[graph.values[n] for n in graph.outputs]}")
+    (gradient,) = graph.grad(value, "x")
+    wanted = [value, gradient]
+    v, g = graph.values[value], graph.values[gradient]
+    if g.offset or not g.layout.contiguous or g.buffer is v.buffer or g.buffer.kind != "temporary" or v.buffer.kind != "temporary":
+        raise GraphError("numba_callable(): the gradient is not memory of its own; add a clone() to the function")
+    program, _, _ = graph._program(wanted, {"x": None})
+    if len(program.segments) != 1 or program.draws or program._live:
+        raise GraphError("numba_callable(): the function has steps that only Python can run (a check of values, an FFT, random numbers)")
+    start, words = program.segments[0]
+    records, template = program._records_at + 8 * start, program.values.copy()
+    begin, bytes_ = program._begin, int(program.arena_bytes)
+    arena_cell = program._arena_cell
+    x_cell, g_cell, v_cell = (program.cells.get(b.number, -1) for b in (graph.values["x"].buffer, g.buffer, v.buffer))
+    size, value_size, value_at = x.numel(), v.buffer.array.size, v.offset
+    value_dtype = v.buffer.array.dtype
+    element = numba.from_dtype(x._data.dtype)
+    drive = native.driver()
+    del begin
+
+    @numba.njit(nogil=True)
+    def value_and_gradient(x, g):
+        if x.size != size or g.size != size:
+            raise ValueError("numba_callable: x and g must have the size of the example")
+        cells = template.copy()
+        arena = np.empty(bytes_ + 64, np.uint8)
+        at = arena.ctypes.data
+        cells[arena_cell] = at + (-at) % 64
+        value = np.empty(value_size, value_dtype)
+        if x_cell >= 0:
+            cells[x_cell] = x.ctypes.data
+        cells[g_cell] = g.ctypes.data
+        cells[v_cell] = value.ctypes.data
+        if drive(records, words, cells.ctypes.data) != 0:
+            raise RuntimeError("numba_callable: a kernel failed")
+        return float(value[value_at])
+
+    signature = types.float64(types.CPointer(element), types.CPointer(element))
+
+    @numba.cfunc(signature)
+    def address(x, g):
+        return value_and_gradient(numba.carray(x, (size,)), numba.carray(g, (size,)))
+
+    value_and_gradient._held = (graph, program, address)  # what the machine code refers to
+    value_and_gradient.address = address.address
+    value_and_gradient.graph = graph
+    return value_and_gradient

@@ -1,0 +1,201 @@
+"""Static graphs: feed and fetch, derivatives, files; functions for the user's own Numba code."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import xml.etree.ElementTree as ElementTree
+import zipfile
+
+import numba
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+from autograd_nb.compiler.graph import GraphError, label
+from autograd_nb.compiler.source import SourceError, check_source
+
+W = torch.tensor([1.0, 2.0], requires_grad=True)
+
+
+def function(x, b):
+    h = label(torch.tanh(x * W), "h")
+    return {"loss": (h * b).sum(), "double": h * 2}
+
+
+@pytest.fixture
+def graph():
+    return torch.trace(function, torch.zeros(2), torch.ones(2))
+
+
+X, B = torch.tensor([0.3, 0.4]), torch.tensor([1.0, -1.0])
+
+
+def test_feed_and_fetch(graph):
+    loss, double = graph.run(feed={"x": X, "b": B})
+    expected = function(X, B)
+    torch.testing.assert_close(loss, expected["loss"].detach())
+    torch.testing.assert_close(double, expected["double"].detach())
+    assert graph.inputs == ["x", "b"] and graph.outputs == ["loss", "double"]
+    torch.testing.assert_close(graph.run("h", x=X), torch.tanh(X * W).detach())
+
+
+def test_only_what_is_needed_runs(graph):
+    graph.run("double", x=X)  # b is not needed
+    program = graph._programs[("double",), ("x",)][0]
+    assert "sum" not in str(program)
+    with pytest.raises(GraphError, match="input b must be fed"):
+        graph.run("loss", x=X)
+
+
+def test_a_value_in_the_middle_is_taken_as_given(graph):
+    assert graph.run("loss", h=torch.ones(2), b=B).item() == 0
+    assert graph.run(["double", "loss"], h=torch.full((2,), 3.0), b=B)[0].tolist() == [6, 6]
+
+
+def test_parameters_are_read_as_they_are_now(graph):
+    before = W.detach().clone()
+    try:
+        with torch.no_grad():
+            W.fill_(0.5)
+        torch.testing.assert_close(graph.run("h", x=X), torch.tanh(X * 0.5))
+    finally:
+        with torch.no_grad():
+            W.copy_(before)
+
+
+def test_gradients_of_any_order(graph):
+    names = graph.grad("loss", ["x", "W", "h"])
+    found = graph.run(names, x=X, b=B)
+    x = X.clone().requires_grad_()
+    loss = function(x, B)["loss"]
+    for a, b in zip(found[:2], torch.autograd.grad(loss, [x, W]), strict=True):
+        torch.testing.assert_close(a, b)
+    torch.testing.assert_close(found[2], B)
+    square = torch.trace(lambda x: (x**3).sum(), torch.ones(()))
+    (first,) = square.grad("output", "x")
+    (second,) = square.grad(first, "x")
+    assert square.run([first, second], x=torch.tensor(2.0)) == [12, 12]
+
+
+def test_wrong_feeds_are_refused(graph):
+    with pytest.raises(KeyError, match="no value 'y'"):
+        graph.run("loss", y=X)
+    with pytest.raises(TypeError, match="float32"):
+        graph.run("h", x=X.double())
+    with pytest.raises(RuntimeError, match=r"shape \[2\]"):
+        graph.run("h", x=torch.zeros(3))
+    with pytest.raises(KeyError, match="cannot be differentiated"):
+        graph.grad("loss", "mul")
+    with pytest.raises(GraphError, match="2 elements"):
+        graph.grad("h", "x")
+    with pytest.raises(GraphError, match="item"):
+        torch.trace(lambda x: x * x.sum().item(), torch.ones(2))
+
+
+def test_text_source_and_picture(graph, tmp_path):
+    text = str(graph)
+    assert text.startswith("graph function(x: float32[2]") and "tanh" in text and "return loss" in text
+    assert "def kernel" in graph.source["tanh"]
+    picture = graph.svg(tmp_path / "graph.svg")
+    assert (tmp_path / "graph.svg").read_text() == picture
+    assert ElementTree.fromstring(picture).tag.endswith("svg")
+
+
+def test_files(graph, tmp_path):
+    names = graph.grad("loss", ["x", "W"])
+    path = tmp_path / "graph.zip"
+    graph.save(path)
+    loaded = torch.load_graph(path)
+    for a, b in zip(loaded.run(["loss", *names], x=X, b=B), graph.run(["loss", *names], x=X, b=B), strict=True):
+        assert torch.equal(a, b)
+    with pytest.raises(GraphError, match="no derivatives"):
+        loaded.grad("loss", "x")
+
+
+def test_files_are_not_trusted(graph, tmp_path):
+    path = tmp_path / "graph.zip"
+    graph.save(path)
+
+    def changed(change):
+        with zipfile.ZipFile(path) as z:
+            parts = {n: z.read(n) for n in z.namelist()}
+        head = json.loads(parts["graph.json"])
+        change(head)
+        parts["graph.json"] = json.dumps(head).encode()
+        bad = tmp_path / "bad.zip"
+        with zipfile.ZipFile(bad, "w") as z:
+            for n, data in parts.items():
+                z.writestr(n, data)
+        return bad
+
+    def run_code(head):
+        head["steps"][0]["origin"] = ["source", "import os\ndef kernel(a, b, c):\n    os.system('true')\n", ["float32[:]"] * 3]
+
+    def outside(head):
+        head["steps"][0]["operands"][0]["size"] = 10**6
+
+    def other_module(head):
+        head["steps"][0]["origin"] = ["kernel", "os", "system", ["float32[:]"] * 3]
+
+    for change in (run_code, outside, other_module):
+        with pytest.raises((GraphError, SourceError)):
+            torch.load_graph(changed(change)).run("h", x=X)
+    (tmp_path / "short.zip").write_bytes(path.read_bytes()[:100])
+    with pytest.raises(GraphError, match="not a graph"):
+        torch.load_graph(tmp_path / "short.zip")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import os", "x = __import__('os')", "def kernel(a):\n    a.__class__", "def kernel(a):\n    open('x')", "def kernel(a=1):\n    pass", "exec('1')",
+     "def kernel(a):\n    np.load(a)", "from os import path", "def kernel(a):\n    'text'.join(a)"],
+)  # fmt: skip
+def test_only_kernels_pass_for_kernels(text):
+    with pytest.raises(SourceError):
+        check_source(text)
+
+
+def test_generated_kernels_pass(graph):
+    graph.grad("loss", ["x", "W"])
+    for text in graph.source.values():
+        check_source(text)
+
+
+# ------------------------------------------------------------------------------------------------ in Numba code
+
+
+def test_value_and_gradient_in_numba_code():
+    f = torch.numba_callable(lambda x: (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(), np.zeros(4))
+    optimize = pytest.importorskip("scipy.optimize")
+    x, g = np.array([1.3, 0.7, 0.8, 1.9]), np.empty(4)
+    assert f(x, g) == pytest.approx(optimize.rosen(x))
+    np.testing.assert_allclose(g, optimize.rosen_der(x))
+
+    @numba.njit
+    def descend(x, steps):
+        g = np.empty_like(x)
+        for _ in range(steps):
+            f(x, g)
+            x -= 1e-3 * g
+        return x
+
+    np.testing.assert_allclose(descend(x.copy(), 50_000), 1.0, atol=1e-3)
+    with pytest.raises(ValueError, match="size of the example"):
+        f(np.zeros(3), np.zeros(3))
+    c = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p)(f.address)
+    assert c(x.ctypes.data, g.ctypes.data) == pytest.approx(optimize.rosen(x))
+
+
+def test_a_callable_with_data_and_threads():
+    data, target = torch.randn(50, 3), torch.randint(0, 2, (50,)).float()
+    loss = lambda w: torch.nn.functional.binary_cross_entropy_with_logits(data @ w, target)  # noqa: E731
+    f = torch.numba_callable(loss, np.zeros(3, np.float32))
+    x, g = np.array([0.1, -0.2, 0.3], np.float32), np.empty(3, np.float32)
+    w = torch.from_numpy(x.copy()).requires_grad_()
+    expected = loss(w)
+    expected.backward()
+    assert f(x, g) == pytest.approx(expected.item(), rel=1e-5)
+    np.testing.assert_allclose(g, w.grad.numpy(), rtol=1e-4, atol=1e-6)
+    with pytest.raises(GraphError, match="one number"):
+        torch.numba_callable(lambda x: x * 2, np.zeros(2))
