@@ -1,0 +1,224 @@
+"""Special functions against SciPy: accuracy over their ranges, special values, derivatives, refusals.
+
+What is one formula of one operand is in test_pointwise_table.py too.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special as sp
+
+import autograd_nb as ag
+from autograd_nb import special
+
+INF, NAN = math.inf, math.nan
+
+
+def call(function, *arrays):
+    return function(*(ag.from_numpy(np.asarray(a)) if not isinstance(a, int) else a for a in arrays)).numpy()
+
+
+def draw(low, high, n=400, seed=0):
+    return np.random.default_rng(seed).uniform(low, high, n)
+
+
+#: name -> (SciPy's function, range); SciPy's own errors set the tolerance: relative beside the size of the function's waves
+UNARY = {
+    "bessel_j0": (sp.j0, (-60, 60)), "bessel_j1": (sp.j1, (-60, 60)), "bessel_y0": (sp.y0, (0.01, 60)), "bessel_y1": (sp.y1, (0.01, 60)),
+    "i0": (sp.i0, (-60, 60)), "i1": (sp.i1, (-60, 60)), "i0e": (sp.i0e, (-90, 90)), "i1e": (sp.i1e, (-90, 90)),
+    "modified_bessel_k0": (sp.k0, (0.01, 30)), "modified_bessel_k1": (sp.k1, (0.01, 30)),
+    "scaled_modified_bessel_k0": (sp.k0e, (0.01, 90)), "scaled_modified_bessel_k1": (sp.k1e, (0.01, 90)),
+    "airy_ai": (lambda x: sp.airy(x)[0], (-20, 10)), "spherical_bessel_j0": (lambda x: sp.spherical_jn(0, x), (-60, 60)),
+    "erfcx": (sp.erfcx, (-5, 60)), "ndtr": (sp.ndtr, (-8, 8)), "log_ndtr": (sp.log_ndtr, (-40, 8)), "ndtri": (sp.ndtri, (0, 1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary(name):
+    reference, (low, high) = UNARY[name]
+    x = draw(low, high)
+    np.testing.assert_allclose(call(getattr(special, name), x), reference(x), rtol=2e-13, atol=2e-15)
+    narrow = x.astype(np.float32)
+    if name in ("erfcx", "i0", "i1", "modified_bessel_k0", "modified_bessel_k1"):
+        narrow = np.clip(narrow, -8, 60)
+    with np.errstate(over="ignore"):
+        expected = reference(narrow.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(call(getattr(special, name), narrow), expected, rtol=1.2e-7, atol=1e-45)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "expected"),
+    [
+        ("bessel_j0", (0.0, -0.0, NAN), (1.0, 1.0, NAN)),
+        ("bessel_j1", (0.0, 1e-300, NAN), (0.0, 5e-301, NAN)),
+        ("bessel_y0", (0.0, -1.0, NAN), (-INF, NAN, NAN)),
+        ("bessel_y1", (0.0, -1.0, 1e-310), (-INF, NAN, -INF)),
+        ("i0", (0.0, 713.0, 720.0), (1.0, 6.7051282636709967e307, INF)),  # SciPy's overflows at 710
+        ("i0e", (INF, -INF, 0.0), (0.0, 0.0, 1.0)),
+        ("i1", (0.0, -713.0, -720.0), (0.0, -6.700424559186402e307, -INF)),
+        ("modified_bessel_k0", (0.0, INF, -1.0), (INF, 0.0, NAN)),
+        ("modified_bessel_k1", (0.0, INF, -1.0), (INF, 0.0, NAN)),
+        ("scaled_modified_bessel_k1", (0.0, INF, -1.0), (INF, 0.0, NAN)),
+        ("spherical_bessel_j0", (0.0, INF, NAN), (1.0, 0.0, NAN)),
+        ("airy_ai", (0.0, 200.0, NAN), (sp.airy(0.0)[0], 0.0, NAN)),
+        ("erfcx", (INF, -INF, 1e300), (0.0, INF, 1 / (1e300 * math.sqrt(math.pi)))),
+        ("ndtr", (INF, -INF, -38.0), (1.0, 0.0, 2.88542835e-316)),
+        ("log_ndtr", (INF, -INF, -1e10), (0.0, -INF, -5e19)),
+        ("ndtri", (0.0, 1.0, 1.1), (-INF, INF, NAN)),
+        ("entr", (0.0, -1.0, NAN), (0.0, -INF, NAN)),
+        ("psi", (0.0, -1.0, 1.0), (-INF, NAN, -np.euler_gamma)),
+    ],
+)
+def test_special_values(name, at, expected):
+    np.testing.assert_allclose(call(getattr(special, name), np.array(at)), expected, rtol=1e-12, atol=1e-323)
+
+
+# ----------------------------------------------------------------------------------------------- gamma family
+
+
+@pytest.mark.parametrize(("low", "high", "spread"), [(0.01, 10, 1.0), (10, 2000, 0.2), (1e3, 1e5, 0.01), (1e-6, 0.9, 2.0)])
+def test_incomplete_gamma(low, high, spread):
+    rng = np.random.default_rng(0)
+    a = np.exp(rng.uniform(np.log(low), np.log(high), 500))
+    x = a * np.exp(rng.normal(0, spread, 500))
+    lower, upper = call(ag.igamma, a, x), call(ag.igammac, a, x)
+    np.testing.assert_allclose(lower, sp.gammainc(a, x), rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(upper, sp.gammaincc(a, x), rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(lower + upper, 1, rtol=1e-14)
+
+
+def test_incomplete_gamma_at_the_ends():
+    a = np.array([0.0, 0, 1, -1, 1, INF, INF, 1, NAN, 1e300])
+    x = np.array([0.0, 1, 0, 1, -1, INF, 1, INF, 1, 1e300])
+    expected = np.array([NAN, 1, 0, NAN, NAN, NAN, 0, 1, NAN, 0.5])
+    np.testing.assert_allclose(call(ag.igamma, a, x), expected)
+    np.testing.assert_allclose(call(special.gammaincc, a, x), 1 - expected)
+
+
+def test_derivatives_of_two_arguments():
+    a, x = ag.tensor([0.7, 3.0], dtype=ag.float64), ag.tensor([0.5, 2.0], dtype=ag.float64, requires_grad=True)
+    ag.igamma(a, x).sum().backward()
+    density = x.detach().numpy() ** (a.numpy() - 1) * np.exp(-x.detach().numpy()) / sp.gamma(a.numpy())
+    np.testing.assert_allclose(x.grad.numpy(), density, rtol=1e-14)
+    assert ag.autograd.gradgradcheck(lambda x: ag.igammac(a, x), (x,))
+    q = ag.tensor([0.5, 2.0], dtype=ag.float64, requires_grad=True)
+    assert ag.autograd.gradcheck(lambda q: special.zeta(3.0, q), (q,))
+    assert ag.autograd.gradgradcheck(lambda q: special.zeta(3.0, q), (q,))
+
+
+@pytest.mark.parametrize(("name", "said"), [("igamma", "igamma: input"), ("igammac", "igammac: input"), ("zeta", "zeta")])
+def test_a_missing_derivative_is_said(name, said):
+    function = getattr(ag, name, None) or special.zeta
+    a = ag.tensor([1.5], requires_grad=True)
+    with pytest.raises(NotImplementedError, match=f"the derivative for '{said}' is not implemented"):
+        function(a, ag.tensor([2.5])).sum().backward()
+
+
+def test_zeta():
+    rng = np.random.default_rng(0)
+    s, q = 1 + 10 ** rng.uniform(-5, 1.3, 300), 10 ** rng.uniform(-3, 3, 300)
+    np.testing.assert_allclose(call(special.zeta, s, q), sp.zeta(s, q), rtol=1e-13)
+    s = np.array([1.0, 0.5, 2, 2, 2, 2.5, 3, NAN])
+    q = np.array([2.0, 2, 0, -1, -1.5, -1.5, -0.5, 1])
+    expected = [INF, NAN, INF, INF, 9.379246644989124, NAN, 0.41439832211716, NAN]
+    np.testing.assert_allclose(call(special.zeta, s, q), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_polygamma(n):
+    x = draw(0.05, 20)
+    np.testing.assert_allclose(call(ag.polygamma, n, x), sp.polygamma(n, x), rtol=2e-13, atol=1e-14)
+    t = ag.tensor([0.7, 1.3, 4.0], dtype=ag.float64, requires_grad=True)
+    (g,) = ag.autograd.grad(t.polygamma(n).sum(), t)
+    np.testing.assert_allclose(g.numpy(), sp.polygamma(n + 1, t.detach().numpy()), rtol=1e-13)
+    y = t.detach().clone()
+    assert y.polygamma_(n) is y
+    np.testing.assert_allclose(y.numpy(), sp.polygamma(n, t.detach().numpy()), rtol=1e-13)
+
+
+# --------------------------------------------------------------------------------------- orthogonal polynomials
+
+POLYNOMIALS = {
+    "chebyshev_polynomial_t": sp.eval_chebyt, "chebyshev_polynomial_u": sp.eval_chebyu, "hermite_polynomial_h": sp.eval_hermite,
+    "hermite_polynomial_he": sp.eval_hermitenorm, "laguerre_polynomial_l": sp.eval_laguerre, "legendre_polynomial_p": sp.eval_legendre,
+    "shifted_chebyshev_polynomial_t": sp.eval_sh_chebyt, "shifted_chebyshev_polynomial_u": sp.eval_sh_chebyu,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name):
+    x, n = draw(-1.5, 1.5), np.random.default_rng(1).integers(0, 25, 400)
+    got = call(getattr(special, name), x, n)
+    expected = POLYNOMIALS[name](n, x)
+    assert np.max(np.abs(got - expected) / np.maximum(1, np.abs(expected))) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["v", "w"])
+@pytest.mark.parametrize("shifted", [False, True])
+def test_chebyshev_of_the_third_and_fourth_kind(kind, shifted):
+    t, n = draw(0.1, 3.0), np.arange(400) % 20
+    f = np.cos if kind == "v" else np.sin
+    x = (np.cos(t) + 1) / 2 if shifted else np.cos(t)
+    got = call(getattr(special, ("shifted_" if shifted else "") + f"chebyshev_polynomial_{kind}"), x, n.astype(np.float64))
+    np.testing.assert_allclose(got, f((n + 0.5) * t) / f(t / 2), rtol=1e-10, atol=1e-11)
+
+
+def test_polynomials_at_the_ends():
+    x = ag.tensor([1.0, -1.0, 0.5, 2.0], dtype=ag.float64)
+    np.testing.assert_array_equal(special.chebyshev_polynomial_t(x, 3).numpy(), [1, -1, -1, 26])
+    np.testing.assert_array_equal(special.chebyshev_polynomial_u(x, 1e6).numpy()[:2], [1e6 + 1, 1e6 + 1])
+    np.testing.assert_array_equal(special.chebyshev_polynomial_v(x, 3).numpy()[:2], [1, -7])
+    np.testing.assert_array_equal(special.chebyshev_polynomial_w(x, 3).numpy()[:2], [7, -1])
+    np.testing.assert_array_equal(special.legendre_polynomial_p(x, -1).numpy(), 0)
+    np.testing.assert_array_equal(special.hermite_polynomial_h(2.0, ag.tensor([0, 1, 2])).numpy(), [1, 4, 14])
+    assert not special.legendre_polynomial_p(x.requires_grad_(), 3).requires_grad
+
+
+# ---------------------------------------------------------------------------------------------- the namespace
+
+
+def test_names():
+    assert special.modified_bessel_i0 is special.i0 is ag.i0
+    assert special.gammainc is ag.igamma
+    assert special.psi is special.digamma is ag.digamma
+    x = ag.tensor([0.5, 1.5])
+    y = x.clone()
+    assert y.i0_() is y
+    np.testing.assert_allclose(y.numpy(), sp.i0(x.numpy()), rtol=2e-7)
+    np.testing.assert_allclose(x.clone().mvlgamma_(1).numpy(), sp.gammaln(x.numpy()), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(x.clone().igamma_(x).numpy(), sp.gammainc(x.numpy(), x.numpy()), rtol=2e-7)
+    assert special.bessel_j0(ag.tensor([1, 2])).dtype is ag.float32
+
+
+def test_frexp():
+    x = np.array([0.0, 1.0, -8.0, 3.7, 1e308, 5e-324, INF])
+    y = ag.frexp(ag.from_numpy(x))
+    mantissa, exponent = np.frexp(x[:-1])
+    np.testing.assert_array_equal(y.mantissa.numpy()[:-1], mantissa)
+    np.testing.assert_array_equal(y.exponent.numpy()[:-1], exponent)
+    assert y.mantissa[-1] == INF and y.exponent.dtype is ag.int32
+    t = ag.tensor([3.0, 0.1], requires_grad=True)
+    t.frexp().mantissa.sum().backward()
+    np.testing.assert_array_equal(t.grad.numpy(), [0.25, 8.0])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda x: ag.igamma(x, 2.0), TypeError, "argument 'other' must be Tensor, not float"),
+        (lambda x: ag.igamma(x.long(), x.long()), NotImplementedError, "\"igamma_cpu\" not implemented for 'Long'"),
+        (lambda x: special.zeta(2.0, 3.0), TypeError, "argument 'input' must be Tensor"),
+        (lambda x: special.chebyshev_polynomial_t(2, 3), TypeError, "argument 'input' must be Tensor"),
+        (lambda x: ag.polygamma(-1, x), RuntimeError, "does not support negative n"),
+        (lambda x: ag.polygamma(1.5, x), TypeError, "argument 'n' must be int, not float"),
+        (lambda x: ag.mvlgamma(x, 0), RuntimeError, "p has to be greater than or equal to 1"),
+        (lambda x: ag.frexp(x.long()), RuntimeError, "only supports floating-point dtypes"),
+        (lambda x: special.bessel_j0("1"), TypeError, "must be a Tensor"),
+    ],
+)
+def test_refusals(call, error, text):
+    with pytest.raises(error, match=text):
+        call(ag.tensor([1.0, 2.0]))
