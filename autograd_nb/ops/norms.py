@@ -115,14 +115,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); "fro" is p = 2. "nuc" is the sum of the singular values of a matrix."""
     x = tensor_argument(input, "norm")
     if p == "nuc":
-        if "linalg.svdvals" not in OPS:
-            raise NotImplementedError("norm(): p='nuc' needs linalg.svdvals, which is not there yet")
-        dims = wrap_dims(dim, x.ndim) if dim is not None else (0, 1)
-        if len(dims) != 2:
-            raise RuntimeError(f"norm(): p='nuc' is of matrices: give two dims (dim={dim})")
-        rest = [d for d in range(x.ndim) if d not in dims]
-        y = OPS["linalg.svdvals"].call(x.permute([*rest, *dims])).sum(-1)
-        return y.reshape(reduced_shape(x.shape, dims, True)) if keepdim else y
+        dims = tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
+        return OPS["linalg.matrix_norm"].call(x, p, dims, keepdim, dtype=dtype, out=out)
     order = 2 if p is None or p == "fro" else p
     if isinstance(order, str):
         raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', got p={p!r}")

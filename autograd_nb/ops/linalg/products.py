@@ -1,0 +1,155 @@
+"""Products: of chains of matrices, of vectors, and cross products."""
+
+from __future__ import annotations
+
+from ...codegen.maths import m
+from ...shapes import broadcast_shapes, wrap_dim
+from ...tensor import Tensor
+from ..cast import clone
+from ..matmul import matmul, mm
+from ..rearrange import roll
+from ..reduction import sum as sum_
+from ..registry import public
+from ..shape import diagonal as _diagonal
+from ..structured import tensor_argument, tensors_argument
+from .common import given, same_dtype
+
+_C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int"}
+
+
+def _best_splits(sizes: list[int]) -> list[list[int]]:
+    """Where to split the product of matrices i … j, of sizes[i] × sizes[i + 1] …, for the fewest multiplications."""
+    n = len(sizes) - 1
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i][j], split[i][j] = min(
+                (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+    return split
+
+
+def _chain(matrices: list[Tensor]) -> Tensor:
+    if len(matrices) == 1:
+        return matrices[0]
+    split = _best_splits([x.shape[0] for x in matrices] + [matrices[-1].shape[1]])
+
+    def product(i: int, j: int) -> Tensor:
+        return matrices[i] if i == j else mm(product(i, split[i][j]), product(split[i][j] + 1, j))
+
+    return product(0, len(matrices) - 1)
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.multi_dot")
+def multi_dot(tensors, *, out=None):
+    """The product of two or more matrices in the order of fewest multiplications; the first and the last may be vectors.
+
+    Errors: RuntimeError for fewer tensors, and shapes and dtypes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.multi_dot.html
+    """
+    if isinstance(tensors, (list, tuple)) and len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    chain = list(tensors_argument(tensors, "linalg_multi_dot"))
+    last = len(chain) - 1
+    shape: list[int] = []
+    for i, x in enumerate(chain):
+        if i in (0, last):
+            if x.ndim not in (1, 2):
+                raise RuntimeError(f"multi_dot(): the {'last' if i else 'first'} tensor must be 1D or 2D but got {x.ndim}D")
+        elif x.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
+        if x.dtype is not chain[0].dtype:
+            first, other = (_C_NAMES.get(t.dtype.name, t.dtype.name) for t in (chain[0], x))
+            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first} and tensor {i} {other}")
+    if chain[0].ndim == 1:
+        chain[0] = chain[0].unsqueeze(0)
+    else:
+        shape.append(chain[0].shape[0])
+    if chain[last].ndim == 1:
+        chain[last] = chain[last].unsqueeze(-1)
+    else:
+        shape.append(chain[last].shape[1])
+    for i, (x, y) in enumerate(zip(chain, chain[1:], strict=False)):
+        if x.shape[1] != y.shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and {list(tensors[i + 1].shape)} cannot be "
+                "multiplied"
+            )
+    return given(_chain(chain).reshape(shape), out, "linalg.multi_dot")
+
+
+@public(method=False)
+def chain_matmul(*matrices, out=None):
+    """The product of matrices in the order of fewest multiplications: the older form of `linalg.multi_dot`."""
+    if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
+        matrices = tuple(matrices[0])
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for x in matrices:
+        if tensor_argument(x, "chain_matmul", "matrices").ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {x.ndim}, expected 2 instead. (chain_matmul)")
+    y = clone(matrices[0]) if len(matrices) == 1 else multi_dot(matrices)
+    return given(y, out, "chain_matmul")
+
+
+# ----------------------------------------------------------------------------------------------------- vectors
+
+
+def _cross(a: Tensor, b: Tensor, d: int) -> Tensor:
+    return roll(a, -1, d) * roll(b, -2, d) - roll(a, -2, d) * roll(b, -1, d)
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.cross")
+def linalg_cross(input, other, *, dim=-1, out=None):
+    """a × b along ``dim``, which has size 3; the other dims broadcast. da = b × g, db = g × a.
+
+    Errors: RuntimeError for other sizes and different numbers of dims.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cross.html
+    """
+    a, b = tensor_argument(input, "linalg.cross"), tensor_argument(other, "linalg.cross", "other")
+    if a.ndim != b.ndim:
+        raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions. ({a.ndim} and {b.ndim})")
+    d = wrap_dim(dim, a.ndim)
+    if not a.ndim or a.shape[d] != 3 or b.shape[d] != 3:
+        sizes = f"{a.shape[d]} and {b.shape[d]}" if a.ndim else "0-d tensors"
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes}")
+    shape = broadcast_shapes(a.shape, b.shape)
+    return given(_cross(a.expand(*shape), b.expand(*shape), d), out, "linalg.cross")
+
+
+@public()
+def cross(input, other, dim=None, *, out=None):
+    """`linalg.cross` along ``dim``, the first dim of size 3 if not given."""
+    a, b = tensor_argument(input, "cross"), tensor_argument(other, "cross", "other")
+    if dim is None:
+        dim = next((d for d, n in enumerate(broadcast_shapes(a.shape, b.shape)) if n == 3), None)
+        if dim is None:
+            raise RuntimeError(f"no dimension of size 3 in input (cross() got shapes {list(a.shape)} and {list(b.shape)})")
+    return linalg_cross(a, b, dim=dim, out=out)
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.vecdot")
+def vecdot(x, y, *, dim=-1, out=None):
+    """Σ conj(x)·y along ``dim``; the other dims broadcast.
+
+    Errors: RuntimeError for different dtypes. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vecdot.html
+    """
+    a, b = tensor_argument(x, "linalg.vecdot", "x"), tensor_argument(y, "linalg.vecdot", "y")
+    same_dtype(a, b, "linalg.vecdot", "x", "y")
+    if a.dtype.is_complex:
+        a = m.conj(a)
+    return given(sum_(a * b, dim, dtype=a.dtype), out, "linalg.vecdot")
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.diagonal")
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """`diagonal` of the last two dims, a view."""
+    return _diagonal(A, offset, dim1, dim2)
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.matmul")
+def linalg_matmul(input, other, *, out=None):
+    """`matmul`."""
+    return matmul(input, other, out=out)
