@@ -29,7 +29,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
     a, b = tensor_argument(x1, "cosine_similarity", "x1"), tensor_argument(x2, "cosine_similarity", "x2")
     d = dtypes.promote_types(a.dtype, b.dtype)
-    if d.category < 2:
+    if d.category != 2:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {d}")
     a, b = OPS["broadcast_tensors"].call(cast(a, d), cast(b, d))
     dim = wrap_dim(dim, a.ndim)

@@ -16,6 +16,7 @@ from .activation import functional
 from .cross_entropy import check_reduction, legacy_reduction
 from .fused import FoldOf, reduced
 from .pointwise import pointwise
+from .recording import not_for_complex
 from .registry import OPS
 from .structured import tensor_argument
 
@@ -57,6 +58,8 @@ def _settled(size_average: Any, reduce: Any, reduction: Any, also: tuple[str, ..
 
 def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor, Tensor]:
     a, b = tensor_argument(input, name), tensor_argument(target, name, "target")
+    if (a.dtype.is_complex or b.dtype.is_complex) and name != "l1_loss":
+        raise not_for_complex(name)
     if warn and a.shape != b.shape:
         warnings.warn(
             f"Using a target size ({b.shape}) that is different to the input size ({a.shape}). This will likely lead to "

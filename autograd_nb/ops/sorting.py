@@ -17,7 +17,7 @@ from .cast import cast, clone, dense
 from .create import new_empty, new_full
 from .gather import _gather, _gather_backward
 from .indexing import _plain_number
-from .recording import store
+from .recording import not_for_complex, store
 from .registry import OPS, public
 from .shape import _transpose, reshape
 from .structured import structured, tensor_argument
@@ -312,6 +312,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """`unique` of neighbours only, in the order of the input."""
     x = tensor_argument(input, "unique_consecutive")
+    if x.dtype.is_complex:
+        raise not_for_complex("unique")
     return _unique(x, dim, False, return_inverse, return_counts, "unique_consecutive")
 
 
@@ -400,7 +402,9 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
 def bincount(input, weights=None, minlength=0):
     """How often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
     x = tensor_argument(input, "bincount")
-    if x.dtype.category > 1 or x.dtype is dtypes.bool_ or x.ndim != 1:
+    if x.dtype.category > 1 or x.dtype is dtypes.bool_:
+        raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype} (it counts integers)')
+    if x.ndim != 1:
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs. (input: {x.dtype} of shape {list(x.shape)})"
         )
