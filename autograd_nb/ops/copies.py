@@ -138,12 +138,12 @@ def nonzero_static(input, *, size, fill_value=-1):
 def unravel_index(indices, shape):
     """The coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim.
 
-    Errors: ValueError for indices that are not integers, TypeError for a shape that is not of ints.
+    Errors: TypeError for indices that are not integers and a shape that is not of ints, ValueError for negative sizes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.unravel_index.html
     """
     x = tensor_argument(indices, "unravel_index", "indices")
     if x.dtype.category != 1:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {x.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {x.dtype}")
     if not isinstance(shape, (int, tuple, list)) or isinstance(shape, bool):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape).__name__}")
     sizes = (shape,) if isinstance(shape, int) else tuple(as_int(n, "shape") for n in shape)

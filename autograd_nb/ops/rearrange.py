@@ -413,6 +413,8 @@ def combinations(input, r=2, with_replacement=False):
 @public(method=False)
 def block_diag(*tensors):
     """A matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
+    if not tensors:
+        return new_empty((1, 0), dtypes.get_default_dtype())
     ts = _sequence(tensors, "block_diag")
     for i, t in enumerate(ts):
         if t.ndim > 2:

@@ -103,8 +103,8 @@ def corrcoef(input):
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """How many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
     x = tensor_argument(input, "histc")
-    if x.dtype.category < 1:
-        raise RuntimeError(f'"histogram_cpu" not implemented for {x.dtype}')
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype} (histc(); use .float(), or bincount)')
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     low, high = float(min), float(max)
