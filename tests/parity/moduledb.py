@@ -51,6 +51,10 @@ class Outcome:
 def ours(value: Any, storages: dict | None = None) -> Any:
     """As `opdb.ours`, and modules and functions among the arguments."""
     storages = {} if storages is None else storages
+    if isinstance(value, torch.Tensor):  # a tensor given twice is one tensor
+        if id(value) not in storages:
+            storages[id(value)] = opdb.ours(value, storages)
+        return storages[id(value)]
     if isinstance(value, torch.nn.Module):
         return twin(value)
     if isinstance(value, (types.FunctionType, types.BuiltinFunctionType)) and hasattr(ag.nn.functional, value.__name__):
@@ -95,6 +99,7 @@ def cast(module: Any, dtype: torch.dtype) -> Any:
 def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bool, outcome: Outcome) -> None:
     made, given = sample.constructor_input, sample.forward_input
     torch.manual_seed(0)
+    sdpa = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)  # the one that has second derivatives
     theirs = cast(info.module_cls(*made.args, **made.kwargs), dtype).train(training)
     mine = cast(getattr(ag.nn, name)(*ours(made.args), **ours(made.kwargs)), dtype).train(training)
     t_args, t_kwargs = given.args, given.kwargs
@@ -104,7 +109,9 @@ def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bo
     assert repr(mine).split("(")[0] == repr(theirs).split("(")[0]
     copy_state(mine, theirs)
     random = name.startswith(RANDOM)
-    t_out, m_out = theirs(*t_args, **t_kwargs), mine(*args, **kwargs)
+    with sdpa:
+        t_out = theirs(*t_args, **t_kwargs)
+    m_out = mine(*args, **kwargs)
     compare(m_out, t_out, "output", not random)
     compare(list(mine.state_dict().values()), list(theirs.state_dict().values()), "state after")
     if random:
@@ -123,10 +130,15 @@ def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bo
     pairs = [i for i, t in enumerate(t_g) if t is not None and t.requires_grad]
     if not graph or not pairs:
         return
+    m_s, t_s = both([t_g[i] for i in pairs], rng)
+    try:
+        t_h = grad([t_g[i] for i in pairs], t_in, t_s, False)
+    except RuntimeError as error:
+        if "is not implemented" in str(error):  # what PyTorch cannot do is not compared
+            return
+        raise
     outcome.second += 1
     m_g = grad(m_y, m_in, m_w, True)
-    m_s, t_s = both([t_g[i] for i in pairs], rng)
-    t_h = grad([t_g[i] for i in pairs], t_in, t_s, False)
     live = [(m_g[i], s) for i, s in zip(pairs, m_s) if m_g[i] is not None and m_g[i].requires_grad]
     m_h = grad([m for m, _ in live], m_in, [s for _, s in live], False) if live else [None] * len(m_in)
     compare_gradients(m_h, t_h, "second derivative")
