@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-
 from .. import launch
 from ..codegen.loops import Input
 from ..ops.plans import pointwise_entry

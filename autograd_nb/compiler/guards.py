@@ -6,6 +6,7 @@ value and how to get at it again. `Reach.checker` turns the list into one genera
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import types
@@ -13,6 +14,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from enum import Enum
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from ..tensor import Tensor
@@ -26,6 +28,7 @@ _ENTRY = re.compile(r"(o\d+)\.get\((.+), MISSING\)")
 _LENGTH = re.compile(r"len\((o\d+)\)")
 #: layers whose objects (ops, kernels, layouts, generators) are the library's own affair
 _INSIDE = tuple(f"{PACKAGE}.{layer}" for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes"))
+_FOLDER = str(Path(__file__).parents[1])
 _PLAIN = (int, float, str, bytes, complex, slice, range)
 _LIBRARIES = {PACKAGE, "numba", "numpy", "scipy", "builtins", "typing", "collections", "functools", "itertools", "math", "torch", "os", "abc", "enum"}
 
@@ -191,9 +194,11 @@ class Reach:
             function = function.__func__
             if not isinstance(function, types.FunctionType):
                 return
-        if _library(function.__module__):
-            for i, cell in enumerate(function.__closure__ or ()):  # a decorator's wrapper around the user's function
-                self._cell(f"{path} closure {function.__code__.co_freevars[i]}", cell)
+        if _library(function.__module__) or function.__code__.co_filename.startswith(_FOLDER):
+            for cell in function.__closure__ or ():  # a decorator's wrapper around the user's function
+                with contextlib.suppress(ValueError):  # an empty cell
+                    if isinstance(cell.cell_contents, (types.FunctionType, types.MethodType)):
+                        self._value(path, "", cell.cell_contents)
             return
         code = function.__code__
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):

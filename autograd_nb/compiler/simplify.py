@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-
 from .capture import Buffer, Step, Use
 from .slots import _Slot
 

@@ -58,7 +58,9 @@ def _on_symbols(function: Callable) -> Callable:
     return twin
 
 
-def pointwise(function: Callable | None = None, *, derivatives: Sequence[Callable | None] | None = None, check: bool = False) -> Any:
+def pointwise(
+    function: Callable | None = None, *, derivatives: Sequence[Callable | None] | None = None, check: bool = False
+) -> Any:
     """An op from the formula of one element: plain branch-free Python over operators, ``math`` (or `autograd_nb.m`), max and min.
 
     Its kernel is compiled at first use for each dtype and layout; operands broadcast. The derivative is found from the formula,
@@ -95,7 +97,9 @@ def pointwise(function: Callable | None = None, *, derivatives: Sequence[Callabl
         for r in rules:
             unknown = set(inspect.signature(r).parameters) - {"g", "out", *params} if r is not None else set()
             if unknown:
-                raise TypeError(f"pointwise(): a derivative of {formula.__name__} asks for {sorted(unknown)}; it may ask for g, out, {', '.join(params)}")
+                raise TypeError(
+                    f"pointwise(): a derivative of {formula.__name__} asks for {sorted(unknown)}; it may ask for g, out, {', '.join(params)}"
+                )
     call = _declare(*rules, public=False)(formula)
     if check:
         _check(call, params)
@@ -106,7 +110,9 @@ def _check(call: Callable, params: tuple[str, ...]) -> None:
     from ..autograd.gradcheck import gradcheck, gradgradcheck
     from .create import linspace
 
-    points = [linspace(0.1137 + 0.0531 * k, 0.8719 - 0.0317 * k, 5, dtype=dtypes.float64).requires_grad_() for k in range(len(params))]
+    points = [
+        linspace(0.1137 + 0.0531 * k, 0.8719 - 0.0317 * k, 5, dtype=dtypes.float64).requires_grad_() for k in range(len(params))
+    ]
     gradcheck(call, points)
     gradgradcheck(call, points)
 
@@ -128,7 +134,10 @@ class _Kernel(launch.Kernel):
         names = [f"a{k}" for k in range(count)]
         shapes = [f"s{k}" for k in range(count)]
         ranks = key[1]
-        views = [f"{a}[: size({s})].reshape({s})" if r else f"{a}[:1].reshape(())" for a, s, r in zip(names, shapes, ranks, strict=True)]
+        views = [
+            f"{a}[: size({s})].reshape({s})" if r else f"{a}[:1].reshape(())"
+            for a, s, r in zip(names, shapes, ranks, strict=True)
+        ]
         scope: dict[str, Any] = {"inner": inner}
         exec(
             "def size(shape):\n    n = 1\n    for k in shape:\n        n *= k\n    return n\n"
@@ -154,7 +163,12 @@ def _made(shape: Sequence[int], d: Any) -> Tensor:
 
 
 def custom_op(
-    forward: Callable | None = None, *, shape: Callable, backward: Callable | None = None, backward_ops: Callable | None = None, dtype: Any = None
+    forward: Callable | None = None,
+    *,
+    shape: Callable,
+    backward: Callable | None = None,
+    backward_ops: Callable | None = None,
+    dtype: Any = None,
 ) -> Any:
     """An op from Numba kernels over arrays.
 

@@ -222,7 +222,7 @@ def test_a_weight_changed_before_backward_is_an_error():
 
 
 def test_random_numbers_are_the_eager_stream():
-    f = lambda x: F.dropout(x, 0.5) + torch.rand(4) + torch.randn(4)  # noqa: E731
+    f = lambda x: F.dropout(x, 0.5) + torch.rand(4) + torch.randn(4)
     c = torch.compile(f, fullgraph=True)
     x = torch.ones(4)
     c(x)

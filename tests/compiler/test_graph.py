@@ -189,7 +189,7 @@ def test_value_and_gradient_in_numba_code():
 
 def test_a_callable_with_data_and_threads():
     data, target = torch.randn(50, 3), torch.randint(0, 2, (50,)).float()
-    loss = lambda w: torch.nn.functional.binary_cross_entropy_with_logits(data @ w, target)  # noqa: E731
+    loss = lambda w: torch.nn.functional.binary_cross_entropy_with_logits(data @ w, target)
     f = torch.numba_callable(loss, np.zeros(3, np.float32))
     x, g = np.array([0.1, -0.2, 0.3], np.float32), np.empty(3, np.float32)
     w = torch.from_numpy(x.copy()).requires_grad_()

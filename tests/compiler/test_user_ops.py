@@ -66,7 +66,7 @@ def test_formulas_that_branch_say_what_to_do():
 
 
 def test_compile_fuses_them():
-    f = lambda x: (gaussian(x, 2.0) * 3 + x).tanh()  # noqa: E731
+    f = lambda x: (gaussian(x, 2.0) * 3 + x).tanh()
     c = torch.compile(f, fullgraph=True)
     for k in range(3):
         x = torch.full((5,), float(k))
