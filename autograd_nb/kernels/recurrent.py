@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper
 from ..codegen.elementary import sigmoid, tanh
+from ..codegen.jit import helper
 from .matmul import gemm
 
 

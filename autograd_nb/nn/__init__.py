@@ -10,5 +10,6 @@ from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 __all__ = [
-    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter", "attention", "functional", "init", "modules", "parallel", "parameter", "utils", *_modules,
+    "Buffer", "DataParallel", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+    "attention", "functional", "init", "modules", "parallel", "parameter", "utils", *_modules,
 ]  # fmt: skip

@@ -65,13 +65,17 @@ def _pooled(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio
     batch = 1 if x.ndim == n + 1 else x.shape[0]
     if samples is None:
         samples = OPS["rand"].call(batch, x.shape[-n - 1], n, dtype=x.dtype)
-    elif tensor_argument(samples, op, "_random_samples").dtype is not x.dtype or tuple(samples.shape) != (batch, x.shape[-n - 1], n):
+    elif (
+        tensor_argument(samples, op, "_random_samples").dtype is not x.dtype
+        or tuple(samples.shape[1:]) != (x.shape[-n - 1], n)
+        or samples.shape[0] < batch  # more of them do no harm
+    ):
         raise RuntimeError(
             f"Expect _random_samples to be {x.dtype} of size {[batch, x.shape[-n - 1], n]}, but got {samples.dtype} of size {list(samples.shape)}"
         )
     elif samples._layout.size and not samples.abs().max().item() < 1e6:  # windows stay inside for all that int() can hold
         raise RuntimeError("_random_samples must lie in [0, 1]")
-    return _fractional(x, samples, sizes, window)
+    return _fractional(x, samples[:batch], sizes, window)
 
 
 def _declare(n: int) -> None:

@@ -327,9 +327,9 @@ def _channel_norm(x, running_mean, running_var, weight, bias, training, momentum
             rstd = (rv.detach() + eps).rsqrt()
         return _apply(x, rm.detach(), rstd, 1.0 if w is None else w, 0.0 if b is None else b)
     mean, var, rstd = _statistics(x, dims, eps)
-    if running_mean is not None or running_var is not None:
+    n = numel(x.shape[d] for d in dims)
+    if n and (running_mean is not None or running_var is not None):  # an empty batch tells nothing
         with no_grad():
-            n = numel(x.shape[d] for d in dims)
             unbiased = var * (n / max(n - 1, 1))
             lead = mean.shape[0]  # instance norm has statistics of every sample
             _update(running_mean, mean.mean(0) if lead > 1 else mean, momentum)

@@ -6,6 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#recurrent-layers
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -183,7 +184,7 @@ def _fit(op: str, kind: str, x: Tensor, h: Tensor, c: Tensor | None, weights: Se
     n = p if c is None else c.shape[-1]
     for name, t, shape in (
         ("w_ih", w_ih, (g * n, x.shape[-1])), ("w_hh", w_hh, (g * n, p)), ("b_ih", b_ih, (g * n,)), ("b_hh", b_hh, (g * n,)),
-        ("w_hr", w_hr, (p, n)), ("c0", c, h.shape[:-1] + (n,)), ("h0", h, h.shape),
+        ("w_hr", w_hr, (p, n)), ("c0", c, (*h.shape[:-1], n)), ("h0", h, h.shape),
     ):  # fmt: skip
         if t is None:
             continue
@@ -210,7 +211,7 @@ def _sizes(op: str, batch_sizes: Any, rows: int) -> np.ndarray:
     sizes = tensor_argument(batch_sizes, op, "batch_sizes").tolist()
     if not sizes:
         raise RuntimeError(f"{op}(): Expected sequence length to be larger than 0 in RNN (batch_sizes is empty)")
-    if sum(sizes) != rows or min(sizes) <= 0 or any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
+    if sum(sizes) != rows or min(sizes) <= 0 or any(a < b for a, b in pairwise(sizes)):
         raise RuntimeError(
             f"{op}(): batch_sizes must be positive, not increase, and add up to the {rows} rows of data; got a sum of {sum(sizes)}"
         )

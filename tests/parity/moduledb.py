@@ -148,11 +148,20 @@ def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bo
 def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome: Outcome) -> None:
     for k, e in enumerate(info.module_error_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=training)):
         made, given = e.module_error_input.constructor_input, e.module_error_input.forward_input
+        called = e.error_on is not ModuleErrorEnum.CONSTRUCTION_ERROR
+        try:
+            module = info.module_cls(*made.args, **made.kwargs)
+            if called:
+                module.train(training)(*given.args, **given.kwargs)
+        except builtins.Exception:
+            pass
+        else:
+            continue  # an error in the other mode only
         outcome.errors += 1
         try:
             module = getattr(ag.nn, name)(*ours(made.args), **ours(made.kwargs))
-            if e.error_on is not ModuleErrorEnum.CONSTRUCTION_ERROR:
-                cast(module, dtype).train(training)(*ours(given.args), **ours(given.kwargs))
+            if called:
+                module.train(training)(*ours(given.args), **ours(given.kwargs))
         except builtins.Exception as error:
             text = str(error)
             wanted = e.error_type if isinstance(e.error_type, tuple) else (e.error_type,)

@@ -30,8 +30,8 @@ from .activation import (
     Tanhshrink,
     Threshold,
 )  # fmt: skip
-from .attention import MultiheadAttention
 from .adaptive import AdaptiveLogSoftmaxWithLoss
+from .attention import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .distance import CosineSimilarity, PairwiseDistance
