@@ -8,7 +8,7 @@ from typing import Any
 
 from ..codegen.maths import m
 from ..tensor import Tensor
-from .pointwise import pointwise
+from .pointwise import pointwise, store
 from .registry import OPS, register
 from .structured import tensor_argument
 from .unary import relu as _relu
@@ -194,18 +194,17 @@ def _gelu_tanh(x):
 
 
 @functional()
-def gelu(input, approximate="none"):
+def gelu(input, approximate="none", *, out=None):
     """x·Φ(x), Φ the normal distribution function; ``approximate="tanh"`` takes the formula with tanh.
 
     Errors: RuntimeError for another ``approximate``.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
     """
     _floating(tensor_argument(input, "gelu"), "gelu")
-    if approximate == "none":
-        return _gelu(input)
-    if approximate == "tanh":
-        return _gelu_tanh(input)
-    raise RuntimeError(f"approximate argument must be either none or tanh (approximate={approximate!r})")
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"approximate argument must be either none or tanh (approximate={approximate!r})")
+    y = (_gelu if approximate == "none" else _gelu_tanh)(input)
+    return y if out is None else store(out, y, "gelu")
 
 
 def _silu_slope(x):
@@ -240,10 +239,11 @@ def _softplus(x, beta, threshold):
 
 
 @functional()
-def softplus(input, beta=1.0, threshold=20.0):
+def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
     _floating(tensor_argument(input, "softplus"), "softplus")
-    return _softplus(input, float(beta), float(threshold))
+    y = _softplus(input, float(beta), float(threshold))
+    return y if out is None else store(out, y, "softplus")
 
 
 @formula(lambda x: 1 / ((1 + m.abs(x)) * (1 + m.abs(x))), name="softsign", result="float")
@@ -309,22 +309,24 @@ def _softshrink(x, lambd):
 
 
 @functional("torch")
-def hardshrink(input, lambd=0.5):
+def hardshrink(input, lambd=0.5, *, out=None):
     """0 for |x| ≤ lambd, else x."""
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
-    return _hardshrink(input, float(lambd))
+    y = _hardshrink(input, float(lambd))
+    return y if out is None else store(out, y, "hardshrink")
 
 
 Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
 
 
 @functional()
-def softshrink(input, lambd=0.5):
+def softshrink(input, lambd=0.5, *, out=None):
     """x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
     _floating(tensor_argument(input, "softshrink"), "softshrink")
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return _softshrink(input, float(lambd))
+    y = _softshrink(input, float(lambd))
+    return y if out is None else store(out, y, "softshrink")
 
 
 @formula(lambda g, x, threshold: m.where(x <= threshold, 0.0, g), name="threshold")
@@ -352,10 +354,11 @@ def _logsigmoid(x):
 
 
 @functional()
-def logsigmoid(input):
+def logsigmoid(input, *, out=None):
     """ln σ(x)."""
     _floating(tensor_argument(input, "logsigmoid"), "logsigmoid")
-    return _logsigmoid(input)
+    y = _logsigmoid(input)
+    return y if out is None else store(out, y, "logsigmoid")
 
 
 @formula(

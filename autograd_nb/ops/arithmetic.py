@@ -625,6 +625,7 @@ def _wrapped(function: Any) -> Any:
     """A function as an operator method: NotImplemented for operands that are not ours."""
 
     def method(self, other):
+        tensor_argument(self, function.__name__)
         return function(self, other) if acceptable(other) else NotImplemented
 
     return method
@@ -632,6 +633,7 @@ def _wrapped(function: Any) -> Any:
 
 def _swapped(function: Any) -> Any:
     def method(self, other):
+        tensor_argument(self, function.__name__)
         return function(other, self) if acceptable(other) else NotImplemented
 
     return method
