@@ -144,14 +144,20 @@ def solve_triangular(batch, n, k, upper, trans, unit, st, sb, t, b, x):
 
 
 @helper
+def magnitude(x):
+    """By what LAPACK chooses a row: of complex numbers the sum of both parts."""
+    return abs(x.real) + abs(x.imag) if np.iscomplexobj(x) else abs(x)
+
+
+@helper
 def lu_loops(m, n, a, pivots):
     """LU of a row-major matrix in place, with row exchanges; the first zero on the diagonal (from 1), or 0."""
     info = 0
     for j in range(min(m, n)):
         best = j
-        most = abs(a[j * n + j])
+        most = magnitude(a[j * n + j])
         for i in range(j + 1, m):
-            x = abs(a[np.uintp(i * n + j)])
+            x = magnitude(a[np.uintp(i * n + j)])
             if x > most:
                 best, most = i, x
         pivots[j] = best + 1

@@ -6,4 +6,4 @@ ops, of which they take as few new factorisations as they can; under ``create_gr
 Source: https://docs.pytorch.org/docs/stable/linalg.html
 """
 
-from . import decompose, functions, least_squares, lu, norms, products, spectral, triangular
+from . import decompose, determinant, functions, least_squares, lu, norms, products, spectral, triangular

@@ -51,14 +51,16 @@ def _power(a: Tensor, n: int) -> Tensor:
         return _zeroth(a)
     if n < 0:
         a, n = inv(a), -n
-    y = None
-    while True:
+    if n == 1:
+        return clone(a)
+    while not n & 1:
+        a, n = a @ a, n >> 1
+    y = a
+    while n > 1:
+        a, n = a @ a, n >> 1
         if n & 1:
-            y = a if y is None else y @ a
-        n >>= 1
-        if not n:
-            return clone(y) if y is a else y
-        a = a @ a
+            y = y @ a
+    return y
 
 
 def _exp_rule(g: Tensor, a: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from ...codegen.maths import m
 from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
@@ -71,7 +73,7 @@ def multi_dot(tensors, *, out=None):
         chain[last] = chain[last].unsqueeze(-1)
     else:
         shape.append(chain[last].shape[1])
-    for i, (x, y) in enumerate(zip(chain, chain[1:], strict=False)):
+    for i, (x, y) in enumerate(pairwise(chain)):
         if x.shape[1] != y.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {list(tensors[i].shape)} and {list(tensors[i + 1].shape)} cannot be "

@@ -105,7 +105,7 @@ def _svd_rule(g: Any, out: Any, job: int) -> Any:
         ga = (u @ inner + rest / s.unsqueeze(-2)) @ v
     else:
         ga = u @ inner @ v
-    if n > r and gv is not None:
+    if n > r and side_v is not None:
         rest = gv - adjoint(side_v) @ v
         ga = ga + u @ (rest / s.unsqueeze(-1))
     return ga
@@ -171,7 +171,7 @@ def torch_svd(input, some=True, compute_uv=True, *, out=None):
         raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {x.ndim} dimensions instead")
     a = matrix(x, "linalg.svd")
     if not compute_uv:
-        m, n, batch = *a.shape[-2:], batch_of(a)
+        batch, (m, n) = batch_of(a), a.shape[-2:]
         parts = (new_full((*batch, m, m), 0, a.dtype), _singular_values(a), new_full((*batch, n, n), 0, a.dtype))
     else:
         u, s, vh = _svd(a, THIN if some else FULL)
@@ -241,7 +241,8 @@ def eigh(A, UPLO="L", *, out=None):
     Errors: `linalg.LinAlgError` when the iteration fails, naming the batch element; RuntimeError for other UPLO and shapes.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.eigh.html
     """
-    return several(return_types.linalg_eigh, _eigh(*_hermitian(A, UPLO, "linalg.eigh"), True), out, "linalg.eigh")
+    a, upper = _hermitian(A, UPLO, "linalg.eigh")
+    return several(return_types.linalg_eigh, _eigh(a, upper, True), out, "linalg.eigh")
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.eigvalsh")
@@ -343,7 +344,7 @@ def cutoff(a: Tensor, atol: Any, rtol: Any, largest: Tensor) -> Tensor:
 
 def _pinv_rule(g: Tensor, a: Tensor, out: Tensor) -> Tensor:
     m, n = a.shape[-2:]
-    p, ah, ph, gh = out, adjoint(a), adjoint(out), adjoint(g)
+    p, ph, gh = out, adjoint(out), adjoint(g)
     if m <= n:
         k = gh @ p
         kph = k @ ph
