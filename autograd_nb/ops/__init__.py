@@ -35,6 +35,7 @@ from . import (
     masked,
     matmul,
     multihead,
+    native,
     normalization,
     norms,
     orthogonal,
