@@ -279,7 +279,7 @@ def _as_index(value: Any) -> Any:
         if not t._layout.size and t.dtype.category > 1:
             return cast(t, dtypes.int64)
         return t
-    raise IndexError(
+    raise (TypeError if isinstance(value, str) else IndexError)(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
         f"(got {type(value).__name__})"
     )
