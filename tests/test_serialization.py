@@ -7,6 +7,9 @@ import io
 import multiprocessing.reduction
 import os
 import pickle
+import subprocess
+import sys
+import time
 import zipfile
 from collections import OrderedDict
 
@@ -15,6 +18,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb import nn, serialization
+from autograd_nb.tensor import adopt
 
 
 @pytest.fixture
@@ -228,7 +232,12 @@ def test_other_processes_get_leaves_only():
 
 def test_safetensors(tmp_path):
     path = tmp_path / "w.safetensors"
-    tensors = {"a": torch.arange(6.0).reshape(2, 3).t(), "b": torch.ones(2, dtype=torch.float16), "c": torch.zeros(0, 2), "d": torch.tensor(True)}
+    tensors = {
+        "a": torch.arange(6.0).reshape(2, 3).t(),
+        "b": torch.ones(2, dtype=torch.float16),
+        "c": torch.zeros(0, 2),
+        "d": torch.tensor(True),
+    }
     serialization.save_safetensors(tensors, path, {"made": "here"})
     found = serialization.load_safetensors(path)
     assert all(torch.equal(found[k], v) and found[k].dtype is v.dtype for k, v in tensors.items())
@@ -242,3 +251,140 @@ def test_safetensors(tmp_path):
     other = pytest.importorskip("safetensors.numpy")
     path.write_bytes(data)
     np.testing.assert_array_equal(other.load_file(path)["a"], tensors["a"].numpy())
+
+
+class Marked(torch.Tensor):
+    pass
+
+
+def test_attributes_and_classes_of_tensors(path):
+    p, t, s = nn.Parameter(torch.ones(2)), torch.zeros(1), adopt(Marked, torch.ones(3))
+    p.extra, t.note, s.unit = "mine", {"a": [1, torch.ones(1)]}, "m"
+    b = nn.Buffer(torch.ones(1))
+    torch.save([p, t, b], path)
+    q, u, c = torch.load(path)
+    assert isinstance(q, nn.Parameter)
+    assert isinstance(c, nn.Buffer)
+    assert (q.extra, u.note["a"][0]) == ("mine", 1)
+    torch.save(s, path)
+    with pytest.raises(pickle.UnpicklingError, match="Marked"):
+        torch.load(path)
+    with serialization.safe_globals([Marked]):
+        found = torch.load(path)
+    assert type(found) is Marked
+    assert found.unit == "m"
+
+
+def test_links_devices_and_plain_writers(path, tmp_path):
+    link = tmp_path / "latest.pt"
+    torch.save([1], path)
+    link.symlink_to(path)
+    torch.save([2], link)
+    assert link.is_symlink()
+    assert torch.load(path) == [2]
+    torch.save([3], os.devnull)
+    assert os.path.exists(os.devnull)
+    assert not os.path.isfile(os.devnull)
+
+    class Writer:
+        data = b""
+
+        def write(self, part):
+            self.data += bytes(part)
+
+    w = Writer()
+    torch.save({"a": torch.ones(2)}, w)
+    assert torch.load(io.BytesIO(w.data))["a"].tolist() == [1, 1]
+
+
+KILLED = """
+import sys, autograd_nb as torch
+path = sys.argv[1]
+big = torch.arange(500_000.0)
+torch.save({"n": 0, "w": big}, path)
+print("saved", flush=True)
+n = 0
+while True:
+    n += 1
+    torch.save({"n": n, "w": big + n}, path)
+"""
+
+
+def test_kill_9_leaves_a_whole_file(path):
+    for wait in (0.0, 0.011, 0.023):
+        child = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"saved\n"
+        time.sleep(wait)
+        child.kill()
+        child.wait()
+        child.stdout.close()
+        found = torch.load(path)
+        assert torch.equal(found["w"], torch.arange(500_000.0) + found["n"])
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "it is empty"),
+        (pickle.dumps([1], 2), "it is a bare pickle"),
+        (b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.", "format before 1.6"),
+    ],
+)
+def test_other_formats(path, content, text):
+    path.write_bytes(content)
+    with pytest.raises(RuntimeError, match=text):
+        torch.load(path)
+
+
+def test_refusals_say_what_to_do(path):
+    for obj, text in (
+        ({"a": np.float32(1)}, "the file has NumPy values: save tensors, and plain numbers"),
+        (np.ones(2), "the file has NumPy values"),
+        (nn.Linear(1, 1), r"the file has a whole module \(Linear\): save its state_dict"),
+    ):
+        torch.save(obj, path)
+        with pytest.raises(pickle.UnpicklingError, match=text):
+            torch.load(path)
+        assert type(torch.load(path, weights_only=False)) is type(obj)
+    torch.save(torch.ones(1), path)
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on cuda"):
+        torch.load(path, map_location="cuda")
+    for place in ("cpu", torch.device("cpu"), {"cuda:0": "cpu"}, lambda storage, location: storage):
+        assert torch.load(path, map_location=place).item() == 1
+    with pytest.raises(AttributeError, match="argument 'f' must be a path or a file open for reading, not int"):
+        torch.load(3)
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr("m/constants.pkl", b"")
+    with pytest.raises(RuntimeError, match="TorchScript archive"):
+        torch.load(path)
+
+
+def test_optimizers_and_schedules(path):
+    """A checkpoint of everything a training loop keeps; training goes on from it as if it had not been interrupted."""
+
+    def make():
+        torch.manual_seed(0)
+        m = nn.Linear(3, 2)
+        o = torch.optim.AdamW(m.parameters(), lr=0.1, amsgrad=True)
+        return m, o, torch.optim.lr_scheduler.CosineAnnealingLR(o, 5)
+
+    def train(m, o, s, n):
+        for _ in range(n):
+            o.zero_grad()
+            (m(torch.rand(4, 3)) ** 2).sum().backward()
+            o.step()
+            s.step()
+
+    m, o, s = make()
+    train(m, o, s, 3)
+    torch.save({"m": m.state_dict(), "o": o.state_dict(), "s": s.state_dict(), "rng": torch.get_rng_state(), "epoch": 3}, path)
+    train(m, o, s, 3)
+    n, p, r = make()
+    found = torch.load(path)
+    n.load_state_dict(found["m"])
+    p.load_state_dict(found["o"])
+    r.load_state_dict(found["s"])
+    torch.set_rng_state(found["rng"])
+    train(n, p, r, 3)
+    assert torch.equal(n.weight, m.weight)
+    assert r.get_last_lr() == s.get_last_lr()

@@ -1,0 +1,321 @@
+"""`load`: PyTorch's zip files, read without running what stands in them."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import struct
+import sys
+import zipfile
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import dtype
+from ..graph.modes import state
+from ..nn.parameter import Buffer, Parameter
+from ..ops.device import device as Device
+from ..ops.registry import OPS
+from ..shapes import Size, layout
+from ..tensor import Tensor, adopt, make, set_requires_grad
+from .saving import STORAGES
+
+_DTYPE_OF = {storage: name for name, storage in STORAGES.items()}
+
+
+def _rebuild_tensor(
+    storage: tuple, offset: int, size: tuple, stride: tuple, requires_grad: Any = False, hooks: Any = None, marks: Any = None
+) -> Tensor:
+    """A tensor over a storage, checked: nothing outside it can be reached."""
+    if not isinstance(storage, tuple) or len(storage) != 2 or not isinstance(storage[0], np.ndarray):
+        raise pickle.UnpicklingError("a tensor without a storage")
+    array, d = storage
+    numbers = (offset, *size, *stride)
+    if not all(isinstance(n, int) and n >= 0 for n in numbers) or len(size) != len(stride):
+        raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset}")
+    lay = layout(size, stride, d)
+    if offset + lay.extent > array.size:
+        raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset} in a storage of {array.size}")
+    t = make(array[offset:], lay, [0, 0])
+    for mark, op in (("conj", "conj_physical"), ("neg", "neg")):  # what PyTorch leaves for later
+        if isinstance(marks, dict) and marks.get(mark):
+            t = OPS[op].call(t)
+    if requires_grad:
+        set_requires_grad(t, True)
+    return t
+
+
+def _set_attributes(t: Tensor, attributes: Any) -> Tensor:
+    if isinstance(attributes, tuple) and len(attributes) == 2 and not attributes[1]:  # (attributes, slots)
+        attributes = attributes[0]
+    if not isinstance(attributes, dict):
+        raise pickle.UnpicklingError(f"a tensor with attributes in a {type(attributes).__name__}")
+    t.__dict__.update(attributes)
+    return t
+
+
+def _rebuild_parameter(data: Any, requires_grad: Any, hooks: Any, attributes: Any = None) -> Tensor:
+    t = Parameter(data, bool(requires_grad))
+    return _set_attributes(t, attributes) if attributes else t
+
+
+def _rebuild_from_type(rebuild: Any, kind: Any, arguments: Any, attributes: Any) -> Tensor:
+    """A tensor of a class or with attributes of its own."""
+    if rebuild is not _rebuild_tensor or not isinstance(kind, type) or not issubclass(kind, Tensor):
+        raise pickle.UnpicklingError(f"a tensor that {rebuild!r:.60} makes, of type {kind!r:.60}")
+    t = rebuild(*arguments)
+    return _set_attributes(t if kind in (Tensor, Buffer) else adopt(kind, t), attributes)
+
+
+_safe: dict[tuple[str, str], Any] = {}
+
+
+def _known() -> dict[tuple[str, str], Any]:
+    """(module, name) -> what the safe loader makes of it."""
+    if not _safe:
+        _safe.update({
+            ("collections", "OrderedDict"): OrderedDict,
+            ("collections", "Counter"): Counter,
+            ("collections", "defaultdict"): defaultdict,
+            ("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
+            ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+            ("torch._utils", "_rebuild_parameter"): _rebuild_parameter,
+            ("torch._utils", "_rebuild_parameter_with_state"): _rebuild_parameter,
+            ("torch._tensor", "_rebuild_from_type_v2"): _rebuild_from_type,
+            ("torch", "Tensor"): Tensor,
+            ("torch", "Size"): Size,
+            ("torch", "device"): Device,
+            ("torch.nn.parameter", "Parameter"): Parameter,
+            ("torch.nn.parameter", "Buffer"): Buffer,
+            ("_codecs", "encode"): _encode,
+            **{("builtins", k.__name__): k for k in (set, frozenset, complex, bytearray, slice, range, dict, list, tuple)},
+            **{("__builtin__", k.__name__): k for k in (set, frozenset, complex, bytearray, slice, dict, list, tuple)},
+            **{("torch", d.name): d for d in dtypes.ALL},
+            **{("torch", storage): _StorageType(dtypes.BY_NAME[name]) for storage, name in _DTYPE_OF.items()},
+        })  # fmt: skip
+    return _safe
+
+
+def _encode(text: str, encoding: str) -> bytes:
+    """How protocol 2 writes bytes."""
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"bytes in encoding {encoding}")
+    return text.encode(encoding)
+
+
+class _StorageType:
+    """The type of a storage, as it stands in a file."""
+
+    def __init__(self, d: dtype):
+        self.dtype = d
+
+
+_allowed: dict[tuple[str, str], Any] = {}
+
+
+def add_safe_globals(safe_globals: list) -> None:
+    """Let `load` make objects of these classes, which you trust, also with ``weights_only=True``."""
+    for item in safe_globals:
+        value, name = item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
+        module, _, last = name.rpartition(".")
+        _allowed[module, last] = value
+
+
+def get_safe_globals() -> list:
+    """What was given to `add_safe_globals`."""
+    return list(_allowed.values())
+
+
+def clear_safe_globals() -> None:
+    """Forget what was given to `add_safe_globals`."""
+    _allowed.clear()
+
+
+class safe_globals:
+    """`add_safe_globals` for the length of a ``with`` block."""
+
+    def __init__(self, safe_globals: list):
+        self._items = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = dict(_allowed)
+        add_safe_globals(self._items)
+
+    def __exit__(self, *error: Any) -> None:
+        _allowed.clear()
+        _allowed.update(self._before)
+
+
+def _meaning(module: str, name: str) -> str:
+    """What it means that a file wants a global, and what to do."""
+    if (module == "torch" and name.endswith("Storage")) or name == "_rebuild_tensor_v3":
+        return f"the file has tensors of a dtype that this library lacks ({name}): convert them first in PyTorch, with .float() or .long()"
+    if module in ("torch._utils", "torch._tensor") or module == "torch.storage":
+        return f"the file has what this library lacks or PyTorch keeps to itself ({name}): save dense tensors on the CPU"
+    if module.startswith("numpy"):
+        return "the file has NumPy values: save tensors, and plain numbers (.item()), instead"
+    if module.startswith(("torch.nn.", "autograd_nb.nn.")):
+        return f"the file has a whole module ({name}): save its state_dict() instead, or load(..., weights_only=False) if you trust it"
+    return (
+        f"the file wants {module}.{name}, which could run code of the file's author. If you trust it, use load(..., weights_only=False), or "
+        "add_safe_globals([...])"
+    )
+
+
+class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
+    """Reads ``data.pkl``; safe unless ``trusting``."""
+
+    dispatch = pickle._Unpickler.dispatch.copy()  # type: ignore[attr-defined]
+
+    def __init__(self, data: bytes, storage: Callable[[str, dtype, int], tuple], trusting: bool, encoding: str):
+        super().__init__(io.BytesIO(data), encoding=encoding)
+        self._storage, self._trusting = storage, trusting
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = _known().get((module, name), _allowed.get((module, name)))
+        if found is not None:
+            return found
+        if not self._trusting:
+            raise pickle.UnpicklingError(
+                f"Weights only load failed: {_meaning(module, name)}. Unsupported global: GLOBAL {module}.{name} was not an allowed "
+                "global by default"
+            )
+        return super().find_class(module, name)
+
+    def persistent_load(self, pid: Any) -> Any:
+        if not isinstance(pid, tuple) or len(pid) < 5 or pid[0] != "storage" or not isinstance(pid[1], _StorageType):
+            raise pickle.UnpicklingError(f"unknown reference {pid!r:.80}")
+        return self._storage(str(pid[2]), pid[1].dtype, int(pid[4]))
+
+    def load_build(self) -> None:
+        """State is set only on what may have some: an OrderedDict's attributes, or objects of trusted classes."""
+        target = self.stack[-2]
+        if not self._trusting and type(target) not in (OrderedDict, *[v for v in _allowed.values() if isinstance(v, type)]):
+            raise pickle.UnpicklingError(f"Weights only load failed: state for a {type(target).__name__}")
+        if isinstance(target, OrderedDict):
+            attributes = self.stack.pop()
+            if isinstance(attributes, dict):
+                target.__dict__.update(attributes)
+            return
+        super().load_build()  # type: ignore[misc]
+
+    dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
+
+
+def _name_of(f: Any) -> str:
+    return str(getattr(f, "name", type(f).__name__)) if hasattr(f, "read") else os.fspath(f)
+
+
+def load(
+    f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:  # fmt: skip
+    """Read what `save`, or PyTorch's, wrote: containers, numbers and tensors. No code of the file is run.
+
+    weights_only: False reads any object, and can run anything that the file's author liked: only for files you trust.
+    map_location: None, the CPU, or a function or dict, which end there too. mmap is accepted; everything is read into memory.
+
+    Errors: FileNotFoundError; RuntimeError that names the file when it is truncated, damaged or of another format;
+    pickle.UnpicklingError when it holds objects of other classes.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.load.html
+    """
+    if not hasattr(f, "read") and not isinstance(f, (str, os.PathLike)):
+        raise AttributeError(f"load(): argument 'f' must be a path or a file open for reading, not {type(f).__name__}")
+    _check_location(map_location)
+    name = _name_of(f)
+    trusting = weights_only is not None and not weights_only
+    with open(f, "rb") if not hasattr(f, "read") else nullcontext(f) as file:
+        if not hasattr(file, "seek") or not hasattr(file, "tell"):
+            raise AttributeError(
+                f"You can only load from a file that is seekable, not {type(file).__name__}: read it into a buffer like io.BytesIO"
+            )
+        try:
+            archive = zipfile.ZipFile(file)
+        except Exception as error:  # zipfile raises a variety
+            raise RuntimeError(
+                f"PytorchStreamReader failed reading zip archive: {name!r} is truncated, damaged, or not a file of save() "
+                f"({_other_format(file) or error})"
+            ) from None
+        with archive:
+            return _read_archive(archive, name, trusting, pickle_load_args.get("encoding", "utf-8"))
+
+
+def _check_location(map_location: Any) -> None:
+    if isinstance(map_location, (str, Device)) and Device(map_location).type != "cpu":
+        raise RuntimeError(
+            f"Attempting to deserialize object on {map_location}, but there is no such device: this library computes on the CPU. Please use "
+            "load with map_location='cpu'"
+        )
+
+
+def _other_format(file: Any) -> str:
+    """What a file is instead, if that is known."""
+    try:
+        file.seek(0)
+        start = file.read(16)
+    except Exception:
+        return ""
+    if not start:
+        return "it is empty"
+    if start[:1] == b"\x80" and b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19." in start:
+        return "it is in PyTorch's format before 1.6: load it in PyTorch and save it again"
+    if start[:1] == b"\x80":
+        return "it is a bare pickle"
+    return ""
+
+
+class _Damaged(RuntimeError):
+    """An error whose text names the file."""
+
+
+def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding: str) -> Any:
+    def read(entry: str) -> bytes:
+        try:
+            return archive.read(entry)
+        except KeyError:
+            raise _Damaged(f"{name!r} is damaged: it lacks {entry}") from None
+        except Exception as error:  # zipfile and zlib raise a variety
+            raise _Damaged(f"{name!r} is damaged: {entry} cannot be read ({error})") from None
+
+    entries = archive.namelist()
+    pickles = [e for e in entries if e.endswith("/data.pkl") and e.count("/") == 1]
+    if not pickles:
+        if any("/code/" in e or e.endswith("/constants.pkl") for e in entries):
+            raise RuntimeError(f"{name!r} is a TorchScript archive, which holds a program: save a state_dict() with save()")
+        raise RuntimeError(f"{name!r} is a zip archive, but not a file of save(): it lacks data.pkl")
+    root = pickles[0].rsplit("/", 1)[0]
+    order = read(f"{root}/byteorder").decode() if f"{root}/byteorder" in entries else "little"
+    storages: dict[str, tuple] = {}
+
+    def storage(key: str, d: dtype, numel: int) -> tuple:
+        found = storages.get(key)
+        if found is None:
+            data = bytearray(read(f"{root}/data/{key}"))
+            if len(data) != numel * d.itemsize:
+                raise _Damaged(f"{name!r} is damaged: data/{key} has {len(data)} bytes instead of {numel * d.itemsize}")
+            array = np.frombuffer(data, d.carrier)
+            if order != sys.byteorder:
+                array.byteswap(inplace=True)
+            found = storages[key] = (array, d)
+        elif found[1] is not d:
+            found = (found[0].view(d.carrier), d)
+        return found
+
+    previous, state.grad = state.grad, True
+    try:
+        return _Unpickler(read(pickles[0]), storage, trusting, encoding).load()
+    except pickle.UnpicklingError as error:
+        raise pickle.UnpicklingError(f"{name!r}: {error}") from None
+    except _Damaged as error:
+        raise RuntimeError(str(error)) from None
+    except Exception as error:
+        if trusting and not isinstance(error, (EOFError, IndexError, KeyError, struct.error, UnicodeDecodeError)):
+            raise
+        raise RuntimeError(f"{name!r} is damaged: its data.pkl cannot be read ({type(error).__name__}: {error})") from None
+    finally:
+        state.grad = previous

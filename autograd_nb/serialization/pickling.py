@@ -1,0 +1,57 @@
+"""How pickle takes tensors: within this process, to others, and into files of any program's own."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from ..dtypes import dtype
+from ..errors import AutogradError
+from ..ops.registry import OPS
+from ..shapes import layout
+from ..tensor import Tensor, _storage, adopt, make
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def reduce_tensor(t: Tensor) -> tuple:
+    """What pickle needs to make ``t`` again. A non-leaf becomes a leaf; tensors of one storage go on sharing it."""
+    if _for_another_process():
+        refuse_non_leaf(t)
+    array, offset = _storage(t)
+    lay = t._layout
+    args = (type(t), array, offset, tuple(lay.shape), lay.strides, lay.dtype, t.requires_grad)
+    return (_rebuild, args, dict(t.__dict__)) if t.__dict__ else (_rebuild, args)
+
+
+def refuse_non_leaf(t: Tensor) -> None:
+    """RuntimeError for a tensor with a history, which another process cannot have."""
+    if not t.is_leaf:
+        raise AutogradError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing process "
+            "boundaries. If you just want to transfer the data, call detach() on the tensor before serializing (e.g., putting it "
+            "on the queue)."
+        )
+
+
+def compact(t: Tensor) -> Tensor:
+    """``t``, or a copy of it if it is a view of a larger storage, which pickle would take along."""
+    if _storage(t)[0].size <= t._layout.size:
+        return t
+    return OPS["clone"].call(t.detach()).requires_grad_(t.requires_grad)
+
+
+def _for_another_process() -> bool:
+    """Whether multiprocessing's pickler is at work (its ``dumps`` is then the Python frame above ours)."""
+    module = sys.modules.get("multiprocessing.reduction")
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back
+    return module is not None and frame.f_code.co_filename == module.__file__
+
+
+def _rebuild(cls: type, array: np.ndarray, offset: int, shape: tuple, strides: tuple, d: dtype, requires_grad: bool) -> Tensor:
+    t = adopt(cls, make(array[offset:], layout(shape, strides, d), [0, 0]))
+    t._rg = requires_grad
+    return t

@@ -1,0 +1,199 @@
+"""`save`: PyTorch's zip files, written whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+import tempfile
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ..dtypes import dtype
+from ..nn.parameter import Parameter
+from ..ops.device import device as Device
+from ..shapes import Size
+from ..tensor import Tensor, _storage
+
+#: dtype -> how PyTorch names a storage of it
+STORAGES = {
+    "float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage", "int64": "LongStorage", "int32": "IntStorage",
+    "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage", "complex64": "ComplexFloatStorage",
+    "complex128": "ComplexDoubleStorage",
+}  # fmt: skip
+
+
+class _Name:
+    """A global of PyTorch's, written into the pickle by its name alone."""
+
+    def __init__(self, module: str, name: str):
+        self.module, self.name = module, name
+
+    def __call__(self, *args: Any) -> Any:  # pickle asks whether it is callable
+        raise TypeError(f"{self.module}.{self.name} is a name in a file only")
+
+
+class _Storage:
+    """The memory of one or several tensors on its way to a file."""
+
+    def __init__(self, array: np.ndarray, d: dtype, key: str):
+        self.array, self.dtype, self.key = array, d, key
+
+
+_REBUILD_TENSOR = _Name("torch._utils", "_rebuild_tensor_v2")
+_REBUILD_PARAMETER = _Name("torch._utils", "_rebuild_parameter")
+_REBUILD_PARAMETER_WITH_STATE = _Name("torch._utils", "_rebuild_parameter_with_state")
+_REBUILD_FROM_TYPE = _Name("torch._tensor", "_rebuild_from_type_v2")
+_SIZE = _Name("torch", "Size")
+_DEVICE = _Name("torch", "device")
+
+
+class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
+    """Writes tensors as PyTorch does; protocol 2, as its safe loader wants."""
+
+    dispatch = pickle._Pickler.dispatch.copy()  # type: ignore[attr-defined]
+
+    def __init__(self, file: BinaryIO, protocol: int = 2):
+        super().__init__(file, protocol)
+        self.storages: dict[tuple, _Storage] = {}
+        self._names: dict[tuple[str, str], _Name] = {}
+
+    def save_name(self, obj: _Name) -> None:
+        self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
+        self.memoize(obj)
+
+    dispatch[_Name] = save_name  # type: ignore[assignment]
+
+    def _name(self, module: str, name: str) -> _Name:
+        return self._names.setdefault((module, name), _Name(module, name))
+
+    def persistent_id(self, obj: Any) -> Any:
+        if isinstance(obj, _Storage):
+            return ("storage", self._name("torch", STORAGES[obj.dtype.name]), obj.key, "cpu", obj.array.size)
+        return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is Parameter:
+            content: tuple = (obj.detach(), obj._rg, OrderedDict())
+            return (_REBUILD_PARAMETER_WITH_STATE, (*content, dict(obj.__dict__))) if obj.__dict__ else (_REBUILD_PARAMETER, content)
+        if isinstance(obj, Tensor):
+            if type(obj) is Tensor and not obj.__dict__:
+                return (_REBUILD_TENSOR, self._tensor(obj))
+            kind = self._name("torch", "Tensor") if type(obj) is Tensor else type(obj)
+            return (_REBUILD_FROM_TYPE, (_REBUILD_TENSOR, kind, self._tensor(obj), dict(obj.__dict__)))
+        if isinstance(obj, Size):
+            return (_SIZE, (tuple(obj),))
+        if isinstance(obj, Device):
+            return (_DEVICE, (str(obj),))
+        return NotImplemented
+
+    def save(self, obj: Any, save_persistent_id: bool = True) -> None:
+        if isinstance(obj, dtype):
+            obj = self._name("torch", obj.name)
+        elif isinstance(obj, Size) and id(obj) not in self.memo:
+            self.save_reduce(_SIZE, (tuple(obj),), obj=obj)
+            return
+        super().save(obj, save_persistent_id)  # type: ignore[misc]
+
+    def _tensor(self, t: Tensor) -> tuple:
+        array, offset = _storage(t)
+        key = (array.__array_interface__["data"][0], array.size, t.dtype)
+        storage = self.storages.get(key)
+        if storage is None:
+            storage = self.storages[key] = _Storage(array, t.dtype, str(len(self.storages)))
+        return (storage, offset, tuple(t.shape), t._layout.strides, t.requires_grad, OrderedDict())
+
+
+def save(
+    obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True
+) -> None:
+    """Write an object of containers, numbers and tensors to a file (a path, or an open binary file) in PyTorch's format.
+
+    A path is written under a temporary name and moved into place when it is whole, so a crash leaves the old file. Views
+    of one storage stay views of one storage; non-leaf tensors become leaves.
+
+    Example:
+        >>> import autograd_nb as torch, os, tempfile
+        >>> path = os.path.join(tempfile.mkdtemp(), "weights.pt")
+        >>> torch.save({"w": torch.ones(2)}, path)
+        >>> torch.load(path)
+        {'w': tensor([1., 1.])}
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.save.html
+    """
+    if hasattr(f, "write"):
+        if hasattr(f, "flush"):
+            _write_archive(obj, f, pickle_protocol, "archive")
+        else:  # zipfile wants more of a file than write()
+            whole = io.BytesIO()
+            _write_archive(obj, whole, pickle_protocol, "archive")
+            f.write(whole.getvalue())
+        return
+    if not isinstance(f, (str, os.PathLike)):
+        raise AttributeError(f"save(): argument 'f' must be a path or a file open for writing, not {type(f).__name__}")
+    path = Path(os.fspath(f))
+    with replacing(path) as file:
+        _write_archive(obj, file, pickle_protocol, path.stem or "archive")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` when the block ends without error; what ``path`` links to is replaced, not the link."""
+    path = Path(os.path.realpath(path))
+    folder = path.parent
+    if not folder.is_dir():
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    if path.exists() and not path.is_file():  # a device or a pipe is written to (and a folder refuses)
+        with open(path, "wb") as file:
+            yield file
+        return
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    with suppress(OSError):  # the new name, too, survives a crash of the system
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _write_archive(obj: Any, file: Any, protocol: int, root: str) -> None:
+    data = io.BytesIO()
+    pickler = _Pickler(data, protocol)
+    pickler.dump(obj)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+
+        def write(name: str, content: Any) -> None:
+            # a fixed date: equal objects give equal files
+            with archive.open(zipfile.ZipInfo(f"{root}/{name}", (1980, 1, 1, 0, 0, 0)), "w", force_zip64=True) as entry:
+                entry.write(content)
+
+        write("data.pkl", data.getvalue())
+        write("byteorder", sys.byteorder.encode())
+        for storage in pickler.storages.values():
+            write(f"data/{storage.key}", memoryview(np.ascontiguousarray(storage.array).view(np.uint8)))  # type: ignore[arg-type]
+        write("version", b"3\n")

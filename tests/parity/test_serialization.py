@@ -1,0 +1,159 @@
+"""Files that PyTorch wrote, read here, and ours read by PyTorch's safe loader."""
+
+from __future__ import annotations
+
+import collections
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+from .compare import torch
+
+import autograd_nb as ours  # isort: skip
+
+DTYPES = ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool", "complex64", "complex128")
+
+
+def objects(t):
+    base = t.arange(12.0)
+    marked = t.zeros(1)
+    marked.note = "mine"
+    parameter = t.nn.Parameter(t.ones(2))
+    parameter.extra = 3
+    return {
+        "dtypes": {name: t.arange(3).to(getattr(t, name)) for name in DTYPES},
+        "views": [base[2:5], base[::2], base.view(3, 4).t(), base],
+        "expanded": t.ones(1).expand(3),
+        "empty": t.zeros(0, 3),
+        "scalar": t.tensor(2.5),
+        "parameters": [parameter, t.nn.Parameter(t.zeros(1), requires_grad=False)],
+        "marked": marked,
+        "buffer": t.nn.Buffer(t.ones(2)),
+        "plain": {
+            1: "x",
+            "y": (None, True, 2.5, 1j, b"raw", {1, 2}, [[]]),
+            "o": collections.OrderedDict(a=1),
+            "c": collections.Counter("aab"),
+        },
+        "torch": [t.Size([1, 2]), t.float32, t.device("cpu")],
+    }
+
+
+def same(mine, theirs):
+    if isinstance(theirs, torch.Tensor):
+        assert isinstance(mine, ours.Tensor)
+        assert tuple(mine.shape) == tuple(theirs.shape)
+        assert mine.stride() == theirs.stride()
+        assert str(mine.dtype) == str(theirs.dtype)
+        assert mine.requires_grad == theirs.requires_grad
+        assert isinstance(mine, ours.nn.Parameter) == isinstance(theirs, torch.nn.Parameter)
+        assert mine.__dict__.keys() == theirs.__dict__.keys()
+        np.testing.assert_array_equal(mine.detach().numpy(), theirs.detach().numpy())
+    elif isinstance(theirs, dict):
+        assert type(mine) is type(theirs)
+        assert list(mine) == list(theirs)
+        for k in theirs:
+            same(mine[k], theirs[k])
+    elif isinstance(theirs, (list, tuple)) and not isinstance(theirs, torch.Size):
+        assert type(mine) is type(theirs)
+        assert len(mine) == len(theirs)
+        for a, b in zip(mine, theirs, strict=True):
+            same(a, b)
+    else:
+        assert str(mine) == str(theirs)
+
+
+@pytest.mark.parametrize("writer", ["ours", "theirs"])
+@pytest.mark.parametrize("name", objects(torch))
+def test_files_are_exchanged(name, writer):
+    file = io.BytesIO()
+    (ours if writer == "ours" else torch).save(objects(ours if writer == "ours" else torch)[name], file)
+    file.seek(0)
+    mine = ours.load(file)
+    file.seek(0)
+    theirs = torch.load(file, weights_only=True)
+    same(mine, theirs)
+    same(mine, objects(torch)[name])
+    if name == "views":
+        for found in (mine, theirs):
+            found[3].zero_()
+            assert found[0].sum().item() == 0
+
+
+def test_conjugates_are_resolved(tmp_path):
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    for marked in (z.conj(), z.conj().imag):
+        torch.save(marked, tmp_path / "z.pt")
+        np.testing.assert_array_equal(ours.load(tmp_path / "z.pt").numpy(), marked.resolve_conj().resolve_neg().numpy())
+
+
+@pytest.mark.parametrize("name", ["Adam", "SGD", "LBFGS", "RMSprop", "Adafactor", "ASGD"])
+def test_checkpoints_go_on_in_the_other_library(tmp_path, name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6, 3))
+    start = rng.normal(size=(2, 3))
+    options = {"momentum": 0.9} if name == "SGD" else {}
+
+    def make(t):
+        m = t.nn.Linear(3, 2, bias=False, dtype=t.float64)
+        with t.no_grad():
+            m.weight.copy_(t.tensor(start))
+        return m, getattr(t.optim, name)(m.parameters(), lr=0.05, **options)
+
+    def train(t, m, o, n):
+        def closure():
+            o.zero_grad()
+            loss = (m(t.tensor(x)) ** 2 + m(t.tensor(x)) ** 4).mean()
+            loss.backward()
+            return loss
+
+        for _ in range(n):
+            o.step(closure)
+        return m.weight.detach().numpy().copy()
+
+    whole = train(torch, *make(torch), 6)
+    for first, second in ((ours, torch), (torch, ours)):
+        m, o = make(first)
+        train(first, m, o, 3)
+        first.save({"m": m.state_dict(), "o": o.state_dict()}, tmp_path / "c.pt")
+        n, p = make(second)
+        found = second.load(tmp_path / "c.pt", **({"weights_only": True} if second is torch else {}))
+        n.load_state_dict(found["m"])
+        p.load_state_dict(found["o"])
+        np.testing.assert_allclose(train(second, n, p, 3), whole, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("obj", "text"),
+    [
+        (torch.ones(2, dtype=torch.bfloat16), r"a dtype that this library lacks \(BFloat16Storage\)"),
+        (torch.ones(2, dtype=torch.uint16), "a dtype that this library lacks"),
+        (torch.eye(2).to_sparse(), "_rebuild_sparse_tensor"),
+        (torch.nn.Linear(1, 1), r"whole module \(Linear\)"),
+        ({"x": np.float64(1)}, "NumPy values"),
+    ],
+    ids=["bfloat16", "uint16", "sparse", "module", "numpy"],
+)
+def test_refusals(tmp_path, obj, text):
+    torch.save(obj, tmp_path / "x.pt")
+    with pytest.raises(pickle.UnpicklingError, match=text):
+        ours.load(tmp_path / "x.pt")
+
+
+def test_safetensors(tmp_path):
+    theirs = pytest.importorskip("safetensors.torch")
+    tensors = {
+        name: getattr(torch, "arange")(6).to(getattr(torch, name)).reshape(2, 3) for name in DTYPES if name != "complex128"
+    }
+    theirs.save_file(tensors, tmp_path / "a.safetensors", {"made": "there"})
+    mine = ours.serialization.load_safetensors(tmp_path / "a.safetensors")
+    for k, v in tensors.items():
+        same(mine[k], v)
+    ours.serialization.save_safetensors(mine, tmp_path / "b.safetensors")
+    for k, v in theirs.load_file(tmp_path / "b.safetensors").items():
+        assert torch.equal(v, tensors[k])
+    theirs.save_file({"x": torch.ones(2, dtype=torch.bfloat16)}, tmp_path / "c.safetensors")
+    with pytest.raises(RuntimeError, match="'x' has dtype BF16, which this library lacks"):
+        ours.serialization.load_safetensors(tmp_path / "c.safetensors")
