@@ -114,7 +114,7 @@ class Dual(Wrapped):
         return self.primal.detach()
 
     @property
-    def data(self) -> Tensor:  # type: ignore[override]
+    def data(self) -> Tensor:  # type: ignore[override,misc]
         """The primal's memory as a leaf outside the graph."""
         return self.primal.data
 

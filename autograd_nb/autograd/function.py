@@ -238,6 +238,11 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it."""
+        # programs keep ``apply`` by itself; what transforms exchange is looked up at each call
+        return cls._applied(*args, **kwargs)
+
+    @classmethod
+    def _applied(cls, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(inspect.getattr_static(cls, "forward"), (staticmethod, classmethod)):
             raise RuntimeError(
                 "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function with "

@@ -159,7 +159,7 @@ def _pushed(
     outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool, strict: bool
 ) -> tuple[Tensor, ...]:
     """J · v: the derivative of u ↦ uᵀJ, at any u."""
-    dummies = tuple(new_full(o.shape, 0, o.dtype).requires_grad_() for o in outputs)
+    dummies = tuple(new_full(o.shape, 1, o.dtype).requires_grad_() for o in outputs)
     pulled = _filled(_grads(outputs, leaves, dummies, True), leaves, strict, False)
     found = _grads(pulled, dummies, vectors, create_graph)
     return _filled(
@@ -270,7 +270,7 @@ def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool
 
 def _columns(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...]) -> list[list[Tensor]]:
     """The same from products with the unit vectors of the inputs."""
-    dummies = tuple(new_full(o.shape, 0, o.dtype).requires_grad_() for o in outputs)
+    dummies = tuple(new_full(o.shape, 1, o.dtype).requires_grad_() for o in outputs)
     pulled = _filled(_grads(outputs, leaves, dummies, True), leaves, False, False)
     table: list[list[Tensor]] = [[] for _ in outputs]
     for t, p in zip(leaves, pulled, strict=True):

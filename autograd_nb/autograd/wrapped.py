@@ -159,7 +159,7 @@ def _reduced(inner: Callable) -> Callable:
     return call
 
 
-@DOORS.at(Function, "apply")
+@DOORS.at(Function, "_applied")
 def _apply(inner: Any) -> Any:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         top = innermost((*args, *kwargs.values()))

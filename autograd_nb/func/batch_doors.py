@@ -52,6 +52,8 @@ def _where_extreme(inner: Callable) -> Callable:
     def call(x: Any, d: int, values: Any) -> Any:
         top = innermost((x, values))
         if isinstance(top, Batched):
+            if not x.ndim:  # a number has no dims, but answers to dim 0
+                raise Unbatched(top.level)
             size = top.value.shape[0]
             return batch(call(materialize(x, top.level, size), d + 1, materialize(values, top.level, size)), top.level)
         return inner(x, d, values)
@@ -63,6 +65,8 @@ def _where_extreme(inner: Callable) -> Callable:
 def _order_of(inner: Callable) -> Callable:
     def call(x: Any, d: int, descending: bool) -> Any:
         if isinstance(x, Batched):
+            if not x.ndim:
+                raise Unbatched(x.level)
             return batch(call(x.value, d + 1, descending), x.level)
         return inner(x, d, descending)
 

@@ -41,12 +41,12 @@ def _shifted(name: str, value: Any, size: int) -> Any:
 SHIFT = frozenset(
     """
     along.put_along along.take_along complex._view_as_real complex._view_as_complex
-    fft._c2c fft._r2c fft._c2r gather._gather gather._gather_backward gather._scatter gather._fold
+    fft._c2c fft._r2c fft._c2r gather._gather gather._gather_backward gather._fold
     indexing._basic_backward indexing.basic_slice indexing.basic_unsqueeze indexing.basic_select
     norms._norm pad._pad pad._unpad pool._max_pool pool._scatter pool._gather pool._average pool._average_back pool._adaptive pool._adaptive_back
     pool._adaptive_max pool._unpool quantile._mode rearrange.op rearrange._flip rearrange._roll reduction._sum reduction._mean
     scan._cumsum scan._linear_scan scan._cumprod scan._prod scan._cummax scan._cummin scan._logcumsumexp
-    shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._expand shape._squeeze shape._unsqueeze
+    shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._squeeze shape._unsqueeze
     shape._select shape._select_backward shape._slice shape._slice_backward shape._split shape._unbind shape._diagonal
     shape._diagonal_backward shape._cat
     softmax._softmax_backward softmax._softmax softmax._log_softmax_backward softmax._log_softmax
@@ -106,6 +106,9 @@ def _size(args: Any, level: int) -> int:
 
 
 def _shift(op: Any, args: tuple, level: int, size: int) -> Any:
+    if isinstance(args[0], Tensor) and not args[0].ndim:
+        if not _ONE.isdisjoint(op.params) or any(a for name, a in zip(op.params, args, strict=True) if name in _EACH):
+            return None  # a number has no dims, but answers to dim 0
     shifted: list = []
     for name, a in zip(op.params, args, strict=True):
         if isinstance(a, Tensor):
@@ -135,6 +138,15 @@ def _sample(a: Any, level: int, i: int) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------ shape
+
+
+@_rule("shape._expand")
+def _expand(op: Any, args: tuple, level: int, size: int) -> Any:
+    x, shape = args
+    value = x.value
+    for _ in range(len(shape) - x.ndim):
+        value = value.unsqueeze(1)
+    return op(value, (size, *shape))
 
 
 @_rule("shape._t")
@@ -309,6 +321,17 @@ def _with_batch(index: Tensor, x_shape: Any, dims: tuple[int, ...], size: int) -
 
 def _later(dims: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(d + 1 for d in dims)
+
+
+@_rule("gather._scatter")
+def _scatter(op: Any, args: tuple, level: int, size: int) -> Any:
+    x, d, index, src, *rest = args
+    if not x.ndim:
+        return None
+    if not src.ndim and value_of(src, level)[1]:  # one number for each sample
+        src = src.expand(index.shape)
+    values = [materialize(t, level, size) for t in (x, index)]
+    return op(values[0], d + 1, values[1], materialize(src, level, size) if src.ndim else src, *rest)
 
 
 @_rule("indexing.pick")

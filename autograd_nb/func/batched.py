@@ -83,7 +83,7 @@ class Batched(Wrapped):
         return batch(self.value.detach(), self.level)
 
     @property
-    def data(self) -> Tensor:  # type: ignore[override]
+    def data(self) -> Tensor:  # type: ignore[override,misc]
         """The same memory as a leaf outside the graph."""
         return batch(self.value.data, self.level)
 

@@ -81,7 +81,8 @@ class _Trace:
         outputs, self.out_spec = tree_flatten(result)
         for t in outputs:
             if not isinstance(t, Tensor):
-                raise RuntimeError(f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(t)}")
+                wanted = "Expected f(*args) to return a Tensor, got" if name.startswith("grad") else "expected f(*args) to return only tensors, got unsupported type"
+                raise RuntimeError(f"{name}: {wanted} {type(t)}")
         self.outputs = [_peel(t, self.base) for t in outputs]
         self.like = outputs
         self.outside = recording and (connected or _reaches([edge(t) for t in self.outputs], set(self.leaves)))
@@ -121,7 +122,7 @@ class _Trace:
     def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
         """tangents -> J · tangents for each output."""
         with enable_grad():
-            dummies = [new_full(o.shape, 0, o.dtype).requires_grad_() if o.requires_grad else None for o in self.outputs]
+            dummies = [new_full(o.shape, 1, o.dtype).requires_grad_() if o.requires_grad else None for o in self.outputs]
             seeds = [new_full(o.shape, 0, o.dtype) if u is None else u for o, u in zip(self.outputs, dummies, strict=True)]
             kept = [(o, u) for o, u in zip(self.outputs, seeds, strict=True) if o.requires_grad]
             pulled: list = [None] * len(self.leaves)

@@ -1,0 +1,122 @@
+"""Forward mode: tangents through every kind of op."""
+
+from __future__ import annotations
+
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.autograd.forward_ad as fw
+
+x = torch.tensor([0.5, -1.0, 2.0, 1.5])
+t = torch.tensor([1.0, 0.5, -1.0, 2.0])
+
+
+def pushed(f, *pairs):
+    with fw.dual_level():
+        out = f(*[fw.make_dual(p, v) for p, v in pairs])
+        return [fw.unpack_dual(o).tangent for o in (out if isinstance(out, tuple) else (out,))]
+
+
+OPS = {
+    "pointwise": lambda a: (a * a + a.exp()).sin() / (a * a + 1),
+    "where": lambda a: torch.where(a > 0, a * 3, a**2),
+    "reduction": lambda a: a.sum() * a.mean() + a.std() + a.norm(),
+    "views": lambda a: a.reshape(2, 2).t()[1:].flatten() * 2,
+    "matmul": lambda a: a.reshape(2, 2) @ a.reshape(2, 2).T,
+    "softmax": lambda a: torch.softmax(a, 0),
+    "cat": lambda a: torch.cat([a, a * 2, torch.ones(2)]),
+    "index": lambda a: a[torch.tensor([0, 0, 2])] * a[1],
+    "sort": lambda a: a.sort()[0].cumsum(0),
+    "loss": lambda a: torch.nn.functional.cross_entropy(a.reshape(2, 2), torch.tensor([0, 1])),
+    "norm": lambda a: torch.nn.functional.layer_norm(a, (4,)),
+    "attention": lambda a: torch.nn.functional.scaled_dot_product_attention(*[a.reshape(1, 2, 2)] * 3),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("mode", [torch.enable_grad, torch.no_grad])
+def test_tangent_is_the_jacobians_product(name, mode):
+    f = OPS[name]
+    expected = torch.autograd.functional.jvp(f, x, t)[1]
+    with mode():
+        (found,) = pushed(f, (x, t))
+    assert torch.allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_two_operands_and_broadcasting():
+    a, b = torch.ones(2, 1), torch.tensor([1.0, 2.0, 3.0])
+    (found,) = pushed(lambda p, q: p * q + q, (a, a * 2), (b, b * 0))
+    assert found.tolist() == [[2, 4, 6], [2, 4, 6]]
+    (found,) = pushed(lambda p: p + b, (a, a))
+    assert found.shape == (2, 3)
+
+
+def test_in_place_and_views():
+    def f(a):
+        y = a.clone()
+        y[0] = 1.0
+        y += a
+        y[1:].mul_(2)
+        return y
+
+    (found,) = pushed(f, (x, t))
+    assert found.tolist() == [1.0, 2.0, -4.0, 8.0]
+    with fw.dual_level(), pytest.raises(RuntimeError, match="without a tangent cannot be overwritten"):
+        torch.ones(4).add_(fw.make_dual(x, t))
+
+
+def test_reverse_over_forward():
+    a = x.clone().requires_grad_()
+    with fw.dual_level():
+        y = fw.make_dual(a, t).exp().sum()
+        tangent = fw.unpack_dual(y).tangent
+    (g,) = torch.autograd.grad(tangent, a)
+    assert torch.allclose(g, x.exp() * t)
+
+
+def test_nested_levels():
+    with fw.dual_level():
+        outer = fw.make_dual(x, t)
+        with fw.dual_level():
+            inner = fw.unpack_dual(fw.make_dual(outer, t) ** 3).tangent
+        second = fw.unpack_dual(inner).tangent
+    assert torch.allclose(second, 6 * x * t * t)
+
+
+def test_function_with_a_rule_of_its_own():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            ctx.save_for_forward(a)
+            return a**2
+
+        @staticmethod
+        def jvp(ctx, g):
+            return 100 * ctx.saved_tensors[0] * g
+
+    assert torch.allclose(pushed(Square.apply, (x, t))[0], 100 * x * t)
+
+
+def test_batches_of_duals():
+    def column(v):
+        with fw.dual_level():
+            return fw.unpack_dual((fw.make_dual(x, v) * 2).exp()).tangent
+
+    assert torch.allclose(torch.vmap(column)(torch.eye(4)), torch.diag(2 * (2 * x).exp()))
+
+
+def test_levels_and_errors():
+    assert fw.unpack_dual(x).tangent is None
+    with pytest.raises(RuntimeError, match="no level exists"):
+        fw.make_dual(x, t)
+    with fw.dual_level():
+        d = fw.make_dual(x, t)
+        assert fw.unpack_dual(d.detach()).tangent is None
+        assert "tangent=" in repr(d)
+        with pytest.raises(RuntimeError, match="different size"):
+            fw.make_dual(x, torch.ones(2))
+        with pytest.raises(ValueError, match="floating point"):
+            fw.make_dual(torch.arange(3), torch.arange(3))
+    assert torch.allclose(d * 2, x * 2) and fw.unpack_dual(d).tangent is None
+    with pytest.raises(RuntimeError, match="exit a forward AD level"):
+        fw.exit_dual_level()

@@ -1,0 +1,199 @@
+"""`func` and forward mode against PyTorch: small programs, and the first samples of many ops of the database.
+
+``python -m tests.parity.test_func [name…]`` tries ops (all without names) and prints what fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import autograd_nb as ag
+import autograd_nb.autograd.forward_ad as dual_ag
+
+from .opdb import RANDOM, Unsupported, compare, find, leaves, ours, outside
+
+dual_torch = torch.autograd.forward_ad
+
+
+# ------------------------------------------------------------------------------------------------- the database
+
+
+def _sample(op: Any) -> Any:
+    """The first sample with a tensor of some size."""
+    for s in op.sample_inputs("cpu", torch.float32, requires_grad=False):
+        if any(t.numel() for t in leaves((s.input, s.args, s.kwargs))):
+            return s
+    raise Unsupported("no sample")
+
+
+def _replace(tree: Any, tensors: list) -> Any:
+    """The tree with its tensors taken from a list."""
+    if isinstance(tree, (torch.Tensor, ag.Tensor)):
+        return tensors.pop(0)
+    if isinstance(tree, (list, tuple)):
+        return type(tree)([_replace(v, tensors) for v in tree])
+    if isinstance(tree, dict):
+        return {k: _replace(v, tensors) for k, v in tree.items()}
+    return tree
+
+
+def _function(call: Any, sample: Any) -> tuple[Any, list]:
+    """(a function of the sample's tensors, they)."""
+    tree = (sample.input, sample.args, sample.kwargs)
+    tensors = list(leaves(tree))
+
+    def function(*values: Any) -> Any:
+        x, args, kwargs = _replace(tree, list(values))
+        return call(x, *args, **kwargs)
+
+    return function, tensors
+
+
+def _flat(out: Any) -> tuple:
+    return tuple(leaves(out))
+
+
+def _op(name: str) -> Any:
+    return next(op for op in op_db if name in (op.name, f"{op.name}.{op.variant_test_name}"))
+
+
+def _pair(op: Any) -> tuple[Any, Any, list]:
+    """(PyTorch's function, this library's, PyTorch's tensors)."""
+    mine = find(op)
+    if mine is None:
+        raise Unsupported("missing")
+    sample = _sample(op)
+    theirs, tensors = _function(op.op, sample)
+    tree = ours((sample.input, tuple(sample.args), dict(sample.kwargs)))
+
+    def function(*values: Any) -> Any:
+        x, args, kwargs = _replace(tree, list(values))
+        return mine(x, *args, **kwargs)
+
+    return theirs, function, tensors
+
+
+def check_vmap(op: Any) -> None:
+    """vmap of this library's function is PyTorch's function on one slice after the other; all inputs mapped, and the first."""
+    theirs, mine, tensors = _pair(op)
+    rng = np.random.default_rng(0)
+    batches = []
+    for t in tensors:
+        if t.dtype.is_floating_point and not op.name.startswith(("linalg", "cholesky", "logdet")):
+            factors = torch.tensor([1.0, *rng.uniform(0.8, 1.0, 2)]).to(t.dtype).reshape(3, *[1] * t.ndim)
+            batches.append(t * factors)
+        else:
+            batches.append(torch.stack([t] * 3))
+    for dims in ([0] * len(tensors), [0] + [None] * (len(tensors) - 1)):
+        slices = [_flat(theirs(*[b[i] if d == 0 else t for b, t, d in zip(batches, tensors, dims)])) for i in range(3)]
+        expected = [torch.stack(parts) for parts in zip(*slices)]
+        given = [ours(b if d == 0 else t) for b, t, d in zip(batches, tensors, dims)]
+        got = ag.vmap(lambda *v: _flat(mine(*v)), in_dims=tuple(dims))(*given)
+        compare(got, expected, f"vmap{dims}")
+
+
+def check_forward(op: Any) -> None:
+    """Tangents from make_dual and from func.jvp."""
+    theirs, mine, tensors = _pair(op)
+    floats = [i for i, t in enumerate(tensors) if t.dtype.is_floating_point]
+    rng = np.random.default_rng(1)
+    moves = [torch.tensor(rng.standard_normal(tuple(tensors[i].shape)), dtype=tensors[i].dtype) for i in floats]
+
+    def primal(function: Any, lib: Any, values: list) -> Any:
+        def of_floats(*xs: Any) -> tuple:
+            full = list(values)
+            for i, x in zip(floats, xs):
+                full[i] = x
+            return tuple(o for o in _flat(function(*full)) if o.dtype.is_floating_point or o.dtype.is_complex)
+
+        return of_floats
+
+    mine_values = [ours(t) for t in tensors]
+    expected = torch.func.jvp(primal(theirs, torch, tensors), tuple(tensors[i] for i in floats), tuple(moves))
+    f = primal(mine, ag, mine_values)
+    values, tangents = tuple(mine_values[i] for i in floats), tuple(ours(m) for m in moves)
+    compare(ag.func.jvp(f, values, tangents), expected, "func.jvp")
+    with dual_ag.dual_level():
+        found = [dual_ag.unpack_dual(o) for o in f(*[dual_ag.make_dual(p, t) for p, t in zip(values, tangents)])]
+        tangent = [ag.zeros_like(p) if t is None else t for p, t in found]
+    compare(([p for p, _ in found], tangent), expected, "make_dual")
+
+
+#: pointwise, reductions, shapes, products, indices, norms, losses, pooling, linear algebra
+NAMES = """
+    abs acos acosh add addcdiv addcmul addmm addmv addr all amax amin any argmax argmin asin asinh atan atan2 atanh baddbmm bmm
+    broadcast_to cat ceil chunk clamp clone cos cosh cross cummax cumprod cumsum deg2rad diag diag_embed diagonal div dot einsum eq
+    erf erfc exp exp2 expand expm1 flatten flip floor fmax fmin frac gather ge gt hypot index_add index_copy index_fill index_select
+    inner kron le lerp lgamma linalg.cholesky linalg.det linalg.inv linalg.solve linalg.vector_norm log log10 log1p log2
+    log_softmax logaddexp logical_and logit logsumexp lt masked_fill matmul max.reduction_with_dim maximum mean median min.binary
+    minimum mm movedim mul mv mvlgamma.mvlgamma_p_1 nan_to_num narrow ne neg nn.functional.adaptive_avg_pool2d
+    nn.functional.avg_pool2d nn.functional.batch_norm nn.functional.bilinear nn.functional.binary_cross_entropy
+    nn.functional.celu nn.functional.conv1d nn.functional.conv2d nn.functional.conv_transpose2d nn.functional.cosine_similarity
+    nn.functional.cross_entropy nn.functional.elu nn.functional.embedding nn.functional.gelu nn.functional.glu
+    nn.functional.group_norm nn.functional.hardtanh nn.functional.huber_loss nn.functional.interpolate nn.functional.kl_div
+    nn.functional.l1_loss nn.functional.layer_norm nn.functional.leaky_relu nn.functional.linear nn.functional.logsigmoid
+    nn.functional.max_pool2d nn.functional.mse_loss nn.functional.nll_loss nn.functional.normalize nn.functional.pad
+    nn.functional.pixel_shuffle nn.functional.prelu nn.functional.relu nn.functional.scaled_dot_product_attention
+    nn.functional.silu nn.functional.smooth_l1_loss nn.functional.softplus nn.functional.softsign nn.functional.unfold norm outer
+    permute pow prod reciprocal remainder repeat reshape roll rot90 round rsqrt scatter scatter_add select sigmoid sign sin sinc
+    sinh softmax sort split sqrt square squeeze stack std sub sum t take take_along_dim tan tanh tile topk trace transpose
+    trapezoid tril triu true_divide trunc unbind unflatten unsqueeze var view view_as vstack where xlogy
+""".split()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_vmap_of(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_vmap(_op(name))
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if _op(n).supports_forward_ad])
+def test_forward_mode_of(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_forward(_op(name))
+
+
+def main(names: list[str]) -> None:
+    counts = {"vmap": [0, 0], "forward": [0, 0]}
+    for op in op_db:
+        title = op.name if not op.variant_test_name else f"{op.name}.{op.variant_test_name}"
+        if names and op.name not in names and title not in names:
+            continue
+        if outside(op.name) or any(r in op.name for r in RANDOM) or torch.float32 not in op.supported_dtypes("cpu"):
+            continue
+        for kind, check in (("vmap", check_vmap), ("forward", check_forward)):
+            if kind == "forward" and not op.supports_forward_ad:
+                continue
+            try:
+                with warnings.catch_warnings(), contextlib.redirect_stderr(None):
+                    warnings.simplefilter("ignore")
+                    check(op)
+            except Unsupported:
+                continue
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException as error:
+                counts[kind][1] += 1
+                text = " ".join(str(error).split())[:200]
+                print(f"{kind:8}{title}: {type(error).__name__}: {text}", flush=True)
+                if names:
+                    import traceback
+
+                    traceback.print_exc()
+                continue
+            counts[kind][0] += 1
+    print({k: f"{a} of {a + b}" for k, (a, b) in counts.items()})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
