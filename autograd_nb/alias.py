@@ -33,6 +33,9 @@ MOVED = {
     "nn.modules.rnn": "nn",
     "nn.modules.transformer": "nn",
     "autograd.variable": "autograd",
+    "utils.data.distributed": "utils.data.sampler",
+    "utils.data._utils": "utils.data",
+    "utils.data._utils.collate": "utils.data.collate",
     "functional": "",
     "types": "",
 }

@@ -261,7 +261,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader: DataLoader):
         super().__init__(loader)
         if loader.timeout != 0:
-            raise AssertionError("timeout needs num_workers > 0")
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0: only workers (num_workers > 0) are waited for")
         self._reset(loader)
         self._fetcher = self._plan.make_fetcher(loader.dataset)
 
