@@ -13,6 +13,7 @@ import numpy as np
 from ..codegen.jit import helper
 
 CHUNK = 128  #: places whose table is made at a time
+ROOM = 4 * CHUNK  #: of a dim's taps
 BILINEAR, NEAREST, BICUBIC = range(3)
 ZEROS, BORDER, REFLECTION = range(3)
 
@@ -47,94 +48,57 @@ def padded(padding, aligned, u, n):
 
 
 @helper
-def dim_taps(mode, padding, aligned, c, n, index, w, s, t):
-    """The taps along one dim of size n at coordinate c in [−1, 1]: pixels, weights, first and second derivatives by c."""
+def dim_table(mode, padding, aligned, coordinates, d, n, grid, count, index, w, s, t):
+    """The taps along dim ``d``, of size n, of ``count`` places: pixels, weights, their first and second derivatives by the coordinate."""
     one = w.dtype.type(1)
+    zero = w.dtype.type(0)
     half = w.dtype.type(0.5)
     size = w.dtype.type(n)
-    m = (size - one) * half if aligned else size * half
-    u = (c + one) * m if aligned else ((c + one) * size - one) * half
-    if mode != BICUBIC:
-        v, slope = padded(padding, aligned, float(u), n)
-        u = w.dtype.type(v)
-        m = m * w.dtype.type(slope)
-    inside = -1e9 < u < 1e9
-    if mode == NEAREST:
-        # round half to even
-        i = int(np.rint(u)) if inside else -1
-        index[0] = i if 0 <= i < n else -1
-        w[0] = one
-        s[0] = one - one
-        t[0] = one - one
-        return
-    low = int(math.floor(u)) if inside else -10
-    f = u - w.dtype.type(low) if inside else one - one
-    if mode == BILINEAR:
-        index[0] = low if 0 <= low < n else -1
-        index[1] = low + 1 if -1 <= low < n - 1 else -1
-        w[0] = one - f
-        w[1] = f
-        s[0] = -m
-        s[1] = m
-        t[0] = one - one
-        t[1] = one - one
-        return
     a = w.dtype.type(-0.75)
-    for k in range(4):
-        v, _ = padded(padding, aligned, float(low - 1 + k), n)
-        i = int(v) if inside else -1
-        index[k] = i if 0 <= i < n else -1
-        # distance to the tap, on which the weight depends with slope ±m
-        d = abs(f - w.dtype.type(k - 1))
-        sign = m if f >= w.dtype.type(k - 1) else -m
-        if k == 1 or k == 2:
-            w[k] = ((a + 2) * d - (a + 3)) * d * d + 1
-            s[k] = (3 * (a + 2) * d - 2 * (a + 3)) * d * sign
-            t[k] = (6 * (a + 2) * d - 2 * (a + 3)) * m * m
-        else:
-            w[k] = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-            s[k] = ((3 * a * d - 10 * a) * d + 8 * a) * sign
-            t[k] = (6 * a * d - 10 * a) * m * m
-
-
-@helper
-def fill(n, mode, padding, aligned, order, sizes, grid, count, index, weight, first, second):
-    """The table of ``count`` places; first: a block of taps × CHUNK a coordinate, second: one a pair of coordinates."""
-    taps = 2 if mode == BILINEAR else 1 if mode == NEAREST else 4
-    block = taps**n * CHUNK
-    i1 = np.zeros(12, np.int64)
-    w1 = np.ones(12, weight.dtype)
-    s1 = np.zeros(12, weight.dtype)
-    t1 = np.zeros(12, weight.dtype)
-    tz = taps if n == 3 else 1
     for p in range(count):
-        for d in range(n):
-            dim_taps(
-                mode, padding, aligned, grid[p * n + d], sizes[2 - d],
-                i1[4 * d:4 * d + 4], w1[4 * d:4 * d + 4], s1[4 * d:4 * d + 4], t1[4 * d:4 * d + 4],
-            )  # fmt: skip
-        at = p
-        for c in range(tz):
-            for b in range(taps):
-                for a in range(taps):
-                    x, y, z = a, 4 + b, 8 + c
-                    inside = i1[x] >= 0 and i1[y] >= 0 and i1[z] >= 0
-                    index[at] = (i1[z] * sizes[1] + i1[y]) * sizes[2] + i1[x] if inside else -1
-                    weight[at] = w1[x] * w1[y] * w1[z]
-                    if order >= 1:
-                        first[at] = s1[x] * w1[y] * w1[z]
-                        first[block + at] = w1[x] * s1[y] * w1[z]
-                        if n == 3:
-                            first[2 * block + at] = w1[x] * w1[y] * s1[z]
-                    if order >= 2:
-                        second[at] = t1[x] * w1[y] * w1[z]
-                        second[block + at] = w1[x] * t1[y] * w1[z]
-                        second[2 * block + at] = s1[x] * s1[y] * w1[z]
-                        if n == 3:
-                            second[3 * block + at] = w1[x] * w1[y] * t1[z]
-                            second[4 * block + at] = s1[x] * w1[y] * s1[z]
-                            second[5 * block + at] = w1[x] * s1[y] * s1[z]
-                    at += CHUNK
+        c = grid[np.uintp(p * coordinates + d)]
+        m = (size - one) * half if aligned else size * half
+        u = (c + one) * m if aligned else ((c + one) * size - one) * half
+        if mode != BICUBIC and padding != ZEROS:
+            v, slope = padded(padding, aligned, float(u), n)
+            u = w.dtype.type(v)
+            m = m * w.dtype.type(slope)
+        inside = -1e9 < u < 1e9
+        if mode == NEAREST:
+            i = int(np.rint(u)) if inside else -1  # halves go to even numbers
+            index[p] = i if 0 <= i < n else -1
+            w[p] = one
+            s[p] = zero
+            t[p] = zero
+            continue
+        low = int(math.floor(u)) if inside else -10
+        f = u - w.dtype.type(low) if inside else zero
+        if mode == BILINEAR:
+            index[p] = low if 0 <= low < n else -1
+            index[p + CHUNK] = low + 1 if -1 <= low < n - 1 else -1
+            w[p] = one - f
+            w[p + CHUNK] = f
+            s[p] = -m
+            s[p + CHUNK] = m
+            t[p] = zero
+            t[p + CHUNK] = zero
+            continue
+        for k in range(4):
+            at = p + k * CHUNK
+            v, _ = padded(padding, aligned, float(low - 1 + k), n)
+            i = int(v) if inside else -1
+            index[at] = i if 0 <= i < n else -1
+            # distance to the tap, on which the weight depends with slope ±m
+            x = abs(f - w.dtype.type(k - 1))
+            sign = m if f >= w.dtype.type(k - 1) else -m
+            if k == 1 or k == 2:
+                w[at] = ((a + 2) * x - (a + 3)) * x * x + 1
+                s[at] = (3 * (a + 2) * x - 2 * (a + 3)) * x * sign
+                t[at] = (6 * (a + 2) * x - 2 * (a + 3)) * m * m
+            else:
+                w[at] = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+                s[at] = ((3 * a * x - 10 * a) * x + 8 * a) * sign
+                t[at] = (6 * a * x - 10 * a) * m * m
 
 
 @helper
@@ -143,14 +107,101 @@ def taps_of(n, mode):
 
 
 @helper
+def dim_tables(like):
+    """Room for `dim_table` of three dims: (pixels, weights and their derivatives, one after the other)."""
+    # a dim that is not there has one tap: pixel 0, weight 1, no slope
+    w = np.zeros(9 * ROOM, like.dtype)
+    w[:3 * ROOM] = 1
+    return np.zeros(3 * ROOM, np.int64), w
+
+
+@helper
+def fill(n, mode, padding, aligned, sizes, grid, count, pixels, parts, index, weight):
+    """The table of ``count`` places: indices and weights; what `slopes` needs is left in ``parts``."""
+    for d in range(n):
+        at = d * ROOM
+        dim_table(
+            mode, padding, aligned, n, d, sizes[2 - d], grid, count, pixels[at:], parts[at:], parts[3 * ROOM + at:], parts[6 * ROOM + at:]
+        )
+    taps = 2 if mode == BILINEAR else 1 if mode == NEAREST else 4
+    at = 0
+    for c in range(taps if n == 3 else 1):
+        for b in range(taps):
+            for a in range(taps):
+                x, y, z = a * CHUNK, ROOM + b * CHUNK, 2 * ROOM + c * CHUNK
+                ix, iy, iz = pixels[x:x + count], pixels[y:y + count], pixels[z:z + count]
+                wx, wy, wz = parts[x:x + count], parts[y:y + count], parts[z:z + count]
+                where, w = index[at:at + count], weight[at:at + count]
+                for p in range(where.size):
+                    inside = (ix[p] >= 0) & (iy[p] >= 0) & (iz[p] >= 0)
+                    where[p] = (iz[p] * sizes[1] + iy[p]) * sizes[2] + ix[p] if inside else -1
+                    w[p] = wx[p] * wy[p] * wz[p]
+                at += CHUNK
+
+
+@helper
+def product(n, mode, count, x, y, z, parts, out):
+    """out[tap, p] = the product of three dims' numbers, which begin at x, y and z in ``parts``."""
+    taps = 2 if mode == BILINEAR else 1 if mode == NEAREST else 4
+    at = 0
+    for c in range(taps if n == 3 else 1):
+        for b in range(taps):
+            for a in range(taps):
+                u, v, w = x + a * CHUNK, y + b * CHUNK, z + c * CHUNK
+                for p in range(count):
+                    out[np.uintp(at + p)] = parts[np.uintp(u + p)] * parts[np.uintp(v + p)] * parts[np.uintp(w + p)]
+                at += CHUNK
+
+
+@helper
+def part(k, d, e):
+    """Where dim k's numbers begin: weights, derived once by dim d and once by dim e where those are k."""
+    return (k + 3 * (int(k == d) + int(k == e))) * ROOM
+
+
+@helper
+def slopes(n, mode, count, parts, first):
+    """The weights' derivatives by each coordinate: a block of taps × CHUNK each."""
+    block = taps_of(n, mode) * CHUNK
+    for d in range(n):
+        product(n, mode, count, part(0, d, -1), part(1, d, -1), part(2, d, -1), parts, first[d * block:])
+
+
+@helper
+def curvatures(n, mode, count, parts, second):
+    """The weights' second derivatives: xx, xy, yy, xz, yz, zz."""
+    block = taps_of(n, mode) * CHUNK
+    at = 0
+    for e in range(n):
+        for d in range(e + 1):
+            product(n, mode, count, part(0, d, e), part(1, d, e), part(2, d, e), parts, second[at * block:])
+            at += 1
+
+
+@helper
+def pixel(plane, i):
+    """Pixel i, or 0 outside: read either way, so that there is no branch to mispredict."""
+    v = plane[np.uintp(max(i, 0))]
+    return v if i >= 0 else plane.dtype.type(0)
+
+
+@helper
 def gather(index, weight, taps, plane, out):
     """out[p] += the weighted taps of p."""
+    if taps == 4:
+        n = out.size
+        ia, ib, ic, id_ = index[:n], index[CHUNK:CHUNK + n], index[2 * CHUNK:2 * CHUNK + n], index[3 * CHUNK:3 * CHUNK + n]
+        wa, wb, wc, wd = weight[:n], weight[CHUNK:CHUNK + n], weight[2 * CHUNK:2 * CHUNK + n], weight[3 * CHUNK:3 * CHUNK + n]
+        for p in range(n):
+            out[p] += (wa[p] * pixel(plane, ia[p]) + wb[p] * pixel(plane, ib[p])) + (
+                wc[p] * pixel(plane, ic[p]) + wd[p] * pixel(plane, id_[p])
+            )
+        return
     for k in range(taps):
         where = index[k * CHUNK:k * CHUNK + out.size]
         w = weight[k * CHUNK:k * CHUNK + out.size]
         for p in range(out.size):
-            if where[p] >= 0:
-                out[p] += w[p] * plane[np.uintp(where[p])]
+            out[p] += w[p] * pixel(plane, where[p])
 
 
 @helper
@@ -171,8 +222,7 @@ def correlate(index, taps, g, plane, sums):
         where = index[k * CHUNK:k * CHUNK + g.size]
         s = sums[k * CHUNK:k * CHUNK + g.size]
         for p in range(g.size):
-            if where[p] >= 0:
-                s[p] += g[p] * plane[np.uintp(where[p])]
+            s[p] += g[p] * pixel(plane, where[p])
 
 
 def forward(images, channels, n, mode, padding, aligned, sizes, places, x, grid, y):
@@ -181,11 +231,12 @@ def forward(images, channels, n, mode, padding, aligned, sizes, places, x, grid,
     taps = taps_of(n, mode)
     index = np.empty(taps * CHUNK, np.int64)
     weight = np.empty(taps * CHUNK, y.dtype)
+    pixels, parts = dim_tables(y)
     zero = y.dtype.type(0)
     for b in range(images):
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
-            fill(n, mode, padding, aligned, 0, sizes, grid[(b * places + start) * n:], count, index, weight, weight, weight)
+            fill(n, mode, padding, aligned, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
             for c in range(b * channels, (b + 1) * channels):
                 out = y[c * places + start:c * places + start + count]
                 for p in range(out.size):
@@ -200,6 +251,7 @@ def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x,
     block = taps * CHUNK
     index = np.empty(block, np.int64)
     weight = np.empty(block, g.dtype)
+    pixels, parts = dim_tables(g)
     first = np.empty(n * block, g.dtype)
     sums = np.empty(block, g.dtype)
     zero = g.dtype.type(0)
@@ -208,7 +260,8 @@ def backward(images, channels, n, mode, padding, aligned, sizes, places, want_x,
     for b in range(images):
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
-            fill(n, mode, padding, aligned, 1, sizes, grid[(b * places + start) * n:], count, index, weight, first, first)
+            fill(n, mode, padding, aligned, sizes, grid[(b * places + start) * n:], count, pixels, parts, index, weight)
+            slopes(n, mode, count, parts, first)
             for i in range(block):
                 sums[i] = zero
             for c in range(b * channels, (b + 1) * channels):
@@ -234,6 +287,7 @@ def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x
     block = taps * CHUNK
     index = np.empty(block, np.int64)
     weight = np.empty(block, g.dtype)
+    pixels, parts = dim_tables(g)
     first = np.empty(n * block, g.dtype)
     second = np.empty(n * (n + 1) // 2 * block, g.dtype)
     along = np.empty(block, g.dtype)  # the weights' derivatives along hg
@@ -250,7 +304,9 @@ def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x
         for start in range(0, places, CHUNK):
             count = min(CHUNK, places - start)
             at = (b * places + start) * n
-            fill(n, mode, padding, aligned, 2, sizes, grid[at:], count, index, weight, first, second)
+            fill(n, mode, padding, aligned, sizes, grid[at:], count, pixels, parts, index, weight)
+            slopes(n, mode, count, parts, first)
+            curvatures(n, mode, count, parts, second)
             for i in range(block):
                 along[i] = zero
                 sums_h[i] = zero
@@ -278,7 +334,6 @@ def backward2(images, channels, n, mode, padding, aligned, sizes, places, with_x
                         total += first[e * block + k] * sums_h[k]
                         if with_grid:
                             for d in range(n):
-                                # xx, yy, xy, zz, xz, yz
-                                pair = (0, 2, 4, 2, 1, 5, 4, 5, 3)[3 * d + e]
+                                pair = (0, 1, 3, 1, 2, 4, 3, 4, 5)[3 * d + e]
                                 total += hg[at + p * n + d] * second[pair * block + k] * sums_x[k]
                     out_grid[at + p * n + e] = total
