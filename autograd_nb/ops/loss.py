@@ -248,7 +248,8 @@ def binary_cross_entropy_with_logits(
     )
 
 
-@loss(lambda t: -t, lambda g, x, t: g * (m.where(t > 0, m.log(t) + 1, 0.0) - x))
+# t / t: the derivative by a target of 0 or less is NaN, as PyTorch's
+@loss(lambda t: -t, lambda g, x, t: g * (m.log(t) + t / t - x))
 def _kl_div(x, t):
     return m.where(t > 0, t * m.log(t), m.where(t == 0, 0.0, math.nan)) - t * x
 

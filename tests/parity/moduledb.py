@@ -152,7 +152,7 @@ def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome
         try:
             module = info.module_cls(*made.args, **made.kwargs)
             if called:
-                module.train(training)(*given.args, **given.kwargs)
+                cast(module, dtype).train(training)(*given.args, **given.kwargs)
         except builtins.Exception:
             pass
         else:
@@ -161,7 +161,7 @@ def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome
         try:
             module = getattr(ag.nn, name)(*ours(made.args), **ours(made.kwargs))
             if called:
-                module.train(training)(*ours(given.args), **ours(given.kwargs))
+                cast(module, dtype).train(training)(*ours(given.args), **ours(given.kwargs))
         except builtins.Exception as error:
             text = str(error)
             wanted = e.error_type if isinstance(e.error_type, tuple) else (e.error_type,)
