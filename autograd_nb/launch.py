@@ -203,7 +203,7 @@ def _forget_plans() -> None:
 
 # ------------------------------------------------------------------------------------------------------ memory
 
-BIG = 1 << 18  #: bytes from which memory is pooled: below, malloc keeps blocks by itself; above, it gives pages back
+BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give its pages back, and each costs a fault again
 _POOL_LIMIT = 1 << 30  #: bytes kept at most
 _pool: dict[int, list[np.ndarray]] = {}
 _pooled = 0
