@@ -457,6 +457,21 @@ def fill_node(node: Node, edges: tuple, depth: int = 2) -> Node:
     return node
 
 
+class LeafBackward0(Node):
+    """Stands before a leaf: for a tensor with the values that the leaf had, whose gradient is the leaf's."""
+
+    def run(self, g):
+        return (g,)
+
+    run_graph = run
+
+
+def attach(t: Tensor, target: Any) -> None:
+    """Let the gradient of ``t``, which stands for what an edge leads to, flow along that edge."""
+    t._edge = fill_node(LeafBackward0(), (target,)) if target.__class__ is not Output and target.is_leaf_edge else target
+    t._rg = True
+
+
 def refresh(view: Tensor) -> None:
     """Bring a view's history up to date with its base, if the base's was rewritten since."""
     info = view._view

@@ -163,6 +163,7 @@ def test_hooks_with_functions_in_place_and_second_derivatives():
             x, _ = ctx.saved_tensors
             return g * 3 * x**2
 
+    (torch.tensor(2.0) ** 2, torch.tensor(2.0) * 3, torch.tensor(2.0) * torch.tensor(3.0))  # plans are there already
     x = torch.tensor(2.0, requires_grad=True)
     with saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
         y = Cube.apply(x)

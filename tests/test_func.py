@@ -84,12 +84,12 @@ def test_vjp_jvp_linearize():
 
 
 def test_matrices():
-    f = lambda a: a.exp() * a.sum()  # noqa: E731
+    f = lambda a: a.exp() * a.sum()
     expected = torch.autograd.functional.jacobian(f, x)
     for j in (jacrev(f), jacfwd(f), jacrev(f, chunk_size=2), vmap(jacrev(f), in_dims=1, out_dims=2)):
         found = j(x if j.__wrapped__ is f else x.unsqueeze(1))
         assert close(found.reshape(3, 3), expected)
-    scalar = lambda a: (a.exp() * a.sum()).sum()  # noqa: E731
+    scalar = lambda a: (a.exp() * a.sum()).sum()
     expected = torch.autograd.functional.hessian(scalar, x)
     for h in (hessian(scalar), jacrev(jacrev(scalar)), jacfwd(jacfwd(scalar)), jacrev(jacfwd(scalar))):
         assert close(h(x), expected)
@@ -157,7 +157,7 @@ def test_in_place_and_indices_of_each_sample():
     y, picked = vmap(f)(X, index)
     expected = [f(a, i) for a, i in zip(X, index, strict=True)]
     assert close(y, torch.stack([e[0] for e in expected])) and close(picked, torch.stack([e[1] for e in expected]))
-    with pytest.raises(RuntimeError, match="vmap: .*is not possible"):
+    with pytest.raises(RuntimeError, match=r"vmap: .*is not possible"):
         vmap(lambda a: x.clone().add_(a))(X)
 
 
@@ -203,10 +203,10 @@ def test_batched_backward():
 
 
 def test_compositions():
-    f = lambda a: (a.exp() * a.sum()).sum()  # noqa: E731
+    f = lambda a: (a.exp() * a.sum()).sum()
     assert close(vmap(hessian(f))(X), torch.stack([hessian(f)(r) for r in X]))
     assert close(jacrev(vmap(f))(X).sum(1), vmap(grad(f))(X))
-    out, t = vmap(lambda a, v: jvp(f, (a,), (v,)))(X, X)
+    _, t = vmap(lambda a, v: jvp(f, (a,), (v,)))(X, X)
     assert close(t, (vmap(grad(f))(X) * X).sum(1))
     w = torch.ones(3, requires_grad=True)
     vmap(lambda a: (a * w).sin().sum())(X).sum().backward()
@@ -224,7 +224,7 @@ def test_randomness():
 def test_what_vmap_refuses():
     with pytest.raises(RuntimeError, match="data-dependent control flow"):
         vmap(lambda a: a if a.sum() > 0 else -a)(X)
-    with pytest.raises(RuntimeError, match="calling .item\\(\\) on a Tensor"):
+    with pytest.raises(RuntimeError, match=r"calling .item\(\) on a Tensor"):
         vmap(lambda a: a * a.sum().item())(X)
     with pytest.raises(ValueError, match="same size in the mapped dimension"):
         vmap(torch.add)(X, torch.ones(3, 3))

@@ -15,7 +15,7 @@ from ..graph.modes import no_grad, state
 from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
 from ..ops.create import new_full
 from ..ops.recording import finish_node, refuse_inference, tensor_type
-from ..tensor import Tensor, check_inplace, edge, make, rewrite_history, share_view
+from ..tensor import Tensor, attach, check_inplace, edge, make, rewrite_history, share_view
 
 
 class FunctionNode(Node):
@@ -92,7 +92,7 @@ class FunctionNode(Node):
             if target.__class__ is int:  # an output of this node
                 target = self._output_edge(target)
             if target is not None:
-                t._edge, t._rg = target, True
+                attach(t, target)
             out.append(t)
         return tuple(out)
 

@@ -81,8 +81,9 @@ class _Trace:
         outputs, self.out_spec = tree_flatten(result)
         for t in outputs:
             if not isinstance(t, Tensor):
-                wanted = "Expected f(*args) to return a Tensor, got" if name.startswith("grad") else "expected f(*args) to return only tensors, got unsupported type"
-                raise RuntimeError(f"{name}: {wanted} {type(t)}")
+                if name.startswith("grad"):
+                    raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(t)}")
+                raise RuntimeError(f"{name}: expected f(*args) to return only tensors, got unsupported type {type(t)}")
         self.outputs = [_peel(t, self.base) for t in outputs]
         self.like = outputs
         self.outside = recording and (connected or _reaches([edge(t) for t in self.outputs], set(self.leaves)))

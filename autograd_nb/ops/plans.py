@@ -23,7 +23,7 @@ from ..codegen.maths import m
 from ..dtypes import BY_NAME
 from ..graph.node import Node
 from ..shapes import Layout, broadcast_shapes, broadcast_strides, coalesce, dims_array, layout, sort_dims
-from ..tensor import Tensor, make
+from ..tensor import Tensor, attach, make
 from .recording import can_cast, check_result, real_only, tensor_type
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ class Spec:
                 continue
             t = make(data, lay, version)
             if e is not None:
-                t._edge, t._rg = e, True
+                attach(t, e)
             values[which] = t
         values.update(zip(self.scalar_names, node.saved[arrays:], strict=True))
         return values

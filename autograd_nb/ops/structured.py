@@ -21,7 +21,7 @@ from typing import Any
 from ..codegen.maths import m
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
-from ..tensor import Tensor, make, offset_in, refresh, share_view
+from ..tensor import Tensor, attach, make, offset_in, refresh, share_view
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
 
 _new = object.__new__
@@ -273,7 +273,7 @@ class Structured:
                     if target.__class__ is not Output and target.is_leaf_edge and target._layout is lay and target._data is data:
                         t = target
                     else:
-                        t._edge, t._rg = target, True
+                        attach(t, target)
             if p == "out":
                 if node.several:
                     index = len(values.setdefault("out", []))

@@ -234,7 +234,9 @@ def test_once_differentiable():
     x, w = leaf(3.0), leaf(1.0)
     (g,) = torch.autograd.grad((Once.apply(x) * w).sum(), x, create_graph=True)
     assert g.tolist() == [6.0]
-    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+    with pytest.raises(
+        RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"
+    ):
         g.sum().backward()
 
 

@@ -94,8 +94,8 @@ def test_grad_of_intermediates_and_unused():
     assert torch.autograd.grad(z, [unused], materialize_grads=True, retain_graph=True)[0].tolist() == [0]
     with pytest.raises(ValueError, match="allow_unused"):
         torch.autograd.grad(z, [x], allow_unused=False, materialize_grads=True)
-    with pytest.raises(NotImplementedError, match="is_grads_batched"):
-        torch.autograd.grad(z, [x], is_grads_batched=True)
+    (batched,) = torch.autograd.grad(z, [x], torch.tensor([1.0, 2.0]), is_grads_batched=True)
+    assert batched.tolist() == [[12], [24]]
     assert torch.autograd.grad(z, {"a": x})["a"].item() == 12
 
 

@@ -146,7 +146,7 @@ NAMES = """
     permute pow prod reciprocal remainder repeat reshape roll rot90 round rsqrt scatter scatter_add select sigmoid sign sin sinc
     sinh softmax sort split sqrt square squeeze stack std sub sum t take take_along_dim tan tanh tile topk trace transpose
     trapezoid tril triu true_divide trunc unbind unflatten unsqueeze var view view_as vstack where xlogy
-""".split()
+""".split()  # noqa: SIM905
 
 
 @pytest.mark.parametrize("name", NAMES)
