@@ -195,7 +195,7 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
     if unbiased is not None and correction is not None:
         raise ValueError(f"masked.{name}(): give unbiased or correction, not both")
     less = correction if correction is not None else 1 if unbiased is None else int(unbiased)
-    return total / (count - less).clamp(min=0)
+    return cast(total / (count - less).clamp(min=0), d)
 
 
 def var(

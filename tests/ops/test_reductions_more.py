@@ -197,3 +197,48 @@ def test_a_view_that_reaches_before_its_tensor():
     (z * nb.tensor([5.0, 6.0, 7.0])).sum().backward()
     assert y.grad.tolist() == [6, 7]
     assert y.detach().as_strided((3,), (1,), 1).tolist() == [1, 2, 3]
+
+
+def test_storages_are_shared_by_views():
+    x = nb.arange(6.0).reshape(2, 3)
+    y = x[1:]
+    assert x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr() != x.clone().untyped_storage().data_ptr()
+    assert (y.storage().size(), y.untyped_storage().nbytes(), y.storage()[1]) == (6, 24, 1.0)
+    z = nb.empty(0).set_(x)
+    assert z.is_set_to(x)
+    z[0, 0] = 7
+    assert x[0, 0].item() == 7
+
+
+# ------------------------------------------------------------------------------------------------------- segments
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])
+def test_segment_reduce(reduce):
+    a = RNG.normal(size=(5, 2))
+    function = {"prod": np.prod, "sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}[reduce]
+    y = nb.segment_reduce(nb.tensor(a), reduce, lengths=nb.tensor([2, 3]))
+    np.testing.assert_allclose(y.numpy(), [function(a[:2], 0), function(a[2:], 0)])
+    z = nb.segment_reduce(nb.tensor(a), reduce, offsets=nb.tensor([0, 2, 2, 5]), initial=1.0)
+    assert z[1].tolist() == [1, 1]
+    x = nb.tensor(a, requires_grad=True)
+    assert nb.autograd.gradcheck(lambda x: nb.segment_reduce(x, reduce, lengths=nb.tensor([2, 3])), (x,))
+
+
+def test_segment_reduce_refuses():
+    with pytest.raises(RuntimeError, match="contains negative value"):
+        nb.segment_reduce(nb.ones(3), "sum", lengths=nb.tensor([-1, 4]))
+    with pytest.raises(RuntimeError, match="add up|sum to data"):
+        nb.segment_reduce(nb.ones(3), "sum", lengths=nb.tensor([1, 1]))
+    with pytest.raises(RuntimeError, match="reduce argument must be"):
+        nb.segment_reduce(nb.ones(3), "median", lengths=nb.tensor([3]))
+
+
+@pytest.mark.parametrize(("n", "p"), [(5, 0.3), (400, 0.9), (100, 0.02)])
+def test_binomial(n, p):
+    nb.manual_seed(0)
+    y = nb.binomial(nb.full((50_000,), float(n)), nb.tensor(p))
+    assert abs(y.mean().item() - n * p) < 5 * (n * p * (1 - p) / 50_000) ** 0.5
+    assert abs(y.var().item() / (n * p * (1 - p)) - 1) < 0.05
+    assert y.min() >= 0
+    assert y.max() <= n
