@@ -16,6 +16,8 @@ def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Pa
     """A parameter with undefined contents, which ``reset_parameters`` fills."""
     if device is not None:
         as_device(device)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
     return Parameter(new_empty(tuple(shape), get_default_dtype() if dtype is None else as_dtype(dtype)))
 
 
