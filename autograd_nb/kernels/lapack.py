@@ -186,25 +186,60 @@ def swap_rows(a, b):
         b[c] = x
 
 
+@helper
+def lu_one(m, n, a, lu, pivots, scratch, places):
+    """One matrix of `lu_factor`; ``scratch`` and ``places`` hold m·n and min(m, n) elements if that is more than `SMALL`."""
+    r = min(m, n)
+    if r <= SMALL:
+        lu[:] = a
+        return lu_loops(m, n, lu, pivots)
+    transpose(m, n, a, scratch)
+    info = _getrf(kind_of(a), m, n, scratch.ctypes, m, places.ctypes)
+    transpose(n, m, scratch, lu)
+    for j in range(r):
+        pivots[j] = places[j]
+    return info
+
+
 def lu_factor(batch, m, n, a, lu, pivots, info):
     """lu[i] = L and U of P·a[i] = L·U in one matrix; ``pivots`` (from 1): the row that each row was exchanged with, in turn."""
     r = min(m, n)
-    loops = r <= SMALL
-    scratch = np.empty(0 if loops else m * n, a.dtype)
-    places = np.empty(0 if loops else r, F_INT_nptype)
-    kind = kind_of(a)
+    scratch = np.empty(m * n if r > SMALL else 0, a.dtype)
+    places = np.empty(r, F_INT_nptype)
     for i in range(batch):
-        mine = lu[i * m * n:(i + 1) * m * n]
-        order = pivots[i * r:i * r + r]
-        if loops:
-            mine[:] = a[i * m * n:(i + 1) * m * n]
-            info[i] = lu_loops(m, n, mine, order)
-        else:
-            transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
-            info[i] = _getrf(kind, m, n, scratch.ctypes, m, places.ctypes)
-            transpose(n, m, scratch, mine)
-            for j in range(r):
-                order[j] = places[j]
+        part = slice(i * m * n, (i + 1) * m * n)
+        info[i] = lu_one(m, n, a[part], lu[part], pivots[i * r:i * r + r], scratch, places)
+
+
+@helper
+def lu_solve_one(n, k, trans, lu, pivots, x):
+    """x (n × k) becomes op(a)⁻¹·x."""
+    if trans:
+        solve_triangle(n, k, lu, n, True, True, False, x)
+        solve_triangle(n, k, lu, n, False, True, True, x)
+    for step in range(n):
+        j = n - 1 - step if trans else step
+        other = pivots[j] - 1
+        if other != j:
+            swap_rows(x[j * k:j * k + k], x[other * k:other * k + k])
+    if not trans:
+        solve_triangle(n, k, lu, n, False, False, True, x)
+        solve_triangle(n, k, lu, n, True, False, False, x)
+
+
+def inverse(batch, n, a, out, info):
+    """out[i] = a[i]⁻¹."""
+    lu = np.empty(n * n, a.dtype)
+    scratch = np.empty(n * n if n > SMALL else 0, a.dtype)
+    pivots = np.empty(n, np.int32)
+    places = np.empty(n, F_INT_nptype)
+    for i in range(batch):
+        mine = out[i * n * n:(i + 1) * n * n]
+        info[i] = lu_one(n, n, a[i * n * n:(i + 1) * n * n], lu, pivots, scratch, places)
+        mine[:] = a.dtype.type(0)
+        for j in range(n):
+            mine[j * n + j] = a.dtype.type(1)
+        lu_solve_one(n, n, False, lu, pivots, mine)
 
 
 def lu_solve(batch, n, k, trans, sl, sp, sb, lu, pivots, b, x):
@@ -212,19 +247,7 @@ def lu_solve(batch, n, k, trans, sl, sp, sb, lu, pivots, b, x):
     for i in range(batch):
         mine = x[i * n * k:(i + 1) * n * k]
         mine[:] = b[i * sb:i * sb + n * k]
-        t = lu[i * sl:i * sl + n * n]
-        order = pivots[i * sp:i * sp + n]
-        if trans:
-            solve_triangle(n, k, t, n, True, True, False, mine)
-            solve_triangle(n, k, t, n, False, True, True, mine)
-        for step in range(n):
-            j = n - 1 - step if trans else step
-            other = order[j] - 1
-            if other != j:
-                swap_rows(mine[j * k:j * k + k], mine[other * k:other * k + k])
-        if not trans:
-            solve_triangle(n, k, t, n, False, False, True, mine)
-            solve_triangle(n, k, t, n, True, False, False, mine)
+        lu_solve_one(n, k, trans, lu[i * sl:i * sl + n * n], pivots[i * sp:i * sp + n], mine)
 
 
 def determinant(batch, n, lu, pivots, det):

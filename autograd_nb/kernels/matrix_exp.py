@@ -20,11 +20,11 @@ def multiply(n, a, b, c):
         gemm(a, False, n, b, False, n, c, n, n, n, n, c.dtype.type(1), c.dtype.type(0))
         return
     for i in range(n):
-        row = c[i * n:i * n + n]
+        row = c[i * n : i * n + n]
         row[:] = c.dtype.type(0)
         for k in range(n):
             x = a[i * n + k]
-            other = b[k * n:k * n + n]
+            other = b[k * n : k * n + n]
             for j in range(row.size):
                 row[j] += x * other[j]
 
@@ -55,8 +55,8 @@ def matrix_exp(batch, n, a, out):
     for k in range(1, 17):
         factor[k] = factor[k - 1] / k
     for i in range(batch):
-        source = a[i * size:(i + 1) * size]
-        mine = out[i * size:(i + 1) * size]
+        source = a[i * size : (i + 1) * size]
+        mine = out[i * size : (i + 1) * size]
         norm = norm1(n, source)
         if not norm < np.inf:
             mine[:] = a.dtype.type(np.nan)
@@ -66,7 +66,7 @@ def matrix_exp(batch, n, a, out):
         while norm * scale > limit:
             squarings += 1
             scale *= 0.5
-        one, two, three, four = powers[:size], powers[size:2 * size], powers[2 * size:3 * size], powers[3 * size:]
+        one, two, three, four = powers[:size], powers[size : 2 * size], powers[2 * size : 3 * size], powers[3 * size :]
         s = a.dtype.type(scale)
         for j in range(size):
             one[j] = source[j] * s

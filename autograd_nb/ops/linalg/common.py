@@ -78,14 +78,16 @@ def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
 
 # --------------------------------------------------------------------------------------------------- batches
 
+_ONE = Size()
+
 
 def batch_of(x: Tensor) -> Size:
-    return Size(x.shape[:-2])
+    return x.shape[:-2] if x.ndim > 2 else _ONE
 
 
 def count(x: Tensor) -> int:
     """How many matrices ``x`` holds."""
-    return numel(x.shape[:-2])
+    return numel(x.shape[:-2]) if x.ndim > 2 else 1
 
 
 def broadcast(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -144,7 +146,7 @@ def info_tensor(info: np.ndarray, batch: Sequence[int]) -> Tensor:
 def failed(info: Tensor | np.ndarray) -> tuple[int, int] | None:
     """(batch element, what was reported) of the first failure."""
     codes = info._data[: info._layout.size] if isinstance(info, Tensor) else info
-    if not codes.any():
+    if codes[0] == 0 if codes.size == 1 else not codes.any():
         return None
     k = int(codes.nonzero()[0][0])
     return k, int(codes[k])

@@ -215,8 +215,6 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
         if x.ndim < 2:
             raise RuntimeError(f"torch.ormqr: {argument} must have at least 2 dimensions (its shape is {list(x.shape)}).")
     side = -2 if left else -1
-    if t.ndim and c.shape[side] < t.shape[-1]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
     if c.shape[side] != a.shape[-2]:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2] ({c.shape[side]} and {a.shape[-2]})")
     if a.ndim - t.ndim != 1:
@@ -229,7 +227,7 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
             f"torch.ormqr: Expected other to have the same number of dimensions as input, but got other.ndim equal to {c.ndim} and "
             f"input.ndim is equal to {a.ndim}"
         )
-    if t.shape[-1] > min(c.shape[side], a.shape[-1]):
+    if t.shape[-1] != min(c.shape[side], a.shape[-1]):
         raise RuntimeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
     for argument, shape in (("tau", t.shape[:-1]), ("other", c.shape[:-2])):
         if shape != a.shape[:-2]:

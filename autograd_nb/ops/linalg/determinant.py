@@ -11,7 +11,7 @@ from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
 from ..cast import cast
-from ..create import new_full
+from ..create import new_empty, new_full
 from ..registry import OPS, public
 from ..structured import structured
 from .common import adjoint, batch_of, count, given, identity, several, square
@@ -62,8 +62,8 @@ def _det_rule(g: Any, a: Tensor, out: Any) -> Any:
 @structured(a=_det_rule, node="LinalgDetBackward0")
 def _det(a):
     lu, pivots, _ = _factors(a)
-    det = new_full(batch_of(a), 1, a.dtype)
-    if lu._layout.size:
+    det = new_empty(batch_of(a), a.dtype)
+    if det._layout.size:
         _DETERMINANT(a.dtype, count(a), a.shape[-1], lu._data, pivots._data, det._data)
     return [det, lu, pivots]
 
@@ -102,8 +102,8 @@ def _slogdet_rule(g: Any, a: Tensor, out: Any) -> Any:
 @structured(a=_slogdet_rule, node="LinalgSlogdetBackward0", holomorphic=False)
 def _slogdet(a):
     lu, pivots, _ = _factors(a)
-    sign, log = new_full(batch_of(a), 1, a.dtype), new_full(batch_of(a), 0, a.dtype.to_real())
-    if lu._layout.size:
+    sign, log = new_empty(batch_of(a), a.dtype), new_empty(batch_of(a), a.dtype.to_real())
+    if sign._layout.size:
         _SIGN_AND_LOG(a.dtype, count(a), a.shape[-1], lu._data, pivots._data, sign._data, log._data)
     return [sign, log, lu, pivots]
 

@@ -37,7 +37,7 @@ from .common import (
 from .triangular import solve as solve_triangle
 
 _FACTOR, _SOLVE = Kernel("lapack", "lu_factor", outputs=3), Kernel("lapack", "lu_solve")
-_PERMUTATION = Kernel("lapack", "permutation")
+_INVERSE, _PERMUTATION = Kernel("lapack", "inverse", outputs=2), Kernel("lapack", "permutation")
 
 
 def _factors(a: Tensor) -> list[Tensor]:
@@ -165,7 +165,7 @@ def torch_lu(self, pivot=True, get_infos=False, out=None):
     """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
     _pivoted(pivot)
     results = _lu_factor(_two_dims(self, "torch.lu"))[: 3 if get_infos else 2]
-    return several(lambda *t: t, results, out, "lu")
+    return several(return_types._lu_with_info if get_infos else lambda *t: t, results, out, "lu")
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.lu")
@@ -206,9 +206,13 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
 
 
 def _check_pivots(pivots: Tensor, m: int, what: str) -> None:
-    if pivots._layout.size and (int(pivots.max()) > m or int(pivots.min()) < 1):
+    if not pivots._layout.size:
+        return
+    low, high = int(pivots.min()), int(pivots.max())
+    if low < 1 or high > m:
+        bound = "greater or equal to 1" if low < 1 else "smaller or equal to LU.size(-2)"
         raise RuntimeError(
-            f"{what} must all be greater than 0 and smaller or equal to LU.size(-2) (={m}). Did you properly pass the result of lu_factor?"
+            f"{what} must all be {bound}. Did you properly pass the result of lu_factor? (they are {low} to {high}, LU.size(-2) is {m})"
         )
 
 
@@ -311,14 +315,14 @@ def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
     if not b.ndim:
         raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions (its shape is []).")
-    if vector and not left and b.ndim != a.ndim:
+    if vector:
+        b = b.unsqueeze(-1)
+    check_equation(a, b, left, name)
+    if vector and not left:
         raise RuntimeError(
             f"{name}: Vector broadcasting of the left hand side is not supported for left=False. In this case linalg.solve is "
             "equivalent to B / A.squeeze(-1)"
         )
-    if vector:
-        b = b.unsqueeze(-1)
-    check_equation(a, b, left, name)
     one, many = broadcast(a, b)
     x, _, _, info = _solve(one, many) if left else _solve(one.mT, many.mT)
     x = x if left else x.mT
@@ -361,8 +365,10 @@ def _inv_rule(g: Any, out: Any) -> Any:
 
 @structured(a=_inv_rule, node="LinalgInvExBackward0")
 def _inv(a):
-    lu, pivots, info = _factors(a)
-    return [_solved(lu, pivots, identity(a.shape[-1], a.dtype).expand(a.shape)), info]
+    out, info = new_empty(a.shape, a.dtype), new_info(count(a))
+    if out._layout.size:
+        _INVERSE(a.dtype, count(a), a.shape[-1], dense(a), out._data, info)
+    return [out, info_tensor(info, batch_of(a))]
 
 
 def _singular(k: int) -> str:

@@ -55,7 +55,7 @@ def _matrix_norm(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Te
     if ord == "nuc" or abs(ord) == 2:
         rest = [d for d in range(x.ndim) if d not in (first, second)]
         s = svdvals(x.permute(*rest, first, second))
-        y = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord > 0 else s.amin(-1)
+        y = s.sum(-1) if ord == "nuc" or not s.shape[-1] else s.amax(-1) if ord > 0 else s.amin(-1)
         return y.reshape([1 if d in (first, second) else n for d, n in enumerate(x.shape)]) if keepdim else y
     if math.isinf(ord):  # sums along rows
         first, second = second, first
@@ -126,15 +126,9 @@ def cond(A, p=None, *, out=None):
     if not a._layout.size:
         return given(new_full(batch_of(a), 0, a.dtype.to_real()), out, "linalg.cond")
     inverse, info = _inv(a)
-    y = _matrix_norm(a, p, (-2, -1), False, None) * _inverse_norm(inverse, info, p)
-    return given(y, out, "linalg.cond")
-
-
-def _inverse_norm(inverse: Tensor, info: Tensor, p: Any) -> Tensor:
-    """The norm of the inverses, infinite where there is none."""
     singular = info != 0
-    if not bool(singular.any()):
-        return _matrix_norm(inverse, p, (-2, -1), False, None)
-    mask = singular.unsqueeze(-1).unsqueeze(-1)
-    y = _matrix_norm(inverse.masked_fill(mask, 0.0), p, (-2, -1), False, None)
-    return y.masked_fill(singular, math.inf)
+    some = bool(singular.any())
+    if some:
+        inverse = inverse.masked_fill(singular.unsqueeze(-1).unsqueeze(-1), 0.0)
+    y = _matrix_norm(a, p, (-2, -1), False, None) * _matrix_norm(inverse, p, (-2, -1), False, None)
+    return given(y.masked_fill(singular, math.inf) if some else y, out, "linalg.cond")

@@ -14,7 +14,7 @@ from ..reduction import sum as sum_
 from ..registry import public
 from ..shape import diagonal as _diagonal
 from ..structured import tensor_argument, tensors_argument
-from .common import given, same_dtype
+from .common import given, same_dtype, scalar_name
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int"}
 
@@ -139,6 +139,8 @@ def vecdot(x, y, *, dim=-1, out=None):
     Errors: RuntimeError for different dtypes. Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vecdot.html
     """
     a, b = tensor_argument(x, "linalg.vecdot", "x"), tensor_argument(y, "linalg.vecdot", "y")
+    if a.dtype.category < 2:
+        raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {scalar_name(a)}")
     same_dtype(a, b, "linalg.vecdot", "x", "y")
     if a.dtype.is_complex:
         a = m.conj(a)
