@@ -40,10 +40,13 @@ def tolist(input):
     return ndarray(input).tolist()
 
 
+_ONE_ELEMENT = "only one element tensors can be converted to Python scalars"
+
+
 def _scalar(kind: type) -> Any:
     def convert(self):
         if self._layout.size != 1:
-            raise RuntimeError(f"a Tensor with {self._layout.size} elements cannot be converted to Scalar")
+            raise ValueError(_ONE_ELEMENT + f" (this one has {self._layout.size})")
         return kind(_real_number(item(self)) if kind is not complex else item(self))
 
     return convert
@@ -71,7 +74,7 @@ def _float(self: Tensor) -> float:
             stacklevel=2,
         )
     if self._layout.size != 1:
-        raise RuntimeError(f"a Tensor with {self._layout.size} elements cannot be converted to Scalar")
+        raise ValueError(_ONE_ELEMENT + f" (this one has {self._layout.size})")
     return float(_real_number(item(self)))
 
 

@@ -228,7 +228,7 @@ def test_segment_reduce(reduce):
 def test_segment_reduce_refuses():
     with pytest.raises(RuntimeError, match="contains negative value"):
         nb.segment_reduce(nb.ones(3), "sum", lengths=nb.tensor([-1, 4]))
-    with pytest.raises(RuntimeError, match="add up|sum to data"):
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths"):
         nb.segment_reduce(nb.ones(3), "sum", lengths=nb.tensor([1, 1]))
     with pytest.raises(RuntimeError, match="reduce argument must be"):
         nb.segment_reduce(nb.ones(3), "median", lengths=nb.tensor([3]))
