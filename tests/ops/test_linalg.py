@@ -1,0 +1,242 @@
+"""Linear algebra, against NumPy and by what the results must satisfy; derivatives by differences."""
+
+import numpy as np
+import pytest
+
+import autograd_nb as nb
+from autograd_nb import linalg
+from autograd_nb.autograd import gradcheck, gradgradcheck
+
+#: below and above the sizes at which kernels turn from loops to LAPACK and to blocks
+SIZES = [1, 3, 25, 70]
+
+
+def matrices(*shape, dtype="float64", seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def definite(*shape, **kw):
+    a = matrices(*shape, **kw)
+    return a @ a.swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1], dtype=a.dtype)
+
+
+def close(x, y, dtype="float64"):
+    tolerance = 1e-9 if dtype == "float64" else 2e-4
+    np.testing.assert_allclose(x.numpy() if isinstance(x, nb.Tensor) else x, y, rtol=tolerance, atol=tolerance * max(1.0, np.abs(y).max(initial=0)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n", SIZES)
+def test_lu_and_what_it_solves(n, dtype):
+    a, b = matrices(2, n, n, dtype=dtype), matrices(2, n, 4, dtype=dtype, seed=1)
+    t = nb.tensor(a)
+    p, lower, upper = linalg.lu(t)
+    close(p @ lower @ upper, a, dtype)
+    close(t @ linalg.solve(t, nb.tensor(b)), b, dtype)
+    close(linalg.solve(t, nb.tensor(b.swapaxes(-1, -2)), left=False) @ t, b.swapaxes(-1, -2), dtype)
+    close(t @ linalg.solve(t, nb.tensor(b[..., 0])).unsqueeze(-1), b[..., :1], dtype)
+    close(t @ linalg.inv(t), np.broadcast_to(np.eye(n), a.shape), dtype)
+    sign, log = linalg.slogdet(t)
+    close(sign, np.linalg.slogdet(a)[0], dtype)
+    close(log, np.linalg.slogdet(a)[1], dtype)
+    close(linalg.det(t / n), np.linalg.det(a / n), dtype)  # (float32 holds no determinant of the large one)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 5, 3), (30, 40), (40, 30)])
+def test_factors_of_rectangles(shape):
+    a = matrices(*shape)
+    t = nb.tensor(a)
+    m, n = shape[-2:]
+    p, lower, upper = linalg.lu(t)
+    close(p @ lower @ upper, a)
+    for mode in ("reduced", "complete"):
+        q, r = linalg.qr(t, mode)
+        close(q @ r, a)
+        close(q.mT @ q, np.broadcast_to(np.eye(q.shape[-1]), (*shape[:-2], q.shape[-1], q.shape[-1])))
+        close(linalg.qr(t, "r").R.abs(), np.abs(linalg.qr(t).R.numpy()))
+    for full in (False, True):
+        u, s, vh = linalg.svd(t, full_matrices=full)
+        k = min(m, n)
+        assert (u.shape[-1], vh.shape[-2]) == ((m, n) if full else (k, k))
+        close((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], a)
+    close(linalg.svdvals(t), np.linalg.svd(a, compute_uv=False))
+    close(linalg.pinv(t), np.linalg.pinv(a))
+    packed, tau = nb.geqrf(t)
+    if m >= n:
+        close(linalg.householder_product(packed, tau), linalg.qr(t).Q.numpy())
+    b = matrices(*shape[:-1], 2, seed=1)
+    close(nb.ormqr(packed, tau, nb.tensor(b)), linalg.qr(t, "complete").Q.numpy() @ b)
+    close(linalg.lstsq(t, nb.tensor(b)).solution, np.linalg.pinv(a) @ b)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangles(n, upper):
+    a, b = definite(2, n, n), matrices(2, n, 3, seed=1)
+    t, x = nb.tensor(a), nb.tensor(b)
+    factor = linalg.cholesky(t, upper=upper)
+    close(factor.mT @ factor if upper else factor @ factor.mT, a)
+    assert not (factor.tril(-1) if upper else factor.triu(1)).any()
+    close(t @ nb.cholesky_solve(x, factor, upper=upper), b)
+    close(nb.cholesky_inverse(factor, upper=upper), np.linalg.inv(a))
+    one = np.triu(a) if upper else np.tril(a)
+    for k in (1, 3):  # a column has its own loops
+        close(linalg.solve_triangular(t, x[..., :k], upper=upper), np.linalg.solve(one, b[..., :k]))
+        trans = nb.triangular_solve(x[..., :k], t, upper=upper, transpose=True).solution
+        close(trans, np.linalg.solve(one.swapaxes(-1, -2), b[..., :k]))
+
+
+@pytest.mark.parametrize("n", [1, 4, 40])
+def test_eigenvalues(n):
+    a = definite(2, n, n)
+    w, v = linalg.eigh(nb.tensor(a))
+    close(w, np.linalg.eigvalsh(a))
+    close((v * w.unsqueeze(-2)) @ v.mT, a)
+    b = matrices(2, n, n)
+    w, v = linalg.eig(nb.tensor(b))
+    np.testing.assert_allclose(b @ v.numpy(), v.numpy() * w.numpy()[..., None, :], atol=1e-10)
+    np.testing.assert_allclose(np.sort_complex(linalg.eigvals(nb.tensor(b)).numpy()), np.sort_complex(np.linalg.eigvals(b)), atol=1e-10)
+
+
+def test_batches_strides_and_empty_matrices():
+    a = matrices(3, 4, 5, 5)
+    t = nb.tensor(a)[:, ::2].mT
+    close(linalg.inv(t), np.linalg.inv(a[:, ::2].swapaxes(-1, -2)))
+    b = nb.tensor(matrices(7, 1, 5, 2, seed=1))
+    assert linalg.solve(t[0, 0], b).shape == (7, 1, 5, 2)  # one matrix for all right sides
+    assert linalg.solve(t[0], b).shape == (7, 2, 5, 2)
+    nothing = nb.ones(2, 0, 0)
+    assert linalg.det(nothing).tolist() == [1.0, 1.0]
+    assert linalg.inv(nothing).shape == (2, 0, 0)
+    assert [x.shape for x in linalg.svd(nb.ones(0, 3))] == [(0, 0), (0,), (3, 3)]
+    assert linalg.lstsq(nb.ones(3, 0), nb.ones(3, 2)).solution.shape == (0, 2)
+    assert linalg.qr(nb.ones(3, 0), "complete").Q.shape == (3, 3)
+
+
+def test_functions_of_matrices():
+    a = matrices(2, 4, 4)
+    t = nb.tensor(a)
+    close(linalg.matrix_power(t, 5), np.linalg.matrix_power(a, 5))
+    close(linalg.matrix_power(t, -3), np.linalg.matrix_power(a, -3))
+    w, v = np.linalg.eig(a * 9)
+    close(nb.matrix_exp(t * 9), ((v * np.exp(w)[:, None]) @ np.linalg.inv(v)).real)
+    close(linalg.matrix_exp(t) @ linalg.matrix_exp(-t), np.broadcast_to(np.eye(4), a.shape))
+    assert linalg.matrix_rank(nb.ones(3, 4)).item() == 1
+    close(linalg.cond(t, "fro"), np.linalg.cond(a, "fro"))
+    chain = [matrices(2, 30, seed=1), matrices(30, 4), matrices(4, 20), matrices(20, seed=3)]
+    close(linalg.multi_dot([nb.tensor(x) for x in chain]), np.linalg.multi_dot(chain))
+    for order in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        close(linalg.matrix_norm(t, order), np.array([np.linalg.norm(x, order) for x in a]))
+    close(linalg.vander(nb.tensor(a[0]), N=4), np.stack([np.vander(x, 4, increasing=True) for x in a[0]]))
+    close(nb.cross(t[..., :3], t[..., 1:], dim=-1), np.cross(a[..., :3], a[..., 1:]))
+    tensor = matrices(2, 3, 6)
+    close(linalg.tensorinv(nb.tensor(tensor)), np.linalg.tensorinv(tensor))
+    close(linalg.tensorsolve(nb.tensor(tensor), nb.ones(2, 3).double()), np.linalg.tensorsolve(tensor, np.ones((2, 3))))
+
+
+def test_low_rank():
+    nb.manual_seed(0)
+    a = matrices(40, 3) @ matrices(3, 20, seed=1)
+    u, s, v = nb.svd_lowrank(nb.tensor(a), q=4)
+    close((u * s) @ v.mT, a)
+    u, s, v = nb.pca_lowrank(nb.tensor(a), q=3)
+    close((u * s) @ v.mT, a - a.mean(0))
+
+
+@pytest.mark.parametrize(
+    "name, function",
+    {
+        "det": linalg.det,
+        "slogdet": lambda a: linalg.slogdet(a)[1],
+        "inv": linalg.inv,
+        "solve": lambda a: linalg.solve(a, a[..., :2] + 1),
+        "cholesky": lambda a: linalg.cholesky(a @ a.mT + nb.eye(3).double()),
+        "lu": lambda a: linalg.lu(a)[1:],
+        "lu of rectangles": lambda a: (linalg.lu(a[..., :2])[2], linalg.lu(a[..., :2, :])[1]),
+        "qr": lambda a: linalg.qr(a),
+        "qr of wide matrices": lambda a: linalg.qr(a[..., :2, :]),
+        "svd": lambda a: linalg.svd(a[..., :2], full_matrices=False).U.abs(),
+        "eigh": lambda a: linalg.eigh(a + a.mT).eigenvectors.abs(),
+        "eigvalsh": lambda a: linalg.eigvalsh(a + a.mT),
+        "pinv": lambda a: linalg.pinv(a[..., :2]),
+        "lstsq": lambda a: linalg.lstsq(a[..., :2], a[..., 2:], driver="gelsd")[:2],
+        "matrix_exp": linalg.matrix_exp,
+        "matrix_power": lambda a: linalg.matrix_power(a, -2),
+        "householder_product": lambda a: linalg.householder_product(a[..., :2], a[..., 0, :2]),
+        "norms": lambda a: (linalg.matrix_norm(a, "nuc"), linalg.matrix_norm(a, -2), linalg.cond(a)),
+    }.items(),
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_derivatives(name, function):
+    x = nb.tensor(matrices(2, 3, 3, seed=4), requires_grad=True)
+    assert gradcheck(function, x)
+    assert gradgradcheck(function, x)
+
+
+def test_determinant_of_singular_matrices():
+    a = np.array([[[1.0, 2, 3], [2, 4, 6], [1, 0, 1]], [[2.0, 0, 1], [0, 3, 0], [1, 0, 1]]])
+    x = nb.tensor(a, requires_grad=True)
+    assert gradcheck(linalg.det, x)
+    assert gradgradcheck(linalg.det, x)
+    tiny = nb.tensor(1e-9 * np.eye(3), requires_grad=True)  # a small determinant is no sign of a singular matrix
+    linalg.det(tiny).backward()
+    np.testing.assert_allclose(tiny.grad.numpy(), 1e-18 * np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda a, s: linalg.inv(s), r"linalg.inv: \(Batch element 1\): The diagonal element 3 is zero"),
+        (lambda a, s: linalg.inv(s[1]), "linalg.inv: The diagonal element 3 is zero"),
+        (lambda a, s: linalg.solve(s, s), r"linalg.solve: \(Batch element 1\): The solver failed because the input matrix is singular"),
+        (lambda a, s: linalg.cholesky(-a), r"cholesky: \(Batch element 0\): .*leading minor of order 1 is not positive-definite"),
+        (lambda a, s: linalg.svd(a / 0), r"linalg.svd: \(Batch element 0\): .*contained non-finite values"),
+        (lambda a, s: linalg.eigh(a * float("nan")), r"linalg.eigh: \(Batch element 0\): The algorithm failed to converge"),
+    ],
+)
+def test_failures_name_the_matrix(call, text):
+    a = nb.tensor(definite(2, 3, 3))
+    s = nb.tensor(np.stack([np.eye(3), np.diag([1.0, 2.0, 0.0])]))
+    with pytest.raises(linalg.LinAlgError, match=text):
+        call(a, s)
+
+
+@pytest.mark.parametrize(
+    "call, error, text",
+    [
+        (lambda: linalg.inv(nb.ones(2, 3)), RuntimeError, "must be batches of square matrices, but they are 2 by 3"),
+        (lambda: linalg.inv(nb.ones(3)), RuntimeError, "must have at least 2 dimensions"),
+        (lambda: linalg.det(nb.ones(2, 2).long()), RuntimeError, "Expected a floating point or complex tensor as input. Got Long"),
+        (lambda: linalg.solve(nb.eye(3), nb.eye(3).double()), RuntimeError, "same dtype.*Float and B of type Double"),
+        (lambda: linalg.solve(nb.eye(3), nb.ones(2, 2)), RuntimeError, "Incompatible shapes"),
+        (lambda: linalg.lu_solve(nb.eye(3), nb.ones(3).int() * 7, nb.eye(3)), RuntimeError, "Pivots given to lu_solve"),
+        (lambda: linalg.qr(nb.eye(3), "x"), RuntimeError, "unrecognized mode 'x'"),
+        (lambda: linalg.eigh(nb.eye(3), "X"), RuntimeError, "UPLO argument"),
+        (lambda: linalg.matrix_norm(nb.eye(3), 3), RuntimeError, "Order 3 not supported"),
+        (lambda: linalg.cross(nb.eye(2), nb.eye(2)), RuntimeError, "must have length 3"),
+        (lambda: linalg.multi_dot([nb.eye(2)]), RuntimeError, "at least 2 tensors"),
+        (lambda: linalg.lu_factor(nb.zeros(2, 2)), RuntimeError, r"U\[1,1\] is zero"),
+    ],
+)
+def test_refusals(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_qr_without_a_derivative_says_so():
+    x = nb.tensor(matrices(3, 2), requires_grad=True)
+    with pytest.raises(RuntimeError, match="not differentiable when mode='complete' and nrows > ncols"):
+        linalg.qr(x, "complete").R.sum().backward()
+    with pytest.raises(RuntimeError, match="depends on Q, which is not computed when mode='r'"):
+        linalg.qr(x, "r").R.sum().backward()
+
+
+def test_named_results_and_out():
+    a = nb.tensor(definite(3, 3))
+    assert linalg.slogdet(a)._fields == ("sign", "logabsdet")
+    assert linalg.lstsq(a, a)._fields == ("solution", "residuals", "rank", "singular_values")
+    out = nb.empty(0).double()
+    assert linalg.inv(a, out=out) is out
+    q, r = nb.empty(3, 3).double(), nb.empty(3, 3).double()
+    assert linalg.qr(a, out=(q, r)).Q is q
+    close(q @ r, a.numpy())
