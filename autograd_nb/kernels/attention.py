@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import FREE, helper
 from ..codegen.elementary import exp
+from ..codegen.jit import FREE, helper
 from .matmul import gemm
 
 NONE, ADDED, ALLOWED = range(3)  # kinds of mask: none, floats that are added to scores, bools that say what may be seen

@@ -71,7 +71,7 @@ def dim_table(mode, padding, aligned, coordinates, d, n, grid, count, index, w, 
             s[p] = zero
             t[p] = zero
             continue
-        low = int(math.floor(u)) if inside else -10
+        low = math.floor(u) if inside else -10
         f = u - w.dtype.type(low) if inside else zero
         if mode == BILINEAR:
             index[p] = low if 0 <= low < n else -1

@@ -20,9 +20,9 @@ def nearest_table(exact, n_in, n_out, scale, index):
     step = np.float32(scale) if scale > 0 else np.float32(n_in) / np.float32(n_out)
     for o in range(n_out):
         if exact:
-            i = int(math.floor((np.float32(o) + np.float32(0.5)) * step))
+            i = math.floor((np.float32(o) + np.float32(0.5)) * step)
         else:
-            i = int(math.floor(np.float32(o) * step))
+            i = math.floor(np.float32(o) * step)
         index[o] = min(max(i, 0), n_in - 1)
 
 
@@ -86,7 +86,7 @@ def table(mode, n_in, n_out, scale, aligned, taps, count, index, weight):
         place = step * weight.dtype.type(o) if aligned else step * (weight.dtype.type(o) + half) - half
         if mode == LINEAR:
             place = max(place, zero)
-        low = min(int(math.floor(place)), n_in - 1)
+        low = min(math.floor(place), n_in - 1)
         t = min(max(place - weight.dtype.type(low), zero), one)
         count[o] = taps
         if mode == LINEAR:

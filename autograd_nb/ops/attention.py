@@ -16,7 +16,7 @@ from ..launch import Kernel
 from ..shapes import broadcast_shapes, numel
 from ..tensor import Tensor
 from .cast import cast, dense
-from .create import new_empty, new_full
+from .create import new_empty
 from .registry import OPS, public
 from .softmax import _softmax_backward
 from .structured import structured, tensor_argument
@@ -64,8 +64,9 @@ def _attention(q, k, v, mask, scale, causal, mask_sizes, blank, want_y):
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, blank: float, want_y: bool, keep: bool) -> Any:
     d = q.dtype
     if d is dtypes.float16:
-        single = [t if t is None or t.dtype is dtypes.bool_ else cast(t, dtypes.float32) for t in (q, k, v, mask)]
-        return tuple(cast(t, d) for t in _attend(*single, scale, causal, blank, want_y, keep))
+        a, b, c = (cast(t, dtypes.float32) for t in (q, k, v))
+        mask = mask if mask is None or mask.dtype is dtypes.bool_ else cast(mask, dtypes.float32)
+        return tuple(cast(t, d) for t in _attend(a, b, c, mask, scale, causal, blank, want_y, keep))
     (*batch, length, width), (source, value_width) = q.shape, v.shape[-2:]
     p = new_empty((*batch, length, source) if keep else (min(length, _BLOCK), source), d)
     y = new_empty((*batch, length, value_width) if want_y else (0,), d)

@@ -6,6 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embed
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 from .. import dtypes
@@ -96,7 +97,7 @@ def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
         raise RuntimeError(
             f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {found[0]}"
         )
-    if any(a > b for a, b in zip(found, found[1:], strict=False)):
+    if any(a > b for a, b in pairwise(found)):
         raise RuntimeError(f"offsets must not decrease (embedding_bag; offsets={found[:20]})")
     if found and found[-1] > x.shape[0]:
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {x.shape[0]}, but got offsets[-1] of {found[-1]}")

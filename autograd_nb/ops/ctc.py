@@ -44,7 +44,7 @@ def _second(g):
 @structured(every=lambda g: _second(g))
 def _ctc_loss_backward(g, x, labels, places, lengths, sizes, losses, alpha, how):
     out = new_empty(x.shape, x.dtype)
-    steps, batch, classes = x.shape
+    batch, classes = x.shape[1:]
     operands = [dense(t) for t in (g, x, labels, places, lengths, sizes, losses, alpha)]
     if batch:
         _BACKWARD(x.dtype, batch, classes, *how, *operands, out._data)

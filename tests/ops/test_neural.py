@@ -37,7 +37,7 @@ def test_nearest_and_linear_by_hand():
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("antialias", [False, True])
 def test_resizing_keeps_constants_and_is_linear(mode, antialias):
-    resize = lambda x: F.interpolate(x, size=(3, 7), mode=mode, antialias=antialias)  # noqa: E731
+    resize = lambda x: F.interpolate(x, size=(3, 7), mode=mode, antialias=antialias)
     assert torch.allclose(resize(torch.ones(1, 2, 5, 4)), torch.ones(1, 2, 3, 7))
     check(resize, leaf(1, 1, 5, 4))
 
@@ -100,7 +100,7 @@ def test_unfold_by_loops_and_fold_back():
     x = RNG.normal(size=(2, 3, 5, 4))
     y = F.unfold(torch.tensor(x), (2, 3), dilation=(2, 1), padding=1, stride=(1, 2)).numpy()
     p = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-    rows, cols = range(0, 7 - 2), range(0, 6 - 2, 2)
+    rows, cols = range(7 - 2), range(0, 6 - 2, 2)
     expected = np.stack([p[:, :, i : i + 3 : 2, j : j + 3].reshape(2, -1) for i, j in itertools.product(rows, cols)], -1)
     np.testing.assert_array_equal(y, expected)
     ones = F.fold(F.unfold(torch.ones(1, 1, 3, 3), 2), (3, 3), 2)
@@ -185,7 +185,7 @@ def all_paths(probs, target, blank):
 @pytest.mark.parametrize("target", [(1, 2), (1, 1), (2,), ()])
 def test_ctc_is_the_sum_over_paths(target):
     x = leaf(4, 3)
-    loss = lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor(target, dtype=torch.int64), (4,), (len(target),), reduction="sum")  # noqa: E731
+    loss = lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor(target, dtype=torch.int64), (4,), (len(target),), reduction="sum")
     assert math.isclose(loss(x).item(), all_paths(x.softmax(-1).detach().numpy(), target, 0), rel_tol=1e-9)
     assert torch.autograd.gradcheck(loss, (x,))
 

@@ -106,7 +106,7 @@ def test_grid_sample_and_affine_grid():
 
 @pytest.mark.parity
 def test_unfold_and_fold():
-    pair = lambda a, b: (random.randint(a, b), random.randint(a, b))  # noqa: E731
+    pair = lambda a, b: (random.randint(a, b), random.randint(a, b))
     for _ in range(60):
         kw = {"kernel_size": pair(1, 3), "dilation": pair(1, 2), "padding": pair(0, 2), "stride": pair(1, 3)}
         h, w = pair(1, 7)
