@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 
-from ... import dtypes
-from ...ops.registry import OPS
-from ...tensor import Tensor
+import numpy as np
+
+from ...dtypes import int64
+from ...ops.indexing import pick
+from ...tensor import Tensor, wrap
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 from .dataset import Subset, TensorDataset, items_of
 
@@ -57,12 +59,12 @@ def _gathered(dataset: Any, indices: Any) -> list[Tensor] | None:
         or hasattr(dataset, "__getitems__")
         or default_collate_fn_map.get(Tensor) is not collate_tensor_fn
         or any(type(t) is not Tensor for t in dataset.tensors)
-        or not isinstance(indices, (list, tuple, range))
-        or not indices
-        or not all(type(i) is int for i in indices)
+        or type(indices) is not list
+        or set(map(type, indices)) != {int}
         or min(indices) < 0
         or max(indices) >= len(dataset)  # counted from the end, or out of range: the items' own rules and errors
     ):
         return None
-    where = OPS["tensor"].call(list(indices), dtype=dtypes.int64)
-    return [OPS["index_select"].call(t, 0, where) for t in dataset.tensors]
+    where = wrap(np.array(indices, np.int64), int64)
+    gather = pick if any(t._rg for t in dataset.tensors) else pick.forward  # without a history there is nothing to record
+    return [gather(t, where, (0,), 0) for t in dataset.tensors]
