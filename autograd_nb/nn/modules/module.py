@@ -13,10 +13,31 @@ from typing import Any
 from ... import dtypes, launch
 from ...graph.modes import no_grad
 from ...ops.cast import as_device
+from ...ops.create import new_empty
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter, typename
-from .hooks import BackwardHook, Global, Handle, add_hook, bind_old_hook
+from .hooks import (
+    BackwardHook,
+    Global,
+    Handle,
+    add_hook,
+    bind_old_hook,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from .state import StateDict
+
+__all__ = [
+    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
+    "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
+]  # fmt: skip
 
 #: attributes that every module has, as they are when it is made
 _FRESH: tuple[tuple[str, Callable[[], Any]], ...] = (
@@ -208,7 +229,10 @@ class Module(StateDict):
         return sorted(n for n in names if not n[0].isdigit())
 
     def __getstate__(self) -> dict:
-        return self.__dict__.copy()
+        state = self.__dict__.copy()
+        if state.pop("_compiled", False):
+            del state["forward"]  # machine code is not copied
+        return state
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
@@ -539,6 +563,18 @@ class Module(StateDict):
         """RuntimeError: this library computes on the CPU."""
         as_device("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
         return self
+
+    def to_empty(self, *, device: Any = None, recurse: bool = True) -> Module:
+        """Give parameters and buffers fresh memory with undefined contents; the module."""
+        if device is not None:
+            as_device(device)
+        return self._apply(lambda t: new_empty(t.shape, t.dtype), recurse)
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Let calls of the module go through `compile` with these options."""
+        from ...compiler import compile as compiled
+
+        self.__dict__.update(forward=compiled(self.forward, *args, **kwargs), _compiled=True)
 
     def share_memory(self) -> Module:
         """The module; its memory is not moved."""
