@@ -45,6 +45,16 @@ class _ZeroPad(_ConstantPad):
         return f"{self.padding}"
 
 
+class _CircularPad(_Pad):
+    dims: int
+
+    def forward(self, input: Tensor) -> Tensor:
+        n = self.dims
+        if input.ndim not in (n + 1, n + 2):
+            raise ValueError(f"expected {n + 1}D or {n + 2}D input (got {input.ndim}D input)")
+        return super().forward(input)
+
+
 def _family(base: type, prefix: str, mode: str, text: str) -> list[type]:
     return [
         type(f"{prefix}{n}d", (base,), {"dims": n, "mode": mode, "__module__": __name__, "__doc__": f"Pads the last {n} dim(s) {text}."})
@@ -56,7 +66,7 @@ ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(_ConstantPad, "ConstantPad
 ZeroPad1d, ZeroPad2d, ZeroPad3d = _family(_ZeroPad, "ZeroPad", "constant", "with zeros")
 ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family(_Pad, "ReflectionPad", "reflect", "by reflection at the edge")
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family(_Pad, "ReplicationPad", "replicate", "with the edge's value")
-CircularPad1d, CircularPad2d, CircularPad3d = _family(_Pad, "CircularPad", "circular", "from the other side")
+CircularPad1d, CircularPad2d, CircularPad3d = _family(_CircularPad, "CircularPad", "circular", "from the other side")
 
 
 class PixelShuffle(Module):
