@@ -71,7 +71,7 @@ _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
     "GradScaler": "amp", "vmap": "func",
     "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.maths", "load_graph": "compiler.graph",
-    "numba_callable": "compiler.numba_function",
+    "numba_callable": "compiler.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
          "distributions", "profiler", "masked", "signal", "viz"), "",

@@ -39,6 +39,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("tensor", "ops"): "a history is rewritten with ops, and the class is called as PyTorch's legacy constructor",
     ("tensor", "serialization"): "pickle asks the tensor how to save it",
     ("nn", "func"): "the older place of functional_call",
+    ("ops", "autograd"): "pointwise(check=True) compares a user's op with finite differences",
     ("autograd", "func"): "grad(is_grads_batched=True) maps over its gradients",
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT, ACROSS, DOWN = 150, 34, 210, 54  #: of a box, and from one to the next
+COLOURS = {"input": "#d8ecff", "kernel": "#f4f4f4", "output": "#dff5dc"}
 
 
 def picture(graph: Any) -> str:
@@ -31,6 +32,11 @@ def picture(graph: Any) -> str:
         boxes.append((repr(graph.values[name]), "output", 1 + (boxes[source][2] if source is not None else 0)))
         if source is not None:
             lines.append((source, len(boxes) - 1))
+    return layered(boxes, lines)
+
+
+def layered(boxes: list[tuple[str, str, int]], lines: list[tuple[int, int]]) -> str:
+    """The SVG text of boxes (text, kind, column), the kinds being those of COLOURS, and of lines from one to another."""
     rows: dict[int, int] = {}
     places = []
     for _, _, column in boxes:
@@ -39,8 +45,7 @@ def picture(graph: Any) -> str:
     width = 40 + max((x for x, _ in places), default=0) + WIDTH
     height = 40 + max((y for _, y in places), default=0) + HEIGHT
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'font-family="sans-serif" font-size="12">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" font-family="sans-serif" font-size="12">',
         f'<rect width="{width}" height="{height}" fill="white"/>',
     ]
     for a, b in lines:
@@ -48,10 +53,9 @@ def picture(graph: Any) -> str:
         x0, y0, y1 = x0 + WIDTH, y0 + HEIGHT // 2, y1 + HEIGHT // 2
         bend = max((x1 - x0) // 2, 20)
         parts.append(f'<path d="M{x0} {y0} C{x0 + bend} {y0} {x1 - bend} {y1} {x1} {y1}" fill="none" stroke="#888"/>')
-    colours = {"input": "#d8ecff", "kernel": "#f4f4f4", "output": "#dff5dc"}
     for (text, kind, _), (x, y) in zip(boxes, places, strict=True):
         shown = text if len(text) <= 22 else text[:21] + "…"
         round_ = 16 if kind != "kernel" else 4
-        parts.append(f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="{round_}" fill="{colours[kind]}" stroke="#555"/>')
+        parts.append(f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="{round_}" fill="{COLOURS[kind]}" stroke="#555"/>')
         parts.append(f'<text x="{x + WIDTH // 2}" y="{y + HEIGHT // 2 + 4}" text-anchor="middle">{escape(shown)}<title>{escape(text)}</title></text>')
     return "\n".join([*parts, "</svg>", ""])

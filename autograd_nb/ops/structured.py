@@ -32,9 +32,10 @@ class StructuredNode(Node):
     """A recorded structured op; subclasses are named per op and count its outputs.
 
     ``places``: (operand, its first edge, how many, whether it is a tuple) of each differentiable operand that was a tensor.
+    ``made``: the output's layout, or a tuple of them.
     """
 
-    __slots__ = ("_outputs", "needs", "places", "several", "values")
+    __slots__ = ("_outputs", "made", "needs", "places", "several", "values")
     op: Structured
 
     @property
@@ -129,7 +130,7 @@ class Structured:
                 node.needs, node.places = _ONE, places
                 node.values, node.saved, node.versions, node.stamp = values, None, (), 0
                 finish_node(node)
-                node.several = False
+                node.several, node.made = False, lay
                 out._edge = node
                 out._rg = True
         elif state.inference:
@@ -230,6 +231,7 @@ class Structured:
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
         finish_node(node)
         node.several = several
+        node.made = tuple([o._layout for o in out]) if several else out._layout
         if several:
             for index, o in enumerate(out):
                 if o._layout.dtype.category >= 2:

@@ -1,0 +1,126 @@
+"""Drawing a graph, and counting what it holds."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.nn.functional as F
+from autograd_nb import nn
+
+
+def first_words(drawing):
+    return [line.split("  float")[0].rstrip() for line in str(drawing).splitlines()]
+
+
+def test_tree_shows_ops_shapes_and_lines():
+    w = torch.ones(2, 3, requires_grad=True)
+    loss = (w * 2).exp().sum()
+    text = str(torch.viz.graph(loss, params={"w": w}))
+    lines = text.splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["SumBackward0", "ExpBackward0", "MulBackward0"]
+    assert lines[3].split() == ["└─", "w", "float32[2,", "3]"]
+    assert "float32[]" in lines[0] and "float32[2, 3]" in lines[1]
+    assert all("test_viz.py" in line and "loss = (w * 2).exp().sum()" in line for line in lines[:3])
+
+
+def test_a_node_met_twice_is_named():
+    x = torch.ones(3, requires_grad=True)
+    y = x.exp()
+    drawing = torch.viz.graph(y * y.sin())
+    words = first_words(drawing)
+    assert words == ["MulBackward0", "├─ ExpBackward0 #1", "│  └─ leaf", "└─ SinBackward0", "   ExpBackward0 (see #1)"]
+    assert len(drawing) == 4
+
+
+def test_shapes_of_reductions_views_and_several_outputs():
+    x = torch.ones(4, requires_grad=True)
+    b = x.clone()
+    b[1:3].mul_(2)
+    first, second = b.split(2)
+    text = str(torch.viz.graph([(first * second).mean(0, keepdim=True), b.max()]))
+    assert "MeanBackward1            float32[1]" in text or "float32[1]" in text.splitlines()[0]
+    assert "float32[2], float32[2]" in text
+    assert any(line.strip("├─└ │").startswith("CopySlices") and "float32[4]" in line for line in text.splitlines())
+
+
+def test_users_function_is_drawn():
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    text = str(torch.viz.graph(Double.apply(torch.ones(3, requires_grad=True))))
+    assert "DoubleBackward" in text
+    assert "float32[3]" in text
+
+
+def test_a_deep_chain():
+    y = torch.ones(1, requires_grad=True)
+    for _ in range(2000):
+        y = y.sin()
+    assert len(str(torch.viz.graph(y)).splitlines()) == 2001
+
+
+def test_files(tmp_path):
+    model = nn.Linear(3, 2)
+    loss = model(torch.ones(1, 3)).sum()
+    for ending in ("svg", "dot", "txt"):
+        torch.viz.graph(loss, tmp_path / f"graph.{ending}", model)
+    assert ElementTree.parse(tmp_path / "graph.svg").getroot().tag.endswith("svg")
+    assert '"weight\\nfloat32[2, 3]"' in (tmp_path / "graph.dot").read_text()
+    assert "AddmmBackward0" in (tmp_path / "graph.txt").read_text()
+    with pytest.raises(ValueError, match="its ending must be"):
+        torch.viz.graph(loss, tmp_path / "graph.doc")
+
+
+def test_dot_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    loss = torch.ones(1, requires_grad=True).exp()
+    with pytest.raises(RuntimeError, match="Graphviz"):
+        torch.viz.graph(loss, tmp_path / "graph.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_errors():
+    with pytest.raises(RuntimeError, match="has no graph"):
+        torch.viz.graph(torch.ones(1))
+    with pytest.raises(RuntimeError, match="has no graph"):
+        torch.memory(torch.ones(1, requires_grad=True))
+    with pytest.raises(TypeError, match="must be Tensor, not float"):
+        torch.memory(1.0)
+
+
+def test_memory_counts_shared_arrays_once():
+    w = torch.ones(1000, requires_grad=True)
+    e = w.exp()
+    table = torch.memory((e * w + e.sin()).sum())
+    assert (table.total, table.parameters, table.activations) == (8000, 4000, 4000)
+    assert table.by("op") == {"ExpBackward0": 4000, "MulBackward0": 4000}
+    assert [r.op for r in table.rows if r.parameters] == ["MulBackward0"]
+    assert "8,000" in str(table) and "test_viz.py" in str(table)
+
+
+def test_memory_of_a_module_and_after_backward():
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    x = torch.ones(32, 8)
+    loss = F.cross_entropy(model(x), torch.zeros(32, dtype=torch.int64))
+    table = torch.memory(loss, model)
+    assert table.parameters == 16 * 4 * 4  # the second layer's weight; the first one's is not needed
+    assert table.activations >= 32 * (8 + 16) * 4
+    assert sum(table.by("line").values()) == table.total
+    loss.backward()
+    assert torch.memory(loss).total == 0
+    assert "was consumed by the backward pass at test_viz.py" in str(torch.memory(loss))
+
+
+def test_a_view_counts_with_the_block_it_keeps():
+    x = torch.ones(100, requires_grad=True)
+    y = x.clone()
+    assert torch.memory(y[:10].exp() * y[:10]).total == 400 + 40
