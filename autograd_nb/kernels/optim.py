@@ -12,14 +12,33 @@ from ..codegen.jit import helper
 from ..codegen.runtime import radd
 
 
+@helper
+def _ascent(sign, g, decay, wd, x):
+    """The gradient of one element with its decay: sign g + decay x."""
+    d = sign * g
+    if decay != 0.0:
+        d = d + wd * x
+    return d
+
+
+@helper
+def _decayed(sign, g, decay, wd, shrink, decoupled, x):
+    """One element and its gradient, one of them with the decay."""
+    d = sign * g
+    if decay != 0.0:
+        if decoupled:
+            x = x * shrink
+        else:
+            d = d + wd * x
+    return x, d
+
+
 def sgd(lr, decay, sign, g, p):
     """p -= lr · (sign g + decay p)."""
     T = p.dtype.type
     rate, wd, s = T(lr), T(decay), T(sign)
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         p[i] = p[i] - rate * d
 
 
@@ -28,9 +47,7 @@ def sgd_momentum(lr, decay, sign, momentum, gain, nesterov, first, g, p, buf):
     T = p.dtype.type
     rate, wd, s, mom, fresh = T(lr), T(decay), T(sign), T(momentum), T(gain)
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         b = d if first else mom * buf[i] + fresh * d
         buf[i] = b
         if nesterov:
@@ -48,13 +65,7 @@ def adam(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, step):
     wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
     keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
     for i in range(p.size):
-        x = p[i]
-        d = s * g[i]
-        if decay != 0.0:
-            if decoupled:
-                x = x * shrink
-            else:
-                d = d + wd * x
+        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
         a = m[i] + (d - m[i]) * new1
         b = v[i] * keep2 + d * d * new2
         m[i] = a
@@ -72,13 +83,7 @@ def adam_amsgrad(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, top,
     wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
     keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
     for i in range(p.size):
-        x = p[i]
-        d = s * g[i]
-        if decay != 0.0:
-            if decoupled:
-                x = x * shrink
-            else:
-                d = d + wd * x
+        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
         a = m[i] + (d - m[i]) * new1
         b = v[i] * keep2 + d * d * new2
         m[i] = a
@@ -95,9 +100,7 @@ def rmsprop(lr, decay, sign, alpha, eps, g, p, square, step):
     step[0] += 1
     rate, wd, s, keep, new, e = T(lr), T(decay), T(sign), T(alpha), T(1.0 - alpha), T(eps)
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         q = square[i] * keep + d * d * new
         square[i] = q
         p[i] = p[i] - rate * d / (np.sqrt(q) + e)
@@ -112,9 +115,7 @@ def rmsprop_full(lr, decay, sign, alpha, eps, momentum, centered, g, p, square, 
     step[0] += 1
     rate, wd, s, keep, new, e, mom = T(lr), T(decay), T(sign), T(alpha), T(1.0 - alpha), T(eps), T(momentum)
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         q = square[i] * keep + d * d * new
         square[i] = q
         if centered:
@@ -135,9 +136,7 @@ def adagrad(lr, decay, sign, lr_decay, eps, g, p, total, step):
     rate = T(lr / (1.0 + (np.float64(step[0]) - 1.0) * lr_decay))
     wd, s, e = T(decay), T(sign), T(eps)
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         q = total[i] + d * d
         total[i] = q
         p[i] = p[i] - rate * d / (np.sqrt(q) + e)
@@ -149,9 +148,7 @@ def adadelta(lr, decay, sign, rho, eps, g, p, square, delta, step):
     step[0] += 1
     rate, wd, s, keep, new, e = T(lr), T(decay), T(sign), T(rho), T(1.0 - rho), T(eps)
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         q = square[i] * keep + d * d * new
         square[i] = q
         u = np.sqrt(delta[i] + e) / np.sqrt(q + e) * d
@@ -166,9 +163,7 @@ def adamax(lr, decay, sign, beta1, beta2, eps, g, p, m, top, step):
     rate = T(lr / (1.0 - beta1 ** np.float64(step[0])))
     wd, s, e, keep2, new1 = T(decay), T(sign), T(eps), T(beta2), T(1.0 - beta1)
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         a = m[i] + (d - m[i]) * new1
         m[i] = a
         old = top[i] * keep2
@@ -192,13 +187,7 @@ def nadam(lr, decay, sign, beta1, beta2, eps, momentum_decay, decoupled, g, p, m
     wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
     keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
     for i in range(p.size):
-        x = p[i]
-        d = s * g[i]
-        if decay != 0.0:
-            if decoupled:
-                x = x * shrink
-            else:
-                d = d + wd * x
+        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
         a = m[i] + (d - m[i]) * new1
         b = v[i] * keep2 + d * d * new2
         m[i] = a
@@ -223,13 +212,7 @@ def radam(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, step):
     wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
     keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
     for i in range(p.size):
-        x = p[i]
-        d = s * g[i]
-        if decay != 0.0:
-            if decoupled:
-                x = x * shrink
-            else:
-                d = d + wd * x
+        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
         a = m[i] + (d - m[i]) * new1
         b = v[i] * keep2 + d * d * new2
         m[i] = a
@@ -265,9 +248,7 @@ def asgd(lr, decay, sign, lambd, alpha, start, g, p, average, eta, mu, step):
     wd, s, part = T(decay), T(sign), T(mu[0])
     whole = mu[0] == 1
     for i in range(p.size):
-        d = s * g[i]
-        if decay != 0.0:
-            d = d + wd * p[i]
+        d = _ascent(s, g[i], decay, wd, p[i])
         x = p[i] * kept - rate * d
         p[i] = x
         average[i] = x if whole else average[i] + (x - average[i]) * part
