@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..codegen import iterative
 from ..codegen.jit import helper
 
 
@@ -50,6 +51,7 @@ def _check(row):
 
 def choose_with_replacement(k, n, weights, uniforms, out, status):
     """Inverse of the cumulative sum of each row of k weights, at n uniform numbers."""
+    status[0] = 0
     cumulative = np.empty(k, np.float64)
     for r in range(weights.size // k):
         row = weights[r * k : r * k + k]
@@ -82,6 +84,7 @@ def race(k, n, weights, times, out, status):
 
     A heap keeps the n best so far, the slowest at its top.
     """
+    status[0] = 0
     heap = np.empty(n, np.float64)
     who = np.empty(n, np.int64)
     for r in range(weights.size // k):
@@ -241,3 +244,58 @@ def binomial(seed, call, count, probability, out):
                 if math.log(v * alpha / (a / (us * us) + b)) <= weight:
                     break
         out[i] = k if p <= 0.5 else n - k
+
+
+@helper
+def _normal_pair(seed, call, element, attempt):
+    """A standard normal number and a uniform one."""
+    u, v = _philox(seed, call, element, 2 * attempt)
+    w, _rest = _philox(seed, call, element, 2 * attempt + 1)
+    return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v), w
+
+
+def gamma(seed, call, shape, out):
+    """Gamma numbers of the given shapes and scale 1 (Marsaglia and Tsang 2000; below 1 by the power of a uniform number)."""
+    for i in range(out.size):
+        a = shape[i]
+        if not a > 0.0:
+            out[i] = np.nan
+            continue
+        boost = 1.0
+        attempt = 0
+        if a < 1.0:
+            u, _v = _philox(seed, call, i, 1 << 20)
+            boost = u ** (1.0 / a)
+            a += 1.0
+        d = a - 1.0 / 3.0
+        c = 1.0 / math.sqrt(9.0 * d)
+        while True:
+            z, u = _normal_pair(seed, call, i, attempt)
+            attempt += 1
+            v = 1.0 + c * z
+            if v <= 0.0:
+                continue
+            v = v * v * v
+            if math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
+                break
+        x = d * v * boost
+        out[i] = x if x > 2.2250738585072014e-308 else 2.2250738585072014e-308
+
+
+def gamma_slope(shape, sample, out):
+    """d sample / d shape at a fixed place of the distribution: −(∂P/∂a) / p, the slope of P by central differences."""
+    for i in range(out.size):
+        a, x = shape[i], sample[i]
+        h = 1e-5 * max(a, 1e-2)
+        if h > 0.5 * a:
+            h = 0.5 * a
+        if x > a:
+            slope = -(iterative.igammac(a + h, x) - iterative.igammac(a - h, x)) / (2.0 * h)
+        else:
+            slope = (iterative.igamma(a + h, x) - iterative.igamma(a - h, x)) / (2.0 * h)
+        logarithm = (a - 1.0) * math.log(x) - x - math.lgamma(a)
+        density = math.exp(logarithm)
+        if density > 1e-280:
+            out[i] = -slope / density
+        else:  # where x is tiny, x ~ (u a Γ(a))^(1/a), whose slope in a this is
+            out[i] = -x * math.log(x) / a if x < a else 1.0

@@ -17,7 +17,7 @@ from ..codegen import draws
 from ..codegen.loops import Input
 from ..codegen.maths import m
 from ..dtypes import as_dtype, dtype
-from ..graph.modes import state
+from ..graph.modes import no_grad, state
 from ..launch import Kernel
 from ..shapes import as_int, as_shape, check_sizes, overlaps_itself
 from ..tensor import Tensor, check_inplace, make, rewrite_history
@@ -26,7 +26,7 @@ from .create import _finish, new_empty
 from .generator import stream
 from .recording import store, tensor_type
 from .registry import OPS, public
-from .structured import tensor_argument
+from .structured import structured, tensor_argument
 
 _dtype = dtype
 
@@ -429,10 +429,14 @@ def random_(self, from_=None, to=None, *, generator=None, **kw):
 
 def _check_probabilities(p: Tensor) -> None:
     flat = dense(cast(p, dtypes.float64))
-    bad = np.zeros(1, np.int64)
+    bad = np.empty(1, np.int64)
     _outside(0, flat, bad)
-    if bad[0]:
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false. (bernoulli() needs probabilities in [0, 1])")
+
+    def inside(bad):
+        if bad[0]:
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false. (bernoulli() needs probabilities in [0, 1])")
+
+    launch.check(inside, bad)
 
 
 @public(kind="inplace", namespaces=())
@@ -495,8 +499,12 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         if std._layout.size:
             low = np.empty(1, np.float64)
             _least(0, dense(cast(std.detach(), dtypes.float64)), low)
-            if not low[0] >= 0:
-                raise RuntimeError(f"normal expects all elements of std >= 0.0, but found std {_found(float(low[0]))}")
+
+            def positive(low):
+                if not low[0] >= 0:
+                    raise RuntimeError(f"normal expects all elements of std >= 0.0, but found std {_found(float(low[0]))}")
+
+            launch.check(positive, low)
     else:
         _check_std(_number("normal", "std", std))
     from ..shapes import broadcast_shapes
@@ -539,16 +547,20 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement (num_samples={n}, {k} weights)")
     rows = x.shape[0] if x.ndim == 2 else 1
     flat = dense(cast(x, dtypes.float64))
-    status = np.zeros(1, np.int64)
+    status = launch.empty(1, np.dtype(np.int64))
     t = new_empty((rows, n), dtypes.int64)
     size = rows * n if replacement else rows * k
     random = launch.empty(size, dtypes.float64.np)
     (_UNIT if replacement else _POSITIVE)(stream(generator), random, dtypes.float64)
     (_choose if replacement else _race)(0, k, n, flat, random, t._data, status)
-    if status[0] == 1:
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if status[0]:
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+    def drawn(status):
+        if status[0] == 1:
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if status[0]:
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+    launch.check(drawn, status)
     t = t if x.ndim == 2 else t.reshape(n)
     return store(out, t, "multinomial") if out is not None else t
 
@@ -565,8 +577,12 @@ def poisson(input, generator=None):
     if rates.size:
         low = np.empty(1, np.float64)
         _least(0, rates, low)
-        if not low[0] >= 0:
-            raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative (found {_found(float(low[0]))})")
+
+        def positive(low):
+            if not low[0] >= 0:
+                raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative (found {_found(float(low[0]))})")
+
+        launch.check(positive, low)
     t = new_empty(x.shape, dtypes.float64)
     _poisson(0, *stream(generator), rates, t._data)
     return cast(t, x.dtype)
@@ -590,3 +606,29 @@ def binomial(count, prob, generator=None):
     trials, chances = (dense(cast(x.expand(shape), dtypes.float64)) for x in (n, p))
     _binomial(0, *stream(generator), trials, chances, t._data)
     return cast(t, n.dtype)
+
+
+_gamma = Kernel("random", "gamma")
+_gamma_slope = Kernel("random", "gamma_slope")
+
+
+def _slope(shape: Tensor, sample: Tensor) -> Tensor:
+    with no_grad():
+        t = new_empty(shape.shape, dtypes.float64)
+        _gamma_slope(0, dense(cast(shape.detach(), dtypes.float64)), dense(cast(sample.detach(), dtypes.float64)), t._data)
+        return cast(t, shape.dtype)
+
+
+@structured(shape=lambda g, shape, out: g * _slope(shape, out), node="StandardGammaBackward0")
+def _standard_gamma_op(shape, seed, call):
+    t = new_empty(shape.shape, dtypes.float64)
+    _gamma(0, seed, call, dense(cast(shape, dtypes.float64)), t._data)
+    return cast(t, shape.dtype)
+
+
+@public(method=False)
+def _standard_gamma(input, generator=None):
+    """Gamma numbers of the shapes ``input`` and scale 1; the gradient is that of the sample at a fixed place (implicit)."""
+    x = tensor_argument(input, "_standard_gamma")
+    _floats("_standard_gamma", x, "gamma")
+    return _standard_gamma_op(x, *stream(generator))

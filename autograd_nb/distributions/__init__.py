@@ -1,0 +1,39 @@
+"""Probability distributions with samples, densities, entropies and gradients through samples.
+
+Source: https://docs.pytorch.org/docs/stable/distributions.html
+"""
+
+import sys as _sys
+
+from . import composed, constraints, continuous, discrete, kl, multivariate, transforms
+from .composed import *  # noqa: F403
+from .composed import __all__ as _composed
+from .continuous import *  # noqa: F403
+from .continuous import __all__ as _continuous
+from .discrete import *  # noqa: F403
+from .discrete import __all__ as _discrete
+from .distribution import Distribution, ExponentialFamily
+from .kl import kl_divergence, register_kl
+from .multivariate import *  # noqa: F403
+from .multivariate import __all__ as _multivariate
+from .transforms import *  # noqa: F403
+from .transforms import __all__ as _transforms
+from .transforms import biject_to, transform_to
+
+__all__ = [
+    "Distribution", "ExponentialFamily", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",
+    *_composed, *_continuous, *_discrete, *_multivariate, *_transforms,
+]  # fmt: skip
+
+# PyTorch has a module for each: `from torch.distributions.normal import Normal`
+for _name, _module in (
+    *((n, continuous) for n in ("normal", "uniform", "exponential", "laplace", "cauchy", "gamma", "beta", "chi2", "studentT", "von_mises")),
+    *((n, discrete) for n in ("bernoulli", "binomial", "categorical", "geometric", "multinomial", "negative_binomial", "poisson", "one_hot_categorical")),
+    *((n, multivariate) for n in ("dirichlet", "multivariate_normal", "lowrank_multivariate_normal", "wishart", "lkj_cholesky")),
+    *((n, composed) for n in ("independent", "transformed_distribution", "log_normal", "half_normal", "half_cauchy", "gumbel", "weibull", "pareto",
+                              "kumaraswamy", "logistic_normal", "inverse_gamma", "relaxed_bernoulli", "relaxed_categorical", "mixture_same_family")),
+):  # fmt: skip
+    _sys.modules.setdefault(f"{__name__}.{_name}", _module)
+    globals().setdefault(_name, _module)
+_sys.modules.setdefault(f"{__name__}.utils", _sys.modules[f"{__name__}.common"])
+_sys.modules.setdefault(f"{__name__}.exp_family", _sys.modules[f"{__name__}.distribution"])

@@ -1,0 +1,63 @@
+"""What every distribution needs: the functions of tensors, broadcasting of parameters, properties computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from .. import dtypes
+from ..ops.registry import functions
+from ..tensor import Tensor
+
+T = SimpleNamespace(**functions("torch"))
+F = SimpleNamespace(**functions("nn.functional"))
+
+
+def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
+    """Numbers and tensors as tensors of one shape. ValueError for anything else."""
+    if not all(isinstance(v, (Tensor, int, float)) for v in values):
+        raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__.")
+    like = next((v for v in values if isinstance(v, Tensor) and v.dtype.is_floating_point), None)
+    d = like.dtype if like is not None else dtypes.get_default_dtype()
+    tensors = [v if isinstance(v, Tensor) else T.tensor(float(v), dtype=d) for v in values]
+    return tuple(T.broadcast_tensors(*tensors))
+
+
+class lazy_property:
+    """A property that is computed at first use and then kept."""
+
+    def __init__(self, function: Callable):
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        value = self.function(instance)
+        instance.__dict__[self.function.__name__] = value
+        return value
+
+
+def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
+    """ln p, or ln(p/(1 − p)); p is kept away from 0 and 1 by the dtype's precision."""
+    p = clamp_probs(probs)
+    return p.log() - (-p).log1p() if is_binary else p.log()
+
+
+def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
+    """σ(logits), or their softmax along the last dim."""
+    return T.sigmoid(logits) if is_binary else F.softmax(logits, dim=-1)
+
+
+def clamp_probs(probs: Tensor) -> Tensor:
+    """p in [eps, 1 − eps]."""
+    eps = dtypes.finfo(probs.dtype).eps
+    return probs.clamp(min=eps, max=1 - eps)
+
+
+def sum_rightmost(x: Any, dims: int) -> Any:
+    """The sum over the last ``dims`` dims."""
+    if dims == 0 or not isinstance(x, Tensor):
+        return x
+    return x.reshape(*x.shape[: x.ndim - dims], -1).sum(-1)

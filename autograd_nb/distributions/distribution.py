@@ -1,0 +1,165 @@
+"""The base of all distributions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..graph.modes import no_grad
+from ..shapes import Size
+from ..tensor import Tensor
+from . import constraints
+
+
+class Distribution:
+    """Draws of shape ``sample_shape + batch_shape + event_shape``; ``batch_shape`` counts independent ones, an event is one value.
+
+    Source: https://docs.pytorch.org/docs/stable/distributions.html
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    _validate_args = __debug__
+    arg_constraints: Any = {}
+    support: Any = None
+
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None):
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if not self._validate_args:
+            return
+        for name, constraint in self.arg_constraints.items():
+            if constraints.is_dependent(constraint) or (name not in self.__dict__ and isinstance(getattr(type(self), name, None), object) and name not in vars(self)):
+                continue
+            value = getattr(self, name)
+            if isinstance(value, Tensor) and not constraint.check(value).all().item():
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to satisfy "
+                    f"the constraint {constraint!r}, but found invalid values:\n{value}"
+                )
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether new distributions check their arguments."""
+        if value not in (True, False):
+            raise ValueError(f"set_default_validate_args expects True or False (value={value!r})")
+        Distribution._validate_args = value
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of independent distributions."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of one value."""
+        return self._event_shape
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distribution with its parameters broadcast to a batch shape."""
+        new = object.__new__(type(self)) if _instance is None else _instance
+        shape = Size(batch_shape)
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor):
+                event = value.ndim - len(self.batch_shape)
+                new.__dict__[name] = value.expand(shape + value.shape[value.ndim - event :]) if event >= 0 else value.expand(shape)
+            else:
+                new.__dict__[name] = value
+        new._batch_shape, new._event_shape = shape, self._event_shape
+        return new
+
+    # ---- what distributions say
+    @property
+    def mean(self) -> Tensor:
+        """E[X]."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Tensor:
+        """The likeliest value."""
+        raise NotImplementedError(f"{type(self)} does not implement mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """E[(X − E[X])²]."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Tensor:
+        """√variance."""
+        return self.variance.sqrt()
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Draws, outside the graph."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Draws through which gradients flow to the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n: int) -> Tensor:
+        """``sample((n,))``; PyTorch has deprecated it."""
+        warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning, stacklevel=2)
+        return self.sample((n,))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        """ln of the density or probability at ``value``."""
+        raise NotImplementedError
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """P(X ≤ value)."""
+        raise NotImplementedError
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """The value below which X falls with a given probability."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """All values, along the first dim."""
+        raise NotImplementedError
+
+    def entropy(self) -> Tensor:
+        """−E[ln p(X)]."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Tensor:
+        """e^entropy."""
+        return self.entropy().exp()
+
+    # ---- help for subclasses
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        return Size(sample_shape) + self._batch_shape + self._event_shape
+
+    def _validate_sample(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        if not self._validate_args:
+            return
+        event = len(self._event_shape)
+        if event and value.shape[value.ndim - event :] != self._event_shape:
+            raise ValueError(
+                f"The right-most size of value must match event_shape: {tuple(value.shape)} vs {tuple(self._event_shape)}."
+            )
+        for i, j in zip(reversed(value.shape), reversed(self._batch_shape + self._event_shape), strict=False):
+            if i != 1 and j != 1 and i != j:
+                raise ValueError(
+                    f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs "
+                    f"{tuple(self._batch_shape + self._event_shape)}."
+                )
+        support = self.support
+        if support is not None and not constraints.is_dependent(support) and not support.check(value).all().item():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) "
+                f"of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def __repr__(self) -> str:
+        names = [n for n in self.arg_constraints if n in self.__dict__]
+        shown = [f"{n}: {v if (v := self.__dict__[n]).numel() == 1 else v.size()}" for n in names if isinstance(self.__dict__[n], Tensor)]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class ExponentialFamily(Distribution):
+    """Distributions of an exponential family (a mark for `kl_divergence`)."""

@@ -1,0 +1,205 @@
+"""KL(p ‖ q) = E_p[ln p − ln q], by pairs of families.
+
+Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.kl
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..tensor import Tensor
+from .common import T, sum_rightmost
+from .composed import Gumbel, HalfNormal, Independent, LogNormal, Pareto, TransformedDistribution
+from .continuous import EULER, Beta, Cauchy, Exponential, Gamma, Laplace, Normal, Uniform
+from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
+from .distribution import Distribution
+from .multivariate import Dirichlet, MultivariateNormal, _diagonal, _solve_lower
+
+_REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
+    """Decorator: enter a function of (p, q) for two families, subclasses included."""
+    if not (isinstance(type_p, type) and issubclass(type_p, Distribution)):
+        raise TypeError(f"Expected type_p to be a Distribution subclass but got {type_p}")
+    if not (isinstance(type_q, type) and issubclass(type_q, Distribution)):
+        raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
+
+    def enter(function: Callable) -> Callable:
+        _REGISTRY[type_p, type_q] = function
+        return function
+
+    return enter
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """KL(p ‖ q) for each member of the batch. NotImplementedError for a pair without a formula."""
+    found = [(a, b) for a, b in _REGISTRY if isinstance(p, a) and isinstance(q, b)]
+    if not found:
+        raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")
+    # the closest ancestors
+    a, b = min(found, key=lambda pair: (type(p).__mro__.index(pair[0]), type(q).__mro__.index(pair[1])))
+    return _REGISTRY[a, b](p, q)
+
+
+@register_kl(Normal, Normal)
+def _normal(p: Normal, q: Normal) -> Tensor:
+    ratio = (p.scale / q.scale).pow(2)
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
+    t1 = T.where(p.probs == 0, 0.0, p.probs * ((-q.logits).exp().log1p() - (-p.logits).exp().log1p()))
+    t2 = T.where(p.probs == 1, 0.0, (1 - p.probs) * (q.logits.exp().log1p() - p.logits.exp().log1p()))
+    t1 = T.where((q.probs == 0) & (p.probs != 0), math.inf, t1)
+    t2 = T.where((q.probs == 1) & (p.probs != 1), math.inf, t2)
+    return t1 + t2
+
+
+@register_kl(Categorical, Categorical)
+def _categorical(p: Categorical, q: Categorical) -> Tensor:
+    t = p.probs * (p.logits - q.logits)
+    t = T.where((q.probs == 0).expand(t.shape), math.inf, t)
+    return T.where((p.probs == 0).expand(t.shape), 0.0, t).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hot(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categorical(p._categorical, q._categorical)
+
+
+@register_kl(Beta, Beta)
+def _beta(p: Beta, q: Beta) -> Tensor:
+    a, b = p.concentration1 + p.concentration0, q.concentration1 + q.concentration0
+    t1 = q.concentration1.lgamma() + q.concentration0.lgamma() + a.lgamma()
+    t2 = p.concentration1.lgamma() + p.concentration0.lgamma() + b.lgamma()
+    t3 = (p.concentration1 - q.concentration1) * T.digamma(p.concentration1)
+    t4 = (p.concentration0 - q.concentration0) * T.digamma(p.concentration0)
+    return t1 - t2 + t3 + t4 + (b - a) * T.digamma(a)
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
+    total = p.concentration.sum(-1)
+    t1 = total.lgamma() - q.concentration.sum(-1).lgamma()
+    t2 = (p.concentration.lgamma() - q.concentration.lgamma()).sum(-1)
+    t3 = p.concentration - q.concentration
+    return t1 - t2 + (t3 * (p.concentration.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+
+
+@register_kl(Exponential, Exponential)
+def _exponential(p: Exponential, q: Exponential) -> Tensor:
+    ratio = q.rate / p.rate
+    return ratio - 1 - ratio.log()
+
+
+@register_kl(Gamma, Gamma)
+def _gamma(p: Gamma, q: Gamma) -> Tensor:
+    t1 = q.concentration * (p.rate / q.rate).log()
+    t2 = T.lgamma(q.concentration) - T.lgamma(p.concentration)
+    t3 = (p.concentration - q.concentration) * T.digamma(p.concentration)
+    return t1 + t2 + t3 + (q.rate - p.rate) * (p.concentration / p.rate)
+
+
+@register_kl(Laplace, Laplace)
+def _laplace(p: Laplace, q: Laplace) -> Tensor:
+    ratio, apart = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + apart / q.scale + ratio * T.exp(-apart / p.scale) - 1
+
+
+@register_kl(Uniform, Uniform)
+def _uniform(p: Uniform, q: Uniform) -> Tensor:
+    result = ((q.high - q.low) / (p.high - p.low)).log()
+    return T.where((q.low > p.low) | (q.high < p.high), math.inf, result)
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p: Poisson, q: Poisson) -> Tensor:
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - T.log1p(-q.probs) / p.probs - q.logits
+
+
+@register_kl(Binomial, Binomial)
+def _binomial(p: Binomial, q: Binomial) -> Tensor:
+    kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return T.where((p.total_count > q.total_count).expand(kl.shape), math.inf, kl)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p: Pareto, q: Pareto) -> Tensor:
+    ratio = p.alpha / q.alpha
+    result = q.alpha * (p.scale / q.scale).log() + ratio.log() + q.alpha / p.alpha - 1
+    return T.where(p.scale < q.scale, math.inf, result)
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchy(p: Cauchy, q: Cauchy) -> Tensor:
+    return ((p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)).log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio = p.scale / q.scale
+    t1, t2 = q.loc / q.scale, p.loc / q.scale
+    t3 = ratio * EULER
+    return -ratio.log() - t1 + t2 + t3 + T.exp(t1 + (1 + ratio).lgamma() - t2) - (1 + EULER)
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
+    return _normal(p.base_dist, q.base_dist)  # type: ignore[arg-type]
+
+
+@register_kl(LogNormal, LogNormal)
+def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
+    return _normal(p.base_dist, q.base_dist)  # type: ignore[arg-type]
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    if p.event_shape != q.event_shape:
+        raise ValueError("KL-divergence between two Multivariate Normals with different event shapes cannot be computed")
+    n = p.event_shape[0]
+    lower_p, lower_q = p.scale_tril, q.scale_tril
+    batch = T.broadcast_shapes(lower_p.shape[:-2], lower_q.shape[:-2])
+    lower_p, lower_q = lower_p.expand((*batch, n, n)), lower_q.expand((*batch, n, n))
+    half = _diagonal(lower_q).log().sum(-1) - _diagonal(lower_p).log().sum(-1)
+    trace = _solve_lower(lower_q, lower_p).pow(2).sum((-2, -1))
+    return half + 0.5 * (trace + q._mahalanobis(q.loc - p.loc) - n)
+
+
+@register_kl(Independent, Independent)
+def _independent(p: Independent, q: Independent) -> Tensor:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise NotImplementedError
+    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+def _entropy_and_expectation(p_type: type, q_type: type, expected: Callable[[Any, Any], Tensor]) -> None:
+    """KL = −H(p) − E_p[ln q], where the expectation has a formula."""
+    register_kl(p_type, q_type)(lambda p, q: -p.entropy() - expected(p, q))
+
+
+_LOG_2PI = math.log(2 * math.pi)
+for _family in (Uniform, Laplace, Gumbel, Exponential, Gamma, Beta):  # ln of a normal density needs two moments only
+    _entropy_and_expectation(
+        _family, Normal, lambda p, q: -0.5 * _LOG_2PI - q.scale.log() - (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
+    )
+_entropy_and_expectation(Exponential, Gamma, lambda p, q: (
+    q.concentration * q.rate.log() - q.concentration.lgamma() + (q.concentration - 1) * (-EULER - p.rate.log()) - q.rate / p.rate
+))  # fmt: skip
+_entropy_and_expectation(Gamma, Exponential, lambda p, q: q.rate.log() - q.rate * p.concentration / p.rate)

@@ -1,0 +1,741 @@
+"""Invertible maps with the logarithm of their volume, and the maps onto constraints.
+
+Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.distributions.transforms
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import dtypes
+from ..tensor import Tensor
+from . import constraints
+from .common import F, T, sum_rightmost
+
+
+class Transform:
+    """y = t(x), with ``t.inv`` and ``t.log_abs_det_jacobian(x, y)`` = ln |dy/dx|. ``cache_size=1`` keeps the last pair."""
+
+    bijective = False
+    domain: Any = constraints.real
+    codomain: Any = constraints.real
+
+    def __init__(self, cache_size: int = 0):
+        if cache_size not in (0, 1):
+            raise ValueError("cache_size must be 0 or 1")
+        self._cache_size = cache_size
+        self._cached: tuple[Any, Any] = (None, None)
+        self._inverse: _Inverse | None = None
+
+    @property
+    def inv(self) -> Transform:
+        """The inverse map."""
+        if self._inverse is None:
+            self._inverse = _Inverse(self)
+        return self._inverse
+
+    @property
+    def sign(self) -> Any:
+        """+1 for increasing maps of one number, −1 for decreasing ones."""
+        raise NotImplementedError
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        """The same map with a cache."""
+        if self._cache_size == cache_size:
+            return self
+        new = object.__new__(type(self))
+        new.__dict__.update(vars(self))
+        new._cache_size, new._cached, new._inverse = cache_size, (None, None), None
+        return new
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if self._cache_size and x is self._cached[0]:
+            return self._cached[1]  # type: ignore[no-any-return]
+        y = self._call(x)
+        if self._cache_size:
+            self._cached = (x, y)
+        return y
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        if self._cache_size and y is self._cached[1]:
+            return self._cached[0]  # type: ignore[no-any-return]
+        x = self._invert(y)
+        if self._cache_size:
+            self._cached = (x, y)
+        return x
+
+    def _call(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _invert(self, y: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        """ln |dy/dx|."""
+        raise NotImplementedError
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The shape of y for a shape of x."""
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The shape of x for a shape of y."""
+        return shape
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+class _Inverse(Transform):
+    """The inverse of a map."""
+
+    def __init__(self, transform: Transform):
+        super().__init__(transform._cache_size)
+        self._inverse = transform  # type: ignore[assignment]
+
+    @property
+    def _of(self) -> Transform:
+        return self._inverse  # type: ignore[return-value]
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return self._of.codomain
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        return self._of.domain
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return self._of.bijective
+
+    @property
+    def sign(self) -> Any:
+        return self._of.sign
+
+    @property
+    def inv(self) -> Transform:
+        return self._of
+
+    def with_cache(self, cache_size: int = 1) -> Transform:
+        return self._of.with_cache(cache_size).inv
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self._of._inv_call(x)
+
+    def _inv_call(self, y: Tensor) -> Tensor:
+        return self._of(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -self._of.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._of.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._of.forward_shape(shape)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Inverse) and self._of == other._of
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._of!r})"
+
+
+class ComposeTransform(Transform):
+    """Several maps, the first one first."""
+
+    def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
+        self.parts = [p.with_cache(cache_size) for p in parts] if cache_size else list(parts)
+        super().__init__(cache_size)
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        if not self.parts:
+            return constraints.real
+        dims = self.parts[-1].codomain.event_dim
+        for p in reversed(self.parts):
+            dims = max(dims + p.domain.event_dim - p.codomain.event_dim, p.domain.event_dim)
+        domain = self.parts[0].domain
+        return constraints.independent(domain, dims - domain.event_dim) if dims > domain.event_dim else domain
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        if not self.parts:
+            return constraints.real
+        dims = self.parts[0].domain.event_dim
+        for p in self.parts:
+            dims = max(dims + p.codomain.event_dim - p.domain.event_dim, p.codomain.event_dim)
+        codomain = self.parts[-1].codomain
+        return constraints.independent(codomain, dims - codomain.event_dim) if dims > codomain.event_dim else codomain
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return all(p.bijective for p in self.parts)
+
+    @property
+    def sign(self) -> Any:
+        sign: Any = 1
+        for p in self.parts:
+            sign = sign * p.sign
+        return sign
+
+    @property
+    def inv(self) -> Transform:
+        return ComposeTransform([p.inv for p in reversed(self.parts)])
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, ComposeTransform) and self.parts == other.parts
+
+    __hash__ = object.__hash__
+
+    def __call__(self, x: Tensor) -> Tensor:
+        for p in self.parts:
+            x = p(x)
+        return x
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        if not self.parts:
+            return T.zeros_like(x)
+        xs = [x]
+        for p in self.parts[:-1]:
+            xs.append(p(xs[-1]))
+        xs.append(y)
+        dims = self.domain.event_dim
+        total: Any = 0
+        for p, a, b in zip(self.parts, xs[:-1], xs[1:], strict=True):
+            total = total + sum_rightmost(p.log_abs_det_jacobian(a, b), dims - p.domain.event_dim)
+            dims += p.codomain.event_dim - p.domain.event_dim
+        return total  # type: ignore[no-any-return]
+
+    def forward_shape(self, shape: Any) -> Any:
+        for p in self.parts:
+            shape = p.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        for p in reversed(self.parts):
+            shape = p.inverse_shape(shape)
+        return shape
+
+    def __repr__(self) -> str:
+        return f"ComposeTransform({self.parts})"
+
+
+identity_transform = ComposeTransform([])
+
+
+class IndependentTransform(Transform):
+    """A map whose volume is summed over more dims."""
+
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.base_transform, self.reinterpreted_batch_ndims = base_transform, reinterpreted_batch_ndims
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return self.base_transform.bijective
+
+    @property
+    def sign(self) -> Any:
+        return self.base_transform.sign
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.base_transform(x)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)  # type: ignore[no-any-return]
+
+
+class ReshapeTransform(Transform):
+    """The last dims in another shape."""
+
+    bijective = True
+
+    def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.in_shape, self.out_shape = tuple(in_shape), tuple(out_shape)
+        if math.prod(self.in_shape) != math.prod(self.out_shape):
+            raise ValueError("in_shape, out_shape have different numbers of elements")
+        self.domain = constraints.independent(constraints.real, len(self.in_shape))
+        self.codomain = constraints.independent(constraints.real, len(self.out_shape))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[: x.ndim - len(self.in_shape)] + self.out_shape)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return y.reshape(y.shape[: y.ndim - len(self.out_shape)] + self.in_shape)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return T.zeros(x.shape[: x.ndim - len(self.in_shape)], dtype=x.dtype)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return tuple(shape[: len(shape) - len(self.in_shape)]) + self.out_shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return tuple(shape[: len(shape) - len(self.out_shape)]) + self.in_shape
+
+
+class _Map(Transform):
+    """A map of one number given by its formulas."""
+
+    bijective = True
+    _sign: Any = 1
+
+    @property
+    def sign(self) -> Any:
+        return self._sign
+
+    def __eq__(self, other: Any) -> bool:
+        return type(self) is type(other)
+
+    __hash__ = object.__hash__
+
+
+class ExpTransform(_Map):
+    """y = e^x."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.exp()
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return y.log()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return x
+
+
+class PowerTransform(_Map):
+    """y = x^exponent, x > 0."""
+
+    domain = constraints.positive
+    codomain = constraints.positive
+
+    def __init__(self, exponent: Any, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.exponent = exponent if isinstance(exponent, Tensor) else T.tensor(float(exponent))
+
+    @property
+    def sign(self) -> Any:
+        return self.exponent.sign()
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all().item())
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.pow(self.exponent)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return y.pow(1 / self.exponent)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return (self.exponent * y / x).abs().log()
+
+
+class SigmoidTransform(_Map):
+    """y = 1/(1 + e^−x)."""
+
+    codomain = constraints.unit_interval
+
+    def _call(self, x: Tensor) -> Tensor:
+        info = dtypes.finfo(x.dtype)
+        return T.sigmoid(x).clamp(min=info.tiny, max=1.0 - info.eps)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        info = dtypes.finfo(y.dtype)
+        y = y.clamp(min=info.tiny, max=1.0 - info.eps)
+        return y.log() - (-y).log1p()
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -F.softplus(-x) - F.softplus(x)
+
+
+class SoftplusTransform(_Map):
+    """y = ln(1 + e^x)."""
+
+    codomain = constraints.positive
+
+    def _call(self, x: Tensor) -> Tensor:
+        return F.softplus(x)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return (-y).expm1().neg().log() + y
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return -F.softplus(-x)
+
+
+class TanhTransform(_Map):
+    """y = tanh x."""
+
+    codomain = constraints.interval(-1.0, 1.0)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tanh()
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return T.atanh(y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
+
+
+class AbsTransform(Transform):
+    """y = |x|; not invertible."""
+
+    codomain = constraints.positive
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, AbsTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return y
+
+
+class AffineTransform(Transform):
+    """y = loc + scale·x."""
+
+    bijective = True
+
+    def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.loc, self.scale, self._event_dim = loc, scale, event_dim
+        self.domain = self.codomain = constraints.independent(constraints.real, event_dim) if event_dim else constraints.real
+
+    @property
+    def event_dim(self) -> int:
+        """How many last dims make one value."""
+        return self._event_dim
+
+    @property
+    def sign(self) -> Any:
+        return self.scale.sign() if isinstance(self.scale, Tensor) else (1 if self.scale > 0 else -1 if self.scale < 0 else 0)
+
+    def __eq__(self, other: Any) -> bool:
+        def equal(a: Any, b: Any) -> bool:
+            return bool((a == b).all().item()) if isinstance(a, Tensor) or isinstance(b, Tensor) else a == b
+
+        return isinstance(other, AffineTransform) and equal(self.loc, other.loc) and equal(self.scale, other.scale)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.loc + self.scale * x
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return (y - self.loc) / self.scale
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        scale = self.scale
+        result = T.full_like(x, math.log(abs(scale))) if not isinstance(scale, Tensor) else T.abs(scale).log()
+        shape = x.shape
+        if self.event_dim:
+            result = result.expand(shape).reshape(*shape[: -self.event_dim], -1).sum(-1)
+            shape = shape[: -self.event_dim]
+        return result.expand(shape)
+
+
+class SoftmaxTransform(Transform):
+    """y = softmax x; not invertible as a map of the whole space."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, SoftmaxTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        p = (x - x.max(-1, True)[0]).exp()
+        return p / p.sum(-1, True)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return y.log()
+
+
+class StickBreakingTransform(Transform):
+    """From K − 1 numbers to K that are positive and sum to 1."""
+
+    domain = constraints.real_vector
+    codomain = constraints.simplex
+    bijective = True
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, StickBreakingTransform)
+
+    __hash__ = object.__hash__
+
+    def _offset(self, n: int, x: Tensor) -> Tensor:
+        return (n + 1 - T.arange(1, n + 1, dtype=x.dtype)).log()
+
+    def _call(self, x: Tensor) -> Tensor:
+        z = SigmoidTransform()(x - self._offset(x.shape[-1], x))
+        rest = (1 - z).cumprod(-1)
+        one = T.ones((*x.shape[:-1], 1), dtype=x.dtype)
+        return T.cat([z, one], -1) * T.cat([one, rest], -1)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        cropped = y[..., :-1]
+        left = (1 - cropped.cumsum(-1)).clamp(min=dtypes.finfo(y.dtype).tiny)
+        return cropped.log() - left.log() + self._offset(cropped.shape[-1], y)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        shifted = x - self._offset(x.shape[-1], x)
+        return (-shifted + F.logsigmoid(shifted) + y[..., :-1].log()).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return (*shape[:-1], shape[-1] + 1)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return (*shape[:-1], shape[-1] - 1)
+
+
+class LowerCholeskyTransform(Transform):
+    """From any matrix to a lower triangular one with a positive diagonal."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.lower_cholesky
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, LowerCholeskyTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        return x.tril(-1) + T.diag_embed(x.diagonal(0, -2, -1).exp())
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return y.tril(-1) + T.diag_embed(y.diagonal(0, -2, -1).log())
+
+
+class PositiveDefiniteTransform(Transform):
+    """From any matrix to a positive definite one."""
+
+    domain = constraints.independent(constraints.real, 2)
+    codomain = constraints.positive_definite
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, PositiveDefiniteTransform)
+
+    __hash__ = object.__hash__
+
+    def _call(self, x: Tensor) -> Tensor:
+        lower = LowerCholeskyTransform()(x)
+        return lower @ lower.mT
+
+    def _invert(self, y: Tensor) -> Tensor:
+        from .multivariate import _cholesky
+
+        return LowerCholeskyTransform().inv(_cholesky(y))
+
+
+class CorrCholeskyTransform(Transform):
+    """From D(D − 1)/2 numbers to the Cholesky factor of a D × D correlation matrix."""
+
+    domain = constraints.real_vector
+    codomain = constraints.corr_cholesky
+    bijective = True
+
+    def _size(self, n: int) -> int:
+        d = round((0.25 + 2 * n) ** 0.5 + 0.5)
+        if d * (d - 1) // 2 != n:
+            raise ValueError("Input is not a flattened lower-diagonal number")
+        return d
+
+    def _call(self, x: Tensor) -> Tensor:
+        eps = dtypes.finfo(x.dtype).eps
+        r = T.tanh(x).clamp(min=-1 + eps, max=1 - eps)
+        d = self._size(x.shape[-1])
+        rows, columns = T.tril_indices(d, d, -1)
+        full = T.zeros((*x.shape[:-1], d, d), dtype=x.dtype).index_put(_at(x, rows, columns), r)
+        z1 = (1 - full**2).sqrt().cumprod(-1)
+        shifted = T.cat([T.ones((*x.shape[:-1], d, 1), dtype=x.dtype), z1[..., :-1]], -1)
+        return (full + T.eye(d, dtype=x.dtype)) * shifted
+
+    def _invert(self, y: Tensor) -> Tensor:
+        d = y.shape[-1]
+        left = 1 - T.cumsum(y * y, -1)
+        shifted = T.cat([T.ones((*y.shape[:-1], 1), dtype=y.dtype), left[..., :-1]], -1)
+        rows, columns = T.tril_indices(d, d, -1)
+        flat = y.tril(-1)[..., rows, columns]
+        return T.atanh(flat / shifted[..., rows, columns].sqrt())
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        left = 1 - (y * y).cumsum(-1)
+        d = y.shape[-1]
+        rows, columns = T.tril_indices(d, d, -2)
+        parts = left[..., rows, columns]
+        return 0.5 * parts.log().sum(-1) - 2.0 * (x + F.softplus(-2.0 * x) - math.log(2.0)).sum(-1)
+
+    def forward_shape(self, shape: Any) -> Any:
+        d = self._size(shape[-1])
+        return (*shape[:-1], d, d)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        d = shape[-1]
+        return (*shape[:-2], d * (d - 1) // 2)
+
+
+def _at(x: Tensor, rows: Tensor, columns: Tensor) -> tuple:
+    """Indices of the places (…, row, column) for every batch element of x."""
+    batch = x.shape[:-1]
+    grids = []
+    for k, n in enumerate(batch):
+        grids.append(T.arange(n).reshape(*(n if j == k else 1 for j in range(len(batch))), 1))
+    return (*grids, rows, columns)
+
+
+class CatTransform(Transform):
+    """Maps for parts along a dim."""
+
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.transforms, self.dim = list(tseq), dim
+        self.lengths = list(lengths) if lengths is not None else [1] * len(self.transforms)
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return all(t.bijective for t in self.transforms)
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return T.cat([t(p) for t, p in zip(self.transforms, x.split(self.lengths, self.dim), strict=True)], self.dim)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return T.cat([t.inv(p) for t, p in zip(self.transforms, y.split(self.lengths, self.dim), strict=True)], self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        pairs = zip(self.transforms, x.split(self.lengths, self.dim), y.split(self.lengths, self.dim), strict=True)
+        return T.cat([t.log_abs_det_jacobian(a, b) for t, a, b in pairs], self.dim)
+
+
+class StackTransform(Transform):
+    """Maps for slices along a dim."""
+
+    def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.transforms, self.dim = list(tseq), dim
+
+    @property
+    def bijective(self) -> bool:  # type: ignore[override]
+        return all(t.bijective for t in self.transforms)
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @property
+    def codomain(self) -> Any:  # type: ignore[override]
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)
+
+    def _call(self, x: Tensor) -> Tensor:
+        return T.stack([t(p) for t, p in zip(self.transforms, x.unbind(self.dim), strict=True)], self.dim)
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return T.stack([t.inv(p) for t, p in zip(self.transforms, y.unbind(self.dim), strict=True)], self.dim)
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        pairs = zip(self.transforms, x.unbind(self.dim), y.unbind(self.dim), strict=True)
+        return T.stack([t.log_abs_det_jacobian(a, b) for t, a, b in pairs], self.dim)
+
+
+class CumulativeDistributionTransform(Transform):
+    """y = F(x), F the cumulative distribution function."""
+
+    bijective = True
+    codomain = constraints.unit_interval
+
+    def __init__(self, distribution: Any, cache_size: int = 0):
+        super().__init__(cache_size)
+        self.distribution = distribution
+
+    @property
+    def domain(self) -> Any:  # type: ignore[override]
+        return self.distribution.support
+
+    @property
+    def sign(self) -> Any:
+        return 1
+
+    def _call(self, x: Tensor) -> Tensor:
+        return self.distribution.cdf(x)  # type: ignore[no-any-return]
+
+    def _invert(self, y: Tensor) -> Tensor:
+        return self.distribution.icdf(y)  # type: ignore[no-any-return]
+
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.distribution.log_prob(x)  # type: ignore[no-any-return]
+
+
+def transform_to(constraint: Any) -> Transform:
+    """A map from unconstrained numbers onto a constraint."""
+    name = repr(constraint).partition("(")[0]
+    if name in ("Real", "IndependentConstraint") and "Positive" not in repr(constraint):
+        return identity_transform
+    makers: dict[str, Callable[[], Transform]] = {
+        "GreaterThan": ExpTransform, "GreaterThanEq": ExpTransform, "Simplex": SoftmaxTransform, "LowerCholesky": LowerCholeskyTransform,
+        "PositiveDefinite": PositiveDefiniteTransform, "CorrCholesky": CorrCholeskyTransform,
+    }  # fmt: skip
+    if name in ("Interval", "HalfOpenInterval", "LessThan", "GreaterThan", "GreaterThanEq"):
+        bounds = [float(part.partition("=")[2]) for part in repr(constraint).partition("(")[2].rstrip(")").split(", ")]
+        if name == "LessThan":
+            return ComposeTransform([ExpTransform(), AffineTransform(bounds[0], -1)])
+        if name in ("GreaterThan", "GreaterThanEq"):
+            return ExpTransform() if bounds[0] == 0 else ComposeTransform([ExpTransform(), AffineTransform(bounds[0], 1)])
+        low, high = bounds
+        return SigmoidTransform() if (low, high) == (0, 1) else ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
+    if name not in makers:
+        raise NotImplementedError(f"Cannot transform {type(constraint).__name__} constraints ({constraint!r})")
+    return makers[name]()
+
+
+def biject_to(constraint: Any) -> Transform:
+    """An invertible map from unconstrained numbers onto a constraint."""
+    if repr(constraint).startswith("Simplex"):
+        return StickBreakingTransform()
+    return transform_to(constraint)
+
+
+__all__ = [
+    "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform", "CumulativeDistributionTransform",
+    "ExpTransform", "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
+    "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
+    "identity_transform",
+]  # fmt: skip

@@ -1,0 +1,219 @@
+"""Distributions beside PyTorch's: densities and their gradients, moments, entropies, KL, transforms; samples by their moments."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb as ag  # noqa: E402
+import autograd_nb.distributions as mine  # noqa: E402
+
+theirs = torch.distributions
+
+V = [0.3, 0.7, 1.4]
+M = [[1.5, 0.3, 0.1], [0.3, 1.2, 0.2], [0.1, 0.2, 0.9]]
+P = [[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]]
+
+#: name -> (arguments, a value)
+CASES = {
+    "Normal": ([V, [1.0, 0.5, 2.0]], [0.1, -1.0, 2.0]),
+    "LogNormal": ([V, [1.0, 0.5, 2.0]], [0.1, 1.0, 2.0]),
+    "Uniform": ([[0.0, -1.0, 2.0], [1.0, 3.0, 2.5]], [0.5, 0.0, 2.2]),
+    "Exponential": ([V], [0.5, 1.0, 2.0]),
+    "Laplace": ([V, [1.0, 0.5, 2.0]], [0.1, -1.0, 2.0]),
+    "Cauchy": ([V, [1.0, 0.5, 2.0]], [0.1, -1.0, 2.0]),
+    "HalfNormal": ([V], [0.5, 1.0, 2.0]),
+    "HalfCauchy": ([V], [0.5, 1.0, 2.0]),
+    "Gamma": ([V, [1.0, 0.5, 2.0]], [0.1, 1.0, 2.0]),
+    "InverseGamma": ([[2.3, 3.1, 4.0], [1.0, 0.5, 2.0]], [0.1, 1.0, 2.0]),
+    "Chi2": ([[1.0, 2.0, 5.0]], [0.1, 1.0, 2.0]),
+    "Beta": ([V, [1.0, 2.5, 2.0]], [0.1, 0.4, 0.9]),
+    "StudentT": ([[3.0, 5.0, 2.5], V, [1.0, 0.5, 2.0]], [0.1, -1.0, 2.0]),
+    "FisherSnedecor": ([[3.0, 5.0, 2.5], [5.0, 6.0, 7.0]], [0.1, 1.0, 2.0]),
+    "Gumbel": ([V, [1.0, 0.5, 2.0]], [0.1, -1.0, 2.0]),
+    "Weibull": ([V, [1.0, 1.5, 2.0]], [0.1, 1.0, 2.0]),
+    "Pareto": ([V, [2.5, 3.5, 4.0]], [0.5, 1.0, 2.0]),
+    "Kumaraswamy": ([[1.3, 2.0, 3.0], [1.5, 2.5, 1.2]], [0.1, 0.4, 0.9]),
+    "VonMises": ([V, [1.0, 0.5, 2.0]], [0.1, -1.0, 2.0]),
+    "ContinuousBernoulli": ([[0.3, 0.5, 0.8]], [0.1, 0.4, 0.9]),
+    "Bernoulli": ([[0.3, 0.5, 0.8]], [1.0, 0.0, 1.0]),
+    "Geometric": ([[0.3, 0.5, 0.8]], [1.0, 0.0, 3.0]),
+    "Poisson": ([V], [1.0, 0.0, 3.0]),
+    "Binomial": ([5, [0.3, 0.5, 0.8]], [1.0, 0.0, 5.0]),
+    "NegativeBinomial": ([[5.0, 2.0, 3.0], [0.3, 0.5, 0.8]], [1.0, 0.0, 5.0]),
+    "Categorical": ([P], [0, 2]),
+    "OneHotCategorical": ([P], [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]),
+    "Multinomial": ([6, P], [[1.0, 2.0, 3.0], [0.0, 6.0, 0.0]]),
+    "Dirichlet": ([P], [[0.2, 0.2, 0.6], [0.1, 0.8, 0.1]]),
+    "MultivariateNormal": ([V, M], [0.1, -1.0, 2.0]),
+    "LowRankMultivariateNormal": ([V, [[0.5], [1.0], [0.2]], V], [0.1, -1.0, 2.0]),
+    "Wishart": ([4.0, M], M),
+    "LogisticNormal": ([V, [1.0, 0.5, 2.0]], [0.1, 0.2, 0.3, 0.4]),
+    "RelaxedBernoulli": ([[0.7], [0.3, 0.5, 0.8]], [0.1, 0.4, 0.9]),
+    "RelaxedOneHotCategorical": ([[0.7], P], [[0.2, 0.2, 0.6], [0.1, 0.8, 0.1]]),
+}  # fmt: skip
+
+
+def both(name):
+    args, value = CASES[name]
+
+    def convert(lib, x):
+        return lib.tensor(x, dtype=lib.float64, requires_grad=True) if isinstance(x, list) else x
+
+    a, b = [convert(ag, x) for x in args], [convert(torch, x) for x in args]
+    return getattr(mine, name)(*a), getattr(theirs, name)(*b), a, b, value
+
+
+def close(x, y, what):
+    np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-6, atol=1e-8, err_msg=what)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", CASES)
+def test_a_distribution(name):
+    p, q, a, b, value = both(name)
+    assert tuple(p.batch_shape) == tuple(q.batch_shape) and tuple(p.event_shape) == tuple(q.event_shape)
+    assert p.has_rsample == q.has_rsample
+    integral = name == "Categorical"
+    x, y = (lib.tensor(value, dtype=lib.int64 if integral else lib.float64) for lib in (ag, torch))
+    lp, lq = p.log_prob(x), q.log_prob(y)
+    close(lp, lq, "log_prob")
+    mine_in, theirs_in = [t for t in a if isinstance(t, ag.Tensor)], [t for t in b if isinstance(t, torch.Tensor)]
+    for g, h in zip(ag.autograd.grad(lp.sum(), mine_in, allow_unused=True), torch.autograd.grad(lq.sum(), theirs_in, allow_unused=True), strict=True):
+        if h is not None:
+            close(g, h, "gradient of log_prob")
+    for what in ("mean", "variance", "stddev", "mode"):
+        try:
+            expected = getattr(q, what)
+        except (NotImplementedError, AttributeError):
+            continue
+        if (name, what) != ("Kumaraswamy", "mode"):  # PyTorch's is nan
+            close(getattr(p, what), expected, what)
+    for what in ("entropy", "cdf", "icdf", "enumerate_support"):
+        args = ((x, y) if what == "cdf" else (ag.tensor([0.2, 0.5, 0.9], dtype=ag.float64), torch.tensor([0.2, 0.5, 0.9], dtype=torch.float64))) if what in ("cdf", "icdf") else None
+        try:
+            expected = getattr(q, what)(*(args[1:] if args else ()))
+        except (NotImplementedError, AttributeError, RuntimeError):
+            continue
+        close(getattr(p, what)(*(args[:1] if args else ())), expected, what)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", CASES)
+def test_samples_have_the_moments(name):
+    ag.manual_seed(0)
+    p, q, *_ = both(name)
+    drawn = p.sample((4000,)) if name != "Categorical" else p.sample((4000,)).double()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's Wishart may find its sample singular
+        assert tuple(p.sample((2, 3)).shape) == tuple(q.sample((2, 3)).shape)
+        assert tuple(p.sample().shape) == tuple(q.sample().shape)
+    if name in ("Cauchy", "HalfCauchy", "StudentT", "FisherSnedecor", "InverseGamma", "Pareto", "LogNormal", "Categorical", "RelaxedBernoulli",
+                "RelaxedOneHotCategorical", "LogisticNormal", "VonMises"):  # fmt: skip
+        return  # heavy tails, or no mean known
+    mean, std = q.mean.detach().numpy(), np.sqrt(q.variance.detach().numpy())
+    np.testing.assert_array_less(np.abs(drawn.detach().numpy().mean(0) - mean), 6 * std / np.sqrt(4000) + 1e-9)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", [n for n in CASES if getattr(theirs, n).has_rsample is True or n in ("LogNormal", "Gumbel", "Weibull", "HalfNormal")])
+def test_gradients_flow_through_samples(name):
+    p, _, a, *_ = both(name)
+    leaves = [t for t in a if isinstance(t, ag.Tensor)]
+    grads = ag.autograd.grad(p.rsample((5,)).sum(), leaves, allow_unused=True)
+    assert any(g is not None and bool(ag.isfinite(g).all()) for g in grads)
+
+
+PAIRS = [(n, n) for n in ("Normal", "Bernoulli", "Categorical", "OneHotCategorical", "Beta", "Dirichlet", "Exponential", "Gamma", "Laplace", "Poisson",
+         "Geometric", "Binomial", "Pareto", "Cauchy", "Gumbel", "HalfNormal", "LogNormal", "MultivariateNormal", "Uniform")]  # fmt: skip
+PAIRS += [("Uniform", "Normal"), ("Laplace", "Normal"), ("Gumbel", "Normal"), ("Exponential", "Normal"), ("Gamma", "Normal"), ("Beta", "Normal"),
+          ("Exponential", "Gamma"), ("Gamma", "Exponential")]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_kl(first, second):
+    p, q, a, b, _ = both(first)
+    args, _ = CASES[second]
+
+    def moved(lib, x):
+        if not isinstance(x, list):
+            return x
+        t = lib.tensor(x, dtype=lib.float64)
+        if second in ("Categorical", "OneHotCategorical"):
+            return t.flip(0) if lib is torch else t.flip(0)
+        return t * 0.9 if second != "MultivariateNormal" else t * 1.3
+
+    r, s = getattr(mine, second)(*[moved(ag, x) for x in args]), getattr(theirs, second)(*[moved(torch, x) for x in args])
+    close(mine.kl_divergence(p, r), theirs.kl_divergence(q, s), "kl")
+
+
+@pytest.mark.parity
+def test_kl_without_a_formula():
+    with pytest.raises(NotImplementedError, match="No KL"):
+        mine.kl_divergence(mine.Poisson(ag.tensor(1.0)), mine.Normal(0.0, 1.0))
+
+
+TRANSFORMS = {
+    "ExpTransform": (), "SigmoidTransform": (), "TanhTransform": (), "SoftplusTransform": (), "AffineTransform": (0.5, -2.0),
+    "StickBreakingTransform": (), "PowerTransform": (3.0,), "CorrCholeskyTransform": (),
+}  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name):
+    args = TRANSFORMS[name]
+    wrap = lambda lib: [lib.tensor(a, dtype=lib.float64) if name == "PowerTransform" else a for a in args]
+    t, u = getattr(mine.transforms, name)(*wrap(ag)), getattr(theirs.transforms, name)(*wrap(torch))
+    x, y = ag.tensor(V, dtype=ag.float64), torch.tensor(V, dtype=torch.float64)
+    a, b = t(x), u(y)
+    close(a, b, "forward")
+    close(t.inv(a), x, "inverse")
+    close(t.log_abs_det_jacobian(x, a), u.log_abs_det_jacobian(y, b), "volume")
+
+
+@pytest.mark.parity
+def test_mixtures_independence_and_expansion():
+    def build(lib, d):
+        mixture = d.MixtureSameFamily(d.Categorical(lib.tensor(P, dtype=lib.float64)), d.Independent(d.Normal(lib.ones(2, 3, 2, dtype=lib.float64), 2.0), 1))
+        flow = d.TransformedDistribution(d.Normal(lib.zeros(2, dtype=lib.float64), 1.0), [d.AffineTransform(1.0, 2.0), d.TanhTransform()])
+        return mixture, d.Independent(flow, 1), d.Normal(lib.tensor(0.0), 1.0).expand((4, 2))
+
+    for p, q, shape in zip(build(ag, mine), build(torch, theirs), ((2, 2), (2,), (4, 2)), strict=True):
+        assert tuple(p.batch_shape) == tuple(q.batch_shape) and tuple(p.event_shape) == tuple(q.event_shape)
+        x = np.full(shape, 0.4)
+        close(p.log_prob(ag.from_numpy(x)), q.log_prob(torch.from_numpy(x)), "log_prob")
+        assert tuple(p.sample((3,)).shape) == tuple(q.sample((3,)).shape)
+
+
+@pytest.mark.parity
+def test_wrong_parameters_and_values_are_refused():
+    for make in (
+        lambda lib, d: d.Normal(lib.tensor(0.0), lib.tensor(-1.0)),
+        lambda lib, d: d.Categorical(),
+        lambda lib, d: d.Uniform(2.0, 1.0),
+        lambda lib, d: d.Bernoulli(lib.tensor(1.5)),
+        lambda lib, d: d.Normal(0.0, 1.0).log_prob(3),
+        lambda lib, d: d.Bernoulli(lib.tensor(0.5)).log_prob(lib.tensor(0.5)),
+        lambda lib, d: d.MultivariateNormal(lib.zeros(2)),
+    ):
+        with pytest.raises(ValueError) as expected:
+            make(torch, theirs)
+        with pytest.raises(ValueError) as got:
+            make(ag, mine)
+        assert type(got.value) is type(expected.value)
+
+
+@pytest.mark.parity
+def test_all_names_are_here():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        missing = [n for n in theirs.__all__ if not hasattr(mine, n)]
+    assert not missing
+    assert all(not inspect.isclass(getattr(theirs, n)) or inspect.isclass(getattr(mine, n)) for n in theirs.__all__)
