@@ -248,7 +248,7 @@ def test_tensors_in_memory_are_gathered(monkeypatch):
     x, y = torch.arange(20.0).reshape(10, 2), torch.arange(10)
     data = TensorDataset(x, y)
     monkeypatch.setattr(fetching, "items_of", None)
-    for dataset in (data, Subset(data, list(range(10))), Subset(Subset(data, range(10)), list(range(10)))):
+    for dataset in (data, Subset(data, np.arange(10)), Subset(Subset(data, range(10)), list(range(10)))):
         for a, b in DataLoader(dataset, batch_size=3, shuffle=True):
             assert torch.equal(a[:, 0], b * 2.0)
     w = x.clone().requires_grad_()

@@ -53,14 +53,16 @@ def _gathered(dataset: Any, indices: Any) -> list[Tensor] | None:
     while type(dataset) is Subset:
         indices = [dataset.indices[i] for i in indices]
         dataset = dataset.dataset
+    kinds = set(map(type, indices)) if type(indices) is list else set()
+    if kinds != {int} and kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        indices, kinds = list(map(int, indices)), {int}
     if (
         not isinstance(dataset, TensorDataset)
         or type(dataset).__getitem__ is not TensorDataset.__getitem__
         or hasattr(dataset, "__getitems__")
         or default_collate_fn_map.get(Tensor) is not collate_tensor_fn
         or any(type(t) is not Tensor for t in dataset.tensors)
-        or type(indices) is not list
-        or set(map(type, indices)) != {int}
+        or kinds != {int}
         or min(indices) < 0
         or max(indices) >= len(dataset)  # counted from the end, or out of range: the items' own rules and errors
     ):

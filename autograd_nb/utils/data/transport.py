@@ -47,7 +47,7 @@ class _Pickler(reduction.ForkingPickler):
             if not self._whole_storages:
                 obj = compact(obj)
             return obj.__reduce_ex__(5)
-        if isinstance(obj, (type, types.FunctionType)) and obj.__module__ == "__main__":
+        if isinstance(obj, (type, types.FunctionType)) and obj.__module__ in ("__main__", "__mp_main__"):
             self.needs_main = True
         return NotImplemented
 
