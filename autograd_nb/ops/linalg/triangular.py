@@ -108,21 +108,15 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
 # --------------------------------------------------------------------------------------------------- Cholesky
 
 
-def _half(x: Tensor) -> Tensor:
-    """The lower triangle with half of the diagonal: x for a symmetric x + xᴴ."""
-    y = tril(x)
-    return y - (y.diagonal(0, -2, -1) * 0.5).diag_embed()
-
-
 def _cholesky_rule(g: Any, out: Any, upper: bool) -> Any:
     if g[0] is None:
         return None
     factor, gl = (adjoint(out[0]), adjoint(g[0])) if upper else (out[0], g[0])
-    # gA = L⁻ᴴ·sym(Φ(Lᴴ·gL))·L⁻¹, Φ taking the lower triangle and half of the diagonal
-    inner = _half(adjoint(factor) @ gl)
-    inner = (inner + adjoint(inner)) * 0.5
-    above = adjoint(factor)
-    return solve(above, adjoint(solve(above, inner, True)), True)
+    # gA = L⁻ᴴ·Φ·L⁻¹, Φ the Hermitian matrix with half of the lower triangle of Lᴴ·gL
+    other = adjoint(factor)
+    inner = other @ gl
+    inner = (tril(inner) + adjoint(tril(inner, -1))) * 0.5
+    return solve(factor, solve(other, inner, True), False, left=False)
 
 
 @structured(a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False)
@@ -145,7 +139,7 @@ def _not_definite(k: int) -> str:
 def cholesky(A, *, upper=False, out=None):
     """The lower triangular L with A = L·Lᴴ (the upper U with A = Uᴴ·U) of Hermitian positive definite matrices; reads one triangle.
 
-    The gradient is that of a symmetric A: L⁻ᴴ·sym(Φ(Lᴴ·g))·L⁻¹ with Φ the lower triangle and half of the diagonal.
+    The gradient is that of a symmetric A: L⁻ᴴ·Φ·L⁻¹, Φ the symmetric matrix with half of the lower triangle of Lᴴ·g.
 
     Errors: `linalg.LinAlgError` naming the batch element and the leading minor when A is not positive definite.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky.html

@@ -1,0 +1,177 @@
+"""Linear algebra against PyTorch, where its op database does not tell: complex matrices, errors, edges.
+
+Factors with a free sign or phase are compared by what does not depend on it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+
+import autograd_nb as ag  # noqa: E402
+
+from .test_complex import check  # noqa: E402
+
+COMPLEX = """
+cholesky cholesky_inverse cholesky_solve cross geqrf lu_unpack lu_solve matrix_exp ormqr triangular_solve pinverse logdet linalg.det
+linalg.vecdot linalg.eigvals linalg.eigvalsh linalg.householder_product linalg.ldl_factor linalg.ldl_solve linalg.lstsq
+linalg.matrix_power linalg.multi_dot linalg.norm linalg.matrix_norm linalg.qr linalg.slogdet linalg.vander linalg.lu linalg.lu_solve
+linalg.inv linalg.solve linalg.solve_triangular linalg.matrix_rank linalg.pinv linalg.svdvals linalg.tensorinv linalg.tensorsolve
+""".split()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("op", [op for op in op_db if op.name in COMPLEX and not op.variant_test_name], ids=lambda op: op.name)
+def test_complex_matrices(op):
+    samples, passed, reasons = check(op, (torch.complex128,), 4)
+    assert samples and passed == samples, "\n".join(reasons)
+
+
+# --------------------------------------------------------------------------------- free signs and phases
+
+
+def hermitian(a: Any) -> Any:
+    return a @ a.mH
+
+
+def lengths(*factors: Any) -> tuple:
+    return tuple(x.abs() if k != 1 else x for k, x in enumerate(factors))
+
+
+GAUGE_FREE = {
+    "svd": lambda t, a: lengths(*t.linalg.svd(a, full_matrices=False)),
+    "svd, wide": lambda t, a: lengths(*t.linalg.svd(a[..., :3, :], full_matrices=False)),
+    "svd, full": lambda t, a: t.linalg.svd(a[..., :3]).S,
+    "svd, tall, products": lambda t, a: (lambda u, s, v: (u @ u.mH, (u * s.unsqueeze(-2)) @ v))(*t.linalg.svd(a[..., :3], full_matrices=False)),
+    "eigh": lambda t, a: (lambda w, v: (w, v.abs()))(*t.linalg.eigh(hermitian(a))),
+    "eigh, upper": lambda t, a: (lambda w, v: (w, v @ v.mH))(*t.linalg.eigh(hermitian(a), UPLO="U")),
+    "qr": lambda t, a: (lambda q, r: (q @ r, r.abs()))(*t.linalg.qr(a)),
+    "svd_lowrank": lambda t, a: t.svd_lowrank(a, q=5)[1],
+}
+
+
+def derivatives(t: Any, function: Any, array: np.ndarray) -> list:
+    """Values, gradient and second derivative of a weighted sum, which is real."""
+    x = t.from_numpy(array.copy()).requires_grad_()
+    out = function(t, x)
+    out = out if isinstance(out, tuple) else (out,)
+
+    def total(values):
+        result = 0
+        for k, y in enumerate(values):
+            weights = t.from_numpy(np.cos(np.arange(y.numel()) + k).reshape(tuple(y.shape)))
+            result = result + ((y.real + y.imag) * weights).sum() if y.is_complex() else result + (y * weights).sum()
+        return result
+
+    (g,) = t.autograd.grad(total(out), x, create_graph=True)
+    (h,) = t.autograd.grad(total([g]), x)
+    return [v.detach().resolve_conj().numpy() for v in (*out, g, h)]
+
+
+@pytest.mark.parametrize("name", GAUGE_FREE)
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_what_no_phase_changes(name, kind):
+    r = np.random.default_rng(5)
+    a = r.standard_normal((2, 5, 5))
+    if kind == "complex":
+        a = a + 1j * r.standard_normal(a.shape)
+    for mine, theirs in zip(derivatives(ag, GAUGE_FREE[name], a), derivatives(torch, GAUGE_FREE[name], a), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-7 * max(1, np.abs(theirs).max()))
+
+
+@pytest.mark.parametrize("name", ["svd", "eigh", "eig"])
+def test_a_loss_that_depends_on_the_phase_is_refused(name):
+    r = np.random.default_rng(5)
+    a = r.standard_normal((4, 4)) + 1j * r.standard_normal((4, 4))
+    for t in (torch, ag):
+        x = t.from_numpy(a + a.conj().T if name == "eigh" else a).requires_grad_()
+        vectors = getattr(t.linalg, name)(x)[0 if name == "svd" else 1]
+        with pytest.raises(RuntimeError, match="ill-defined"):
+            (vectors.imag * t.from_numpy(r.standard_normal((4, 4)))).sum().backward()
+
+
+# -------------------------------------------------------------------------------------- errors and edges
+
+
+def names(t: Any) -> dict:
+    zero, eye = t.zeros(3, 3), t.eye(3)
+    return {
+        "torch": t, "L": t.linalg, "Z": zero, "E": eye, "D": eye.double(), "B": t.stack([eye, zero]), "R": t.ones(2, 3),
+        "I": t.ones(2, 2, dtype=t.long), "v": t.ones(3), "H": t.ones(2, 2).half(), "N": zero * float("nan"),
+    }  # fmt: skip
+
+
+CALLS = """
+L.inv(Z) | L.inv(B) | L.inv(R) | L.inv(I) | L.inv(v) | L.inv(H) | L.inv_ex(Z, check_errors=True) | L.solve(Z, E) | L.solve(B, E)
+L.solve(R, E) | L.solve(E, D) | L.solve(v, E) | L.solve(E, v[0]) | L.solve(E, R) | L.solve(E, R, left=False) | L.solve(E, v, left=False)
+L.solve(B + E, v) | L.solve(B + E, R) | L.solve(torch.ones(0, 3, 3), torch.ones(3, 2)) | L.cholesky(Z) | L.cholesky(B) | L.cholesky(R)
+L.cholesky_ex(Z, check_errors=True) | L.cholesky(I) | torch.cholesky(Z) | torch.cholesky_inverse(R) | torch.cholesky_solve(v, E)
+L.lu_factor(Z) | L.lu_factor(B) | L.lu_factor(v) | L.lu(v) | L.lu_factor(E, pivot=False) | L.lu_factor(I) | L.lu_solve(E, v, E)
+L.lu_solve(E, v.int()[:2], E) | L.lu_solve(E, v.int(), D) | L.lu_solve(E, v.int() * 7, E) | L.lu_solve(R, v.int(), E)
+torch.lu_unpack(E, v) | torch.lu_unpack(v, v.int()) | L.det(R) | L.det(I) | L.det(v) | L.det(Z) | L.slogdet(R) | L.slogdet(Z)
+torch.logdet(R) | torch.logdet(Z) | torch.logdet(-E) | L.solve_triangular(E, R, upper=True) | L.solve_triangular(E, v, upper=True)
+torch.triangular_solve(v, E) | torch.triangular_solve(R, E) | L.qr(v) | L.qr(I) | L.qr(E, mode='x') | L.householder_product(R, v)
+L.householder_product(E, D) | L.householder_product(E, v.double()) | torch.ormqr(E, v, R) | torch.ormqr(E, v[:2], E)
+L.svd(v) | L.svd(I) | L.svd(N) | L.svd(torch.stack([E, N])) | L.svdvals(N) | L.svd(E, driver='gesvd') | torch.svd(v) | L.eigh(R)
+L.eigh(E, UPLO='X') | L.eigh(I) | L.eig(R) | L.pinv(v) | L.pinv(I) | L.lstsq(v, E) | L.lstsq(E, R) | L.lstsq(E, D) | L.lstsq(E, v[:2])
+L.lstsq(E, E, driver='x') | L.matrix_norm(v) | L.matrix_norm(E, ord='x') | L.matrix_norm(E, ord=3) | L.matrix_norm(I)
+L.matrix_norm(E, dim=(0, 0)) | L.norm(E, 'nuc', 0) | L.norm(v, 'fro') | L.norm(torch.ones(2, 2, 2), 2) | L.norm(E, 3)
+L.matrix_norm(torch.ones(0, 3), 2) | L.matrix_norm(torch.ones(0, 3)) | L.cond(v) | L.cond(R, 1) | L.cond(E, 'x') | L.cond(Z) | L.cond(Z, 1)
+L.cond(torch.ones(0, 0)) | L.cond(torch.ones(0, 3, 3)) | L.matrix_power(R, 2) | L.matrix_power(E, 1.5) | L.matrix_power(Z, -1)
+L.matrix_power(I, 2) | L.matrix_power(v, 2) | L.matrix_exp(R) | L.matrix_exp(I) | L.matrix_rank(v) | L.matrix_rank(E, tol=0.5)
+L.tensorinv(torch.ones(2, 3, 4)) | L.tensorinv(E, ind=0) | L.tensorsolve(torch.ones(2, 3, 4), E) | L.vander(v, N=1) | L.vander(v > 0)
+torch.vander(E) | torch.vander(v, N=-1) | torch.vander(v, N=0) | torch.vander(v * 2) | torch.vander(v > 0) | L.multi_dot([E])
+L.multi_dot([E, v, E]) | L.multi_dot([E, R]) | L.multi_dot([E, D]) | torch.chain_matmul(E, v) | L.cross(v, R)
+L.cross(torch.ones(2, 2), torch.ones(2, 2)) | torch.cross(torch.ones(2, 2), torch.ones(2, 2)) | L.vecdot(v, v.double()) | L.ldl_factor(R)
+L.svd(torch.ones(0, 3)) | L.svdvals(torch.ones(2, 0, 3)) | L.eigh(torch.ones(2, 0, 0)) | L.qr(torch.ones(3, 0), 'complete')
+L.pinv(torch.ones(0, 3)) | L.inv(torch.ones(0, 0)) | L.det(torch.ones(0, 0)) | L.slogdet(torch.ones(2, 0, 0)) | L.cholesky(torch.ones(0, 0))
+L.matrix_exp(torch.ones(0, 0)) | L.lu(torch.ones(0, 3)) | L.lstsq(torch.ones(3, 0), torch.ones(3, 2)) | L.matrix_rank(torch.ones(0, 3))
+E.inverse() | E.det() | E.slogdet() | E.logdet() | E.lu() | E.lu_solve(E, v.int()) | E.qr() | E.svd() | E.pinverse() | E.matrix_power(2)
+E.matrix_exp() | E.geqrf() | E.orgqr(v) | E.ormqr(v, E) | E.triangular_solve(E) | E.cross(E) | E.cholesky() | E.norm('nuc')
+"""
+
+
+def result(call: str, space: dict) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return eval(call, dict(space))
+        except Exception as error:
+            return error
+
+
+def start(text: str) -> str:
+    """What an error says before it goes into details."""
+    return text.split("(")[0].split("\n")[0].rstrip(" .")
+
+
+def test_calls():
+    """Values, shapes and dtypes of edge cases; of errors the type and the words they begin with."""
+    spaces = SimpleNamespace(mine=names(ag), theirs=names(torch))
+    wrong = []
+    for call in CALLS.replace("\n", "|").split("|"):
+        if not call.strip():
+            continue
+        mine, theirs = result(call.strip(), spaces.mine), result(call.strip(), spaces.theirs)
+        if isinstance(theirs, Exception):
+            kind = "LinAlgError" if isinstance(theirs, torch.linalg.LinAlgError) else type(theirs).__name__
+            if type(mine).__name__ != kind or start(str(theirs)) not in str(mine):
+                wrong.append(f"{call}: {kind}: {start(str(theirs))}\n   instead: {type(mine).__name__}: {mine}")
+            continue
+        a, b = (list(x) if isinstance(x, tuple) else [x] for x in (mine, theirs))
+        same = len(a) == len(b) and type(mine).__name__ == type(theirs).__name__
+        for x, y in zip(a, b, strict=False):
+            if isinstance(y, torch.Tensor):
+                same = same and isinstance(x, ag.Tensor) and tuple(x.shape) == tuple(y.shape) and str(x.dtype) == str(y.dtype)
+                same = same and np.allclose(x.numpy(), y.numpy(), atol=1e-5, equal_nan=True)
+        if not same:
+            wrong.append(f"{call}: {theirs}\n   instead: {mine}")
+    assert not wrong, "\n".join(wrong)
