@@ -52,6 +52,10 @@ def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) ->
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     edges, grads = [], []
     for i, (out, g) in enumerate(zip(outputs, given, strict=True)):
+        if getattr(out, "batched", False):
+            raise RuntimeError(
+                f"{function}(): output {i} is a tensor inside of vmap, which stands for a whole batch. Use func.grad or func.vjp there."
+            )
         target = out._edge if isinstance(out, GradientEdge) else edge(out)
         if target is None:
             raise AutogradError(

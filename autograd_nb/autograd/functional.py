@@ -198,7 +198,8 @@ def jacobian(
 ) -> Any:
     """J[i][j] = d(output i)/d(input j), of shape output.shape + input.shape; nested tuples where func takes or returns several.
 
-    strategy: "reverse-mode" (a row per backward pass) or "forward-mode" (a column; needs ``vectorize=True``).
+    strategy: "reverse-mode" (row by row) or "forward-mode" (column by column; needs ``vectorize=True``). vectorize: all in one
+    batched pass.
 
     Example:
         >>> import autograd_nb as torch
@@ -238,14 +239,19 @@ def jacobian(
         _check_outputs(outputs, leaves, strict)
         columns = strategy == "forward-mode"
         rows = (
-            _columns(outputs, leaves) if columns else [_rows(i, o, leaves, create_graph, strict) for i, o in enumerate(outputs)]
+            _columns(outputs, leaves)
+            if columns
+            else [_rows(i, o, leaves, create_graph, strict, vectorize) for i, o in enumerate(outputs)]
         )
     out = tuple(_result(tuple(row), several_in, create_graph) for row in rows)
     return out if several_out else out[0]
 
 
-def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool, strict: bool) -> list[Tensor]:
-    """d(output)/d(leaf) of each leaf, one backward pass per element."""
+def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool, strict: bool, at_once: bool) -> list[Tensor]:
+    """d(output)/d(leaf) of each leaf: a backward pass per element, or one for a batch of all."""
+    whole = [[*output.shape, *t.shape] for t in leaves]
+    if at_once and output.requires_grad and output._layout.size:
+        return [g.reshape(n) for g, n in zip(_batched((output,), leaves, output, create_graph), whole, strict=True)]
     found: list[list[Tensor]] = [[] for _ in leaves]
     for v in _basis(output):
         grads = _grads((output,), leaves, (v,), create_graph)
@@ -263,9 +269,25 @@ def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool
                 )
             found[j].append(g)
     return [
-        OPS["stack"].call(rows).reshape([*output.shape, *t.shape]) if rows else new_full([*output.shape, *t.shape], 0, t.dtype)
-        for rows, t in zip(found, leaves, strict=True)
+        OPS["stack"].call(rows).reshape(n) if rows else new_full(n, 0, t.dtype)
+        for rows, n, t in zip(found, whole, leaves, strict=True)
     ]
+
+
+def _batched(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...], along: Tensor, create_graph: bool) -> tuple[Tensor, ...]:
+    """The gradients for all unit vectors of ``along``, the one output: their number is the first dim."""
+    basis = OPS["stack"].call(_basis(along))
+    return tuple(
+        grad(
+            outputs,
+            inputs,
+            (basis,),
+            retain_graph=True,
+            create_graph=create_graph,
+            is_grads_batched=True,
+            materialize_grads=True,
+        )
+    )
 
 
 def _columns(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...]) -> list[list[Tensor]]:
@@ -274,14 +296,11 @@ def _columns(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...]) -> list[li
     pulled = _filled(_grads(outputs, leaves, dummies, True), leaves, False, False)
     table: list[list[Tensor]] = [[] for _ in outputs]
     for t, p in zip(leaves, pulled, strict=True):
-        columns: list[list[Tensor]] = [[] for _ in outputs]
-        for v in _basis(t):
-            pushed = _filled(_grads((p,), dummies, (v,), False), outputs, False, False)
-            for k, c in enumerate(pushed):
-                columns[k].append(c)
-        for k, o in enumerate(outputs):
+        some = p.requires_grad and t._layout.size
+        columns = _batched((p,), dummies, p, False) if some else [None] * len(outputs)
+        for row, c, o in zip(table, columns, outputs, strict=True):
             whole = [*o.shape, *t.shape]
-            table[k].append(OPS["stack"].call(columns[k], -1).reshape(whole) if columns[k] else new_full(whole, 0, o.dtype))
+            row.append(new_full(whole, 0, o.dtype) if c is None else OPS["movedim"].call(c, 0, -1).reshape(whole))
     return table
 
 

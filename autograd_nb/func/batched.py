@@ -48,10 +48,16 @@ class Batched(Wrapped):
 
     __slots__ = ("value",)
     value: Tensor
+    batched = True
 
     # ---- what ops ask of a tensor
     @property
     def _data(self) -> Any:  # type: ignore[override]
+        if all(lv.number != self.level for lv in levels.stack):
+            raise RuntimeError(
+                "A tensor that was made inside vmap was used after it had ended. Return it from the function that is mapped, instead "
+                "of keeping it in a variable outside."
+            )
         raise Unbatched(self.level)
 
     @property
@@ -61,6 +67,15 @@ class Batched(Wrapped):
     @property
     def _rg(self) -> bool:  # type: ignore[override]
         return self.value.requires_grad
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow to the samples."""
+        return self.value.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
 
     @property
     def _edge(self) -> Any:  # type: ignore[override]

@@ -13,7 +13,7 @@ from ..nn.modules.module import Module
 from ..ops.registry import OPS
 from ..tensor import Tensor
 
-__all__ = ["functional_call", "stack_module_state"]
+__all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
 
 def functional_call(
@@ -131,3 +131,15 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dic
 
     parameters = stacked([dict(m.named_parameters()) for m in models], True)
     return parameters, stacked([dict(m.named_buffers()) for m in models], False)
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Let every batch norm in ``root`` use the statistics of its batch only, in place; the module.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.func.replace_all_batch_norm_modules_.html
+    """
+    for module in root.modules():
+        if "BatchNorm" in type(module).__name__:
+            module.track_running_stats = False
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+    return root

@@ -47,6 +47,15 @@ def _wrap(t: Tensor, base: Sequence[Level]) -> Tensor:
     return t
 
 
+class _Call:
+    """Whether the function that was called on some leaves is still running; known to the leaves."""
+
+    __slots__ = ("running",)
+
+    def __init__(self) -> None:
+        self.running = True
+
+
 class _Trace:
     """A function called once on inputs of its own, ready for backward passes.
 
@@ -56,6 +65,7 @@ class _Trace:
     def __init__(self, func: Callable, primals: Sequence[Any], has_aux: bool, name: str):
         self.base = tuple(levels.stack)
         recording = state.grad
+        call = _Call()
         flat, self.spec = tree_flatten(list(primals))
         for t in flat:
             if not isinstance(t, Tensor):
@@ -69,9 +79,14 @@ class _Trace:
                     connected = True
                     self.leaves.append(OPS["view_as"].call(plain, plain))
                 else:
-                    self.leaves.append(plain.detach().requires_grad_())
+                    leaf = plain.detach().requires_grad_()
+                    leaf.__dict__["_call"] = call
+                    self.leaves.append(leaf)
             new = tree_unflatten([_wrap(t, self.base) for t in self.leaves], self.spec)
-            result = func(*new)
+            try:
+                result = func(*new)
+            finally:
+                call.running = False
         self.aux: Any = None
         if has_aux:
             if not (isinstance(result, tuple) and len(result) == 2):
@@ -123,7 +138,11 @@ class _Trace:
     def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
         """tangents -> J · tangents for each output."""
         with enable_grad():
-            dummies = [new_full(o.shape, 1, o.dtype).requires_grad_() if o.requires_grad else None for o in self.outputs]
+            # not 0, which rules may treat by itself (x·ln y); rules of complex results may ask that it be a possible gradient, as 0 is
+            dummies = [
+                new_full(o.shape, 0 if o.dtype.is_complex else 1, o.dtype).requires_grad_() if o.requires_grad else None
+                for o in self.outputs
+            ]
             seeds = [new_full(o.shape, 0, o.dtype) if u is None else u for o, u in zip(self.outputs, dummies, strict=True)]
             kept = [(o, u) for o, u in zip(self.outputs, seeds, strict=True) if o.requires_grad]
             pulled: list = [None] * len(self.leaves)
@@ -161,13 +180,17 @@ class _Trace:
 
 
 def _reaches(edges: Sequence[Any], own: set) -> bool:
-    """Whether a graph ends in leaves other than ``own``."""
+    """Whether a graph ends in leaves other than ``own`` that someone may still differentiate by.
+
+    Those that a finished trace made for itself are nobody's any more.
+    """
     seen: set = set()
     stack = [e for e in edges if e is not None]
     while stack:
         e = stack.pop()
         if e.is_leaf_edge:
-            if e not in own:
+            call = e.__dict__.get("_call")
+            if e not in own and (call is None or call.running):
                 return True
             continue
         node = e.node if e.__class__ is Output else e
