@@ -193,7 +193,7 @@ def pointwise_entry(
     first = out_layouts[0]
     n_out = len(outputs)
     everyone = [*in_layouts, *out_layouts]
-    recipe = Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, False)
+    recipe: Recipe | None = Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, False)
     if all(lay.contiguous and lay.shape == first.shape for lay in everyone):
         return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe), None
     strides: list[Sequence[int]] = [broadcast_strides(lay, first.shape) for lay in everyone]
@@ -426,12 +426,12 @@ class BackPlan:
             data = launch.empty(lay.size, carrier)
             entry(dims, g._data, *saved, data)
             grads[i] = make(data, lay, [0, 0])
-        for i, entry, dims, whole, axes, shape in self.nested:
+        for i, plain, steps, whole, axes, shape in self.nested:
             data = launch.empty(whole.size, whole.dtype.carrier)
-            if dims is None:
-                entry(g._data, *saved, data)
+            if steps is None:
+                plain(g._data, *saved, data)
             else:
-                entry(dims, g._data, *saved, data)
+                plain(steps, g._data, *saved, data)
             grads[i] = make(data, whole, [0, 0]).sum(axes).reshape(shape)
         return tuple(grads)
 
