@@ -40,7 +40,10 @@ for _kind, _text in {
 }.items():
     _polynomial(f"chebyshev_polynomial_{_kind}", f"chebyshev_{_kind}", f"Chebyshev polynomials of {_text}.")
     _polynomial(
-        f"shifted_chebyshev_polynomial_{_kind}", f"chebyshev_{_kind}", f"Chebyshev polynomials, taken at 2x − 1, of {_text}.", True
+        f"shifted_chebyshev_polynomial_{_kind}",
+        f"chebyshev_{_kind}",
+        f"Chebyshev polynomials, taken at 2x − 1, of {_text}.",
+        True,
     )
 _polynomial("hermite_polynomial_h", "hermite_h", "The physicists' Hermite polynomials, Hₙ₊₁ = 2x·Hₙ − 2n·Hₙ₋₁.")
 _polynomial("hermite_polynomial_he", "hermite_he", "The probabilists' Hermite polynomials, Heₙ₊₁ = x·Heₙ − n·Heₙ₋₁.")

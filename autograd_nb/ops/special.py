@@ -14,6 +14,7 @@ from ..codegen.symbols import libm
 from ..shapes import Layout
 from ..tensor import Tensor
 from .pointwise import only_tensors, pointwise, store
+from .recording import tensor_type
 from .registry import OPS, public, register
 from .structured import tensor_argument
 from .unary import digamma, lgamma
@@ -53,7 +54,7 @@ def _checked(name: str) -> Callable:
         for key in keys:
             d = key.dtype if isinstance(key, Layout) else None
             if d is not None and d.category < 2:
-                kind = {"bool": "Bool", "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte"}[d.name]
+                kind = tensor_type(d).removesuffix("Tensor")
                 raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}': {name}() takes floating point tensors")
 
     return check
@@ -63,7 +64,9 @@ def _gamma_slope(g, a, x):
     return g * m.exp((a - 1) * m.log(x) - x - m.lgamma(a))
 
 
-@pointwise(underivable("igamma: input"), _gamma_slope, name="igamma", node="IgammaBackward0", public=False, check=_checked("igamma"))
+@pointwise(
+    underivable("igamma: input"), _gamma_slope, name="igamma", node="IgammaBackward0", public=False, check=_checked("igamma")
+)
 def _igamma(a, x):
     return libm("iterative.igamma", a, x)
 
@@ -100,7 +103,9 @@ def _incomplete(name: str, op: Any, text: str, special: str) -> None:
 
 
 _incomplete("igamma", _igamma, "The regularised lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt", "gammainc")
-_incomplete("igammac", _igammac, "The regularised upper incomplete gamma function Q(a, x) = 1/Γ(a) ∫ₓ^∞ tᵃ⁻¹e⁻ᵗ dt", "gammaincc")
+_incomplete(
+    "igammac", _igammac, "The regularised upper incomplete gamma function Q(a, x) = 1/Γ(a) ∫ₓ^∞ tᵃ⁻¹e⁻ᵗ dt", "gammaincc"
+)
 
 
 @_by_formula
@@ -167,19 +172,19 @@ def _order(n: Any, name: str) -> int:
 
 
 @public()
-def polygamma(input, other=None, *, n=None, out=None):
+def polygamma(*args, input=None, n=None, out=None):
     """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1.
 
     Errors: TypeError unless n is an integer; RuntimeError where it is negative.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.polygamma
     """
-    if isinstance(input, Tensor):  # the method, or polygamma(x, n=…)
-        x, order = input, other if n is None else n
-    elif other is None and n is not None:
-        raise TypeError("polygamma(): argument 'input' must be a Tensor; call polygamma(n, input)")
-    else:
-        x, order = other, input
-    tensor_argument(x, "polygamma")
+    given = [a for a in (*args, input, n) if a is not None]
+    if len(given) != 2 or not any(isinstance(a, Tensor) for a in given):
+        raise TypeError(
+            f"polygamma(): takes an order and a Tensor, polygamma(n, input), got {[type(a).__name__ for a in given]}"
+        )
+    # called as a method, the tensor comes first
+    x, order = given if isinstance(given[0], Tensor) else reversed(given)
     k = _order(order, "polygamma")
     y = digamma(x) if k == 0 else trigamma(x) if k == 1 else polygamma_order(x, k)
     return y if out is None else store(out, y, "polygamma")
@@ -276,7 +281,9 @@ def i0e(x):
     return m.i0e(x)
 
 
-@pointwise(lambda x, y: m.i0e(x) - m.sign(x) * y - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda x, y: m.i0e(x) - m.sign(x) * y - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False
+)
 def i1e(x):
     """e^−|x|·I₁(x); dy/dx = e^−|x|·I₀ − y·(sign(x) + 1/x)."""
     return m.i1e(x)
@@ -294,14 +301,20 @@ def modified_bessel_k1(x):
     return m.modified_bessel_k1(x)
 
 
-@pointwise(lambda x, y: y - m.scaled_modified_bessel_k1(x), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda x, y: y - m.scaled_modified_bessel_k1(x), result="float", namespaces=("special",), method=False, inplace=False
+)
 def scaled_modified_bessel_k0(x):
     """y = eˣ·K₀(x); dy/dx = y − eˣ·K₁. nan for x < 0."""
     return m.scaled_modified_bessel_k0(x)
 
 
 @pointwise(
-    lambda x, y: y - m.scaled_modified_bessel_k0(x) - y / x, result="float", namespaces=("special",), method=False, inplace=False
+    lambda x, y: y - m.scaled_modified_bessel_k0(x) - y / x,
+    result="float",
+    namespaces=("special",),
+    method=False,
+    inplace=False,
 )
 def scaled_modified_bessel_k1(x):
     """y = eˣ·K₁(x); dy/dx = y − eˣ·K₀ − y/x. nan for x < 0."""
@@ -317,14 +330,20 @@ def airy_ai(x):
 # ------------------------------------------------------------------------------------------ the normal distribution
 
 
-@pointwise(lambda x, y: 2 * x * y - 2 / math.sqrt(math.pi), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda x, y: 2 * x * y - 2 / math.sqrt(math.pi), result="float", namespaces=("special",), method=False, inplace=False
+)
 def erfcx(x):
     """y = e^(x²)·erfc x, which neither overflows nor loses digits for large x; dy/dx = 2·x·y − 2/√π."""
     return m.erfcx(x)
 
 
 @pointwise(
-    lambda x: m.exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi)), result="float", namespaces=("special",), method=False, inplace=False
+    lambda x: m.exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi)),
+    result="float",
+    namespaces=("special",),
+    method=False,
+    inplace=False,
 )
 def ndtr(x):
     """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
@@ -341,7 +360,11 @@ def log_ndtr(x):
 
 
 @pointwise(
-    lambda y: m.exp(0.5 * (y * y)) * math.sqrt(2 * math.pi), result="float", namespaces=("special",), method=False, inplace=False
+    lambda y: m.exp(0.5 * (y * y)) * math.sqrt(2 * math.pi),
+    result="float",
+    namespaces=("special",),
+    method=False,
+    inplace=False,
 )
 def ndtri(p):
     """The inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
