@@ -49,9 +49,10 @@ class DataLoader(Generic[T]):
     next loop. timeout: seconds to wait for a batch. generator: draws the order and the workers' seeds.
     pin_memory and pin_memory_device are accepted: memory on the CPU needs no pinning.
 
-    Processes are started afresh ("spawn", or "forkserver" as ``multiprocessing_context``), so the dataset is pickled and the
-    script's own part belongs under ``if __name__ == '__main__':``. Where that is not so, a warning says why, and the workers'
-    batches are made in this process, the same ones. An exception in a worker is raised here, its traceback in the text.
+    Processes are forked from a clean server, or started afresh (``multiprocessing_context="spawn"``); never from this process,
+    whose threads would not survive it. So the dataset is pickled, and the script's own part belongs under
+    ``if __name__ == '__main__':``. Where that is not so, a warning says why, and the workers' batches are made in this process,
+    the same ones. An exception in a worker is raised here, its traceback in the text.
 
     Errors: ValueError and TypeError for arguments; RuntimeError for a worker that died, and after ``timeout``.
 
@@ -157,7 +158,7 @@ class DataLoader(Generic[T]):
                     f"got multiprocessing_context={value}"
                 )
             if value.get_start_method() == "fork":  # threads of kernels and of BLAS do not survive it
-                value = multiprocessing.get_context("spawn")
+                value = None
         self._context = value
 
     @property
@@ -203,10 +204,6 @@ class DataLoader(Generic[T]):
                 "potential slowness/freeze if necessary.",
                 stacklevel=3,
             )
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        return cls
-
 
 class _BaseDataLoaderIter:
     """One pass over a loader's batches."""

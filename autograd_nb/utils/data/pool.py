@@ -9,7 +9,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Sequence
-from multiprocessing import connection
+from multiprocessing import connection, forkserver
 from typing import Any
 
 from . import transport, worker
@@ -106,6 +106,17 @@ class Local:
         pass
 
 
+def _default_context() -> Any:
+    """How workers are started: forked from a server that has all they need, where the system can; else afresh."""
+    chosen = multiprocessing.get_start_method(allow_none=True)
+    if chosen == "spawn" or "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    server = getattr(forkserver, "_forkserver", None)
+    if getattr(server, "_preload_modules", None) == ["__main__"]:  # as it is unless the program chose; no effect once it runs
+        multiprocessing.set_forkserver_preload([f"{__package__}.preload"])
+    return multiprocessing.get_context("forkserver")
+
+
 def start(plan: worker.Plan, context: Any) -> Sequence[Process] | Sequence[Local]:
     """The workers of a loader: processes where the dataset can be sent to them and the script imported, else local ones."""
     try:
@@ -118,7 +129,7 @@ def start(plan: worker.Plan, context: Any) -> Sequence[Process] | Sequence[Local
             stacklevel=5,
         )
         return [Local(plan, i) for i in range(plan.num_workers)]
-    context = context or multiprocessing.get_context("spawn")
+    context = context or _default_context()
     workers: list[Process] = []
     try:
         for i in range(plan.num_workers):

@@ -1,0 +1,20 @@
+"""What the server that workers are forked from has ready: this library, Numba, and the kernels that make batches.
+
+The server is a process of its own that starts no threads, so its forks are sound; starting each worker afresh would cost about a
+second, every epoch.
+"""
+
+from ... import float32, ones
+from .collate import default_collate
+from .dataset import TensorDataset
+from .fetch import Map
+from .worker import main
+
+__all__ = ["main"]
+
+try:
+    row = ones(2, dtype=float32)
+    default_collate([(row, 1, 1.0)] * 2)
+    Map(TensorDataset(ones(2, 2), ones(2, 2).long()), True, default_collate, False).fetch([0, 1])
+except Exception:  # the worker that needs it will say so
+    pass
