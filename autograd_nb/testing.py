@@ -80,12 +80,12 @@ def _difference(actual: Any, expected: Any, options: dict, where: str) -> str | 
         return f"The values for attribute 'dtype' do not match{where}: {a.dtype} != {b.dtype}."
     if options["check_stride"] and a.stride() != b.stride():
         return f"The values for attribute 'stride()' do not match{where}: {a.stride()} != {b.stride()}."
-    d = dtypes.promote_types(a.dtype, b.dtype)
+    kind = dtypes.promote_types(a.dtype, b.dtype)
     rtol, atol = options["rtol"], options["atol"]
     if rtol is None:
-        pairs = [_TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (a, b)]
-        rtol, atol = max(p[0] for p in pairs), max(p[1] for p in pairs)
-    a, b = a.to(d), b.to(d)
+        allowed = [_TOLERANCES.get(x.dtype.name, (0.0, 0.0)) for x in (a, b)]
+        rtol, atol = max(p[0] for p in allowed), max(p[1] for p in allowed)
+    a, b = a.to(kind), b.to(kind)
     close = OPS["isclose"].call(a, b, rtol=rtol, atol=atol, equal_nan=options["equal_nan"])
     wrong = close.logical_not()
     count = int(wrong.sum().item())
@@ -93,11 +93,11 @@ def _difference(actual: Any, expected: Any, options: dict, where: str) -> str | 
         return None
     if numbers:
         return f"Scalars are not close{where}!\n\nExpected {expected} but got {actual}.\nAllowed: rtol={rtol}, atol={atol}"
-    kind = "equal" if rtol == atol == 0 else "close"
-    text = f"Tensor-likes are not {kind}{where}!\n\nMismatched elements: {count} / {a.numel()} ({count / a.numel():.1%})"
-    if d.category >= 1:
+    how = "equal" if rtol == atol == 0 else "close"
+    text = f"Tensor-likes are not {how}{where}!\n\nMismatched elements: {count} / {a.numel()} ({count / a.numel():.1%})"
+    if kind.category >= 1:
         apart = (a - b).abs().reshape(-1).masked_fill(wrong.reshape(-1).logical_not(), 0)
-        worst = int(apart.nan_to_num(nan=float("inf") if d.category > 1 else None).argmax().item())
+        worst = int(apart.nan_to_num(nan=float("inf") if kind.category > 1 else None).argmax().item())
         text += (
             f"\nGreatest absolute difference: {apart[worst].item()} (got {a.reshape(-1)[worst].item()}, expected "
             f"{b.reshape(-1)[worst].item()}) at flat index {worst} (up to {atol} allowed, relative up to {rtol})"
@@ -128,8 +128,8 @@ def make_tensor(
     if dtype is dtypes.bool_:
         t = OPS["randint"].call(0, 2, sizes, dtype=dtype)
     elif dtype.category < 2:
-        first = (0 if not dtype.is_signed else -9) if low is None else int(low)
-        t = OPS["randint"].call(first, 10 if high is None else int(high), sizes, dtype=dtype)
+        least = (0 if not dtype.is_signed else -9) if low is None else int(low)
+        t = OPS["randint"].call(least, 10 if high is None else int(high), sizes, dtype=dtype)
     else:
         first, last = -9.0 if low is None else low, 9.0 if high is None else high
         t = OPS["rand"].call(sizes, dtype=dtype) * (last - first) + first

@@ -65,6 +65,11 @@ class Step:
     def __init__(self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None):
         self.call, self.operands, self.writes, self.line, self.check = call, operands, writes, line, check
 
+    def copy(self) -> Step:
+        """A step of its own over the same buffers."""
+        operands = [Use(o.buffer, o.offset, o.size, o.dtype) if isinstance(o, Use) else o for o in self.operands]
+        return Step(self.call, operands, self.writes, self.line, self.check)
+
     @property
     def name(self) -> str:
         """The kernel's name."""
@@ -243,5 +248,9 @@ def _slotted(group: dict, name: str, value: Any, decided: list) -> Any:
     if isinstance(value, float):
         return FloatSlot.make(value, lambda: group[name], decided)
     if isinstance(value, tuple) and value and all(isinstance(v, float) for v in value):
-        return tuple(FloatSlot.make(v, lambda i=i: group[name][i], decided) for i, v in enumerate(value))
+
+        def reader(i: int) -> Callable[[], float]:
+            return lambda: group[name][i]
+
+        return tuple(FloatSlot.make(v, reader(i), decided) for i, v in enumerate(value))
     return value

@@ -152,7 +152,7 @@ class Graph:
             if b.number in read and b.number not in fed:
                 raise GraphError(f"{self.name}: the input {name} must be fed to fetch {', '.join(names)}")
         fresh = {v.buffer.number for v in wanted if v.buffer.kind == "temporary"}
-        copies = [Step(s.call, [Use(o.buffer, o.offset, o.size, o.dtype) if isinstance(o, Use) else o for o in s.operands], s.writes, s.line, s.check) for s in steps]
+        copies = [s.copy() for s in steps]
         outside = fresh | set(fed)
         program = Program(fuse(simplify(copies, outside), outside, 1_000_000 * (2 + len(self._programs))), self.draws, set(), outside)
         return program, [n for n in given if self.values[n].buffer.number in read or n in names], [v.name for v in wanted if v.buffer.number in fresh]
@@ -257,14 +257,19 @@ class Graph:
             origin = getattr(s.call, "origin", ())
             if s.check is not None or not origin or any(hasattr(o, "read") for o in s.operands):
                 raise GraphError(f"{self.name}: the step {s.name} cannot be saved (a check of values, a random number or a number that is read anew)")
-            operands = [{"buffer": o.buffer.number, "offset": o.offset, "size": o.size, "dtype": o.dtype.str} if isinstance(o, Use) else _plain(o) for o in s.operands]
-            steps.append({"name": s.name, "origin": list(origin), "operands": operands, "writes": list(s.writes), "over": s.call.over, "outputs": s.call.outputs})
+            steps.append({
+                "name": s.name, "origin": list(origin), "operands": [_plain(o) for o in s.operands], "writes": list(s.writes),
+                "over": s.call.over, "outputs": s.call.outputs,
+            })  # fmt: skip
         head = {
             "format": 1,
             "name": self.name,
             "inputs": self.inputs,
             "outputs": self.outputs,
-            "values": [[v.name, v.buffer.number, v.offset, list(v.layout.shape), list(v.layout.strides), v.layout.dtype.name, v.step] for v in self.values.values()],
+            "values": [
+                [v.name, v.buffer.number, v.offset, list(v.layout.shape), list(v.layout.strides), v.layout.dtype.name, v.step]
+                for v in self.values.values()
+            ],
             "buffers": [[b.number, b.kind, b.path, b.array.size, b.array.dtype.str] for b in buffers.values()],
             "steps": steps,
         }
@@ -278,6 +283,8 @@ class Graph:
 def _plain(value: Any) -> Any:
     from .slots import plain_number
 
+    if isinstance(value, Use):
+        return {"buffer": value.buffer.number, "offset": value.offset, "size": value.size, "dtype": value.dtype.str}
     return list(value) if isinstance(value, tuple) else plain_number(value)
 
 
@@ -314,7 +321,7 @@ def trace(function: Callable, *examples: Any, names: Sequence[str] | None = None
         >>> graph.run(graph.grad("output", "w"), x=torch.tensor([3.0, 4.0]))
         [tensor([3., 4.])]
     """
-    given = list(names) if names is not None else [p for p in inspect.signature(function).parameters][: len(examples)]
+    given = list(names) if names is not None else list(inspect.signature(function).parameters)[: len(examples)]
     if len(given) < len(examples):
         given += [f"input{k}" for k in range(len(given), len(examples))]
     for n, e in zip(given, examples, strict=False):
@@ -377,7 +384,7 @@ def load_graph(path: Any) -> Graph:
             raise GraphError(f"{path}: format {head['format']} is not known")
         buffers: dict[int, Buffer] = {}
         for number, kind, where, size, dtype in head["buffers"]:
-            array = np.frombuffer(memory[number], np.dtype(dtype)).copy() if number in memory else np.empty(size if kind != "argument" else size, np.dtype(dtype))
+            array = np.frombuffer(memory[number], np.dtype(dtype)).copy() if number in memory else np.empty(size, np.dtype(dtype))
             if array.size != size or kind not in ("state", "constant", "temporary", "argument"):
                 raise GraphError(f"{path}: buffer {number} is damaged")
             buffers[number] = Buffer(number, array, kind, where)

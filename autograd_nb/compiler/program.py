@@ -73,8 +73,7 @@ def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
             best[1] -= size
             if not best[1]:
                 free.remove(best)
-        for n in ends.get(i, ()):
-            free.append([offsets[n], sizes[n]])
+        free.extend([offsets[n], sizes[n]] for n in ends.get(i, ()))
         if i in ends:
             free.sort()
             merged: list[list[int]] = []

@@ -21,9 +21,12 @@ class _Slot:
         plain = operation(*(plain_number(o) for o in operands))
         if not isinstance(plain, (int, float)) or isinstance(plain, bool):
             return plain
-        readers = [o.read if isinstance(o, _Slot) else (lambda o=o: o) for o in operands]
-        kind = FloatSlot if isinstance(plain, float) else IntSlot
-        return kind.make(plain, lambda: operation(*(r() for r in readers)), self.decided)
+
+        def read() -> Any:
+            return operation(*(o.read() if isinstance(o, _Slot) else o for o in operands))
+
+        kind: Any = FloatSlot if isinstance(plain, float) else IntSlot
+        return kind.make(plain, read, self.decided)
 
     def _decide(self) -> Any:
         self.decided.append(self)

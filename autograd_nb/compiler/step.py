@@ -72,7 +72,7 @@ class _Argument:
     __slots__ = ("buffer", "layout", "requires_grad", "shift", "written")
 
     def __init__(self, layout: Any, requires_grad: bool, buffer: int | None, shift: int):
-        self.layout, self.requires_grad, self.buffer, self.shift, self.written = layout, requires_grad, buffer, shift, False
+        self.layout, self.requires_grad, self.buffer, self.shift, self.written = layout, requires_grad, buffer, shift, 0
 
 
 class Variant:
@@ -95,7 +95,11 @@ class Variant:
         """Why this program does not serve a call whose key is the same; empty if it does."""
         for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
             if t._layout is not a.layout:
-                return f"argument {i} has shape {list(t.shape)}, strides {list(t.stride())}, {t.dtype} and not {list(a.layout.shape)}, {list(a.layout.strides)}, {a.layout.dtype}"
+                wanted = a.layout
+                return (
+                    f"argument {i} has shape {list(t.shape)}, strides {list(t.stride())}, {t.dtype} and not {list(wanted.shape)}, "
+                    f"{list(wanted.strides)}, {wanted.dtype}"
+                )
             if (t._rg if t._view is None else t.requires_grad) is not a.requires_grad:
                 return f"requires_grad of argument {i} is {t.requires_grad}"
         for i, j in self.same:
@@ -189,7 +193,7 @@ class Back:
         self.program: Program
         self.saved: list[tuple[int, int, Any]] = []  # (buffer, elements, dtype) of what the forward pass leaves
         self.seeds: list[tuple[int, int, Any]] = []  # (index of the result, buffer, layout) of incoming gradients
-        self.gradients: list[tuple] = []  # for each input: ("new", buffer, elements, dtype, offset, layout), ("seed", i) or None
+        self.gradients: list[tuple | None] = []  # for each input: ("new", buffer, elements, dtype, offset, layout), ("seed", i) or None
         self.inputs: list[tuple[str, Any]] = []  # ("argument", index) or ("state", tensor)
         self.reads: list[Tensor] = []  # the user's tensors that the backward pass reads
         self.differentiable: list[bool] = []
@@ -285,7 +289,8 @@ class Compiled:
             key = (_flatten(args, leaves), _flatten(kwargs, leaves) if kwargs else None, state.grad)
         else:
             leaves, key = list(args), (given, None, state.grad)
-        if state.inference or launch.observer() is not None or key in self._eager:
+        watching = launch.observer()
+        if state.inference or key in self._eager or (watching is not None and not hasattr(watching, "program")):
             return self._function(*args, **kwargs)
         variants = self._variants.get(key)
         reason = "first call of its kind"
@@ -295,7 +300,7 @@ class Compiled:
                 if not reason:
                     if self._check:
                         return self._compared(v, leaves, args, kwargs)
-                    return v.run(leaves)
+                    return v.run(leaves) if watching is None else watching.program(self.__name__, v.run, leaves)
         return self._capture(key, leaves, args, kwargs, reason)
 
     # ---- capturing

@@ -42,7 +42,8 @@ class Independent(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         shape = Size(batch_shape)
-        new = Independent(self.base_dist.expand(shape + self.event_shape[: self.reinterpreted_batch_ndims]), self.reinterpreted_batch_ndims, validate_args=False)
+        base = self.base_dist.expand(shape + self.event_shape[: self.reinterpreted_batch_ndims])
+        new = Independent(base, self.reinterpreted_batch_ndims, validate_args=False)
         new._validate_args = self._validate_args
         return new
 

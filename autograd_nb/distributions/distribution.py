@@ -30,9 +30,9 @@ class Distribution:
         if not self._validate_args:
             return
         for name, constraint in self.arg_constraints.items():
-            if constraints.is_dependent(constraint) or (name not in self.__dict__ and isinstance(getattr(type(self), name, None), object) and name not in vars(self)):
+            value = vars(self).get(name)  # what is computed from others has been checked with them
+            if constraints.is_dependent(constraint):
                 continue
-            value = getattr(self, name)
             if isinstance(value, Tensor) and not constraint.check(value).all().item():
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to satisfy "

@@ -94,7 +94,8 @@ class MultivariateNormal(Distribution):
     ):
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = [(n, v) for n, v in (("covariance_matrix", covariance_matrix), ("precision_matrix", precision_matrix), ("scale_tril", scale_tril)) if v is not None]
+        ways = (("covariance_matrix", covariance_matrix), ("precision_matrix", precision_matrix), ("scale_tril", scale_tril))
+        given = [(n, v) for n, v in ways if v is not None]
         if len(given) != 1:
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
         name, matrix = given[0]
@@ -270,7 +271,10 @@ class Wishart(ExponentialFamily):
         n = matrix.shape[-1]
         if (df <= n - 1).any().item():
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
-        lower = scale_tril if scale_tril is not None else _cholesky(covariance_matrix) if covariance_matrix is not None else _precision_to_lower(precision_matrix)
+        if scale_tril is not None:
+            lower = scale_tril
+        else:
+            lower = _cholesky(covariance_matrix) if covariance_matrix is not None else _precision_to_lower(precision_matrix)
         batch = broadcast_shapes(df.shape, matrix.shape[:-2])
         self.df, self._lower = df.expand(batch), lower.expand((*batch, n, n))
         super().__init__(batch, (n, n), validate_args=False)

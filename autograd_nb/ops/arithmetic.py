@@ -662,7 +662,7 @@ def _install() -> None:
         setattr(Tensor, f"__i{name}__", function)
     Tensor.__neg__ = neg  # type: ignore[attr-defined,method-assign]
     Tensor.__abs__ = _abs  # type: ignore[attr-defined]
-    Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined]
+    Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined,method-assign]
 
 
 _install()

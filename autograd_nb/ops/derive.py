@@ -41,7 +41,9 @@ class Pair:
                 r = rule.rules[k] if rule is not None and k < len(rule.rules) else None
                 if r is None:
                     raise NotImplementedError(f"the derivative of m.{name} is not known; give the formula's derivative yourself (derivatives=…)")
-                part = r.whole(a.tangent, {**dict(enumerate(values)), "out": out}, rule.params)
+                known: dict[Any, Any] = {"out": out}
+                known.update(enumerate(values))
+                part = r.whole(a.tangent, known, rule.params)
                 tangent = part if tangent is None else tangent + part
         return Pair(out, tangent)
 

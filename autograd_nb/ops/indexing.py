@@ -484,7 +484,7 @@ def _basic(name: str) -> Any:
 
     forward.__name__ = "basic_" + name
     rule = {"x": lambda g, x_shape, recipe: _basic_backward(g, tuple(x_shape), recipe)}
-    return structured(view=True, node=name.capitalize() + "Backward0", **rule)(forward)
+    return structured(view=True, node=name.capitalize() + "Backward0", **rule)(forward)  # type: ignore[arg-type]
 
 
 _VIEWS = {name: _basic(name) for name in ("select", "slice", "unsqueeze")}

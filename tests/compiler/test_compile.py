@@ -575,6 +575,5 @@ def test_is_compiling_while_it_captures():
     seen = []
     c = torch.compile(lambda x: (seen.append(compiler.is_compiling()), x + 1)[1])
     with pytest.warns(UserWarning, match="changes Python's state"):
-        for _ in range(5):
-            c(torch.ones(1))
+        [c(torch.ones(1)) for _ in range(5)]
     assert seen[0] and not compiler.is_compiling()

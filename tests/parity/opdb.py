@@ -231,8 +231,8 @@ def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients:
     if op.gradcheck_wrapper.__name__ != "<lambda>" and gradients:
         wrapper, m_wrapper = op.gradcheck_wrapper, rebound(op.gradcheck_wrapper)
         if "masked" not in wrapper.__name__ and "seed" not in wrapper.__name__:
-            t_call = lambda *a, **k: wrapper(op, *a, **k)  # noqa: E731
-            m_call = lambda *a, **k: m_wrapper(function, *a, **k)  # noqa: E731
+            t_call = lambda *a, **k: wrapper(op, *a, **k)
+            m_call = lambda *a, **k: m_wrapper(function, *a, **k)
     theirs, mine = t_call(sample.input, *sample.args, **sample.kwargs), m_call(*args, **kwargs)
     if own and process is not None:
         theirs, mine = process(theirs), rebound(process)(mine)
