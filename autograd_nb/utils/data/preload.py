@@ -4,7 +4,8 @@ The server is a process of its own that starts no threads, so its forks are soun
 second, every epoch.
 """
 
-from ... import float32, ones
+from ... import dtypes
+from ...ops.registry import OPS
 from .collate import default_collate
 from .dataset import TensorDataset
 from .fetch import Map
@@ -13,8 +14,8 @@ from .worker import main
 __all__ = ["main"]
 
 try:
-    row = ones(2, dtype=float32)
-    default_collate([(row, 1, 1.0)] * 2)
-    Map(TensorDataset(ones(2, 2), ones(2, 2).long()), True, default_collate, False).fetch([0, 1])
+    rows, numbers = (OPS["ones"].call(2, 2, dtype=d) for d in (dtypes.float32, dtypes.int64))
+    default_collate([(rows[0], 1, 1.0)] * 2)
+    Map(TensorDataset(rows, numbers), True, default_collate, False).fetch([0, 1])
 except Exception:  # the worker that needs it will say so
     pass
