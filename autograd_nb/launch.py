@@ -74,6 +74,8 @@ def entry(
 
 def described(entry: Entry, name: str, outputs: int) -> _Observed:
     """An entry point of generated source as an observer is told of it."""
+    if isinstance(entry, _Observed):  # another thread, or a profile around this, is observing
+        return entry
     return _Observed(entry, name, outputs, origin=build.source_of(entry))
 
 

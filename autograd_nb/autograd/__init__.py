@@ -27,7 +27,7 @@ __all__ = [
 
 def __getattr__(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for."""
-    if name != "forward_ad":
+    if name not in ("forward_ad", "profiler"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
