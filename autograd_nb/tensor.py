@@ -273,6 +273,10 @@ class Tensor(metaclass=TensorMeta):
         """The same memory and version counter, outside the graph."""
         return make(self._data, self._layout, self._version_)
 
+    def _beside(self, fresh: Tensor) -> Tensor:
+        """A new tensor as `zeros_like` makes it beside this one; those of transforms have one of their own kind."""
+        return fresh
+
     def detach_(self) -> Tensor:
         """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views."""
         if self._view is not None:

@@ -161,6 +161,20 @@ def test_in_place_and_indices_of_each_sample():
         vmap(lambda a: x.clone().add_(a))(X)
 
 
+def test_tensors_made_beside_a_sample():
+    def f(a):
+        y, z = torch.zeros_like(a), a.new_ones(2, 3)
+        y[1:] = a[:2]
+        z[0] *= a
+        return y, z
+
+    y, z = vmap(f)(X)
+    assert close(y[:, 1:], X[:, :2]) and close(y[:, 0], torch.zeros(4))
+    assert close(z[:, 0], X) and close(z[:, 1], torch.ones(4, 3))
+    assert close(vmap(vmap(f, in_dims=0))(X.reshape(2, 2, 3))[1].reshape(4, 2, 3), z)
+    assert vmap(lambda i: F.one_hot(i, 3))(torch.tensor([1, 2])).tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
 def test_per_sample_gradients():
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2))
     params = {k: p.detach() for k, p in model.named_parameters()}

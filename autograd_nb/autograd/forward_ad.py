@@ -113,10 +113,16 @@ class Dual(Wrapped):
     def detach(self) -> Tensor:
         return self.primal.detach()
 
-    @property
-    def data(self) -> Tensor:  # type: ignore[override,misc]
+    @property  # type: ignore[misc]
+    def data(self) -> Tensor:  # type: ignore[override]
         """The primal's memory as a leaf outside the graph."""
         return self.primal.data
+
+    def _beside(self, fresh: Tensor) -> Tensor:
+        if fresh.dtype.category < 2:
+            return fresh
+        primal = self.primal._beside(fresh)
+        return dual(primal, new_full(primal.shape, 0, primal.dtype), self.level)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         self.primal.requires_grad_(requires_grad)

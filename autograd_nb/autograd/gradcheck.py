@@ -81,7 +81,9 @@ def gradcheck(
     args = _inputs(inputs)
     wanted = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
     if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True.")
+        raise ValueError(
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
+        )
     for i in wanted:
         if args[i].dtype not in (float64, complex128):
             warnings.warn(
@@ -91,7 +93,13 @@ def gradcheck(
                 stacklevel=2,
             )
     try:
-        _check(*_of_reals(func, args, wanted), wanted, eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode)
+        real, parts = _of_reals(func, args, wanted)
+        if check_backward_ad:
+            _check(real, parts, wanted, eps, atol, rtol, nondet_tol, check_undefined_grad, fast_mode)
+        if check_forward_ad:
+            _check_forward(real, parts, wanted, eps, atol, rtol)
+        if check_batched_grad:
+            _check_batched(real, parts, wanted)
     except GradcheckError:
         if raise_exception:
             raise
@@ -99,7 +107,9 @@ def gradcheck(
     return True
 
 
-def _check(func: Any, args: tuple, wanted: list[int], eps: float, atol: float, rtol: float, nondet: float, undefined: bool, fast: bool) -> None:
+def _check(
+    func: Any, args: tuple, wanted: list[int], eps: float, atol: float, rtol: float, nondet: float, undefined: bool, fast: bool
+) -> None:
     outputs = _outputs(func(*args))
     rng = np.random.default_rng(0)
     differentiable = [o for o in outputs if o.requires_grad]
@@ -181,14 +191,55 @@ def _compare(analytic: np.ndarray, numeric: np.ndarray, k: int, i: int, atol: fl
         )
 
 
-def _fast(func: Any, args: tuple, wanted: list[int], k: int, out: Tensor, eps: float, atol: float, rtol: float, rng: Any) -> None:
+def _check_forward(func: Any, args: tuple, wanted: list[int], eps: float, atol: float, rtol: float) -> None:
+    """Tangents along every element of every input."""
+    from .forward_ad import dual_level, make_dual, unpack_dual
+
+    for i in wanted:
+        x = args[i].detach()
+        columns: list[list[np.ndarray]] = []
+        for j in range(x._layout.size):
+            unit = np.zeros(x._layout.size)
+            unit[j] = 1
+            t = from_numpy(unit.reshape(tuple(x.shape))).to(x.dtype)
+            with dual_level():
+                found = [unpack_dual(o) for o in _outputs(func(*args[:i], make_dual(x, t), *args[i + 1 :]))]
+            columns.append(
+                [np.zeros(p._layout.size) if v is None else ndarray(v.detach().contiguous()).reshape(-1) for p, v in found]
+            )
+        for k in range(len(columns[0]) if columns else 0):
+            _compare(np.array([c[k] for c in columns]), _numeric(func, args, i, k, eps), k, i, atol, rtol)
+
+
+def _check_batched(func: Any, args: tuple, wanted: list[int]) -> None:
+    """Gradients of a batch against those of its rows."""
+    rng = np.random.default_rng(1)
+    for out in _outputs(func(*args)):
+        if not out.requires_grad:
+            continue
+        batch = from_numpy(rng.standard_normal((2, *out.shape))).to(out.dtype)
+        for i in wanted:
+            (whole,) = grad(
+                out, args[i], batch, retain_graph=True, allow_unused=True, is_grads_batched=True, materialize_grads=True
+            )
+            for v, g in zip(batch, whole, strict=True):
+                (one,) = grad(out, args[i], v, retain_graph=True, materialize_grads=True)
+                if not np.allclose(ndarray(g.detach().contiguous()), ndarray(one.detach().contiguous())):
+                    raise GradcheckError(f"Gradients of a batch differ from those of its rows, for input {i}.")
+
+
+def _fast(
+    func: Any, args: tuple, wanted: list[int], k: int, out: Tensor, eps: float, atol: float, rtol: float, rng: Any
+) -> None:
     """One random direction for each input, and one random combination of the outputs."""
     v = rng.standard_normal(tuple(out.shape))
     g = from_numpy(np.asarray(v)).to(out.dtype)
     for i in wanted:
         u = rng.standard_normal(tuple(args[i].shape))
         u /= max(float(np.linalg.norm(u)), 1e-12)
-        numeric = float(((_shifted(func, args, i, k, u * eps) - _shifted(func, args, i, k, -u * eps)) / (2 * eps)) @ v.reshape(-1))
+        numeric = float(
+            ((_shifted(func, args, i, k, u * eps) - _shifted(func, args, i, k, -u * eps)) / (2 * eps)) @ v.reshape(-1)
+        )
         (a,) = grad(out, args[i], g, retain_graph=True, allow_unused=True)
         analytic = 0.0 if a is None else float((ndarray(a.detach()) * u).sum())
         if not np.isclose(analytic, numeric, rtol=rtol, atol=atol * max(1.0, float(np.abs(v).sum()))):

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..autograd.wrapped import DOORS, everywhere, innermost
 from ..graph.modes import state
+from ..nn import functional
 from ..ops import cross_entropy, indexing, sorting, statistics
 from ..ops.linalg import common
 from ..ops.structured import Structured
@@ -43,6 +44,18 @@ def _checked_indices(inner: Callable) -> Callable:
             found, ignored = call(target.value, *args)
             return batch(found, target.level), ignored
         return inner(target, *args)
+
+    return call
+
+
+@DOORS.at(functional, "one_hot")
+def _one_hot(inner: Callable) -> Callable:
+    def call(tensor: Any, num_classes: int = -1) -> Any:
+        if isinstance(tensor, Batched):
+            if num_classes == -1:
+                raise RuntimeError("vmap: one_hot() needs num_classes inside vmap, as the number of classes depends on the data")
+            return batch(call(tensor.value, num_classes), tensor.level)
+        return inner(tensor, num_classes)
 
     return call
 

@@ -97,14 +97,19 @@ class Batched(Wrapped):
     def detach(self) -> Tensor:
         return batch(self.value.detach(), self.level)
 
-    @property
-    def data(self) -> Tensor:  # type: ignore[override,misc]
+    @property  # type: ignore[misc]
+    def data(self) -> Tensor:  # type: ignore[override]
         """The same memory as a leaf outside the graph."""
         return batch(self.value.data, self.level)
 
     @property
     def grad_fn(self) -> Any:
         return self.value.grad_fn
+
+    def _beside(self, fresh: Tensor) -> Tensor:
+        # for each sample memory of its own, so that samples may be written into it
+        whole = OPS["clone"].call(fresh.detach().unsqueeze(0).expand(self.value.shape[0], *fresh.shape))
+        return batch(self.value._beside(whole), self.level)
 
     # ---- what a batch has no answer to
     def _refuse(self, name: str) -> Any:

@@ -249,14 +249,16 @@ def _filled(name: str, value: Any) -> Any:
 
     def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         x = tensor_argument(input, name + "_like")
-        return make_filled(x.shape, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad)
+        return x._beside(make_filled(x.shape, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad))
 
     like.__name__ = like.__qualname__ = name + "_like"
     like.__doc__ = f"`{name}` with the shape and dtype of another tensor."
     public(method=False, name=name + "_like")(like)
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
-        return make_filled(*(size or (kw["size"],)), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+        return self._beside(
+            make_filled(*(size or (kw["size"],)), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+        )
 
     new.__name__ = new.__qualname__ = "new_" + name
     new.__doc__ = f"`{name}` with this tensor's dtype."
@@ -287,13 +289,13 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 @public(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """`full` with the shape and dtype of another tensor."""
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return input._beside(full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad))
 
 
 @public(namespaces=())
 def new_full_(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
     """`full` with this tensor's dtype."""
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return self._beside(full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad))
 
 
 Tensor.new_full = new_full_  # type: ignore[attr-defined]

@@ -61,6 +61,14 @@ def test_in_place_and_views():
 
     (found,) = pushed(f, (x, t))
     assert found.tolist() == [1.0, 2.0, -4.0, 8.0]
+
+    def g(a):
+        y = torch.zeros_like(a)
+        y[1:] = a[:-1] * 2
+        return y
+
+    (found,) = pushed(g, (x, t))
+    assert found.tolist() == [0.0, 2.0, 1.0, -2.0]
     with fw.dual_level(), pytest.raises(RuntimeError, match="without a tangent cannot be overwritten"):
         torch.ones(4).add_(fw.make_dual(x, t))
 

@@ -52,7 +52,9 @@ def test_right_functions_pass(fast):
 
 
 def test_a_wrong_derivative_is_named():
-    with pytest.raises(GradcheckError, match=r"Jacobian mismatch for output 0 with respect to input 0, at element 1 .* analytical .* numerical"):
+    with pytest.raises(
+        GradcheckError, match=r"Jacobian mismatch for output 0 with respect to input 0, at element 1 .* analytical .* numerical"
+    ):
         gradcheck(Wrong.apply, (leaf(3),))
     assert not gradcheck(Wrong.apply, (leaf(3),), raise_exception=False)
     with pytest.raises(GradcheckError):
@@ -84,3 +86,25 @@ def test_anomaly_detection_names_the_op_and_its_line():
     assert "test_gradcheck.py" in str(error.value)
     assert not torch.autograd.is_anomaly_enabled()
     (x.sqrt() * 0).sum().backward()  # silent again
+
+
+def test_forward_mode_and_batches():
+    x = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda a: a.exp().sum(1) / a.prod(1), (x,), check_forward_ad=True, check_batched_grad=True)
+
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a):
+            return a * 2
+
+        @staticmethod
+        def jvp(ctx, t):
+            return t * 3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    assert torch.autograd.gradcheck(Wrong.apply, (x,))
+    with pytest.raises(GradcheckError, match="Jacobian mismatch"):
+        torch.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True)
