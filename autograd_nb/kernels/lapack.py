@@ -29,9 +29,6 @@ _rgeev = types.ExternalFunction(  # jobvl, jobvr, n, a, lda, wr, wi, vl, ldvl, v
     "numba_ez_rgeev", _i(_c, _c, _c, _n, _p, _n, _p, _p, _p, _n, _p, _n)
 )
 _cgeev = types.ExternalFunction("numba_ez_cgeev", _i(_c, _c, _c, _n, _p, _n, _p, _p, _n, _p, _n))  # as rgeev, one w
-_gelsd = types.ExternalFunction(  # m, n, nrhs, a, lda, b, ldb, s, rcond, rank
-    "numba_ez_gelsd", _i(_c, _n, _n, _n, _p, _n, _p, _n, _p, types.float64, _p)
-)
 
 A, L, U, V = 65, 76, 85, 86  # 'A', 'L', 'U', 'V'
 SMALL = 24  #: rows or columns up to which plain loops beat a call into LAPACK
@@ -463,22 +460,3 @@ def eig_complex(batch, n, vectors, a, w, v, info):
         )
         if vectors:
             transpose(n, n, right, v[i * n * n:(i + 1) * n * n])
-
-
-# ----------------------------------------------------------------------------------------------- least squares
-
-
-def gelsd(batch, m, n, k, rcond, a, b, x, s, rank):
-    """x[i] (max(m, n) × k) = the shortest x that minimises |a[i]·x − b[i]|; s the singular values, those ≤ rcond·s₀ taken as 0."""
-    r, rows = min(m, n), max(m, n)
-    scratch = np.empty(m * n, a.dtype)
-    right = np.zeros(rows * k, a.dtype)
-    count = np.empty(1, F_INT_nptype)
-    for i in range(batch):
-        transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
-        for q in range(m):
-            for c in range(k):
-                right[c * rows + q] = b[(i * m + q) * k + c]
-        _gelsd(kind_of(a), m, n, k, scratch.ctypes, m, right.ctypes, rows, s[i * r:].ctypes, rcond, count.ctypes)
-        transpose(k, rows, right, x[i * rows * k:(i + 1) * rows * k])
-        rank[i] = count[0]

@@ -25,11 +25,11 @@ cholesky cholesky_inverse cholesky_solve cross geqrf lu_unpack lu_solve matrix_e
 linalg.vecdot linalg.eigvals linalg.eigvalsh linalg.householder_product linalg.ldl_factor linalg.ldl_solve linalg.lstsq
 linalg.matrix_power linalg.multi_dot linalg.norm linalg.matrix_norm linalg.qr linalg.slogdet linalg.vander linalg.lu linalg.lu_solve
 linalg.inv linalg.solve linalg.solve_triangular linalg.matrix_rank linalg.pinv linalg.svdvals linalg.tensorinv linalg.tensorsolve
-""".split()
+"""
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("op", [op for op in op_db if op.name in COMPLEX and not op.variant_test_name], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", [op for op in op_db if op.name in COMPLEX.split() and not op.variant_test_name], ids=lambda op: op.name)
 def test_complex_matrices(op):
     samples, passed, reasons = check(op, (torch.complex128,), 4)
     assert samples and passed == samples, "\n".join(reasons)

@@ -18,7 +18,7 @@ from .common import adjoint, batch_of, count, floating, scalar_name
 from .decompose import _qr
 from .spectral import _pinv, _pinv_rule, thin_svd
 
-_GELSD = Kernel("lapack", "gelsd", outputs=3)
+_LSTSQ = Kernel("least_squares", "least_squares", outputs=3)
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
@@ -49,7 +49,8 @@ def _lstsq(a, b, rcond, driver):
     x = new_full((*batch, max(m, n), k), 0, a.dtype)
     s, rank = new_full((*batch, r), 0, a.dtype.to_real()), new_full(batch, 0, dtypes.int64)
     if a._layout.size and k:
-        _GELSD(a.dtype, count(a), m, n, k, rcond, dense(a), dense(b), x._data, s._data, rank._data)
+        values = driver in ("gelsd", "gelss")
+        _LSTSQ(a.dtype, count(a), m, n, k, rcond, values, dense(a), dense(b), x._data, s._data, rank._data)
     x = clone(x.narrow(-2, 0, n))
     if m > n and driver != "gelsy" and (driver == "gels" or not bool((rank != n).any())):
         residuals = (b - a @ x).abs().square().sum(-2)

@@ -1,0 +1,83 @@
+"""Least squares: QR where the matrix is surely of full rank, else LAPACK's singular values."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+from numba.np.linalg import F_INT_nptype
+
+from ..codegen.jit import helper
+from .lapack import _c, _geqrf, _i, _n, _orgqr, _p, finite, kind_of, solve_triangle, transpose
+from .matmul import gemm
+
+_gelsd = types.ExternalFunction(  # m, n, nrhs, a, lda, b, ldb, s, rcond, rank
+    "numba_ez_gelsd", _i(_c, _n, _n, _n, _p, _n, _p, _n, _p, types.float64, _p)
+)
+
+
+@helper
+def squares(a):
+    total = 0.0
+    for i in range(a.size):
+        total += abs(a[i]) ** 2
+    return total
+
+
+@helper
+def qr_solve(m, n, k, rcond, a, tau, r, inverse, b, x):
+    """x (n × k) = the least squares solution for b (m × k), from the reflections of a (m × n by columns, m ≥ n).
+
+    False, with x as it was, when a may be of lower rank: σₙ/σ₁ ≥ 1/(|R|·|R⁻¹|) must be greater than ``rcond``.
+    """
+    zero, one = a.dtype.type(0), a.dtype.type(1)
+    for i in range(n):
+        for j in range(n):
+            r[i * n + j] = a[j * m + i] if j >= i else zero
+            inverse[i * n + j] = one if i == j else zero
+    solve_triangle(n, n, r, n, True, False, False, inverse)
+    if not np.sqrt(squares(r) * squares(inverse)) * rcond < 0.5:
+        return False
+    _orgqr(kind_of(a), m, n, n, a.ctypes, m, tau.ctypes)
+    if np.iscomplexobj(a):
+        for i in range(a.size):
+            a[i] = a[i].conjugate()
+    gemm(a, False, m, b, False, k, x, k, n, k, m, one, zero)
+    solve_triangle(n, k, r, n, True, False, False, x)
+    return True
+
+
+def least_squares(batch, m, n, k, rcond, values, a, b, x, s, rank):
+    """x[i] (max(m, n) × k) = the shortest x that minimises |a[i]·x − b[i]|; singular values ≤ rcond·s₀ are taken as 0.
+
+    They are found, and put into ``s``, if ``values``; else they are only looked for where a[i] may not be of full rank.
+    """
+    r, rows = min(m, n), max(m, n)
+    scratch = np.empty(m * n, a.dtype)
+    right = np.zeros(rows * k, a.dtype)
+    count = np.empty(1, F_INT_nptype)
+    quick = m >= n and not values
+    size = n * n if quick else 0
+    triangle = np.empty(size, a.dtype)
+    inverse = np.empty(size, a.dtype)
+    tau = np.empty(r, a.dtype)
+    for i in range(batch):
+        matrix = a[i * m * n:(i + 1) * m * n]
+        given = b[i * m * k:(i + 1) * m * k]
+        mine = x[i * rows * k:(i + 1) * rows * k]
+        transpose(m, n, matrix, scratch)
+        if quick:
+            _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau.ctypes)
+            if qr_solve(m, n, k, rcond, scratch, tau, triangle, inverse, given, mine):
+                rank[i] = n
+                continue
+            transpose(m, n, matrix, scratch)
+        if not finite(scratch):
+            mine[:] = a.dtype.type(np.nan)
+            rank[i] = 0
+            continue
+        for q in range(m):
+            for c in range(k):
+                right[c * rows + q] = given[q * k + c]
+        _gelsd(kind_of(a), m, n, k, scratch.ctypes, m, right.ctypes, rows, s[i * r:].ctypes, rcond, count.ctypes)
+        transpose(k, rows, right, mine)
+        rank[i] = count[0]
