@@ -287,3 +287,15 @@ def _declare(n: int) -> None:
 
 for _n in (1, 2, 3):
     _declare(_n)
+
+
+@public(method=False, namespaces=("torch", "nn.functional"))
+def conv_tbc(input, weight, bias, pad=0):
+    """conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs).
+
+    Errors: RuntimeError naming the sizes that do not fit.
+    """
+    x, w = tensor_argument(input, "conv_tbc"), tensor_argument(weight, "conv_tbc", "weight")
+    if x.ndim != 3 or w.ndim != 3:
+        raise RuntimeError(f"Input must have 3 dims: time, batch, in_channel, and weight 3 (got {list(x.shape)} and {list(w.shape)})")
+    return convolution("conv_tbc", 1, x.permute(1, 2, 0), w.permute(2, 1, 0), bias, 1, pad, 1, 1).permute(2, 0, 1)

@@ -40,7 +40,7 @@ def _embedding(weight, index, padding, by_frequency):
     return pick(weight, index, (0,), 0)
 
 
-@public(method=False, namespaces=("nn.functional",))
+@public(method=False, namespaces=("nn.functional",), name="nn.functional.embedding")
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses.
 
@@ -72,6 +72,12 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))
     return _embedding(w, index, padding, bool(scale_grad_by_freq))
+
+
+@public(method=False, name="embedding")
+def embedding_(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    """`nn.functional.embedding` with the table first; a ``padding_idx`` of −1 is none."""
+    return embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
 
 
 def _renormalise(w: Tensor, index: Tensor, most: float, p: float) -> None:
