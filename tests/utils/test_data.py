@@ -284,7 +284,7 @@ def test_workers_keep_the_order():
 
 
 def test_persistent_workers_and_their_seeds():
-    loader = DataLoader(About(4), batch_size=None, num_workers=2, persistent_workers=True, multiprocessing_context="forkserver")
+    loader = DataLoader(About(4), batch_size=None, num_workers=2, persistent_workers=True, multiprocessing_context="spawn")
     first, second = list(loader), list(loader)
     assert [a[4] for a in first] == [a[4] for a in second]
     assert [a[:2] for a in first] == [[0, 2], [1, 2], [0, 2], [1, 2]]
