@@ -193,16 +193,20 @@ def _alias() -> bool:
 # ---------------------------------------------------------------------------------------------- the script
 
 
+_main_lock = threading.Lock()  #: `without_main` changes what others read of it
+
+
 class CannotImportMain(Exception):
     """The script that runs cannot be imported by another process."""
 
 
 def _script() -> dict[str, str]:
     """How another process imports the script, in the terms of `spawn.prepare`."""
-    found = {k: v for k, v in spawn.get_preparation_data("worker").items() if k.startswith("init_main_from")}
+    with _main_lock:
+        found = {k: v for k, v in spawn.get_preparation_data("worker").items() if k.startswith("init_main_from")}
+        path = getattr(sys.modules["__main__"], "__file__", None)
     if not found:
         raise CannotImportMain("its classes or functions are defined interactively")
-    path = getattr(sys.modules["__main__"], "__file__", None)
     if path is not None and not _guarded(path):
         raise CannotImportMain(f"{path!r} would run again in every worker, as it has no `if __name__ == '__main__':`")
     return found
@@ -218,9 +222,6 @@ def _guarded(path: str) -> bool:
     return any(
         isinstance(node, ast.If) and any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test)) for node in tree.body
     )
-
-
-_main_lock = threading.Lock()
 
 
 @contextmanager
