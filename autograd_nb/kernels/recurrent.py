@@ -12,6 +12,7 @@ import numpy as np
 
 from ..codegen.elementary import sigmoid, tanh
 from ..codegen.jit import helper
+from ..codegen.runtime import row
 from .matmul import gemm
 
 
@@ -23,7 +24,7 @@ def _product(a, b, transposed, c, m, n, k, add):
         return
     if k == 0:
         if not add:
-            c[:m * n] = zero
+            c[: m * n] = zero
         return
     gemm(a, False, k, b, transposed, k if transposed else n, c, n, m, n, k, one, one if add else zero)
 
@@ -32,17 +33,44 @@ def _product(a, b, transposed, c, m, n, k, add):
 def _starts(sizes):
     """The first row of each step."""
     starts = np.empty(sizes.size, np.int64)
-    row = 0
+    total = 0
     for t in range(sizes.size):
-        starts[t] = row
-        row += sizes[t]
+        starts[t] = total
+        total += sizes[t]
     return starts
 
 
 @helper
-def _copy(source, target):
-    for i in range(target.size):
+def _copy(source, target, n):
+    for i in range(n):
         target[i] = source[i]
+
+
+@helper
+def _add(source, target, n):
+    for i in range(n):
+        target[i] += source[i]
+
+
+@helper
+def _sigmoid(x, n):
+    for j in range(n):
+        x[j] = sigmoid(x[j])
+
+
+@helper
+def _tanh(x, n):
+    for j in range(n):
+        x[j] = tanh(x[j])
+
+
+@helper
+def _begin(given, source, target):
+    """The gradient by a last state, which may be missing."""
+    if given:
+        target[:] = source
+    else:
+        target[:] = target.dtype.type(0)
 
 
 @helper
@@ -52,38 +80,27 @@ def _previous(sizes, starts, reverse, n, first, after, out):
     for t in range(steps):
         before = t + 1 if reverse else t - 1
         known = 0 if before < 0 or before >= steps else min(sizes[t], sizes[before])
-        row = starts[t] * n
+        to = starts[t] * n
         if known:
-            at = starts[before] * n
-            _copy(after[at:at + known * n], out[row:row + known * n])
-        _copy(first[known * n:sizes[t] * n], out[row + known * n:row + sizes[t] * n])
+            _copy(row(after, starts[before] * n, known * n, 1), row(out, to, known * n, 1), known * n)
+        rest = (sizes[t] - known) * n
+        if rest:
+            _copy(row(first, known * n, rest, 1), row(out, to + known * n, rest, 1), rest)
 
 
 @helper
-def _project_input(rows, inputs, n, x, w, biased, b1, b2, both, gates):
-    """gates (rows × n) = x · wᵀ + b1 (+ b2 if ``both``)."""
+def _project(rows, inputs, n, x, w, biased, b1, b2, both, out):
+    """out (rows × n) = x · wᵀ + b1 (+ b2 if ``both``)."""
     if biased:
+        b, c = row(b1, 0, n, 1), row(b2, 0, n, 1)
         for r in range(rows):
-            row = gates[r * n:r * n + n]
+            line = row(out, r * n, n, 1)
             if both:
-                for j in range(row.size):
-                    row[j] = b1[j] + b2[j]
+                for j in range(n):
+                    line[j] = b[j] + c[j]
             else:
-                for j in range(row.size):
-                    row[j] = b1[j]
-    _product(x, w, True, gates, rows, n, inputs, biased)
-
-
-@helper
-def _sigmoid(row):
-    for j in range(row.size):
-        row[j] = sigmoid(row[j])
-
-
-@helper
-def _tanh(row):
-    for j in range(row.size):
-        row[j] = tanh(row[j])
+                _copy(b, line, n)
+    _product(x, w, True, out, rows, n, inputs, biased)
 
 
 # ------------------------------------------------------------------------------------------------------------ LSTM
@@ -97,35 +114,31 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
     projected = w_hr.size > 0
     starts = _starts(sizes)
     steps = sizes.size
-    _project_input(gates.size // (4 * n), inputs, 4 * n, x, w_ih, biased, b_ih, b_hh, True, gates)
-    _copy(h0, h)
-    _copy(c0, c)
+    _project(gates.size // (4 * n), inputs, 4 * n, x, w_ih, biased, b_ih, b_hh, True, gates)
+    h[:] = h0
+    c[:] = c0
     hidden = np.empty(sizes[0] * n, y.dtype) if projected else y
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         count, start = sizes[t], starts[t]
-        step = gates[start * 4 * n:(start + count) * 4 * n]
-        _product(h, w_hh, True, step, count, 4 * n, p, True)
+        _product(h, w_hh, True, gates[start * 4 * n :], count, 4 * n, p, True)
         for b in range(count):
-            _sigmoid(step[b * 4 * n:b * 4 * n + 2 * n])
-            _tanh(step[b * 4 * n + 2 * n:b * 4 * n + 3 * n])
-            _sigmoid(step[b * 4 * n + 3 * n:b * 4 * n + 4 * n])
-            i = step[b * 4 * n:b * 4 * n + n]
-            f = step[b * 4 * n + n:b * 4 * n + 2 * n]
-            g = step[b * 4 * n + 2 * n:b * 4 * n + 3 * n]
-            o = step[b * 4 * n + 3 * n:b * 4 * n + 4 * n]
-            cell = c[b * n:b * n + n]
-            for j in range(cell.size):
+            at = (start + b) * 4 * n
+            i, f = row(gates, at, n, 1), row(gates, at + n, n, 1)
+            g, o = row(gates, at + 2 * n, n, 1), row(gates, at + 3 * n, n, 1)
+            _sigmoid(row(gates, at, 2 * n, 1), 2 * n)
+            _tanh(g, n)
+            _sigmoid(o, n)
+            cell = row(c, b * n, n, 1)
+            for j in range(n):
                 cell[j] = f[j] * cell[j] + i[j] * g[j]
-            at = b * n if projected else (start + b) * n
-            out = hidden[at:at + n]
-            for j in range(out.size):
+            _copy(cell, row(cells, (start + b) * n, n, 1), n)
+            out = row(hidden, b * n if projected else (start + b) * n, n, 1)
+            for j in range(n):
                 out[j] = o[j] * tanh(cell[j])
-        _copy(c[:count * n], cells[start * n:(start + count) * n])
-        rows = y[start * p:(start + count) * p]
         if projected:
-            _product(hidden, w_hr, True, rows, count, p, n, False)
-        _copy(rows, h[:count * p])
+            _product(hidden, w_hr, True, y[start * p :], count, p, n, False)
+        _copy(row(y, start * p, count * p, 1), row(h, 0, count * p, 1), count * p)
 
 
 def lstm_backward(
@@ -138,63 +151,51 @@ def lstm_backward(
     projected = w_hr.size > 0
     starts = _starts(sizes)
     steps = sizes.size
-    one, zero = dh.dtype.type(1), dh.dtype.type(0)
+    one = dh.dtype.type(1)
     _previous(sizes, starts, reverse, p, h0, y, before)
     cell_before = np.empty(cells.size, cells.dtype)
     _previous(sizes, starts, reverse, n, c0, cells, cell_before)
-    if has_gh:
-        _copy(gh, dh)
-    else:
-        dh[:] = zero
-    if has_gc:
-        _copy(gc, dc)
-    else:
-        dc[:] = zero
+    _begin(has_gh, gh, dh)
+    _begin(has_gc, gc, dc)
     wide = np.empty(sizes[0] * n, dh.dtype) if projected else dh
-    row_tanh = np.empty(n, dh.dtype)
+    spare = np.empty(n, dh.dtype)
+    tanhs = row(spare, 0, n, 1)
     for s in range(steps):
         t = s if reverse else steps - 1 - s
         count, start = sizes[t], starts[t]
         if has_gy:
-            rows = gy[start * p:(start + count) * p]
-            for j in range(rows.size):
-                dh[j] += rows[j]
+            _add(row(gy, start * p, count * p, 1), row(dh, 0, count * p, 1), count * p)
         if projected:
-            _copy(dh[:count * p], dout[start * p:(start + count) * p])
+            _copy(row(dh, 0, count * p, 1), row(dout, start * p, count * p, 1), count * p)
             _product(dh, w_hr, False, wide, count, n, p, False)
         for b in range(count):
             r = start + b
-            i = gates[r * 4 * n:r * 4 * n + n]
-            f = gates[r * 4 * n + n:r * 4 * n + 2 * n]
-            g = gates[r * 4 * n + 2 * n:r * 4 * n + 3 * n]
-            o = gates[r * 4 * n + 3 * n:r * 4 * n + 4 * n]
-            di = dgates[r * 4 * n:r * 4 * n + n]
-            df = dgates[r * 4 * n + n:r * 4 * n + 2 * n]
-            dg = dgates[r * 4 * n + 2 * n:r * 4 * n + 3 * n]
-            do = dgates[r * 4 * n + 3 * n:r * 4 * n + 4 * n]
-            cell = cells[r * n:r * n + n]
-            last = cell_before[r * n:r * n + n]
-            g_h = wide[b * n:b * n + n]
-            g_c = dc[b * n:b * n + n]
-            for j in range(row_tanh.size):
-                row_tanh[j] = tanh(cell[j])
+            at = r * 4 * n
+            i, f = row(gates, at, n, 1), row(gates, at + n, n, 1)
+            g, o = row(gates, at + 2 * n, n, 1), row(gates, at + 3 * n, n, 1)
+            di, df = row(dgates, at, n, 1), row(dgates, at + n, n, 1)
+            dg, do = row(dgates, at + 2 * n, n, 1), row(dgates, at + 3 * n, n, 1)
+            last = row(cell_before, r * n, n, 1)
+            g_h, g_c = row(wide, b * n, n, 1), row(dc, b * n, n, 1)
+            _copy(row(cells, r * n, n, 1), tanhs, n)
+            _tanh(tanhs, n)
             if projected:
-                full = hidden[r * n:r * n + n]
-                for j in range(full.size):
-                    full[j] = o[j] * row_tanh[j]
-            for j in range(do.size):
-                do[j] = g_h[j] * row_tanh[j] * o[j] * (one - o[j])
-            for j in range(g_c.size):
-                g_c[j] += g_h[j] * o[j] * (one - row_tanh[j] * row_tanh[j])
-            for j in range(di.size):
+                full = row(hidden, r * n, n, 1)
+                for j in range(n):
+                    full[j] = o[j] * tanhs[j]
+            for j in range(n):
+                do[j] = g_h[j] * tanhs[j] * o[j] * (one - o[j])
+            for j in range(n):
+                g_c[j] += g_h[j] * o[j] * (one - tanhs[j] * tanhs[j])
+            for j in range(n):
                 di[j] = g_c[j] * g[j] * i[j] * (one - i[j])
-            for j in range(dg.size):
+            for j in range(n):
                 dg[j] = g_c[j] * i[j] * (one - g[j] * g[j])
-            for j in range(df.size):
+            for j in range(n):
                 df[j] = g_c[j] * last[j] * f[j] * (one - f[j])
-            for j in range(g_c.size):
+            for j in range(n):
                 g_c[j] *= f[j]
-        _product(dgates[start * 4 * n:], w_hh, False, dh, count, p, 4 * n, False)
+        _product(dgates[start * 4 * n :], w_hh, False, dh, count, p, 4 * n, False)
 
 
 # ------------------------------------------------------------------------------------------------------------- GRU
@@ -204,74 +205,60 @@ def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates,
     """Gates (r, z, n of each row), the state's share of n before r is applied (``news``), outputs of all rows; last h."""
     starts = _starts(sizes)
     steps = sizes.size
-    zero = y.dtype.type(0)
-    _project_input(gates.size // (3 * n), inputs, 3 * n, x, w_ih, biased, b_ih, b_ih, False, gates)
-    _copy(h0, h)
+    _project(gates.size // (3 * n), inputs, 3 * n, x, w_ih, biased, b_ih, b_ih, False, gates)
+    h[:] = h0
     share = np.empty(sizes[0] * 3 * n, y.dtype)
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         count, start = sizes[t], starts[t]
-        for b in range(count):
-            row = share[b * 3 * n:b * 3 * n + 3 * n]
-            if biased:
-                _copy(b_hh, row)
-            else:
-                row[:] = zero
-        _product(h, w_hh, True, share, count, 3 * n, n, True)
+        _project(count, n, 3 * n, h, w_hh, biased, b_hh, b_hh, False, share)
         for b in range(count):
             at = (start + b) * 3 * n
-            both = gates[at:at + 2 * n]
-            add = share[b * 3 * n:b * 3 * n + 2 * n]
-            for j in range(both.size):
+            both, add = row(gates, at, 2 * n, 1), row(share, b * 3 * n, 2 * n, 1)
+            for j in range(2 * n):
                 both[j] = sigmoid(both[j] + add[j])
-            r, z, new = gates[at:at + n], gates[at + n:at + 2 * n], gates[at + 2 * n:at + 3 * n]
-            news_row = news[(start + b) * n:(start + b) * n + n]
-            _copy(share[b * 3 * n + 2 * n:b * 3 * n + 3 * n], news_row)
-            for j in range(new.size):
-                new[j] = tanh(new[j] + r[j] * news_row[j])
-            state = h[b * n:b * n + n]
-            for j in range(state.size):
+            r, z, new = row(gates, at, n, 1), row(gates, at + n, n, 1), row(gates, at + 2 * n, n, 1)
+            kept = row(news, (start + b) * n, n, 1)
+            _copy(row(share, b * 3 * n + 2 * n, n, 1), kept, n)
+            for j in range(n):
+                new[j] = tanh(new[j] + r[j] * kept[j])
+            state = row(h, b * n, n, 1)
+            for j in range(n):
                 state[j] = new[j] + z[j] * (state[j] - new[j])
-        _copy(h[:count * n], y[start * n:(start + count) * n])
+        _copy(row(h, 0, count * n, 1), row(y, start * n, count * n, 1), count * n)
 
 
 def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy, gh, dgates, dshare, before, dh):
     """The gradients by the input's share of the gates, by the state's share, and by the first state; the states before rows."""
     starts = _starts(sizes)
     steps = sizes.size
-    one, zero = dh.dtype.type(1), dh.dtype.type(0)
+    one = dh.dtype.type(1)
     _previous(sizes, starts, reverse, n, h0, y, before)
-    if has_gh:
-        _copy(gh, dh)
-    else:
-        dh[:] = zero
+    _begin(has_gh, gh, dh)
     for s in range(steps):
         t = s if reverse else steps - 1 - s
         count, start = sizes[t], starts[t]
         if has_gy:
-            rows = gy[start * n:(start + count) * n]
-            for j in range(rows.size):
-                dh[j] += rows[j]
+            _add(row(gy, start * n, count * n, 1), row(dh, 0, count * n, 1), count * n)
         for b in range(count):
             at = (start + b) * 3 * n
-            r, z, new = gates[at:at + n], gates[at + n:at + 2 * n], gates[at + 2 * n:at + 3 * n]
-            dr, dz, dn = dgates[at:at + n], dgates[at + n:at + 2 * n], dgates[at + 2 * n:at + 3 * n]
-            news_row = news[(start + b) * n:(start + b) * n + n]
-            last = before[(start + b) * n:(start + b) * n + n]
-            g = dh[b * n:b * n + n]
-            for j in range(dn.size):
+            r, z, new = row(gates, at, n, 1), row(gates, at + n, n, 1), row(gates, at + 2 * n, n, 1)
+            dr, dz, dn = row(dgates, at, n, 1), row(dgates, at + n, n, 1), row(dgates, at + 2 * n, n, 1)
+            kept, last = row(news, (start + b) * n, n, 1), row(before, (start + b) * n, n, 1)
+            g = row(dh, b * n, n, 1)
+            for j in range(n):
                 dn[j] = g[j] * (one - z[j]) * (one - new[j] * new[j])
-            for j in range(dz.size):
+            for j in range(n):
                 dz[j] = g[j] * (last[j] - new[j]) * z[j] * (one - z[j])
-            for j in range(dr.size):
-                dr[j] = dn[j] * news_row[j] * r[j] * (one - r[j])
-            _copy(dgates[at:at + 2 * n], dshare[at:at + 2 * n])
-            dn_share = dshare[at + 2 * n:at + 3 * n]
-            for j in range(dn_share.size):
+            for j in range(n):
+                dr[j] = dn[j] * kept[j] * r[j] * (one - r[j])
+            _copy(row(dgates, at, 2 * n, 1), row(dshare, at, 2 * n, 1), 2 * n)
+            dn_share = row(dshare, at + 2 * n, n, 1)
+            for j in range(n):
                 dn_share[j] = dn[j] * r[j]
-            for j in range(g.size):
+            for j in range(n):
                 g[j] *= z[j]
-        _product(dshare[start * 3 * n:], w_hh, False, dh, count, n, 3 * n, True)
+        _product(dshare[start * 3 * n :], w_hh, False, dh, count, n, 3 * n, True)
 
 
 # ------------------------------------------------------------------------------------------------------------- RNN
@@ -282,19 +269,19 @@ def rnn(inputs, n, reverse, biased, relu, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, 
     starts = _starts(sizes)
     steps = sizes.size
     zero = y.dtype.type(0)
-    _project_input(y.size // n, inputs, n, x, w_ih, biased, b_ih, b_hh, True, y)
-    _copy(h0, h)
+    _project(y.size // n, inputs, n, x, w_ih, biased, b_ih, b_hh, True, y)
+    h[:] = h0
     for s in range(steps):
         t = steps - 1 - s if reverse else s
-        count, start = sizes[t], starts[t]
-        step = y[start * n:(start + count) * n]
-        _product(h, w_hh, True, step, count, n, n, True)
+        size, start = sizes[t] * n, starts[t] * n
+        _product(h, w_hh, True, y[start:], sizes[t], n, n, True)
+        out = row(y, start, size, 1)
         if relu:
-            for j in range(step.size):
-                step[j] = zero if step[j] < zero else step[j]
+            for j in range(size):
+                out[j] = zero if out[j] < zero else out[j]
         else:
-            _tanh(step)
-        _copy(step, h[:count * n])
+            _tanh(out, size)
+        _copy(out, row(h, 0, size, 1), size)
 
 
 def rnn_backward(n, reverse, relu, has_gy, has_gh, sizes, w_hh, h0, y, gy, gh, dgates, before, dh):
@@ -303,22 +290,17 @@ def rnn_backward(n, reverse, relu, has_gy, has_gh, sizes, w_hh, h0, y, gy, gh, d
     steps = sizes.size
     one, zero = dh.dtype.type(1), dh.dtype.type(0)
     _previous(sizes, starts, reverse, n, h0, y, before)
-    if has_gh:
-        _copy(gh, dh)
-    else:
-        dh[:] = zero
+    _begin(has_gh, gh, dh)
     for s in range(steps):
         t = s if reverse else steps - 1 - s
-        count, start = sizes[t], starts[t]
+        size, start = sizes[t] * n, starts[t] * n
+        g, out, step = row(dh, 0, size, 1), row(y, start, size, 1), row(dgates, start, size, 1)
         if has_gy:
-            rows = gy[start * n:(start + count) * n]
-            for j in range(rows.size):
-                dh[j] += rows[j]
-        step, out = dgates[start * n:(start + count) * n], y[start * n:(start + count) * n]
+            _add(row(gy, start, size, 1), g, size)
         if relu:
-            for j in range(step.size):
-                step[j] = dh[j] if out[j] > zero else zero
+            for j in range(size):
+                step[j] = g[j] if out[j] > zero else zero
         else:
-            for j in range(step.size):
-                step[j] = dh[j] * (one - out[j] * out[j])
-        _product(step, w_hh, False, dh, count, n, n, False)
+            for j in range(size):
+                step[j] = g[j] * (one - out[j] * out[j])
+        _product(dgates[start:], w_hh, False, dh, sizes[t], n, n, False)
