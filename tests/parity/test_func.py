@@ -216,7 +216,70 @@ def _in_place(lib: Any, x: Any) -> Any:
     return lib.vmap(f)(x), lib.vmap(lib.func.jacrev(f))(x)
 
 
+def _kernel(lib: Any, x: Any) -> Any:
+    def k(a, b):
+        return lib.exp(-((a - b) ** 2).sum() / 2)
+
+    def pairs(f):
+        return lib.vmap(lib.vmap(f, (None, 0)), (0, None))
+
+    return pairs(k)(x, x), pairs(lib.func.grad(k))(x, x)
+
+
+def _rule(lib: Any, x: Any, y: Any) -> Any:
+    class Mul(lib.autograd.Function):
+        @staticmethod
+        def forward(a, b):
+            return a * b
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, g):
+            a, b = ctx.saved_tensors
+            return g * b, g * a
+
+        @staticmethod
+        def vmap(info, in_dims, a, b):
+            a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
+            return Mul.apply(a, b), 0
+
+    return lib.vmap(Mul.apply, (0, None))(x, y), lib.func.grad(lambda a: Mul.apply(a, y).sum())(y * 2)
+
+
+def _network(lib: Any, x: Any) -> Any:
+    nn = lib.nn
+    model = nn.Sequential(
+        nn.Conv2d(2, 4, 3), nn.GroupNorm(2, 4), nn.SiLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3)
+    )
+    p = {k: lib.tensor(_numbers(*v.shape)) for k, v in model.named_parameters()}
+
+    def loss(p, a):
+        return lib.func.functional_call(model, p, (a.unsqueeze(0),)).pow(2).sum()
+
+    return lib.vmap(lib.func.grad(loss), (None, 0))(p, x), lib.vmap(lib.func.jacrev(loss, argnums=1), (None, 0))(p, x)
+
+
+def _algebra(lib: Any, a: Any, b: Any) -> Any:
+    a = a + 3 * lib.eye(a.shape[-1])
+    return (
+        lib.vmap(lib.linalg.solve)(a, b), lib.vmap(lib.linalg.solve, (0, None))(a, b[0]), lib.vmap(lib.linalg.inv)(a),
+        lib.vmap(lib.func.grad(lambda m: lib.linalg.slogdet(m)[1]))(a),
+    )  # fmt: skip
+
+
 PROGRAMS = {
+    "kernel matrices": (_kernel, (4, 3)),
+    "a Function's own rule": (_rule, (3, 4), 4),
+    "network": (_network, (3, 2, 6, 6)),
+    "linear algebra": (_algebra, (3, 4, 4), (3, 4)),
+    "trees of parameters": (
+        lambda lib, w, b: (lib.func.jacrev(lambda p: p["w"] @ p["b"])({"w": w, "b": b}), lib.func.hessian(_scalar)(b)),
+        (2, 3),
+        3,
+    ),
     "gradients of gradients": (lambda lib, x: lib.func.grad(lib.func.grad(lambda t: t**4))(x[0]), 3),
     "confusion": (lambda lib, x: lib.func.grad(lambda a: a * lib.func.grad(lambda b: a * b)(lib.tensor(1.0)))(x[0]), 3),
     "tree": (lambda lib, x: lib.func.grad(lambda p: (p["a"] * p["b"][0]).sum())({"a": x, "b": [x * 2]})["b"], 3),
