@@ -153,7 +153,7 @@ def _weights(w: Tensor | None, compute: Any, total: Tensor | None) -> list:
 
 
 def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """(1 for kept rows, what multiplies the softmax, what is subtracted) as tensors outside the graph."""
+    """(which rows are kept, what multiplies the softmax, what is subtracted) as tensors outside the graph."""
     with no_grad():
         c = x.shape[1]
         keep = target.ne(ignore)
@@ -166,14 +166,14 @@ def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: fl
             spread = new_full((c,), eps / c, x.dtype) if w is None else w * (eps / c)
             taken = taken + spread.reshape([1, c] + [1] * (x.ndim - 2))
         whole = wt * (1 - eps) + (total * (eps / c) if eps else 0.0)
-        return kept.unsqueeze(1), whole.unsqueeze(1), taken
+        return keep.unsqueeze(1), whole.unsqueeze(1), taken
 
 
 def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
     if state.grad:
-        kept, whole, taken = _constants(x, target, w, ignore, eps)
+        keep, whole, taken = _constants(x, target, w, ignore, eps)
         scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
-        return (softmax(x, 1) * whole - taken) * (kept * scale)
+        return (softmax(x, 1) * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
     half = x.dtype is dtypes.float16
     wide = dtypes.float32 if half else x.dtype
     source = cast(x, wide)
@@ -274,7 +274,7 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
         x, t = x.unsqueeze(0), t.reshape(1)
         alone = target.ndim == 0
     elif x.ndim == 2:
-        if t.ndim > 1:
+        if t.ndim > 1 and x.shape[0] == t.shape[0]:
             raise RuntimeError(
                 f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})"
             )

@@ -55,7 +55,9 @@ def _forward(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
             gates._data, cells._data, y._data, hn._data, cn._data,
         )  # fmt: skip
     elif kind == "gru":
-        _GRU(d, x.shape[1], n, reverse, biased, sizes, dense(x), *weights, dense(h), gates._data, cells._data, y._data, hn._data)
+        _GRU(
+            d, x.shape[1], n, reverse, biased, sizes, dense(x), *weights, dense(h), gates._data, cells._data, y._data, hn._data
+        )
     else:
         _RNN(d, x.shape[1], n, reverse, biased, kind == "rnn_relu", sizes, dense(x), *weights, dense(h), y._data, hn._data)
     return y, hn, cn, gates, cells
@@ -66,7 +68,7 @@ def _unrolled(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
     linear, cat = OPS["nn.functional.linear"].call, OPS["cat"].call
     gates = linear(x, w_ih, b_ih)
     starts = np.cumsum(sizes) - sizes
-    out: list[Tensor] = []
+    out = []
     for t in reversed(range(len(sizes))) if reverse else range(len(sizes)):
         count = int(sizes[t])
         last, g = h[:count], gates[int(starts[t]) : int(starts[t]) + count]
@@ -156,14 +158,14 @@ def _recurrent(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, y, hn, cn, kept, gat
     return (y, hn) if cn is None else (y, hn, cn)
 
 
-def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None, weights: Sequence, reverse: bool) -> tuple:
+def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None, weights: Any, reverse: bool) -> tuple:
     """One direction of one layer over packed rows: (outputs, last h, last c or None)."""
     if x.dtype is dtypes.float16:
-        wide = [None if t is None else cast(t, dtypes.float32) for t in (h, c, *weights)]
+        wide: list[Any] = [None if t is None else cast(t, dtypes.float32) for t in (h, c, *weights)]
         y = _layer(kind, cast(x, dtypes.float32), sizes, wide[0], wide[1], wide[2:], reverse)
         return tuple(None if t is None else cast(t, dtypes.float16) for t in y)
     with no_grad():
-        y, hn, cn, gates, cells = _forward(kind, x, h, c, *weights, sizes, reverse)
+        y, hn, cn, gates, cells = _forward(kind, x, h, c, *weights, sizes=sizes, reverse=reverse)
     if not state.grad:
         return y, hn, cn
     if not kind.startswith("rnn") and len(sizes) == 1:
@@ -237,7 +239,9 @@ def stacked(
             x = x.transpose(0, 1)
         steps, batch = x.shape[:2]
         if not steps:
-            raise RuntimeError(f"{op}(): Expected sequence length to be larger than 0 in RNN (input has shape {list(input.shape)})")
+            raise RuntimeError(
+                f"{op}(): Expected sequence length to be larger than 0 in RNN (input has shape {list(input.shape)})"
+            )
         sizes = np.full(steps, batch, np.int64)
         x = x.reshape(steps * batch, x.shape[2])
     launch.constant(sizes)
@@ -298,7 +302,13 @@ def _declare(kind: str, formula: str) -> None:
         if not isinstance(hx, (tuple, list)) or len(hx) != states:
             raise RuntimeError(f"{kind}() expects two hidden states (hx must be a tuple of 2 Tensors)")
         y, h, c = stacked(
-            kind, kind, given[names[0]], hx, *(given[o] for o in _OPTIONS), given.get("batch_first", False), given.get("batch_sizes")
+            kind,
+            kind,
+            given[names[0]],
+            hx,
+            *(given[o] for o in _OPTIONS),
+            given.get("batch_first", False),
+            given.get("batch_sizes"),
         )
         return (y, h) if c is None else (y, h, c)
 
@@ -325,10 +335,14 @@ def _cell(kind: str, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: A
     n = tensor_argument(w_hh, op, "w_hh").shape[-1]
     tensor_argument(w_ih, op, "w_ih")
     if x.ndim != 2 or x.shape[1] != w_ih.shape[-1]:
-        raise RuntimeError(f"{op}(): input has inconsistent input_size: got {list(x.shape)}, expected (batch, {w_ih.shape[-1]})")
+        raise RuntimeError(
+            f"{op}(): input has inconsistent input_size: got {list(x.shape)}, expected (batch, {w_ih.shape[-1]})"
+        )
     for i, t in enumerate((h,) if c is None else (h, c)):
         if tensor_argument(t, op, "hx").ndim != 2 or t.shape[0] != x.shape[0]:
-            raise RuntimeError(f"{op}(): Input batch size {x.shape[0]} doesn't match hidden{i} batch size (hx of shape {list(t.shape)})")
+            raise RuntimeError(
+                f"{op}(): Input batch size {x.shape[0]} doesn't match hidden{i} batch size (hx of shape {list(t.shape)})"
+            )
         if t.shape[1] != n:
             raise RuntimeError(f"{op}(): hidden{i} has inconsistent hidden_size: got {t.shape[1]}, expected {n}")
     sizes = launch.constant(np.array([x.shape[0]], np.int64))

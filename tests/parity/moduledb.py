@@ -146,7 +146,9 @@ def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bo
 
 
 def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome: Outcome) -> None:
-    for k, e in enumerate(info.module_error_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=training)):
+    for k, e in enumerate(
+        info.module_error_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=training)
+    ):
         made, given = e.module_error_input.constructor_input, e.module_error_input.forward_input
         called = e.error_on is not ModuleErrorEnum.CONSTRUCTION_ERROR
         try:
@@ -165,7 +167,9 @@ def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome
         except builtins.Exception as error:
             text = str(error)
             wanted = e.error_type if isinstance(e.error_type, tuple) else (e.error_type,)
-            if not any(isinstance(error, w) or w is Exception for w in wanted) or not isinstance(error, (*ERRORS, AssertionError)):
+            if not any(isinstance(error, w) or w is Exception for w in wanted) or not isinstance(
+                error, (*ERRORS, AssertionError)
+            ):
                 outcome.note(f"error input #{k}: {type(error).__name__} instead of {e.error_type}: {text[:120]}")
             elif len(text) >= 600 or "numba" in text.lower() or not text:
                 outcome.note(f"error input #{k}: message of {len(text)} characters: {text[:120]}")
@@ -196,7 +200,9 @@ def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> Outcome
                         text = " ".join(str(error).split())[:200]
                         where = traceback.extract_tb(error.__traceback__)[-1]
                         what = f"{dtype} {'train' if training else 'eval'} #{k} {sample.desc}"
-                        outcome.note(f"{what}: {type(error).__name__}: {text} [{where.filename.rsplit('/', 1)[-1]}:{where.lineno}]")
+                        outcome.note(
+                            f"{what}: {type(error).__name__}: {text} [{where.filename.rsplit('/', 1)[-1]}:{where.lineno}]"
+                        )
                         continue
                 outcome.cases += 1
                 outcome.passed += 1

@@ -17,7 +17,9 @@ from ..parameter import Parameter
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "skip_init"]
 
 
-def _folded(w: Tensor, b: Any, mean: Tensor, var: Tensor, eps: float, weight: Any, bias: Any, dim: int) -> tuple[Parameter, Parameter]:
+def _folded(
+    w: Tensor, b: Any, mean: Tensor, var: Tensor, eps: float, weight: Any, bias: Any, dim: int
+) -> tuple[Parameter, Parameter]:
     b = new_full(mean.shape, 0, mean.dtype) if b is None else b
     scale = (var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
@@ -51,9 +53,7 @@ def _fused(layer: Module, bn: Module, dim: int) -> Module:
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("Fusion needs a batch norm with running statistics (track_running_stats=True)")
     out = copy.deepcopy(layer)
-    out.weight, out.bias = _folded(
-        out.weight, out.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, dim
-    )
+    out.weight, out.bias = _folded(out.weight, out.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias, dim)
     return out
 
 

@@ -133,7 +133,9 @@ class ParametrizationList(ModuleList):
             )
         for i, (own, t) in enumerate(zip(self._originals(), values, strict=True)):
             if not isinstance(t, Tensor):
-                raise ValueError(f"'right_inverse' must return a sequence of tensors. Got element {i} of type {type(t).__name__}.")
+                raise ValueError(
+                    f"'right_inverse' must return a sequence of tensors. Got element {i} of type {type(t).__name__}."
+                )
             if t.dtype is not own.dtype:
                 raise ValueError(
                     f"Tensor {i} returned by `right_inverse` has dtype {t.dtype} while `original` has dtype {own.dtype}"

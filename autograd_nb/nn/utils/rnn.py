@@ -39,7 +39,9 @@ class PackedSequence(PackedSequence_):
 
     __slots__ = ()
 
-    def __new__(cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None) -> PackedSequence:
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+    ) -> PackedSequence:
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:  # PackedSequence((data, batch_sizes), …)
@@ -163,7 +165,9 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
             "pack_padded_sequence and/or pack_sequence to sidestep this requirement."
         )
     if counts[0] > steps:
-        raise RuntimeError(f"pack_padded_sequence(): a length of {counts[0]} in 'lengths' is more than the {steps} steps of the input")
+        raise RuntimeError(
+            f"pack_padded_sequence(): a length of {counts[0]} in 'lengths' is more than the {steps} steps of the input"
+        )
     sizes = np.array([(counts > t).sum() for t in range(counts[0])], np.int64)
     data = input.reshape(steps * batch, *input.shape[2:]).index_select(0, _rows(sizes, batch))
     return PackedSequence(data, OPS["from_numpy"].call(sizes), order)
@@ -197,9 +201,7 @@ def pad_packed_sequence(
     return padded, lengths
 
 
-def pad_sequence(
-    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
-) -> Tensor:
+def pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Tensor:
     """Stack tensors (length, …) of different lengths into one (longest, batch, …), or (batch, longest, …) if ``batch_first``.
 
     Errors: RuntimeError for none, for other sizes than the first that differ, and for an unknown side.
@@ -213,7 +215,9 @@ def pad_sequence(
         raise RuntimeError("received an empty list of sequences")
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
-            raise TypeError(f"pad_sequence(): expected Tensor as element {i} of argument 'sequences', but got {type(t).__name__}")
+            raise TypeError(
+                f"pad_sequence(): expected Tensor as element {i} of argument 'sequences', but got {type(t).__name__}"
+            )
     first = tensors[0]
     longest = max(t.shape[0] for t in tensors)
     out = []
