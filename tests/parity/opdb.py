@@ -35,9 +35,9 @@ ERRORS = (ValueError, TypeError, RuntimeError, IndexError, NotImplementedError)
 #: ops that do not belong to dense, real tensors on a CPU, or to PyTorch's public face
 OUTSIDE = {
     "sparse": ("sparse.", "to_sparse", "coalesce"),
-    "quantized or half-precision formats": ("bfloat16", "chalf", "cfloat", "cdouble"),
-    "nested or jagged tensors": ("nn.functional.sdpa_jagged", "jiterator"),
-    "internal": ("_", "torch.ops.", "ops.aten"),
+    "quantized or half-precision formats": ("bfloat16", "chalf"),
+    "nested tensors, or of another device": ("nn.functional.sdpa_jagged", "jiterator", "nested"),
+    "internal": ("_", "torch.ops.", "ops.aten", "hash_tensor", "max_pool2d_with_indices_backward", "native_dropout_backward", "slice"),
 }
 SPELLED = 3  #: samples of a dtype that are also called by the other spellings
 
@@ -140,6 +140,8 @@ def find(op: Any) -> Any:
     """This library's function for an op of the database, or None."""
     last = op.name.split(".")[-1]
     here = None
+    if op.name in ("uniform", "exponential", "cauchy", "geometric", "log_normal"):  # methods in place, called on a copy
+        return rebound(op.op)
     for name in [op.name, *[a.name for a in getattr(op, "aliases", ())]]:
         space: Any = ag
         for part in name.split("."):
@@ -223,7 +225,8 @@ def both(like: list, rng: np.random.Generator) -> tuple[list, list]:
 
 
 def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients: bool, second: bool) -> None:
-    random = any(r in op.name for r in RANDOM) and op.name != "empty_like"
+    """Compare one sample."""
+    random = any(r in op.name for r in RANDOM) or bool(sample.kwargs.get("dropout_p")) or op.name.endswith("multi_head_attention_forward")
     args, kwargs = ours(((sample.input, *sample.args), sample.kwargs))
     process = sample.output_process_fn_grad
     own = not getattr(process, "__qualname__", "").startswith("SampleInput.__init__")
@@ -233,9 +236,13 @@ def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients:
         if "masked" not in wrapper.__name__ and "seed" not in wrapper.__name__:
             t_call = lambda *a, **k: wrapper(op, *a, **k)
             m_call = lambda *a, **k: m_wrapper(function, *a, **k)
-    theirs, mine = t_call(sample.input, *sample.args, **sample.kwargs), m_call(*args, **kwargs)
+    mine = m_call(*args, **kwargs)
+    theirs = t_call(sample.input, *sample.args, **sample.kwargs)
     if own and process is not None:
         theirs, mine = process(theirs), rebound(process)(mine)
+    if op.name in ("sort", "argsort") and sample.input.dtype is torch.bool and not sample.kwargs.get("stable"):
+        mine, theirs = next(leaves(mine)), next(leaves(theirs))  # the order of equal elements is free
+        random = op.name == "argsort"
     compare(mine, theirs, "value", not random)
     if not gradients or random:
         return
@@ -264,7 +271,11 @@ def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients:
         return
     outcome.second += 1
     m_s, t_s = both([t for t, _ in pairs], rng)
-    t_h = grad([t for t, _ in pairs], t_in, t_s, False)
+    try:
+        t_h = grad([t for t, _ in pairs], t_in, t_s, False)
+    except (NotImplementedError, RuntimeError):
+        outcome.second -= 1
+        return
     live = [(m, s) for (_, m), s in zip(pairs, m_s) if m is not None and m.requires_grad]
     m_h = grad([m for m, _ in live], m_in, [s for _, s in live], False) if live else [None] * len(m_in)
     compare_gradients(m_h, t_h, "second derivative")
@@ -273,7 +284,7 @@ def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients:
 
 def run_spellings(op: Any, sample: Any) -> None:
     """The op's other spellings give what PyTorch's give (or both refuse); in place, the operand is changed and returned."""
-    if any(r in op.name for r in RANDOM):
+    if any(r in op.name for r in RANDOM) or (op.name in ("sort", "argsort") and sample.input.dtype is torch.bool):
         return
     for what, theirs, mine in spellings(op):
         if not isinstance(sample.input, torch.Tensor):
@@ -283,6 +294,8 @@ def run_spellings(op: Any, sample: Any) -> None:
             expected = theirs(x, *sample.args, **sample.kwargs)
         except Exception:
             continue
+        if what.startswith("in") and x.shape != sample.input.shape:
+            continue  # PyTorch resized its operand
         assert mine is not None, f"no {what} spelling"
         got = mine(first, *ours(sample.args), **ours(sample.kwargs))
         compare(got, expected, what)
@@ -358,13 +371,56 @@ def run_errors(function: Any, op: Any, outcome: Outcome) -> None:
 def outside(name: str) -> str:
     """Why an op is not one of dense real tensors on a CPU; empty for those that are."""
     for why, starts in OUTSIDE.items():
-        if name.startswith(starts) and not name.startswith("__"):
+        if any(name == s or (name.startswith(s) and s[-1] in "._") for s in starts) and not name.startswith("__"):
             return why
     return ""
 
 
 def title(op: Any) -> str:
     return f"{op.name} ({op.variant_test_name})" if op.variant_test_name else op.name
+
+
+def results(call: Any, args: tuple, kwargs: dict, gradients: bool) -> list[np.ndarray]:
+    """Values, and gradients of their sum, as float64 arrays."""
+    outs = [t for t in leaves(call(*args, **kwargs)) if t.dtype.is_floating_point]
+    found = [plain(t).astype(np.float64) for t in outs]
+    given = [t for t in leaves((args, kwargs)) if t.requires_grad]
+    live = [t for t in outs if t.requires_grad]
+    if gradients and live and given:
+        engine = torch if isinstance(live[0], torch.Tensor) else ag
+        for t, g in zip(given, grad(live, given, [engine.ones_like(t) for t in live], False), strict=True):
+            found.append(np.zeros(tuple(t.shape)) if g is None else plain(g).astype(np.float64))
+    return found
+
+
+def nearer(function: Any, op: Any, sample: Any, gradients: bool) -> bool:
+    """Whether a result that differs from PyTorch's is at least as near to the truth: a NumPy reference, or PyTorch in float64."""
+    single = any(t.dtype is torch.float32 for t in leaves((sample.input, sample.args, sample.kwargs)))
+    try:
+        mine = results(function, *ours(((sample.input, *sample.args), sample.kwargs)), gradients)
+        theirs = results(op, (sample.input, *sample.args), sample.kwargs, gradients)
+        if single:
+            exact = sample.transform(lambda t: t.detach().double().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) and t.is_floating_point() else t)
+            truth = results(op, (exact.input, *exact.args), exact.kwargs, gradients)
+        elif getattr(op, "ref", None) is not None:
+            arrays = [plain(t) if isinstance(t, torch.Tensor) else t for t in (sample.input, *sample.args)]
+            truth = [np.asarray(op.ref(*arrays, **sample.kwargs), dtype=np.float64)]
+            mine, theirs = mine[:1], theirs[:1]
+        else:
+            return False
+    except builtins.Exception:
+        return False
+    for a, b, c in zip(mine, theirs, truth, strict=True):
+        with np.errstate(all="ignore"):
+            wrong, allowed = (float(np.nanmax(np.abs(np.where(x == c, 0, x - c)), initial=0.0)) for x in (a, b))
+        scale = max(1.0, float(np.nanmax(np.abs(np.where(np.isfinite(c), c, 0)), initial=0.0)))
+        if not wrong <= max(allowed, (2e-5 if single else 1e-9) * scale):
+            return False
+    return True
+
+
+#: what is wrong in PyTorch itself (its own tests expect the failure)
+WRONG_THERE = {"as_strided_scatter": "PyTorch's gradient is known to be wrong"}
 
 
 def check(op: Any, most: int | None = None, dtypes: tuple = DTYPES, errors: bool = True) -> Outcome:
@@ -377,7 +433,7 @@ def check(op: Any, most: int | None = None, dtypes: tuple = DTYPES, errors: bool
     for dtype in dtypes:
         if dtype not in op.supported_dtypes("cpu"):
             continue
-        differentiable = dtype.is_floating_point and op.supports_autograd
+        differentiable = dtype.is_floating_point and op.supports_autograd and op.name not in WRONG_THERE
         for k, sample in enumerate(samples_of(op, dtype, differentiable)[:most]):
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
@@ -389,6 +445,9 @@ def check(op: Any, most: int | None = None, dtypes: tuple = DTYPES, errors: bool
                     continue
                 except builtins.Exception as error:
                     outcome.samples += 1
+                    if dtype.is_floating_point and isinstance(error, AssertionError) and nearer(function, op, sample, differentiable):
+                        outcome.passed += 1
+                        continue
                     text = " ".join(str(error).split())[:160]
                     where = traceback.extract_tb(error.__traceback__)[-1]
                     outcome.note(f"{dtype} #{k}: {type(error).__name__}: {text} [{where.filename.rsplit('/', 1)[-1]}:{where.lineno}]")
