@@ -106,6 +106,10 @@ class Batched(Wrapped):
     def grad_fn(self) -> Any:
         return self.value.grad_fn
 
+    def as_strided(self, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+        v = self.value
+        return batch(v.as_strided((v.shape[0], *size), (v.stride(0), *stride), storage_offset), self.level)
+
     def _beside(self, fresh: Tensor) -> Tensor:
         # for each sample memory of its own, so that samples may be written into it
         whole = OPS["clone"].call(fresh.detach().unsqueeze(0).expand(self.value.shape[0], *fresh.shape))
