@@ -38,7 +38,7 @@ def _flat(t: Tensor | None, like: Any) -> np.ndarray:
     return np.empty(0, like) if t is None else dense(t)
 
 
-def _forward(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, sizes, reverse):
+def _forward(kind, sizes, reverse, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr):
     """(outputs of all rows, last h, last c, gates, and cell states of the LSTM or what the GRU's reset gate is applied to)."""
     d, rows = x.dtype, x.shape[0]
     (batch, p), n = h.shape, w_hh.shape[0] // _GATES[kind]
@@ -165,7 +165,7 @@ def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None,
         y = _layer(kind, cast(x, dtypes.float32), sizes, wide[0], wide[1], wide[2:], reverse)
         return tuple(None if t is None else cast(t, dtypes.float16) for t in y)
     with no_grad():
-        y, hn, cn, gates, cells = _forward(kind, x, h, c, *weights, sizes=sizes, reverse=reverse)
+        y, hn, cn, gates, cells = _forward(kind, sizes, reverse, x, h, c, *weights)
     if not state.grad:
         return y, hn, cn
     if not kind.startswith("rnn") and len(sizes) == 1:

@@ -152,10 +152,10 @@ def test_half_precision():
 def test_functional_forms():
     layer = nn.LSTM(3, 4, bidirectional=True)
     x, h = torch.randn(5, 2, 3), torch.zeros(2, 2, 4)
-    y, hn, cn = torch.lstm(x, (h, h), list(layer.parameters()), True, 1, 0.0, False, True, False)
+    y, _, _ = torch.lstm(x, (h, h), list(layer.parameters()), True, 1, 0.0, False, True, False)
     close(y, layer(x)[0])
     p = pack_sequence([x[:, 0]])
-    y, hn, cn = torch.lstm(p.data, p.batch_sizes, (h[:, :1], h[:, :1]), list(layer.parameters()), True, 1, 0.0, False, True)
+    y, _, _ = torch.lstm(p.data, p.batch_sizes, (h[:, :1], h[:, :1]), list(layer.parameters()), True, 1, 0.0, False, True)
     close(y, layer(x[:, 0])[0], 1e-6)
     cell = nn.GRUCell(3, 4)
     close(torch.gru_cell(x[0], h[0], *cell.parameters()), cell(x[0]))

@@ -15,6 +15,7 @@ import types
 import warnings
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -28,6 +29,8 @@ from .opdb import ERRORS, Unsupported, both, compare, compare_gradients, grad, l
 DTYPES = (torch.float64, torch.float32)
 #: modules whose output is drawn by chance
 RANDOM = ("FractionalMaxPool",)
+#: how near results in float32 have to be where PyTorch's own are that far from those in float64
+ROUGH = {"CTCLoss": (2e-3, 2e-4)}
 
 
 @dataclass
@@ -191,7 +194,8 @@ def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> Outcome
                 with warnings.catch_warnings(), np.errstate(all="ignore"):
                     warnings.simplefilter("ignore")
                     try:
-                        run_case(info, name, sample, dtype, training, outcome)
+                        with mock.patch.dict(opdb.TOLERANCE, {torch.float32: ROUGH[name]} if name in ROUGH else {}):
+                            run_case(info, name, sample, dtype, training, outcome)
                     except Unsupported as reason:
                         outcome.note(f"left out: {reason}")
                         continue
