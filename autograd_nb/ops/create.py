@@ -69,6 +69,8 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         return scalar_tensor(data, d)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
         return _parse(np.asarray(data), d)
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes, list, tuple, range)):  # a deque, an array.array
+        data = list(data)
     if not isinstance(data, (list, tuple, range)):
         raise TypeError(f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors")
     if _holds_tensors(data):
