@@ -24,7 +24,7 @@ MOVED = {
     "nn.modules.batchnorm": "nn.modules.normalization",
     "nn.modules.instancenorm": "nn.modules.normalization",
     "nn.modules.padding": "nn.modules.shaping",
-    "nn.modules.flatten": "nn.modules.shaping",
+    "nn.modules.flatten": "nn.modules.linear",
     "nn.modules.pixelshuffle": "nn.modules.shaping",
     "nn.modules.channelshuffle": "nn.modules.shaping",
     "nn.modules.adaptive": "nn",

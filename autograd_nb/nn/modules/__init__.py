@@ -1,5 +1,15 @@
 """The modules, a family a file."""
 
+# the places of these in PyTorch
+from . import linear as flatten
+from . import normalization as batchnorm
+from . import normalization as instancenorm
+from . import shaping as channelshuffle
+from . import shaping as fold
+from . import shaping as padding
+from . import shaping as pixelshuffle
+from . import shaping as upsampling
+from . import utils
 from .activation import (
     CELU,
     ELU,

@@ -44,7 +44,7 @@ def _is_causal(mask: Tensor | None, said: bool | None, x: Tensor, batch_first: b
     return tuple(mask.shape) == (size, size) and bool((mask == _causal_mask(size, dtype=mask.dtype)).all())
 
 
-def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(given: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(given, str):
         return given
     if given not in ("relu", "gelu"):
@@ -52,7 +52,7 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     return getattr(F, given)
 
 
-def _clones(module: Module, n: int) -> ModuleList:
+def _get_clones(module: Module, n: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 
@@ -80,7 +80,7 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     @property
     def activation_relu_or_gelu(self) -> int:
@@ -138,7 +138,7 @@ class TransformerDecoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -191,7 +191,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
         reason = _not_nested(encoder_layer)
@@ -252,7 +252,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(
