@@ -156,8 +156,12 @@ class RNNBase(Module):
             batched = input.ndim == 3
             if not batched:
                 input = input.unsqueeze(0 if self.batch_first else 1)
-            if hx is not None:
-                hx = self._batched_state(hx, batched)
+        if lstm and hx is not None and (isinstance(hx, Tensor) or len(hx) != 2):
+            raise RuntimeError(
+                f"LSTM expects two hidden states: hx must be a tuple (h_0, c_0), got {'a Tensor' if isinstance(hx, Tensor) else len(hx)}"
+            )
+        if hx is not None and not packed:
+            hx = self._batched_state(hx, batched)
         self.check_input(input, sizes)
         if hx is None:
             zeros = [
