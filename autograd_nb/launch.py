@@ -84,11 +84,15 @@ def observer() -> Any:
     return getattr(_observers, "current", None) if _observing else None
 
 
-def check(function: Callable[..., None], *arrays: Any) -> None:
-    """Run ``function(*arrays)``, which reads what kernels wrote and raises where it is wrong; a capture repeats it."""
+def check(function: Callable[..., None], *arrays: Any, passes: tuple[tuple[int, int, int, int], ...] = ()) -> None:
+    """Run ``function(*arrays)``, which reads what kernels wrote and raises where it is wrong; a capture repeats it.
+
+    ``passes``: (array, element, least, most) of int64 arrays; where all hold, ``function`` would not raise, and a captured
+    program need not call it.
+    """
     watching = observer()
     if watching is not None and hasattr(watching, "check"):
-        watching.check(function, arrays)
+        watching.check(function, arrays, passes)
     else:
         function(*arrays)
 

@@ -60,15 +60,15 @@ class Use:
 class Step:
     """One launch: the kernel, its operands (`Use`, numbers, slots, tuples), which of them it writes, and the user's line."""
 
-    __slots__ = ("call", "check", "line", "operands", "writes")
+    __slots__ = ("call", "check", "line", "operands", "passes", "writes")
 
-    def __init__(self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None):
-        self.call, self.operands, self.writes, self.line, self.check = call, operands, writes, line, check
+    def __init__(self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None, passes: tuple = ()):
+        self.call, self.operands, self.writes, self.line, self.check, self.passes = call, operands, writes, line, check, passes
 
     def copy(self) -> Step:
         """A step of its own over the same buffers."""
         operands = [Use(o.buffer, o.offset, o.size, o.dtype) if isinstance(o, Use) else o for o in self.operands]
-        return Step(self.call, operands, self.writes, self.line, self.check)
+        return Step(self.call, operands, self.writes, self.line, self.check, self.passes)
 
     @property
     def name(self) -> str:
@@ -171,10 +171,10 @@ class Capture:
         call.entry(*plain)
         self.steps.append(Step(call, operands, writes, here(2)))
 
-    def check(self, function: Callable[..., None], arrays: tuple) -> None:
+    def check(self, function: Callable[..., None], arrays: tuple, passes: tuple = ()) -> None:
         """A test of what kernels wrote, repeated at each run."""
         function(*arrays)
-        self.steps.append(Step(None, [self.use(a, False) for a in arrays], (), here(2), function))
+        self.steps.append(Step(None, [self.use(a, False) for a in arrays], (), here(2), function, passes))
 
     def escapes(self, what: str) -> None:
         """Python is about to see values."""

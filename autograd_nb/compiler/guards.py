@@ -7,6 +7,7 @@ value and how to get at it again. `Reach.checker` turns the list into one genera
 from __future__ import annotations
 
 import contextlib
+import dis
 import io
 import re
 import types
@@ -209,7 +210,7 @@ class Reach:
             self._value(f"default {k} of {path}", "", v)
         names = set(_names(code))
         scope = self._name(function.__globals__)
-        for name in sorted(names & function.__globals__.keys()):
+        for name in sorted(_globals(code) & function.__globals__.keys()):
             self._global(name, scope, function.__globals__[name], names)
 
     def _global(self, name: str, scope: str, value: Any, names: set[str]) -> None:
@@ -302,6 +303,15 @@ class Reach:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "…"
+
+
+def _globals(code: types.CodeType) -> set[str]:
+    """The globals that code reads; `co_names` has attributes too, of which some global may have the name by chance."""
+    found = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for c in code.co_consts:
+        if isinstance(c, types.CodeType):
+            found |= _globals(c)
+    return found
 
 
 def _names(code: types.CodeType) -> set[str]:

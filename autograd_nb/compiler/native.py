@@ -59,6 +59,29 @@ done:
 """
 
 
+_TEST = """
+define i32 @test(ptr %function, ptr %arguments, ptr %cells) {
+  %cell = load i64, ptr %arguments
+  %offset.at = getelementptr i64, ptr %arguments, i64 1
+  %offset = load i64, ptr %offset.at
+  %least.at = getelementptr i64, ptr %arguments, i64 2
+  %least = load i64, ptr %least.at
+  %most.at = getelementptr i64, ptr %arguments, i64 3
+  %most = load i64, ptr %most.at
+  %base.at = getelementptr i64, ptr %cells, i64 %cell
+  %base = load i64, ptr %base.at
+  %address = add i64 %base, %offset
+  %place = inttoptr i64 %address to ptr
+  %value = load i64, ptr %place
+  %low = icmp slt i64 %value, %least
+  %high = icmp sgt i64 %value, %most
+  %outside = or i1 %low, %high
+  %status = zext i1 %outside to i32
+  ret i32 %status
+}
+"""
+
+
 def words(argtype: str) -> int:
     """How many words of a record an argument takes."""
     if argtype.endswith("[:]"):
@@ -159,13 +182,22 @@ def driver() -> Any:
     return _driver
 
 
+def _test_address() -> int:
+    found = _trampolines.get(("test",))
+    if found is None:
+        with _lock:
+            found = _trampolines.setdefault(("test",), _machine_code(_TEST, "test"))
+    return found
+
+
 class Table:
     """Records being written, and the cells that they read."""
 
     def __init__(self) -> None:
         self.records: list[int] = []
         self.values: list[int] = []
-        self.places: list[int] = []  # the step of each record
+        self.places: list[int] = []  # where each record begins
+        self.steps: list[int] = []  # the step of each record
         self._constants: dict[int, int] = {}
 
     def new_cell(self, value: int = 0) -> int:
@@ -193,7 +225,14 @@ class Table:
                 body += o[1]
         assert len(body) == sum(words(t) for t in argtypes), "operands do not fit the kernel's arguments"
         self.places.append(len(self.records))
+        self.steps.append(step)
         self.records += [trampoline(argtypes), address, len(body) + 3, *body]
+
+    def add_test(self, cell: int, offset: int, least: int, most: int, step: int) -> None:
+        """A record that fails unless the int64 at a place lies between two numbers."""
+        self.places.append(len(self.records))
+        self.steps.append(step)
+        self.records += [_test_address(), 0, 7, cell, offset, least, most]
 
     def finish(self) -> tuple[np.ndarray, np.ndarray]:
         """(records, cells) as arrays of 64-bit words."""

@@ -20,6 +20,7 @@ from .capture import Buffer, Capture, Problem, address, root, watching
 from .fuse import fuse
 from .guards import Reach, TooMuch
 from .program import Program, live
+from .quick import quick
 from .simplify import simplify
 from .slots import _Slot
 
@@ -90,6 +91,7 @@ class Variant:
         self.reason = ""
         self.plain = True
         self.back: Back | None = None
+        self.quick: Callable[[list[Tensor]], Any] | None = None
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Why this program does not serve a call whose key is the same; empty if it does."""
@@ -120,10 +122,16 @@ class Variant:
 
     def run(self, leaves: list[Tensor]) -> Any:
         """The results of a call that this program serves."""
+        if self.quick is not None:
+            return self.quick(leaves)
         if self.back is None:
             results = self._run(leaves, None)
         else:
             results = _Captured.apply(self, leaves, *self.back.wanted(leaves))
+        return self.rebuilt(results)
+
+    def rebuilt(self, results: Any) -> Any:
+        """The results in the function's containers."""
         return results[0] if self.plain else _rebuild(self.result, iter(results))
 
     def _run(self, leaves: list[Tensor], frame: dict[int, np.ndarray] | None) -> list[Any]:
@@ -475,6 +483,7 @@ class Session:
                 seen.add(id(counter))
                 variant.versions.append((counter, counter[0] - before))
         variant.result = _emptied(result)
+        variant.quick = quick(variant)
         capture._kept.clear()
         return variant
 
@@ -522,14 +531,16 @@ class Session:
     def _backward(self, flat: list[Tensor], forward: list[Any]) -> Back | None:
         """The backward pass of results that require grad, captured as a program of its own."""
         mine = {id(t) for t in (*self.watched, *self.leaves)}
-        results = [t for t in flat if t._rg and id(t) not in mine]
+        results = [t for t in flat if t._rg and id(t) not in mine and not _consumed(t)]
         if not results:
             return None
         from ..autograd.api import grad
 
+        differentiable = {id(t) for t in results}
+
         capture = self.capture
         back = Back()
-        back.differentiable = [t._rg for t in flat]
+        back.differentiable = [t._rg and not (id(t) not in mine and id(t) not in differentiable) for t in flat]
         inputs: list[Tensor] = []
         for t in _leaves_of(results):
             index = next((i for i, a in enumerate(self.leaves) if a is t), None)
@@ -539,7 +550,7 @@ class Session:
             back.inputs.append(("argument", index) if index is not None else ("state", t))
         seeds = []
         for i, t in enumerate(flat):
-            if t._rg and id(t) not in mine:
+            if id(t) in differentiable:
                 seed = make(np.ones(max(t._layout.size, 1), t._data.dtype), t._layout.dense, [0, 0])
                 seeds.append(seed)
                 back.seeds.append((i, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, t._layout.dense))
@@ -603,6 +614,22 @@ class Session:
             else:
                 raise Problem("a result shares memory with the function's state; return a copy (clone())")
         return outputs, fresh
+
+
+def _consumed(result: Tensor) -> bool:
+    """Whether the function itself ran a backward pass from here: a loss that a training step returns is a plain number."""
+    seen: set[int] = set()
+    stack = [result._edge]
+    while stack:
+        e = stack.pop()
+        e = getattr(e, "node", e) if e is not None and not e.is_leaf_edge else e
+        if e is None or e.is_leaf_edge or id(e) in seen:
+            continue
+        if e.consumed is not None:
+            return True
+        seen.add(id(e))
+        stack.extend(e.edges)
+    return False
 
 
 def _leaves_of(results: list[Tensor]) -> list[Tensor]:

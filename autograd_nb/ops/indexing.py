@@ -63,7 +63,7 @@ def checked_index(index: Tensor, n: int, dim: int, negative: bool = True, error:
             bad = next(v for v in flat.tolist() if v >= n or v < least)
             raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}")
 
-    launch.check(inside, span, flat)
+    launch.check(inside, span, flat, passes=((0, 0, least, n), (0, 1, least, n - 1)))
     if not negative or (launch.observer() is None and span[0] >= 0):
         return index
     out = new_empty(lay.shape, dtypes.int64)

@@ -371,12 +371,14 @@ def _linear(x, weight, bias):
 
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.linear")
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """y = x·Wᵀ + b over the last dim: (…, in) → (…, out) with W (out × in); dx = g·W, dW = gᵀ·x, db = Σ g.
 
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
+    if out is not None:
+        return store(out, linear(input, weight, bias), "linear")
     x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
     if w.ndim == 1:
         y = matmul(x, w)

@@ -10,6 +10,7 @@ from ..shapes import as_int, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
 from .conv import tuple_of
+from .recording import store
 from .registry import public
 from .structured import structured, tensor_argument
 
@@ -285,9 +286,10 @@ def _declare(n: int) -> None:
     else:
 
         def avg_pool(  # type: ignore[misc]
-            input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+            input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None
         ):
-            return _avg(f"avg_pool{n}d", n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            y = _avg(f"avg_pool{n}d", n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            return y if out is None else store(out, y, f"avg_pool{n}d")
 
     def adaptive_avg_pool(input, output_size):
         x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)

@@ -436,7 +436,7 @@ def _check_probabilities(p: Tensor) -> None:
         if bad[0]:
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false. (bernoulli() needs probabilities in [0, 1])")
 
-    launch.check(inside, bad)
+    launch.check(inside, bad, passes=((0, 0, 0, 0),))
 
 
 @public(kind="inplace", namespaces=())
@@ -560,7 +560,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         if status[0]:
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
-    launch.check(drawn, status)
+    launch.check(drawn, status, passes=((0, 0, 0, 0),))
     t = t if x.ndim == 2 else t.reshape(n)
     return store(out, t, "multinomial") if out is not None else t
 

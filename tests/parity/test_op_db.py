@@ -1,8 +1,12 @@
-"""PyTorch's op database: every op of `op_db_passed.txt` must go on passing (`python -m tests.parity.opdb` runs all of it)."""
+"""PyTorch's op database: every op for dense tensors, but for the few of `KNOWN`, agrees with PyTorch on its samples.
+
+``python -m tests.parity.opdb`` runs all samples; here a dtype has at most `MOST` of them (OPDB_SAMPLES sets another number), so
+that a run from a cold kernel cache stays short.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 import pytest
 
@@ -10,22 +14,26 @@ torch = pytest.importorskip("torch")
 
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
-from .opdb import check  # noqa: E402
+from .opdb import check, outside, title  # noqa: E402
 
-NAMES = set(Path(__file__).with_name("op_db_passed.txt").read_text().splitlines())
-MOST = 10  #: samples of each dtype here; the program runs all
-
-
-def title(op) -> str:
-    return f"{op.name} ({op.variant_test_name})" if op.variant_test_name else op.name
+MOST = int(os.environ.get("OPDB_SAMPLES", "12"))
+#: entries that do not pass whole, and why
+KNOWN: dict[str, str] = {}
+#: error inputs that are not refused: (op, how many)
+LENIENT: dict[str, int] = {}
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("op", [op for op in op_db if title(op) in NAMES], ids=title)
+@pytest.mark.parametrize("op", [op for op in op_db if not outside(title(op))], ids=title)
 def test_op(op):
-    outcome = check(op, MOST, (torch.float64, torch.int64))
+    outcome = check(op, MOST, (torch.float64, torch.float32, torch.int64, torch.bool))
+    if title(op) in KNOWN:
+        pytest.xfail(KNOWN[title(op)])
     assert outcome.state == "passed", "\n".join(outcome.reasons)
+    assert outcome.second_passed == outcome.second, "\n".join(outcome.reasons)
+    assert outcome.errors - outcome.refused <= LENIENT.get(title(op), 0), "\n".join(outcome.reasons)
 
 
+@pytest.mark.parity
 def test_all_names_are_in_the_database():
-    assert {title(op) for op in op_db} >= NAMES
+    assert {title(op) for op in op_db} >= set(KNOWN) | set(LENIENT)
