@@ -10,6 +10,7 @@ import pytest
 from . import programs
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of PyTorch about itself
 
 
 @pytest.fixture(scope="module")
