@@ -99,3 +99,83 @@ def test_errors_are_friendly(tmp_path):
     file.touch()
     assert "Cannot write to" in train("--out", file / "inside", code=1)
     assert "--epochs" in train("--epochs", "0", code=2)
+
+
+def picture(path: Path) -> bool:
+    return path.read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def numbers(pattern: str, text: str) -> list[float]:
+    """What the groups of a pattern match in the text."""
+    found = re.search(pattern, text)
+    assert found, text
+    return [float(n) for n in found.groups()]
+
+
+@classifier
+def test_style_transfer(tmp_path):
+    out = run("style_transfer.py", "--height", 48, "--steps", 6, "--out", tmp_path)
+    first, last, content = numbers(r"style loss (\S+) -> (\S+), content loss 0 -> (\S+)", out)
+    assert last < first
+    assert content > 0
+    assert picture(tmp_path / "style_transfer.png")
+    assert picture(tmp_path / "style_transfer_all.png")
+
+
+@classifier
+def test_char_gpt(tmp_path):
+    out = run("char_gpt.py", "--steps", 30, "--context", 32, "--width", 32, "--sample", 20, "--prompt", "If ", "--out", tmp_path)
+    first, last, held_out = numbers(r"loss (\S+) -> (\S+), held out (\S+)", out)
+    assert last < first - 0.5
+    assert held_out < first
+    assert "times as fast" in out
+    assert "\nIf " in out
+    assert "Warning" not in out  # the step is compiled, not run eagerly
+    assert picture(tmp_path / "char_gpt.png")
+    assert "--prompt must be" in run("char_gpt.py", "--prompt", "\u2603", "--out", tmp_path, code=2)
+
+
+@classifier
+def test_pinn_heat(tmp_path):
+    out = run("pinn_heat.py", "--steps", 200, "--points", 64, "--out", tmp_path)
+    mean, largest = numbers(r"exact solution: mean (\S+), largest (\S+)", out)
+    assert mean < 0.1
+    assert largest < 0.3
+    assert picture(tmp_path / "pinn_heat.png")
+
+
+@classifier
+def test_neural_ode(tmp_path):
+    out = run("neural_ode.py", "--steps", 30, "--points", 60, "--out", tmp_path)
+    first, last = numbers(r"loss (\S+) -> (\S+)", out)
+    assert last < first
+    assert picture(tmp_path / "neural_ode.png")
+    assert "--span must be" in run("neural_ode.py", "--span", 1, "--out", tmp_path, code=2)
+
+
+@classifier
+def test_maml_sine(tmp_path):
+    out = run("maml_sine.py", "--steps", 60, "--tasks", 4, "--out", tmp_path)
+    before = numbers(r"untrained +(\S+) +(\S+) +(\S+)", out)
+    after = numbers(r"meta-trained +(\S+) +(\S+) +(\S+)", out)
+    assert after[1] < before[1]
+    assert picture(tmp_path / "maml_sine.png")
+
+
+@classifier
+def test_njit_optimizer(tmp_path):
+    out = run("njit_optimizer.py", "--dims", 4, "--repeats", 1, "--out", tmp_path)
+    values = [float(v) for v in re.findall(r"(?:numba|scipy): (\S+) after", out)]
+    assert len(values) == 4
+    assert values[0] == pytest.approx(0, abs=1e-9)
+    assert values[2] == pytest.approx(values[3], abs=1e-8)
+    assert picture(tmp_path / "njit_optimizer.png")
+
+
+@classifier
+def test_user_ops(tmp_path):
+    out = run("user_ops.py", "--relax", 20, "--steps", 40, "--out", tmp_path)
+    assert "derivatives as finite differences say: True" in out
+    assert numbers(r"-> (-\S+) \(known", out)[0] == pytest.approx(-44.326801, abs=1e-5)
+    assert "their modes: 6 free ones" in out
+    assert picture(tmp_path / "user_ops.png")
