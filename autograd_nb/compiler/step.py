@@ -540,7 +540,7 @@ class Session:
 
         capture = self.capture
         back = Back()
-        back.differentiable = [t._rg and not (id(t) not in mine and id(t) not in differentiable) for t in flat]
+        back.differentiable = [t._rg and (id(t) in mine or id(t) in differentiable) for t in flat]
         inputs: list[Tensor] = []
         for t in _leaves_of(results):
             index = next((i for i, a in enumerate(self.leaves) if a is t), None)

@@ -577,3 +577,35 @@ def test_is_compiling_while_it_captures():
     with pytest.warns(UserWarning, match="changes Python's state"):
         [c(torch.ones(1)) for _ in range(5)]
     assert seen[0] and not compiler.is_compiling()
+
+
+def test_a_step_may_return_the_loss_that_it_ran_backward_from():
+    layer = torch.nn.Linear(3, 1)
+    x = torch.ones(2, 3)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        loss = (layer(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = torch.compile(step, fullgraph=True)
+    losses = [float(compiled()) for _ in range(4)]
+    assert losses == sorted(losses, reverse=True) and losses[0] > losses[-1]
+    with pytest.raises(RuntimeError):
+        compiled().backward()
+
+
+def attribute():  # a global with the name of an attribute that the function below reads
+    return np.random.rand()
+
+
+def test_an_attribute_with_the_name_of_a_global_is_not_that_global():
+    class Holder:
+        attribute = 2.0
+
+    held = Holder()
+    compiled = torch.compile(lambda x: x * held.attribute, fullgraph=True)
+    assert compiled(torch.ones(2)).tolist() == [2.0, 2.0] == compiled(torch.ones(2)).tolist()

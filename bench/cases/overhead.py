@@ -1,0 +1,330 @@
+"""Tiny tensors, where the arithmetic costs nothing: what calling, recording, the engine and optimizers cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from bench.case import Case, Program
+from bench.cases import functional
+
+OPS = 20  #: calls in one round, so that the round's own loop does not count
+CASES: list[Case] = []
+
+
+def add(name: str, group: str, build: Callable[[Any], Program], per: int = OPS, **more: Any) -> None:
+    CASES.append(Case(name, "overhead", group, build, per=per, **more))
+
+
+def values(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(0.5, 1.5, shape).astype(np.float32)
+
+
+# ------------------------------------------------------------------------------------------------------- one op
+
+
+#: name -> (lib, x, w) -> y; x and y are 4×4 unless the op itself changes that, w is a second operand
+SINGLE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "add": lambda lib, x, w: x + w,
+    "mul": lambda lib, x, w: x * w,
+    "add number": lambda lib, x, w: x + 0.5,
+    "mul broadcast": lambda lib, x, w: x * w[0],
+    "tanh": lambda lib, x, w: lib.tanh(x),
+    "relu": lambda lib, x, w: lib.relu(x),
+    "sum": lambda lib, x, w: x.sum(),
+    "sum of rows": lambda lib, x, w: x.sum(1),
+    "mean": lambda lib, x, w: x.mean(),
+    "max of rows": lambda lib, x, w: x.amax(1),
+    "matmul": lambda lib, x, w: x @ w,
+    "linear": lambda lib, x, w: lib.nn.functional.linear(x, w),
+    "softmax": lambda lib, x, w: lib.softmax(x, -1),
+    "cat": lambda lib, x, w: lib.cat([x, w]),
+    "stack": lambda lib, x, w: lib.stack([x, w]),
+    "where": lambda lib, x, w: lib.where(x > w, x, w),
+    "clone": lambda lib, x, w: x.clone(),
+    "index int": lambda lib, x, w: x[1],
+    "index slice": lambda lib, x, w: x[1:3],
+    "index tuple": lambda lib, x, w: x[..., 1:, None],
+    "view": lambda lib, x, w: x.view(2, 8),
+    "reshape": lambda lib, x, w: x.reshape(-1),
+    "transpose": lambda lib, x, w: x.t(),
+    "permute": lambda lib, x, w: x.permute(1, 0),
+    "unsqueeze": lambda lib, x, w: x.unsqueeze(0),
+    "expand": lambda lib, x, w: x.expand(3, 4, 4),
+}
+VIEWS = {"index int", "index slice", "index tuple", "view", "reshape", "transpose", "permute", "unsqueeze", "expand"}
+
+
+def forward(fn: Callable, recorded: bool) -> Callable[[Any], Program]:
+    """The op called again and again on the same operands; the graph, if there is one, is dropped each time."""
+
+    def build(lib: Any) -> Program:
+        x, w = (lib.from_numpy(values(i, 4, 4)) for i in range(2))
+        x.requires_grad_(recorded)
+        rounds = range(OPS)
+
+        def step() -> Any:
+            for _ in rounds:
+                y = fn(lib, x, w)
+            return y
+
+        def unrecorded() -> Any:
+            with lib.no_grad():
+                return step()
+
+        return Program(step if recorded else unrecorded)
+
+    return build
+
+
+def both(fn: Callable) -> Callable[[Any], Program]:
+    """The op recorded, and the engine run over its node."""
+
+    def build(lib: Any) -> Program:
+        x, w = (lib.from_numpy(values(i, 4, 4)) for i in range(2))
+        x.requires_grad_()
+        g = lib.from_numpy(np.ones(tuple(fn(lib, x, w).shape), np.float32))
+        rounds = range(OPS)
+
+        def step() -> Any:
+            for _ in rounds:
+                x.grad = None
+                fn(lib, x, w).backward(g)
+            return x.grad
+
+        return Program(step)
+
+    return build
+
+
+for _name, _fn in SINGLE.items():
+    _kind = "view" if _name in VIEWS else "op"
+    add(f"{_name} | no_grad", f"{_kind}, not recorded", forward(_fn, False))
+    add(f"{_name} | recorded", f"{_kind}, recorded", forward(_fn, True), quick=_name in ("add", "sum", "index int"))
+    add(f"{_name} | backward", f"{_kind}, backward", both(_fn), quick=_name in ("mul", "matmul", "view"))
+
+
+#: name -> what is done to a tensor that no graph knows
+IN_PLACE: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "add_": lambda lib, x, w: x.add_(w),
+    "mul_ number": lambda lib, x, w: x.mul_(0.99),
+    "sigmoid_": lambda lib, x, w: x.sigmoid_(),
+    "zero_": lambda lib, x, w: x.zero_(),
+    "copy_": lambda lib, x, w: x.copy_(w),
+    "x[1] = number": lambda lib, x, w: x.__setitem__(1, 0.5),
+    "x[1:3] = tensor": lambda lib, x, w: x.__setitem__(slice(1, 3), w[1:3]),
+}
+
+
+def in_place(fn: Callable) -> Callable[[Any], Program]:
+    def build(lib: Any) -> Program:
+        x, w = (lib.from_numpy(values(i, 4, 4)) for i in range(2))
+        rounds = range(OPS)
+
+        def step() -> Any:
+            for _ in rounds:
+                fn(lib, x, w)
+            return x.sum()
+
+        return Program(step)
+
+    return build
+
+
+for _name, _fn in IN_PLACE.items():
+    add(_name, "in place", in_place(_fn))
+
+
+#: things that are not ops on 4×4 tensors
+def making(lib: Any) -> Program:
+    rounds = range(OPS)
+
+    def step() -> Any:
+        for _ in rounds:
+            y = lib.tensor([1.0, 2.0, 3.0])
+        return y
+
+    return Program(step)
+
+
+def zeros(lib: Any) -> Program:
+    rounds = range(OPS)
+
+    def step() -> Any:
+        for _ in rounds:
+            y = lib.zeros(4, 4)
+        return y
+
+    return Program(step)
+
+
+def item(lib: Any) -> Program:
+    x = lib.tensor(1.5)
+    rounds = range(OPS)
+
+    def step() -> Any:
+        for _ in rounds:
+            y = x.item()
+        return y
+
+    return Program(step)
+
+
+def linear_module(lib: Any) -> Program:
+    model = lib.nn.Linear(4, 4)
+    functional.fill(lib, model)
+    x = lib.from_numpy(values(0, 4, 4))
+    rounds = range(OPS)
+
+    def step() -> Any:
+        for _ in rounds:
+            y = model(x)
+        return y
+
+    return Program(step)
+
+
+add("tensor([1., 2., 3.])", "making", making)
+add("zeros(4, 4)", "making", zeros)
+add("item()", "making", item)
+add("Linear(4, 4)(x)", "op, recorded", linear_module)
+
+
+# ------------------------------------------------------------------------------------------------------ graphs
+
+
+def mixed(lib: Any, x: Any, w: Any) -> Any:
+    y = x
+    for _ in range(5):
+        y = lib.tanh(y)
+        y = y * w
+        y = lib.sigmoid(y)
+        y = y + 0.5
+    return y
+
+
+def only_tanh(lib: Any, x: Any, w: Any) -> Any:
+    y = x
+    for _ in range(20):
+        y = lib.tanh(y)
+    return y
+
+
+def chain(fn: Callable, recorded: bool) -> Callable[[Any], Program]:
+    def build(lib: Any) -> Program:
+        x, w = (lib.from_numpy(values(i, 8)).requires_grad_(recorded) for i in range(2))
+        g = lib.from_numpy(np.ones(8, np.float32))
+
+        def step() -> Any:
+            x.grad = w.grad = None
+            y = fn(lib, x, w)
+            y.backward(g)
+            return y, x.grad, w.grad
+
+        def unrecorded() -> Any:
+            with lib.no_grad():
+                return fn(lib, x, w)
+
+        return Program(step if recorded else unrecorded)
+
+    return build
+
+
+_data = [values(0, 8), values(1, 8)]
+add("20 mixed ops, 8 numbers, backward", "chain", chain(mixed, True), compiled=True,
+    others=functional.gradients_of(lambda np, x, w: mixed(functional.Named(np), x, w), _data))  # fmt: skip
+add("20 tanh, 8 numbers, backward", "chain", chain(only_tanh, True), compiled=True)
+add("20 mixed ops, 8 numbers, no_grad", "chain", chain(mixed, False), compiled=True)
+
+
+def build_and_free(lib: Any) -> Program:
+    """1,000 nodes are recorded and dropped again, with no backward pass."""
+    x = lib.from_numpy(values(0, 8)).requires_grad_()
+
+    def step() -> Any:
+        y = x
+        for _ in range(1000):
+            y = y * 1.0001
+        return y
+
+    return Program(step)
+
+
+add("graph of 1,000 nodes, made and freed", "graph", build_and_free, per=1000)
+
+
+def deep(length: int) -> Callable[[Any], Program]:
+    def build(lib: Any) -> Program:
+        x = lib.from_numpy(values(0, 8)).requires_grad_()
+        g = lib.from_numpy(np.ones(8, np.float32))
+        factor = 1 + 1 / length
+
+        def step() -> Any:
+            x.grad = None
+            y = x
+            for _ in range(length):
+                y = y * factor
+            y.backward(g)
+            return y, x.grad
+
+        return Program(step)
+
+    return build
+
+
+for _length in (1_000, 10_000, 100_000, 1_000_000):
+    add(f"chain of {_length:,} nodes, each", "graph", deep(_length), per=_length, size=_length, smallest=_length == 1_000,
+        quick=_length <= 10_000, tolerance=0.02)  # fmt: skip
+
+
+def fan(lib: Any) -> Program:
+    """One leaf is used 100 times: gradients are added up."""
+    x = lib.from_numpy(values(0, 8)).requires_grad_()
+    g = lib.from_numpy(np.ones(8, np.float32))
+
+    def step() -> Any:
+        x.grad = None
+        y = x * 0.01
+        for _ in range(100):
+            y = y + x
+        y.backward(g)
+        return x.grad
+
+    return Program(step)
+
+
+add("100 uses of one leaf", "graph", fan, per=100)
+
+
+# --------------------------------------------------------------------------------------------------- optimizers
+
+
+def optimizer_step(make: Callable[[Any, Any], Any]) -> Callable[[Any], Program]:
+    """``step()`` on ten parameters of 16 numbers that have gradients."""
+
+    def build(lib: Any) -> Program:
+        parameters = [lib.from_numpy(values(i, 16)).requires_grad_() for i in range(10)]
+        optimizer = make(lib, parameters)
+        for i, p in enumerate(parameters):
+            p.grad = lib.from_numpy(values(100 + i, 16))
+
+        def step() -> Any:
+            optimizer.step()
+            return parameters[0]
+
+        return Program(step, lambda: parameters)
+
+    return build
+
+
+OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
+    "SGD": lambda lib, p: lib.optim.SGD(p, lr=1e-6),
+    "SGD momentum": lambda lib, p: lib.optim.SGD(p, lr=1e-6, momentum=0.9),
+    "Adam": lambda lib, p: lib.optim.Adam(p, lr=1e-6),
+    "AdamW": lambda lib, p: lib.optim.AdamW(p, lr=1e-6),
+    "RMSprop": lambda lib, p: lib.optim.RMSprop(p, lr=1e-6),
+}
+for _name, _make in OPTIMIZERS.items():
+    add(f"{_name}, 10 parameters", "optimizer", optimizer_step(_make), per=1)
