@@ -102,6 +102,11 @@ def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any
     x = tensor_argument(input, op)
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(x.shape)}")
+    if 0 in x.shape[x.ndim - n - 1 :] and not x._layout.size and (x.ndim == n + 1 or 0 in x.shape[1:]) and op.startswith("max"):
+        raise RuntimeError(
+            f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input (only the batch may be "
+            f"empty), but got: {list(x.shape)}"
+        )
     if x.dtype.category not in (1, 2):
         raise RuntimeError(f'"{op}" not implemented for {x.dtype}; use numbers')
     k = tuple_of(kernel, n, "kernel_size", op)
