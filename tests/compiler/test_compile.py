@@ -592,7 +592,7 @@ def test_a_step_may_return_the_loss_that_it_ran_backward_from():
         return loss
 
     compiled = torch.compile(step, fullgraph=True)
-    losses = [float(compiled()) for _ in range(4)]
+    losses = [compiled().item() for _ in range(4)]
     assert losses == sorted(losses, reverse=True) and losses[0] > losses[-1]
     with pytest.raises(RuntimeError):
         compiled().backward()
