@@ -20,6 +20,7 @@ from .dtypes import (
     bool_ as bool,  # noqa: A004
 )
 from .dtypes import (
+    bfloat16,
     complex64,
     complex128,
     dtype,

@@ -75,6 +75,10 @@ float64 = dtype("float64", 2, 3, "double")
 complex64 = dtype("complex64", 3, 2, "cfloat")
 complex128 = dtype("complex128", 3, 3, "cdouble")
 
+#: a name that programs give to autocast; there are no tensors of it
+bfloat16 = dtype("float16", 2, 1)
+bfloat16.name = "bfloat16"
+
 ALL = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
 BY_NAME: dict[str, dtype] = {d.name: d for d in ALL}
 BY_NUMPY: dict[Any, dtype] = {d.np: d for d in ALL}
@@ -118,6 +122,8 @@ def from_numpy_dtype(d: Any) -> dtype:
 def as_dtype(value: Any, name: str = "dtype") -> dtype:
     """``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
     if isinstance(value, dtype):
+        if value is bfloat16:
+            raise NotImplementedError(f"{name}={value!r}: there are no bfloat16 tensors here; use float32, or float16 to save memory")
         return value
     if value is float:
         return get_default_dtype()

@@ -144,6 +144,12 @@ def as_device(value: Any) -> None:
     )
 
 
+@public(namespaces=())
+def bfloat16(input):
+    """NotImplementedError: there are no bfloat16 tensors here."""
+    return to(input, dtypes.bfloat16)
+
+
 @public()
 def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
