@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, launch
-from ..codegen import build
+from ..codegen import build, loops
 from ..codegen.maths import m
+from ..codegen.symbols import INTEGERS
 from ..dtypes import as_dtype
 from ..shapes import layout
 from ..tensor import Tensor, make
@@ -63,7 +64,8 @@ def pointwise(
 ) -> Any:
     """An op from the formula of one element: plain branch-free Python over operators, ``math`` (or `autograd_nb.m`), max and min.
 
-    Its kernel is compiled at first use for each dtype and layout; operands broadcast. The derivative is found from the formula,
+    Its kernel is compiled at first use for each dtype and layout; operands broadcast; of integers comes what the formula makes of
+    them (with division or ``exp``: the default float). The derivative is found from the formula,
     unless ``derivatives`` gives a formula for each operand: a function whose parameter names say what it needs (``g`` the
     incoming gradient, the operands, ``out``); one without ``g`` is the factor of ``g``.
 
@@ -100,10 +102,20 @@ def pointwise(
                 raise TypeError(
                     f"pointwise(): a derivative of {formula.__name__} asks for {sorted(unknown)}; it may ask for g, out, {', '.join(params)}"
                 )
-    call = _declare(*rules, public=False)(formula)
+    call = _declare(*rules, result=_of_integers(formula, len(params)), public=False)(formula)
     if check:
         _check(call, params)
     return call
+
+
+def _of_integers(formula: Callable, count: int) -> str:
+    """What a formula makes of integers: "same", "bool", or "float" where it divides them or asks for what they do not have."""
+    try:
+        body = loops.trace_body(lambda *x: (formula(*x),), [loops.Input("int64")] * count, "int64", [None])
+    except Exception:  # said again, and for the dtypes that are given, at the first call
+        return "float"
+    kind = body.results[0][1]
+    return kind if kind == "bool" else "same" if kind in INTEGERS else "float"
 
 
 def _check(call: Callable, params: tuple[str, ...]) -> None:
@@ -203,7 +215,7 @@ def custom_op(
         raise TypeError("custom_op(): give backward (a kernel) or backward_ops (tensor operations), not both")
     plain = getattr(forward, "py_func", forward)
     params = tuple(inspect.signature(plain).parameters)[:-1]
-    name = plain.__name__
+    name = plain.__name__ if plain.__name__.isidentifier() else "custom"
     if not params:
         raise TypeError(f"custom_op(): {name} takes the operands and then the output, it has {len(params) + 1} parameters")
     run = _Kernel(forward, 1)
@@ -235,6 +247,7 @@ def custom_op(
         f"def every(g, {text}, out): return differentiate(dict(g=g, out=out, {', '.join(f'{p}={p}' for p in params)}))",
         scope,
     )
+    scope[name].__module__ = "custom"  # rules of batches and tangents go by module and name: never those of a built-in op
     op = Structured(scope[name], {}, scope["every"] if backward is not None or backward_ops is not None else None, False, "")
 
     def call(*tensors: Any) -> Any:

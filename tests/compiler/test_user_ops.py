@@ -141,3 +141,24 @@ def test_wrong_use_is_refused():
         op(torch.ones(2, 2), 3)
     with pytest.raises(TypeError, match="not both"):
         torch.custom_op(forward, shape=lambda x, y: x, backward=backward, backward_ops=backward)
+
+
+def test_integers_stay_where_the_formula_keeps_them():
+    i = torch.tensor([1, 2, 3])
+    assert torch.pointwise(lambda x: x * x + 1)(i).dtype is torch.int64
+    assert torch.pointwise(lambda x: 1 / x)(i).tolist() == pytest.approx([1, 1 / 2, 1 / 3])
+    assert torch.pointwise(lambda x: x + 0.5)(i).tolist() == [1.5, 2.5, 3.5]
+    assert torch.pointwise(lambda x: math.exp(x))(i).dtype is torch.float32
+    assert torch.pointwise(lambda x: x > 1)(i.float()).tolist() == [False, True, True]
+
+
+def test_custom_op_under_vmap_and_from_a_lambda():
+    def doubled(x, out):
+        for i in range(x.shape[0]):
+            out[i] = 2 * x[i]
+
+    double = torch.custom_op(doubled, shape=lambda x: x, backward_ops=lambda g, x, out: 2 * g)
+    rows = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(torch.vmap(double)(rows), 2 * rows)
+    empty = torch.custom_op(lambda x, out: None, shape=lambda x: x)
+    assert empty(torch.ones(2)).shape == (2,)
