@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, launch
 from ..graph.modes import no_grad
 from ..launch import Kernel
 from ..shapes import as_int
@@ -114,15 +114,20 @@ def one_hot(tensor, num_classes=-1):
     flat = dense(index)
     span = np.empty(2, np.int64)
     _bounds(0, flat, span)
-    low, high = span.tolist()
-    if low < 0:
-        raise RuntimeError(f"Class values must be non-negative. (least value {low})")
+
+    def inside(span: np.ndarray) -> None:
+        low, high = span.tolist()
+        if low < 0:
+            raise RuntimeError(f"Class values must be non-negative. (least value {low})")
+        if n >= 1 and high >= n:
+            raise RuntimeError(f"Class values must be smaller than num_classes. (greatest value {high}, num_classes={n})")
+
+    launch.check(inside, span)
     if n == -1:
-        n = high + 1
+        launch.escapes("one_hot() without num_classes")
+        n = int(span[1]) + 1
     elif n < 1:
         raise RuntimeError(f"num_classes should be positive (num_classes={n})")
-    elif high >= n:
-        raise RuntimeError(f"Class values must be smaller than num_classes. (greatest value {high}, num_classes={n})")
     out = new_full((*index.shape, n), 0, dtypes.int64)
     _scatter_into(out, index.ndim, unsqueeze(index, -1), new_full((), 1, dtypes.int64), 0)
     return out

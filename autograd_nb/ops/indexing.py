@@ -76,6 +76,7 @@ def true_indices(mask: Tensor) -> Tensor:
     flat = dense(mask)
     found = np.empty(1, _INT)
     _count_true(0, flat, found)
+    launch.escapes("nonzero() or a boolean mask, whose size depends on them")
     out = new_empty((int(found[0]),), dtypes.int64)
     if out._layout.size:
         _true_places(0, flat, out._data)
@@ -379,6 +380,7 @@ def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
             k = item._layout.ndim
             if d is not dtypes.bool_ and d is not dtypes.uint8:
                 if k == 0:
+                    launch.escapes("a tensor as an index; a 1-d one, or index_select(), need not be read")
                     recipe.append(_select_number(int(item._data[0]), lay.shape, dim))
                     last = "select"
                 else:
@@ -386,6 +388,7 @@ def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
                     tensors.append(item)
                 dim += 1
             elif k == 0:
+                launch.escapes("a boolean tensor as an index")
                 recipe.append(None)
                 tensors.append(new_full((1,) if item._data[0] else (0,), 0, dtypes.int64))
                 last = last or "unsqueeze"

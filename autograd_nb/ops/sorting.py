@@ -257,6 +257,7 @@ def _groups(flat: np.ndarray, d: dtypes.dtype, order: Tensor, width: int) -> tup
     found = np.zeros(1, _INT)
     if n:
         _runs(d.carrier, flat, order._data, width, inverse._data, counts._data, first._data, found)
+    launch.escapes("unique(), whose size depends on them")
     g = int(found[0])
     short = layout((g,), None, dtypes.int64)
     return inverse, make(counts._data[:g].copy(), short, [0, 0]), make(first._data[:g].copy(), short, [0, 0])

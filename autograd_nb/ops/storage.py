@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, launch
 from ..tensor import Tensor, _storage
 from .registry import public
 from .structured import tensor_argument
@@ -44,11 +44,13 @@ class _Storage:
         return iter(self.tolist())
 
     def __getitem__(self, index: Any) -> Any:
+        launch.escapes("storage()[…]")
         found = self._array.view(self.dtype.np)[index]
         return found.item() if isinstance(found, np.generic) else type(self)(found.view(self.dtype.carrier), self.dtype)
 
     def tolist(self) -> list:
         """The elements as Python numbers."""
+        launch.escapes("storage().tolist()")
         return self._array.view(self.dtype.np).tolist()
 
     def __eq__(self, other: object) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
+from ... import dtypes, launch
 from ...codegen.maths import m
 from ...errors import LinAlgError
 from ...shapes import Size, broadcast_shapes, layout, numel
@@ -158,6 +158,12 @@ def place(name: str, k: int, batched: bool) -> str:
 
 def check(info: Tensor, name: str, text: Callable[[int], str], kind: type[Exception] = LinAlgError) -> None:
     """Raise for the first matrix of which ``info`` reports a failure."""
-    found = failed(info)
-    if found is not None:
-        raise kind(place(name, found[0], info.ndim > 0) + text(found[1]))
+    batched = info.ndim > 0
+
+    def succeeded(codes: np.ndarray) -> None:
+        found = failed(codes)
+        if found is not None:
+            raise kind(place(name, found[0], batched) + text(found[1]))
+
+    if info._layout.size:
+        launch.check(succeeded, info._data[: info._layout.size])

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, return_types
+from ... import dtypes, launch, return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
@@ -291,9 +291,13 @@ def _eig(a, a_real, vectors):
     w, v, info = new_empty((*batch, n), d), new_empty(a.shape, d), new_info(count(a))
     if a._layout.size:
         (_EIG if a_real else _EIG_COMPLEX)(a.dtype, count(a), n, vectors, dense(a), w._data, v._data, info)
-        if (info < 0).any():
-            k = int((info < 0).nonzero()[0][0])
-            raise RuntimeError(place("torch.linalg.eig", k, bool(batch)) + "input tensor should not contain infs or NaNs.")
+
+        def finite(info: np.ndarray) -> None:
+            if (info < 0).any():
+                k = int((info < 0).nonzero()[0][0])
+                raise RuntimeError(place("torch.linalg.eig", k, bool(batch)) + "input tensor should not contain infs or NaNs.")
+
+        launch.check(finite, info)
         check(info_tensor(info, batch), "linalg.eig", _not_converged("eigenvalues"))
     return [w, v]
 
