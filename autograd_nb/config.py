@@ -11,25 +11,73 @@ class _Settings:
 
     __slots__ = ("deterministic", "matmul_precision", "threads")
 
+    threads: int
+
     def __init__(self) -> None:
-        given = os.environ.get("AUTOGRAD_NB_NUM_THREADS", "")
-        self.threads = int(given) if given.isdigit() and int(given) > 0 else _processors()
         self.deterministic = False
         self.matmul_precision = "highest"
 
+    def __getattr__(self, name: str) -> int:
+        if name != "threads":
+            raise AttributeError(name)
+        self.threads = _default_threads()  # when it is first asked for: that reads a few files
+        return self.threads
 
-def _processors() -> int:
+
+def _default_threads() -> int:
+    """What the environment says (ours, or the one that PyTorch reads), else the cores that this process may use."""
+    for name in ("AUTOGRAD_NB_NUM_THREADS", "OMP_NUM_THREADS"):
+        given = os.environ.get(name, "")
+        if given.isdigit() and int(given) > 0:
+            return int(given)
+    return max(1, min(_cores(), _quota()))
+
+
+def _cores() -> int:
+    """Physical cores among the processors that the process may run on."""
     try:
-        return len(os.sched_getaffinity(0))
+        processors = os.sched_getaffinity(0)
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
+    cores = {_read(f"/sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list") or str(n) for n in processors}
+    return len(cores)
+
+
+def _quota(root: str = "/sys/fs/cgroup", groups: str = "/proc/self/cgroup") -> int:
+    """Whole processors that the control groups of the process grant it; many without a limit."""
+    least = float(1 << 20)
+    for line in _read(groups).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        parts = [p for p in path.split("/") if p]
+        for depth in range(len(parts), -1, -1):  # every group above limits too
+            if controllers:  # the first version of control groups
+                folder = "/".join([root, "cpu", *parts[:depth]])
+                given = [_read(f"{folder}/cpu.cfs_quota_us"), _read(f"{folder}/cpu.cfs_period_us")]
+            else:
+                given = _read("/".join([root, *parts[:depth], "cpu.max"])).split()
+            if len(given) == 2 and all(v.isdigit() and int(v) for v in given):  # no limit is spelled "max" or -1
+                least = min(least, int(given[0]) / int(given[1]))
+    return max(1, int(least))
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path) as f:
+            return f.read().strip()
+    except OSError:
+        return ""
 
 
 settings = _Settings()
 
 
 def get_num_threads() -> int:
-    """The most threads that one kernel is given."""
+    """The most threads that one kernel is given.
+
+    By default the cores that the process may use, or what AUTOGRAD_NB_NUM_THREADS or else OMP_NUM_THREADS says.
+    """
     return settings.threads
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from . import threads
 from .codegen import build
 
 Entry = Callable[..., Any]
@@ -65,17 +66,25 @@ class _Observed:
 
 
 def entry(
-    source: str, name: str, argtypes: tuple[str, ...], label: str = "", outputs: int = 1, recipe: Any = None, over: int | None = None
-) -> Entry:
-    """The compiled entry point of generated ``source``; its last ``outputs`` arguments (and argument ``over``) are written."""
+    source: str, name: str, argtypes: tuple[str, ...], label: str = "", outputs: int = 1, recipe: Any = None, over: int | None = None,
+    split: Callable[[Entry], Entry] | None = None,
+) -> Entry:  # fmt: skip
+    """The compiled entry point of generated ``source``; its last ``outputs`` arguments (and argument ``over``) are written.
+
+    ``split``: makes of it one that runs on several threads, where that pays. An observer is told of the one kernel.
+    """
     compiled = build.build(source, name, argtypes)
-    return _Observed(compiled, label or name, outputs, recipe, over, ("source", source, argtypes)) if _observing else compiled
+    if _observing:
+        return _Observed(compiled, label or name, outputs, recipe, over, ("source", source, argtypes))
+    return compiled if split is None else split(compiled)
 
 
 def described(entry: Entry, name: str, outputs: int) -> _Observed:
     """An entry point of generated source as an observer is told of it."""
     if isinstance(entry, _Observed):  # another thread, or a profile around this, is observing
         return entry
+    if isinstance(entry, threads.Split):
+        entry = entry.entry
     return _Observed(entry, name, outputs, origin=build.source_of(entry))
 
 
@@ -147,6 +156,17 @@ class Kernel:
                 observer(_Observed(compiled, self.name, self.outputs, origin=origin), args)
                 return
         compiled(*args)
+
+    def split(self, key: Any, args: tuple, parts: Callable[[], list[tuple]]) -> None:
+        """``self(key, *args)``, which may as well be done by one launch for each of ``parts()``, in any order: on several threads.
+
+        An observer is told of the one launch with ``args``.
+        """
+        if _observing or threads.settings.threads == 1:
+            self(key, *args)
+            return
+        compiled = self._entries.get(key) or self._compile(key, args)
+        threads.run(compiled, parts())
 
     def _compile(self, key: Any, args: tuple) -> Entry:
         function = getattr(import_module(f"autograd_nb.kernels.{self.module}"), self.name)

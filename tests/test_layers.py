@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "config", "dtypes", "shapes", "return_types"),
     ("codegen",),
     ("kernels",),
-    ("launch",),
+    ("launch", "threads"),
     ("graph",),
     ("tensor",),
     ("ops",),

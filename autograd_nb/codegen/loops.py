@@ -44,6 +44,11 @@ class Body:
     def used(self) -> set[str]:
         return {s.name for s in self.trace.instructions}
 
+    def effort(self) -> int:
+        """What one element costs, in units of an array's element moved: roughly, a unit is as good as four instructions."""
+        arrays = sum(not s.scalar for s in self.inputs) + len(self.results)
+        return max(arrays, len(self.trace.instructions) // 4)
+
 
 def storage(dtype: str) -> str:
     """The dtype of the NumPy array that carries ``dtype`` into a kernel."""

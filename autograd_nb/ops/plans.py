@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import launch
+from .. import launch, threads
 from ..codegen import loops
 from ..codegen.loops import Input
 from ..codegen.maths import m
@@ -194,19 +194,28 @@ def pointwise_entry(
     n_out = len(outputs)
     everyone = [*in_layouts, *out_layouts]
     recipe: Recipe | None = Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, False)
+    effort = body.effort()
+
+    def split_flat(entry: Callable) -> Callable:
+        return threads.flat(entry, len(inputs), first.size, effort)
+
     if all(lay.contiguous and lay.shape == first.shape for lay in everyone):
-        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe), None
+        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe, split=split_flat), None
     strides: list[Sequence[int]] = [broadcast_strides(lay, first.shape) for lay in everyone]
     order = sort_dims(first.shape, strides)
     sizes, steps = coalesce([first.shape[d] for d in order], [[s[d] for d in order] for s in strides])
     if len(sizes) <= 1 and all(not t or t[0] == 1 for t in steps):
-        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe), None
+        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe, split=split_flat), None
     lead = max(0, len(sizes) - loops.RANK)
     inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
     inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
     kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in inner_steps)
     recipe = None if lead else Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, True)
-    entry = launch.entry(loops.pointwise_strided(body, kinds), "kernel", ("int64[:]", *argtypes), name, n_out, recipe)
+
+    def split(entry: Callable) -> Callable:
+        return threads.walk(entry, inner_sizes, range(loops.RANK), effort) if threads.writes_apart(out_layouts) else entry
+
+    entry = launch.entry(loops.pointwise_strided(body, kinds), "kernel", ("int64[:]", *argtypes), name, n_out, recipe, split=split)
     dims = dims_array(inner_sizes, inner_steps)
     if lead:
         scalars = [s.scalar for s in inputs] + [False] * n_out
@@ -371,7 +380,10 @@ class BackPlan:
                 argtypes = tuple(f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs)
                 layouts = [g, *saved_layouts]
                 recipe = Recipe(formulas([k]), inputs, compute, [keys[i].dtype.name], layouts, [g], False)
-                self.overwrite = launch.entry(loops.pointwise_flat(body, over=0), "kernel", argtypes, op.name + "_backward", 0, recipe, 0)
+                self.overwrite = launch.entry(
+                    loops.pointwise_flat(body, over=0), "kernel", argtypes, op.name + "_backward", 0, recipe, 0,
+                    lambda entry: threads.flat(entry, 0, size, body.effort()),
+                )  # fmt: skip
                 self.over = self.simple[0]
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch
+from .. import dtypes, launch, threads
 from ..codegen import loops
 from ..codegen.loops import Fold, Input
 from ..dtypes import dtype
@@ -82,7 +82,12 @@ def reduction_entry(
         source = loops.reduction(body, fold, inner, kinds, finish, out)
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
     argtypes.append(f"{loops.storage(out)}[:]")
-    entry = launch.entry(source, "kernel", tuple(argtypes), name)
+    axes_kept = range(most_kept) if inner_reduced else (*range(most_kept - 1), loops.RANK - 1)
+
+    def split(entry: Callable) -> Callable:
+        return threads.walk(entry, sizes, axes_kept, body.effort())
+
+    entry = launch.entry(source, "kernel", tuple(argtypes), name, split=split)
     if lead:
         from .plans import _nested
 

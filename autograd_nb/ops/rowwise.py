@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import launch
-from ..codegen.rows import Step, row_kernel
+from .. import launch, threads
+from ..codegen.rows import Step, Total, row_kernel
 from ..shapes import numel
 from .recording import not_for_complex, real_only
 
@@ -43,7 +43,40 @@ class RowKernel:
             raise not_for_complex(self.name)
         with real_only(self.name):
             source = row_kernel(self.operands, self.outputs, self.steps, dtypes, compute, columns)
-        return launch.entry(source, "kernel", ("int64", "int64", "int64", *types), self.name, len(outputs))
+        kinds = [*self.operands.values(), *self.outputs.values()]
+        apart = not any(isinstance(step, Total) for step in self.steps)
+
+        def split(entry: Any) -> Any:
+            return _Rows(entry, kinds, PASS * len(self.steps)) if apart else entry
+
+        return launch.entry(source, "kernel", ("int64", "int64", "int64", *types), self.name, len(outputs), split=split)
+
+
+PASS = 2  #: what one pass over an element costs, see `threads.WORTH`
+
+
+class _Rows(threads.Split):
+    """Rows of one launch dealt out to threads."""
+
+    __slots__ = ("effort", "kinds")
+
+    def __init__(self, entry: Any, kinds: list[str], effort: int):
+        self.entry, self.kinds, self.effort = entry, kinds, effort
+
+    def __call__(self, outer: int, n: int, inner: int, *args: Any) -> None:
+        if outer == 1 or outer * n * inner * self.effort < threads.WORTH or threads.settings.threads == 1:
+            self.entry(outer, n, inner, *args)
+        else:
+            threads.run(self.entry, self.parts((outer, n, inner, *args)))
+
+    def parts(self, args: tuple) -> list[tuple]:
+        outer, n, inner, *rest = args
+        each = [{"full": n * inner, "row": inner}.get(kind, 0) for kind in self.kinds]
+        found = []
+        for begin, end in threads.pieces(outer, outer * n * inner * self.effort):
+            sliced = [a[begin * m :] if m else a for a, m in zip(rest, each, strict=True)]
+            found.append((end - begin, n, inner, *sliced))
+        return found
 
 
 def row_sizes(shape: Sequence[int], d: int) -> tuple[int, int, int]:

@@ -1,0 +1,242 @@
+"""Big launches on several threads: a small pool, and how the arguments of a kernel are cut into independent pieces.
+
+Kernels run without the interpreter's lock, so Python threads that call one compiled entry point, each on its own slices of the
+flat arrays, run side by side. Pieces are cut where the results cannot tell: between elements (in multiples of ALIGN, so that the
+same elements stand in the vectorised part of a loop), between rows, along kept dims. A fold over one long dim is cut in blocks
+that depend on the shape only. So results have the same bits for every number of threads.
+
+The pool serves one caller at a time; another thread that finds it busy runs its kernel by itself, so nobody ever waits for a
+thread that waits. Threads begin with the first big launch, and again after a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .config import settings
+from .shapes import overlaps_itself
+
+ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once
+WORTH = 3 << 17  #: work from which pieces pay for being handed over; a unit is an array's element moved, or some arithmetic
+MANY = 1 << 22  #: work from which there are more pieces than threads, so that a thread that was held up is helped
+
+Entry = Callable[..., Any]
+
+
+# ---------------------------------------------------------------------------------------------------- the pool
+
+
+class _Worker:
+    """A thread that waits for a job, and what is known of it. Waking it twice does no harm."""
+
+    __slots__ = ("done", "job", "wake")
+
+    def __init__(self) -> None:
+        self.job: _Job | None = None
+        self.wake, self.done = threading.Lock(), threading.Lock()
+        self.wake.acquire()
+        self.done.acquire()
+        threading.Thread(target=self._live, name="autograd_nb-kernels", daemon=True).start()
+
+    def _live(self) -> None:
+        while True:
+            self.wake.acquire()
+            job = self.job
+            if job is None:
+                continue
+            job.work()
+            del job  # its arrays are the caller's
+            self.job = None  # before the word is given: what the caller looks at
+            _release(self.done)
+
+
+class _Job:
+    """One entry point and the argument lists that it is still to be called with."""
+
+    __slots__ = ("entry", "error", "parts")
+
+    def __init__(self, entry: Entry, parts: list[tuple]):
+        self.entry, self.parts = entry, parts
+        self.error: BaseException | None = None
+
+    def work(self) -> None:
+        """Call it until nothing is left."""
+        entry, parts = self.entry, self.parts
+        try:
+            while parts:
+                try:
+                    args = parts.pop()
+                except IndexError:  # another thread took the last
+                    return
+                entry(*args)
+        except BaseException as error:  # raised by the caller, which has to wait for the others first
+            parts.clear()
+            self.error = error
+
+
+def _release(lock: Any) -> None:
+    try:
+        lock.release()
+    except RuntimeError:  # it is free already
+        pass
+
+
+_busy = threading.Lock()
+_workers: list[_Worker] = []
+
+
+def _after_fork() -> None:
+    global _busy
+    _busy = threading.Lock()
+    _workers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def run(entry: Entry, parts: list[tuple]) -> None:
+    """``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are; the list is emptied."""
+    helpers = min(settings.threads, len(parts)) - 1
+    if helpers < 1 or not _busy.acquire(False):
+        for args in parts:
+            entry(*args)
+        return
+    busy = _busy
+    job = _Job(entry, parts)
+    used: list[_Worker] = []
+    try:
+        while len(_workers) < helpers:
+            _workers.append(_Worker())
+        for worker in _workers[:helpers]:
+            used.append(worker)
+            worker.job = job
+            worker.wake.release()
+        job.work()
+    except RuntimeError as error:
+        if used or "thread" not in str(error):
+            raise
+        job.work()  # the system has no thread to give
+    finally:
+        try:
+            interrupt = _wait(used)
+        finally:
+            _release(busy)
+    error = job.error or interrupt
+    if error is not None:
+        job.error = None
+        raise error
+
+
+def _wait(used: Sequence[_Worker]) -> BaseException | None:
+    """Wait until the workers are through, whatever is raised meanwhile (Ctrl-C), which is returned: they write to memory."""
+    interrupt: BaseException | None = None
+    for worker in used:
+        while worker.job is not None:
+            try:
+                worker.done.acquire()
+            except BaseException as error:
+                interrupt = error
+                _release(worker.wake)  # the signal may have come before it was woken
+    return interrupt
+
+
+# ------------------------------------------------------------------------------------------------------ pieces
+
+
+def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
+    """(begin, end) of pieces of ``range(size)``, each but the last a multiple of ``step``, for as many threads as are allowed."""
+    count = settings.threads * (4 if work >= MANY else 1)
+    units = -(-size // step)
+    count = max(1, min(count, units))
+    begin = 0
+    for i in range(1, count + 1):
+        end = min(units * i // count * step, size)
+        yield begin, end
+        begin = end
+
+
+class Split:
+    """An entry point whose launches are cut in pieces when more than one thread is allowed."""
+
+    __slots__ = ("entry",)
+
+    def __init__(self, entry: Entry):
+        self.entry = entry
+
+    def __call__(self, *args: Any) -> None:
+        if settings.threads == 1:
+            self.entry(*args)
+        else:
+            run(self.entry, self.parts(args))
+
+    def parts(self, args: tuple) -> list[tuple]:
+        """The argument lists of the pieces."""
+        raise NotImplementedError
+
+
+class Flat(Split):
+    """Flat arrays of one size, elements of which are independent; ``first``: the array whose size is the loop's."""
+
+    __slots__ = ("first", "work")
+
+    def __init__(self, entry: Entry, first: int, work: int):
+        self.entry, self.first, self.work = entry, first, work
+
+    def parts(self, args: tuple) -> list[tuple]:
+        found = []
+        for begin, end in pieces(args[self.first].size, self.work, ALIGN):
+            found.append(tuple([a[begin:end] if a.__class__ is np.ndarray else a for a in args]))
+        return found
+
+
+class Walk(Split):
+    """A walk over loops whose sizes and strides are its first argument, ``dims``, cut along loop ``axis``."""
+
+    __slots__ = ("axis", "loops", "step", "work")
+
+    def __init__(self, entry: Entry, loops: int, axis: int, step: int, work: int):
+        self.entry, self.loops, self.axis, self.step, self.work = entry, loops, axis, step, work
+
+    def parts(self, args: tuple) -> list[tuple]:
+        dims, *rest = args
+        loops, axis = self.loops, self.axis
+        strides = dims[loops + axis :: loops].tolist()
+        found = []
+        for begin, end in pieces(int(dims[axis]), self.work, self.step):
+            own = dims.copy()
+            own[axis] = end - begin
+            stride = iter(strides)
+            found.append((own, *[a[begin * next(stride) :] if a.__class__ is np.ndarray else a for a in rest]))
+        return found
+
+
+def flat(entry: Entry, first: int, size: int, effort: int) -> Entry:
+    """The entry point, cut where ``size`` elements of ``effort`` each are enough."""
+    return Flat(entry, first, size * effort) if size * effort >= WORTH and size >= 2 * ALIGN else entry
+
+
+def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int) -> Entry:
+    """The entry point, cut along one of the loops ``axes`` (outermost first) of a walk of these sizes where it is long enough."""
+    work = effort
+    for n in sizes:
+        work *= n
+    if work < WORTH:
+        return entry
+    inner = len(sizes) - 1
+    rooms = [(sizes[a] // (ALIGN if a == inner else 1), a) for a in axes]
+    # the outermost loop with enough steps to share them out evenly, else the one with most
+    axis = next((a for room, a in rooms if room >= 16), max(rooms, key=lambda r: r[0], default=(0, -1))[1])
+    if axis < 0 or max(room for room, a in rooms if a == axis) < 2:
+        return entry
+    return Walk(entry, len(sizes), axis, ALIGN if axis == inner else 1, work)
+
+
+def writes_apart(layouts: Sequence[Any]) -> bool:
+    """Whether no two elements of an output are one place in memory."""
+    return not any(overlaps_itself(lay) for lay in layouts)

@@ -1,0 +1,308 @@
+"""Kernels on several threads: the same bits for any number of them, and no harm from threads, forks, errors and signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+from autograd_nb import config, launch, threads
+
+BIG = 400_037  #: elements: enough to be split, and not a multiple of anything
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    """The number of threads as it was."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of pieces of every launch that was split."""
+    seen: list[int] = []
+    run = threads.run
+
+    def counted(entry: Callable, parts: list[tuple]) -> None:
+        seen.append(len(parts))
+        run(entry, parts)
+
+    monkeypatch.setattr(threads, "run", counted)
+    return seen
+
+
+def random(*shape: int, seed: int = 0) -> torch.Tensor:
+    """Normal numbers that do not depend on this library."""
+    return torch.tensor(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
+
+
+def with_gradients(f: Callable, *tensors: torch.Tensor) -> list[bytes]:
+    """The bytes of f's value and of its gradients."""
+    leaves = [t.clone().requires_grad_() for t in tensors]
+    y = f(*leaves)
+    g = random(*y.shape, seed=9)
+    return [t.detach().numpy().tobytes() for t in (y, *torch.autograd.grad(y, leaves, g))]
+
+
+def flat(x, y):
+    return (x * y).tanh() + x.exp() / 3
+
+
+def wide(x, y):
+    return torch.nn.functional.softplus(x) * y
+
+
+CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
+    "flat": (flat, [(BIG,), (BIG,)]),
+    "overwritten gradient": (lambda x: x.exp().sin().tanh(), [(BIG,)]),
+    "transposed": (lambda x, y: x.t() * y, [(601, 700), (700, 601)]),
+    "broadcast": (wide, [(700, 601), (601,)]),
+    "broadcast column": (wide, [(700, 601), (700, 1)]),
+    "long inner loop": (lambda x: x[:, 1::2] * 3, [(3, 400_001)]),
+    "sum over rows": (lambda x: x.sum(0), [(700, 601)]),
+    "sum along rows": (lambda x: x.sum(1), [(700, 601)]),
+    "sum in the middle": (lambda x: x.sum(1), [(20, 200, 101)]),
+    "sum of everything": (lambda x: (x * x).sum(), [(1_200_037,)]),
+    "softmax": (lambda x: x.softmax(1), [(700, 601)]),
+    "softmax in the middle": (lambda x: x.log_softmax(1), [(20, 200, 101)]),
+    "layer norm": (lambda x, w, b: torch.nn.functional.layer_norm(x, (601,), w, b), [(700, 601), (601,), (601,)]),
+    "batch norm": (
+        lambda x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, training=True), [(20, 30, 25, 31), (30,), (30,)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_same_bits_for_any_number_of_threads(name: str, runs: list[int]) -> None:
+    f, shapes = CASES[name]
+    tensors = [random(*s, seed=i) for i, s in enumerate(shapes)]
+    torch.set_num_threads(1)
+    expected = with_gradients(f, *tensors)
+    assert not runs
+    for count in (2, 3):
+        torch.set_num_threads(count)
+        for _ in range(2):
+            assert with_gradients(f, *tensors) == expected
+    assert runs
+    assert max(runs) > 1
+
+
+def test_in_place_and_overlapping_memory() -> None:
+    results = []
+    for count in (1, 3):
+        torch.set_num_threads(count)
+        x = random(700, 601)
+        x[:, 5:500].mul_(2).add_(x[:, 6:501].clone())
+        base = random(1000)
+        # a gradient of an expanded tensor comes back through views whose elements share memory
+        w = base.clone().requires_grad_()
+        (g,) = torch.autograd.grad((w.as_strided((999, 800), (1, 0)) * 3).sum(), w)
+        results.append([x.numpy().tobytes(), g.numpy().tobytes()])
+    assert results[0] == results[1]
+
+
+def test_small_tensors_are_never_split(runs: list[int]) -> None:
+    torch.set_num_threads(2)
+    with_gradients(flat, random(1000), random(1000))
+    assert not runs
+
+
+def test_a_split_launch_is_observed_as_one() -> None:
+    torch.set_num_threads(2)
+    x = random(BIG)
+    seen = []
+
+    def observer(call, args):
+        seen.append((call.name, args[0].size))
+        call.entry(*args)
+
+    with launch.observe(observer):
+        y = x.tanh()
+    assert seen == [("tanh", BIG)]
+    assert y.numpy().tobytes() == x.tanh().numpy().tobytes()
+
+
+def test_several_python_threads_at_once() -> None:
+    torch.set_num_threads(3)
+    tensors = [random(BIG, seed=i) for i in range(4)]
+    expected = [with_gradients(flat, t, t) for t in tensors]
+    found: list = [None] * 4
+
+    def work(i: int) -> None:
+        for _ in range(5):
+            found[i] = with_gradients(flat, tensors[i], tensors[i])
+
+    callers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in callers:
+        t.start()
+    for t in callers:
+        t.join()
+    assert found == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own() -> None:
+    torch.set_num_threads(2)
+    x = random(BIG)
+    expected = with_gradients(flat, x, x)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if with_gradients(flat, x, x) == expected and len(threads._workers) == 1 else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert with_gradients(flat, x, x) == expected
+
+
+def pool_works() -> None:
+    """Ten pieces on three threads are each called once, and the pool is free again."""
+    torch.set_num_threads(3)
+    called: list[int] = []
+    threads.run(called.append, [(i,) for i in range(10)])
+    assert sorted(called) == list(range(10))
+    assert not threads._busy.locked()
+    assert all(w.job is None for w in threads._workers)
+
+
+def test_an_exception_in_a_worker_reaches_the_caller() -> None:
+    torch.set_num_threads(3)
+    caller = threading.get_ident()
+
+    def fails(i: int) -> None:
+        if threading.get_ident() != caller:
+            raise MemoryError(f"piece {i}")
+        threading.Event().wait(0.02)
+
+    for _ in range(3):
+        with pytest.raises(MemoryError, match="piece"):
+            threads.run(fails, [(i,) for i in range(10)])
+        pool_works()
+
+
+def test_an_exception_of_the_caller_waits_for_the_workers() -> None:
+    torch.set_num_threads(3)
+    caller = threading.get_ident()
+    running = []
+
+    def fails(i: int) -> None:
+        if threading.get_ident() == caller:
+            threading.Event().wait(0.02)
+            raise ZeroDivisionError
+        running.append(i)
+        threading.Event().wait(0.1)
+        running.remove(i)
+
+    with pytest.raises(ZeroDivisionError):
+        threads.run(fails, [(i,) for i in range(4)])
+    assert not running
+    pool_works()
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+@pytest.mark.parametrize("delay", [0.0001, 0.001, 0.02, 0.06])
+def test_ctrl_c_waits_for_the_workers(delay: float) -> None:
+    torch.set_num_threads(3)
+    pool_works()
+    running: list[int] = []
+
+    def slow(i: int) -> None:
+        running.append(i)
+        threading.Event().wait(0.03)
+        running.remove(i)
+
+    def interrupted() -> None:
+        signal.setitimer(signal.ITIMER_REAL, delay)
+        threads.run(slow, [(i,) for i in range(6)])
+        threading.Event().wait(1)
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(running) <= 1  # the caller's own piece, from which the signal took it away
+    pool_works()
+
+
+def test_the_interpreter_ends_with_the_pool_alive() -> None:
+    program = (
+        "import threading, autograd_nb as torch\n"
+        "torch.set_num_threads(3)\n"
+        "x = torch.ones(500_000)\n"
+        "def forever():\n"
+        "    while True: x.tanh()\n"
+        "x.tanh()\n"
+        "threading.Thread(target=forever, daemon=True).start()\n"
+        "print(float(x.tanh().sum()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) == pytest.approx(500_000 * np.tanh(1.0))
+
+
+# ------------------------------------------------------------------------------------------------- how many
+
+
+def test_set_num_threads() -> None:
+    torch.set_num_threads(5)
+    assert torch.get_num_threads() == 5
+    with pytest.raises(RuntimeError, match="positive number of threads"):
+        torch.set_num_threads(0)
+    with pytest.raises(RuntimeError, match="positive number of threads"):
+        torch.set_num_threads(-1)
+    for bad in (2.0, "2", None, True):
+        with pytest.raises(TypeError, match="set_num_threads expects an int"):
+            torch.set_num_threads(bad)
+    assert torch.get_num_threads() == 5
+
+
+def fresh(monkeypatch: pytest.MonkeyPatch, **environment: str) -> int:
+    """The default under these variables."""
+    for name in ("AUTOGRAD_NB_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return config._default_threads()
+
+
+def test_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fresh(monkeypatch, AUTOGRAD_NB_NUM_THREADS="7", OMP_NUM_THREADS="3") == 7
+    assert fresh(monkeypatch, OMP_NUM_THREADS="3") == 3
+    for nonsense in ("0", "-2", "many", ""):
+        assert 1 <= fresh(monkeypatch, AUTOGRAD_NB_NUM_THREADS=nonsense) <= (os.cpu_count() or 1)
+
+
+def test_cores_and_quotas_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    files: dict[str, str] = {}
+    for n in range(8):  # 4 cores of two processors each
+        files[f"/sys/devices/system/cpu/cpu{n}/topology/thread_siblings_list"] = f"{n % 4},{n % 4 + 4}"
+    monkeypatch.setattr(config, "_read", lambda path: files.get(path, ""))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 4, 5}, raising=False)
+    assert fresh(monkeypatch) == 3
+    files["/proc/self/cgroup"] = "0::/a/b"
+    files["/sys/fs/cgroup/a/b/cpu.max"] = "max 100000"
+    assert fresh(monkeypatch) == 3
+    files["/sys/fs/cgroup/a/cpu.max"] = "250000 100000"  # of the group above
+    assert fresh(monkeypatch) == 2
+    files["/sys/fs/cgroup/a/cpu.max"] = "50000 100000"
+    assert fresh(monkeypatch) == 1
+    files["/proc/self/cgroup"] = "4:memory:/a\n3:cpu,cpuacct:/c"
+    files["/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us"] = "200000"
+    files["/sys/fs/cgroup/cpu/c/cpu.cfs_period_us"] = "100000"
+    assert fresh(monkeypatch) == 2
+    files["/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us"] = "-1"
+    assert fresh(monkeypatch) == 3
