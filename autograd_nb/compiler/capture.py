@@ -8,6 +8,7 @@ stays eager: values read by Python, memory that is not reachable from the functi
 from __future__ import annotations
 
 import builtins
+import contextlib
 import gc
 import sys
 from collections.abc import Callable, Iterator
@@ -119,9 +120,10 @@ class Capture:
         self._foreign: dict[int, Any] = {}
         for o in gc.get_objects():
             if issubclass(type(o), Tensor):  # (isinstance would ask dead weak proxies)
-                r = root(o._data)
-                if id(r) not in self.buffers:
-                    self._foreign[id(r)] = r
+                with contextlib.suppress(RuntimeError):  # a batched tensor whose vmap has ended has no memory
+                    r = root(o._data)
+                    if id(r) not in self.buffers:
+                        self._foreign[id(r)] = r
         self._kept.append(self._foreign)
 
     def buffer_of(self, array: np.ndarray, kind: str = "", path: str = "", owner: Any = None) -> Buffer:

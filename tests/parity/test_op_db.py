@@ -18,9 +18,11 @@ from .opdb import check, outside, title  # noqa: E402
 
 MOST = int(os.environ.get("OPDB_SAMPLES", "12"))
 #: entries that do not pass whole, and why
-KNOWN: dict[str, str] = {}
+KNOWN: dict[str, str] = {
+    "linalg.norm (subgradients_at_zero)": "the second derivative of a norm at 0 is 0 here, nan in PyTorch",
+}
 #: error inputs that are not refused: (op, how many)
-LENIENT: dict[str, int] = {}
+LENIENT: dict[str, int] = {"cat": 1}  # an out= that PyTorch has resized into an overlap by then
 
 
 @pytest.mark.parity
