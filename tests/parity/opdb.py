@@ -36,7 +36,7 @@ ERRORS = (ValueError, TypeError, RuntimeError, IndexError, NotImplementedError)
 OUTSIDE = {
     "sparse": ("sparse.", "to_sparse", "coalesce"),
     "quantized or half-precision formats": ("bfloat16", "chalf"),
-    "nested tensors, or of another device": ("nn.functional.sdpa_jagged", "jiterator", "nested"),
+    "nested tensors, or of another device": ("nn.functional.sdpa_jagged", "jiterator_", "nested"),
     "internal": ("_", "torch._", "torch.ops.", "ops.aten", "hash_tensor", "max_pool2d_with_indices_backward", "native_dropout_backward", "slice"),
 }
 SPELLED = 3  #: samples of a dtype that are also called by the other spellings
