@@ -22,10 +22,10 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo test doctest boundscheck parity lint bench docs wheel wheel-check clean
+.PHONY: help demo test doctest boundscheck parity lint bench bench-compare docs wheel wheel-check clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 $(VENV)/made:
 	@python=$$($(find_python)); echo "making $(VENV) with $$("$$python" --version)"; "$$python" -m venv $(VENV)
@@ -67,9 +67,13 @@ lint: $(VENV)/has-dev ## ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
-bench: $(VENV)/has-bench ## time against PyTorch, JAX, autograd and MyGrad; one process, so leave the machine alone meanwhile
-	@$(BIN)/python -m pytest -q bench -p no:xdist --benchmark-columns=min,median,iqr,rounds --benchmark-sort=name $(ARGS)
-	@$(BIN)/python bench/ratios.py
+bench: $(VENV)/has-bench ## time against PyTorch, JAX, autograd, MyGrad and NumPy (ARGS="--quick conv"); leave the machine alone meanwhile
+	@$(BIN)/python -m bench.run $(ARGS)
+
+# the revision that bench-compare compares with
+BASE ?= HEAD
+bench-compare: $(VENV)/has-bench ## what changed against the revision BASE=…, beyond noise
+	@$(BIN)/python -m bench.compare $(BASE) $(ARGS)
 
 docs: $(VENV)/has-docs ## the API as HTML in out/docs
 	@$(BIN)/pdoc --output-directory $(OUT)/docs autograd_nb
@@ -83,5 +87,5 @@ wheel-check: wheel ## install the wheel in an empty environment outside the chec
 	@bash .ci/wheel-check
 
 clean: ## remove everything that the other targets made
-	@rm -rf $(VENV) dist build $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks *.egg-info
+	@rm -rf $(VENV) dist build $(OUT) bench/results .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,23 +1,5 @@
-"""pytest-benchmark over the cases of `bench.cases.OVERHEAD`: this library and, where installed, PyTorch."""
+"""pytest-benchmark over the cases of `bench.cases.overhead`."""
 
-from __future__ import annotations
+from bench.suite import suite
 
-import importlib
-
-import numpy as np
-import pytest
-
-from bench.cases import OVERHEAD
-
-
-@pytest.mark.parametrize("library", ["autograd_nb", "torch"])
-@pytest.mark.parametrize("case", [c for c, _ in OVERHEAD], ids=lambda c: c.__name__)
-def test_case(benchmark, case, library):
-    lib = pytest.importorskip(library)
-    if library == "torch":
-        lib.set_num_threads(1)
-    run = case(lib)
-    expected = case(importlib.import_module("autograd_nb"))()
-    np.testing.assert_allclose(run(), expected, rtol=2e-4, atol=2e-5)
-    benchmark.group = case.__name__
-    benchmark(run)
+test_case = suite("overhead")
