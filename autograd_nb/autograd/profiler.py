@@ -12,6 +12,7 @@ import functools
 import gzip
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter_ns
@@ -20,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from .. import launch
+from ..codegen import build
 from ..graph import engine
 from ..graph.node import Node, here, place
 from ..ops.structured import Structured
 from ..tensor import Tensor
 from .doors import Doors
+from .function import Function
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Recorder", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
@@ -202,19 +205,43 @@ def _shapes(args: Iterable[Any]) -> list:
     return [list(a.shape) if isinstance(a, Tensor) else _shapes(a) if isinstance(a, (list, tuple)) and a and isinstance(a[0], Tensor) else [] for a in args]
 
 
+@functools.cache
+def _public_name(node: str) -> str:
+    """ "aten::max_pool2d" of "MaxPool2DBackward0": nodes bear PyTorch's names, the functions inside need not."""
+    return "aten::" + re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])", "_", re.sub(r"Backward\d*$", "", node)).lower()
+
+
 @_DOORS.at(Structured, "__call__")
 def _structured(inner: Callable) -> Callable:
     def call(self: Structured, *args: Any) -> Any:
         recorder = current()
         if recorder is None:
             return inner(self, *args)
-        event = recorder.begin(f"aten::{self.name}", "cpu_op", _shapes(args) if recorder.shapes else None)
+        event = recorder.begin(_public_name(self.node_name), "cpu_op", _shapes(args) if recorder.shapes else None)
         try:
             return inner(self, *args)
         finally:
             recorder.finish(event)
 
     return call
+
+
+@_DOORS.at(Function, "_applied")
+def _applied(inner: Any) -> Any:
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        with record_function(cls.__name__):
+            return inner.__func__(cls, *args, **kwargs)
+
+    return classmethod(apply)
+
+
+@_DOORS.at(build, "_entry")
+def _built(inner: Callable) -> Callable:
+    def entry(*args: Any) -> Any:
+        with record_function("autograd_nb::compile"):  # or found on disk: the cost of a kernel's first use
+            return inner(*args)
+
+    return entry
 
 
 @_DOORS.at(engine.Pass, "run_node")
