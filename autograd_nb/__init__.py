@@ -17,9 +17,6 @@ from .config import (
     use_deterministic_algorithms,
 )
 from .dtypes import (
-    bool_ as bool,  # noqa: A004
-)
-from .dtypes import (
     bfloat16,
     complex64,
     complex128,
@@ -37,6 +34,9 @@ from .dtypes import (
     promote_types,
     set_default_dtype,
     uint8,
+)
+from .dtypes import (
+    bool_ as bool,  # noqa: A004
 )
 from .graph.modes import (
     enable_grad,
@@ -75,7 +75,7 @@ _LAZY = {
     "numba_callable": "compiler.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
-         "distributions", "profiler", "masked", "signal", "viz"), "",
+         "distributions", "profiler", "masked", "signal", "types", "viz"), "",
     ),
 }  # fmt: skip
 

@@ -40,7 +40,11 @@ MOVED = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
     "functional": "",
-    "types": "",
+    "amp.autocast_mode": "amp",
+    "amp.grad_scaler": "amp",
+    "cuda.amp.autocast_mode": "cuda.amp",
+    "cuda.amp.grad_scaler": "cuda.amp",
+    "_tensor": "tensor",
 }
 
 

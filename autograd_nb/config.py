@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .errors import DeviceError
+
 
 class _Settings:
     """What can be set; one object, so that every module sees a change."""
@@ -124,4 +126,4 @@ def get_float32_matmul_precision() -> str:
 def set_default_device(device: Any) -> None:
     """Accepted for the CPU. RuntimeError for any other device."""
     if device is not None and str(device).split(":")[0] != "cpu":
-        raise RuntimeError(f"device {str(device)!r} is not available: this library computes on the CPU only")
+        raise DeviceError(str(device))

@@ -27,6 +27,17 @@ class CacheWarning(UserWarning):
     """The kernel cache on disk cannot be used; the program goes on without it."""
 
 
+class DeviceError(AssertionError, RuntimeError):
+    """A device that there is not: PyTorch without CUDA raises AssertionError, and RuntimeError for other kinds."""
+
+    def __init__(self, name: str):
+        absent = "Torch not compiled with CUDA enabled: " if name.startswith("cuda") else ""
+        super().__init__(
+            f"{absent}device {name!r} is not available: this library computes on the CPU only (use device='cpu', or test "
+            "cuda.is_available() first)"
+        )
+
+
 def shorten(value: object, limit: int = 80) -> str:
     """``repr(value)`` cut to ``limit`` characters."""
     text = repr(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import dtypes
@@ -39,14 +40,14 @@ class Variable(metaclass=_VariableMeta):
         >>> isinstance(x, torch.Tensor), x.requires_grad
         (True, True)
 
-    Errors: RuntimeError for ``volatile=True``: use ``with no_grad():`` instead.
+    ``volatile=True`` has no effect but a warning: use ``with no_grad():`` instead.
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Any:
         if volatile:
-            raise RuntimeError("volatile=True was removed: run the computation inside `with torch.no_grad():` instead (volatile=True)")
+            warnings.warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.", UserWarning, stacklevel=2)
         if data is None:
-            data = _legacy((0,), dtypes.get_default_dtype())
+            data = _legacy((), dtypes.get_default_dtype())
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         t = data.detach()
@@ -62,7 +63,7 @@ class _TypeMeta(_Type):
         return isinstance(value, Tensor) and value.dtype is cls.dtype
 
     def __call__(cls, *args: Any) -> Any:
-        return _legacy(args or (0,), cls.dtype)
+        return _legacy(args, cls.dtype)
 
 
 def _make(name: str, d: dtype) -> Any:

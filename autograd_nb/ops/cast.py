@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import dtype
+from ..errors import DeviceError
 from ..shapes import Layout
 from ..tensor import Tensor, make
 from .pointwise import Pointwise, _inplace, _unary, pointwise
@@ -138,10 +139,7 @@ def as_device(value: Any) -> None:
     name = str(value)
     if name.split(":")[0] in ("cpu", "None"):
         return
-    raise RuntimeError(
-        f"device {name!r} is not available: this library computes on the CPU only (use device='cpu', or test "
-        "cuda.is_available() first)"
-    )
+    raise DeviceError(name)
 
 
 @public(namespaces=())

@@ -214,12 +214,12 @@ def _legacy(args: tuple, d: dtype) -> Tensor:
             return cast(a.detach(), d) if a.dtype is not d else a.detach()
         if isinstance(a, tuple) and type(a).__name__ == "Size":
             return new_empty(a, d)
-        if isinstance(a, (list, tuple, np.ndarray, range)):
+        if isinstance(a, (Sequence, np.ndarray)):
             return _parse(a, d)
     for a in args:
         if isinstance(a, float):
             raise TypeError(f"new(): data must be a sequence (got float); use tensor({a})")
-    shape = as_shape(args)
+    shape = as_shape(args or (0,))
     check_sizes(shape)
     return new_empty(shape, d)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
 import autograd_nb as torch
@@ -28,9 +30,20 @@ def test_variable_shares_memory():
     assert t.tolist() == [1, 1]
 
 
-def test_volatile_is_refused_with_the_remedy():
-    with pytest.raises(RuntimeError, match="no_grad"):
-        Variable(torch.ones(1), volatile=True)
+def test_volatile_has_no_effect_and_a_warning_names_the_remedy():
+    with pytest.warns(UserWarning, match="no_grad"):
+        assert Variable(torch.ones(1), volatile=True).tolist() == [1]
+
+
+def test_constructors_without_arguments_are_empty_and_take_any_sequence():
+    assert torch.Tensor().shape == torch.LongTensor().shape == (0,)
+    assert torch.FloatTensor(deque([1, 2])).tolist() == [1, 2]
+
+
+def test_a_gpu_is_refused_with_both_types_of_error():
+    for error in (AssertionError, RuntimeError):
+        with pytest.raises(error, match="Torch not compiled with CUDA enabled"):
+            torch.ones(1).cuda()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from .hooks import Handle, add_hook
 _EXTRA = "_extra_state"
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
+class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
     """What `Module.load_state_dict` returns: the keys that were missing and those that were not expected."""
 
     __slots__ = ()
@@ -181,7 +181,7 @@ class StateDict:
                 f"the checkpoint are {value.shape}, an exception occurred : {error.args}."
             )
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copy the tensors of ``state_dict`` into the parameters and buffers of the same names.
 
         strict: refuse missing and unexpected keys. assign: put the given tensors in place of the module's own, keeping their
@@ -207,7 +207,7 @@ class StateDict:
                     errors.insert(0, f"{title} key(s) in state_dict: {names}. ")
         if errors:
             raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
-        return IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
 
 def _load(module: Any, given: dict, prefix: str, metadata: Any, assign: bool, missing: list, unexpected: list, errors: list) -> None:
@@ -219,7 +219,7 @@ def _load(module: Any, given: dict, prefix: str, metadata: Any, assign: bool, mi
         if child is not None:
             inner = prefix + name + "."
             _load(child, {k: v for k, v in given.items() if k.startswith(inner)}, inner, metadata, assign, missing, unexpected, errors)
-    keys = IncompatibleKeys(missing, unexpected)
+    keys = _IncompatibleKeys(missing, unexpected)
     for hook in module._load_state_dict_post_hooks.values():
         if hook(module, keys) is not None:
             raise AssertionError(

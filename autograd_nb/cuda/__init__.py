@@ -5,7 +5,10 @@ Source: https://docs.pytorch.org/docs/stable/cuda.html
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
+
+from ..errors import DeviceError
 
 
 def is_available() -> bool:
@@ -56,7 +59,13 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def _none(*args: Any, **kwargs: Any) -> Any:
-    raise RuntimeError("no GPU is available: this library computes on the CPU only (test cuda.is_available() first)")
+    raise DeviceError("cuda")
 
 
 current_device = get_device_name = get_device_properties = set_device = get_device_capability = _none
+
+
+def __getattr__(name: str) -> Any:
+    if name != "amp":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.amp")

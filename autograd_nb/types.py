@@ -1,0 +1,20 @@
+"""Names for annotations, as programs import them from ``torch.types``."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from .ops.device import device as _device
+from .shapes import Size
+from .tensor import Tensor
+
+__all__ = ["Device", "Number", "Size", "Tensor"]
+
+_bool, _int, _float, _complex = builtins.bool, builtins.int, builtins.float, builtins.complex
+_size: TypeAlias = Size | list[int] | tuple[int, ...]
+_TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
+Device: TypeAlias = _device | str | int | None
+Number: TypeAlias = int | float | bool
+FileLike: TypeAlias = Any
