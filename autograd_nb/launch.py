@@ -157,6 +157,14 @@ class Kernel:
                 return
         compiled(*args)
 
+    def each(self, key: Any, parts: list[tuple]) -> None:
+        """``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
+        if _observing or threads.settings.threads == 1:
+            for args in parts:
+                self(key, *args)
+        else:
+            threads.run(self._entries.get(key) or self._compile(key, parts[0]), parts)
+
     def split(self, key: Any, args: tuple, parts: Callable[[], list[tuple]]) -> None:
         """``self(key, *args)``, which may as well be done by one launch for each of ``parts()``, in any order: on several threads.
 
@@ -164,9 +172,8 @@ class Kernel:
         """
         if _observing or threads.settings.threads == 1:
             self(key, *args)
-            return
-        compiled = self._entries.get(key) or self._compile(key, args)
-        threads.run(compiled, parts())
+        else:
+            threads.run(self._entries.get(key) or self._compile(key, args), parts())
 
     def _compile(self, key: Any, args: tuple) -> Entry:
         function = getattr(import_module(f"autograd_nb.kernels.{self.module}"), self.name)

@@ -127,10 +127,10 @@ def run(entry: Entry, parts: list[tuple]) -> None:
             interrupt = _wait(used)
         finally:
             _release(busy)
-    error = job.error or interrupt
-    if error is not None:
+    failure = job.error or interrupt
+    if failure is not None:
         job.error = None
-        raise error
+        raise failure
 
 
 def _wait(used: Sequence[_Worker]) -> BaseException | None:

@@ -58,7 +58,18 @@ def flat(x, y):
 
 
 def wide(x, y):
-    return torch.nn.functional.softplus(x) * y
+    return F.softplus(x) * y
+
+
+F = torch.nn.functional
+
+
+def conv(**how):
+    return lambda x, w, b: F.conv2d(x, w, b, **how)
+
+
+def attend(x, y, z, m):
+    return F.scaled_dot_product_attention(x, y, z, m.detach()) + m.sum() * 0
 
 
 CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
@@ -74,10 +85,24 @@ CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
     "sum of everything": (lambda x: (x * x).sum(), [(1_200_037,)]),
     "softmax": (lambda x: x.softmax(1), [(700, 601)]),
     "softmax in the middle": (lambda x: x.log_softmax(1), [(20, 200, 101)]),
-    "layer norm": (lambda x, w, b: torch.nn.functional.layer_norm(x, (601,), w, b), [(700, 601), (601,), (601,)]),
+    "layer norm": (lambda x, w, b: F.layer_norm(x, (601,), w, b), [(700, 601), (601,), (601,)]),
     "batch norm": (
-        lambda x, w, b: torch.nn.functional.batch_norm(x, None, None, w, b, training=True), [(20, 30, 25, 31), (30,), (30,)],
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), [(20, 30, 25, 31), (30,), (30,)],
     ),
+    "product": (torch.mm, [(515, 130), (130, 201)]),
+    "product of few rows": (lambda x, y: x @ y.t(), [(70, 130), (777, 130)]),
+    "products": (torch.bmm, [(11, 70, 90), (11, 90, 80)]),
+    "large products": (torch.bmm, [(2, 300, 90), (2, 90, 280)]),
+    "linear": (F.linear, [(900, 130), (201, 130), (201,)]),
+    "matrix and vector": (lambda x, v: x @ v, [(3000, 1501), (1501,)]),
+    "convolution of small images": (conv(padding=1), [(71, 6, 8, 8), (10, 6, 3, 3), (10,)]),
+    "convolution of large images": (conv(padding=1), [(6, 8, 60, 61), (12, 8, 3, 3), (12,)]),
+    "convolution in groups": (conv(stride=2, groups=2), [(9, 8, 60, 61), (12, 4, 3, 3), (12,)]),
+    "1 x 1 convolution": (conv(), [(6, 16, 40, 41), (20, 16, 1, 1), (20,)]),
+    "transposed convolution": (lambda x, w: F.conv_transpose2d(x, w, stride=2), [(20, 8, 21, 20), (8, 12, 3, 3)]),
+    "attention": (attend, [(3, 4, 100, 16), (3, 4, 90, 16), (3, 4, 90, 24), (3, 4, 100, 90)]),
+    "attention, one mask for all": (attend, [(3, 4, 100, 16), (3, 4, 90, 16), (3, 4, 90, 24), (100, 90)]),
+    "attention of one sample": (attend, [(1, 6, 100, 16), (1, 6, 90, 16), (1, 6, 90, 24), (6, 100, 90)]),
 }  # fmt: skip
 
 
@@ -94,6 +119,45 @@ def test_same_bits_for_any_number_of_threads(name: str, runs: list[int]) -> None
             assert with_gradients(f, *tensors) == expected
     assert runs
     assert max(runs) > 1
+
+
+def test_results_are_those_of_small_pieces() -> None:
+    """A convolution or an attention in pieces is the one of each piece."""
+    torch.set_num_threads(3)
+    x, w, b = random(71, 6, 8, 8), random(10, 6, 3, 3, seed=1), random(10, seed=2)
+    whole = F.conv2d(x, w, b, padding=1)
+    for i in range(0, 71, 10):
+        assert torch.allclose(whole[i : i + 1], F.conv2d(x[i : i + 1], w, b, padding=1), atol=1e-5)
+    q, k, v, m = (random(3, 4, 100, n, seed=i) for i, n in enumerate((16, 16, 24, 100)))
+    with torch.no_grad():
+        whole = F.scaled_dot_product_attention(q, k, v, m)
+        for i in range(3):
+            for j in range(4):
+                part = F.scaled_dot_product_attention(q[i, j], k[i, j], v[i, j], m[i, j])
+                assert torch.allclose(whole[i, j], part, atol=1e-5)
+    a, c = random(515, 130), random(130, 201, seed=1)
+    assert torch.allclose((a @ c)[260:270], a[260:270] @ c, atol=1e-3)
+
+
+OPTIMIZERS = [
+    ("SGD", {"lr": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adam", {"amsgrad": True}), ("AdamW", {}), ("NAdam", {}), ("RAdam", {}),
+    ("Adamax", {}), ("RMSprop", {"momentum": 0.5, "centered": True}), ("Adagrad", {}), ("Adadelta", {}), ("Rprop", {}), ("ASGD", {}),
+    ("Adafactor", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
+def test_optimizers_give_the_same_bits(name: str, options: dict) -> None:
+    results = []
+    for count in (1, 3):
+        torch.set_num_threads(count)
+        p = torch.nn.Parameter(random(BIG))
+        optimizer = getattr(torch.optim, name)([p], **options)
+        for i in range(3):
+            p.grad = random(BIG, seed=i)
+            optimizer.step()
+        results.append([p.detach().numpy().tobytes(), *[v.numpy().tobytes() for v in optimizer.state[p].values() if torch.is_tensor(v)]])
+    assert results[0] == results[1]
 
 
 def test_in_place_and_overlapping_memory() -> None:

@@ -56,11 +56,11 @@ def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     )  # fmt: skip
 
 
-def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, accumulate, blas, a, b, c):
-    """c[i] (m × n, contiguous rows) = a[i] · b[i] (+ c[i] if ``accumulate``) for i < batch.
+def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, sc0, rows, columns, accumulate, blas, a, b, c):
+    """c[i] (m × n, rows of unit stride) = a[i] · b[i] (+ c[i] if ``accumulate``) for i < batch.
 
-    ``sa``: elements from one a to the next, ``sa0``, ``sa1`` its row and column strides, and so for b; ``sc`` for c. With ``blas``
-    one stride of each matrix is 1.
+    ``sa``: elements from one a to the next, ``sa0``, ``sa1`` its row and column strides, and so for b and c. With ``blas``
+    one stride of each matrix is 1, and blocks of c of ``rows`` × ``columns`` are products of their own.
     """
     if m == 0 or n == 0:
         return
@@ -73,11 +73,16 @@ def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, accumulate, blas, a, 
         ldb = max(sb0, n) if not tb else max(sb1, k)
         beta = one if accumulate else zero
         for i in range(batch):
-            gemm(a[i * sa:], ta, lda, b[i * sb:], tb, ldb, c[i * sc:], n, m, n, k, one, beta)
+            for r in range(0, m, rows):
+                for s in range(0, n, columns):
+                    gemm(
+                        a[i * sa + r * sa0:], ta, lda, b[i * sb + s * sb1:], tb, ldb, c[i * sc + r * sc0 + s:], sc0,
+                        min(rows, m - r), min(columns, n - s), k, one, beta,
+                    )  # fmt: skip
         return
     for i in range(batch):
         for r in range(m):
-            row = c[i * sc + r * n:i * sc + r * n + n]
+            row = c[i * sc + r * sc0:i * sc + r * sc0 + n]
             if not accumulate:
                 for j in range(row.size):
                     row[j] = zero

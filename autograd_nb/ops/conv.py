@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes, launch
-from ..shapes import as_int, layout
+from .. import dtypes, launch, threads
+from ..shapes import as_int, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
 from .complex import complex as complex_
@@ -41,13 +41,47 @@ def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple) -> list
     ]
 
 
-def _run(kernel: launch.Kernel, x_shape: Any, w_shape: Any, y_shape: Any, how: tuple, arrays: tuple, out_shape: Any, d: dtypes.dtype) -> Tensor:
-    groups = how[3]
+LARGE = 1 << 21  #: multiplications from which a convolution pays for being shared by threads
+TILE = 1 << 15  #: elements of an im2col tile, as in `kernels.conv`
+MANY = 1024  #: output positions from which part of a weight's gradient pays for being summed by itself
+
+
+def _run(
+    kernel: launch.Kernel, x_shape: Any, w_shape: Any, y_shape: Any, how: tuple, arrays: tuple, moves: str, out_shape: Any, d: dtypes.dtype
+) -> Tensor:  # fmt: skip
+    """``moves`` names the arrays, and the output: those of images "x" and "y", others anything else."""
+    images, places = x_shape[0], numel(y_shape[2:])
+    sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x_shape, w_shape, y_shape, how))
+    each = {"x": numel(x_shape[1:]), "y": numel(y_shape[1:])}
+    strides = [each.get(name, 0) for name in moves]
+    large = images > 1 and images * places * numel(w_shape) >= LARGE
+    # small images share products: they stay with one another
+    together = max(1, TILE // max(1, numel(w_shape[1:]) * places))
+
+    def part(first: int, end: int, out: Any) -> tuple:
+        moved = [a[first * n : end * n] if n else a for a, n in zip((*arrays, out), strides, strict=True)]
+        return (end - first, *sizes, *moved)
+
+    if moves[-1] == "w" and large:
+        count = min(8, images // together, images * places // MANY)
+        if count > 1:  # sums over blocks of images, which depend on the sizes only and not on the threads
+            step = -(-images // count // together) * together
+            begins = range(0, images, step)
+            sums = launch.empty(len(begins) * numel(w_shape), d.carrier)
+            kernel.each(d, [part(i, min(i + step, images), sums[k * numel(w_shape) :][: numel(w_shape)]) for k, i in enumerate(begins)])
+            return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
     lay = layout(out_shape, None, d)
     out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
-    kernel(
-        d, x_shape[0], groups, w_shape[1], w_shape[0] // groups, _geometry(x_shape, w_shape, y_shape, how), *arrays, out._data
-    )
+    units = images // together
+    if moves[-1] == "w" or not large or units < 2:
+        kernel(d, *part(0, images, out._data))
+        return out
+
+    def parts() -> list[tuple]:
+        cuts = list(threads.pieces(units, threads.MANY))
+        return [part(i * together, images if end == units else end * together, out._data) for i, end in cuts]
+
+    kernel.split(d, part(0, images, out._data), parts)
     return out
 
 
@@ -68,7 +102,7 @@ def _conv(x, w, bias, how, spatial):
         return _half(_conv.forward, (x, w, bias), (how, spatial))
     y_shape = [x.shape[0], w.shape[0], *spatial]
     b = dense(bias) if bias is not None else dense(w)[:0]
-    return _run(_FORWARD, x.shape, w.shape, y_shape, how, (bias is not None, dense(x), dense(w), b), y_shape, x.dtype)
+    return _run(_FORWARD, x.shape, w.shape, y_shape, how, (bias is not None, dense(x), dense(w), b), "?xwby", y_shape, x.dtype)
 
 
 @structured(
@@ -79,7 +113,7 @@ def _conv(x, w, bias, how, spatial):
 def _conv_by_input(y, w, x_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_input.forward, (y, w), (x_shape, how))
-    return _run(_BY_INPUT, x_shape, w.shape, y.shape, how, (dense(y), dense(w)), x_shape, y.dtype)
+    return _run(_BY_INPUT, x_shape, w.shape, y.shape, how, (dense(y), dense(w)), "ywx", x_shape, y.dtype)
 
 
 @structured(
@@ -90,7 +124,7 @@ def _conv_by_input(y, w, x_shape, how):
 def _conv_by_weight(y, x, w_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_weight.forward, (y, x), (w_shape, how))
-    return _run(_BY_WEIGHT, x.shape, w_shape, y.shape, how, (dense(y), dense(x)), w_shape, y.dtype)
+    return _run(_BY_WEIGHT, x.shape, w_shape, y.shape, how, (dense(y), dense(x)), "yxw", w_shape, y.dtype)
 
 
 # -------------------------------------------------------------------------------------------------- arguments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes, launch
+from .. import dtypes, launch, threads
 from ..shapes import Layout, broadcast_shapes, layout
 from ..tensor import Tensor, make
 from .cast import cast, clone, dense
@@ -53,13 +53,53 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     if out is None:
         lay = layout((batch, m, n), None, d)
         out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    sa, sb = a._layout.strides[0], b._layout.strides[0]
     a0, a1 = _strides(a._layout)
     b0, b1 = _strides(b._layout)
-    _MATMUL(
-        d, batch, m, n, k, a._layout.strides[0], a0, a1, b._layout.strides[0], b0, b1, m * n, accumulate, d.category >= 2 and k > 0,
-        a._data, b._data, out._data,
-    )  # fmt: skip
+    blas = d.category >= 2 and k > 0
+    left, right, result = a._data, b._data, out._data
+    work = batch * m * n * k
+    if work < LARGE:
+        _MATMUL(d, batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, m, n, accumulate, blas, left, right, result)
+        return out
+    rows, columns = _blocks(m, n, k)
+
+    def part(i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple:
+        return (
+            batch, m, n, k, sa, a0, a1, sb, b0, b1, out_size, width, rows, columns, accumulate, blas,
+            left[i * sa + r * a0 :], right[i * sb + s * b1 :], result[i * out_size + r * width + s :],
+        )  # fmt: skip
+
+    def parts() -> list[tuple]:
+        if batch >= 8 or (rows == m and columns == n):
+            return [part(i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, threads.MANY)]
+        return [
+            part(i, 1, r, min(rows, m - r), s, min(columns, n - s))
+            for i in range(batch)
+            for r in range(0, m, rows)
+            for s in range(0, n, columns)
+        ]
+
+    out_size, width = m * n, n
+    _MATMUL.split(d, part(0, batch, 0, m, 0, n), parts)
     return out
+
+
+LARGE = 1 << 22  #: multiplications from which a product pays for being shared by threads
+
+
+def _blocks(m: int, n: int, k: int) -> tuple[int, int]:
+    """Rows and columns of the blocks in which a product is computed.
+
+    They depend on the sizes only and not on the threads: to BLAS a block is a product of its own, whose rounding may differ.
+    """
+    if m * n * k < LARGE or max(m, n) < 256:
+        return m, n
+    count = 2
+    while max(m, n) > 256 * count and count < 64:
+        count *= 2
+    step = -(-max(m, n) // count // 32) * 32
+    return (step, n) if m >= n else (m, step)
 
 
 @structured(a=lambda g, b: _bmm(g, b.mT), b=lambda g, a: _bmm(a.mT, g), node="BmmBackward0")
@@ -364,7 +404,11 @@ def _linear(x, weight, bias):
         return cast(_linear.forward(*(cast(t, dtypes.float32) for t in (x, weight, bias))), d)
     lay = layout((1, m, n), None, d)
     y = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
-    _FILL_ROWS(d, m, dense(bias), y._data)
+    rows, b = y._data, dense(bias)
+    if m * n < threads.WORTH:
+        _FILL_ROWS(d, m, b, rows)
+    else:
+        _FILL_ROWS.split(d, (m, b, rows), lambda: [(end - r, b, rows[r * n :]) for r, end in threads.pieces(m, m * n)])
     if x.shape[1]:
         product(_batch_of_one(x), _batch_of_one(weight.t()), y)
     return make(y._data, layout((m, n), None, d), [0, 0])

@@ -80,9 +80,9 @@ class Adafactor(Fused):
                     spare = zeros_of(p)
                 if p.ndim > 1:
                     shape = (p.shape[-2], p.shape[-1])
-                    update(_adafactor, (*numbers, *shape), p, p._grad, [spare, state["row_var"], state["col_var"], state["step"]])
+                    update(_adafactor, (*numbers, *shape), p, p._grad, [spare, state["row_var"], state["col_var"], state["step"]], False)
                 else:
-                    update(_adafactor_vector, numbers, p, p._grad, [spare, state["variance"], state["step"]])
+                    update(_adafactor_vector, numbers, p, p._grad, [spare, state["variance"], state["step"]], False)
         return loss
 
 

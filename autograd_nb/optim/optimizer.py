@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch
+from .. import dtypes, launch, threads
 from ..graph.hooks import RemovableHandle, check_callable
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
@@ -356,12 +356,15 @@ class Fused(Optimizer):
 _PLAIN = (dtypes.float32, dtypes.float64)
 
 
-def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -> None:
-    """Run an update on a parameter's own memory; arrays in other layouts or half precision go through copies."""
+def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list, apart: bool = True) -> None:
+    """Run an update on a parameter's own memory; arrays in other layouts or half precision go through copies.
+
+    ``apart``: whether elements depend on one another only through states of one element, which count.
+    """
     lay = p._layout
     d = lay.dtype
     if d not in _PLAIN or not lay.contiguous or any(s is not None and not s._layout.contiguous for s in states):
-        _update_copies(kernel, numbers, p, g, states)
+        _update_copies(kernel, numbers, p, g, states, apart)
         return
     data = p._data
     size = lay.size
@@ -369,7 +372,20 @@ def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -
         data = data[:size]
     gradient = g._data if g._layout is lay and g._data.size == size else dense(g.detach())
     arrays = [_NOTHING.view(d.np) if s is None else s._data if s._data.size == s._layout.size else s._data[: s._layout.size] for s in states]
-    kernel((d, *[a.dtype for a in arrays]), *numbers, gradient, data, *arrays)
+    key = (d, *[a.dtype for a in arrays])
+    if size < threads.WORTH or not apart:
+        kernel(key, *numbers, gradient, data, *arrays)
+    else:
+
+        def parts() -> list[tuple]:
+            found = []
+            for begin, end in threads.pieces(size, size * len(arrays), threads.ALIGN):
+                # each counts by itself, and the last where it shall be seen
+                own = [a[begin:end] if a.size == size else a if end == size else a.copy() for a in arrays]
+                found.append((*numbers, gradient[begin:end], data[begin:end], *own))
+            return found
+
+        kernel.split(key, (*numbers, gradient, data, *arrays), parts)
     p._version_[0] += 1
 
 
@@ -377,9 +393,9 @@ def _parts(t: Tensor | None) -> Tensor | None:
     return OPS["view_as_real"].call(t.detach()) if t is not None and t.dtype.is_complex else t
 
 
-def _update_copies(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list) -> None:
+def _update_copies(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list, apart: bool) -> None:
     if p.dtype.is_complex:  # both parts are parameters of their own
-        update(kernel, numbers, _parts(p), _parts(g), [_parts(s) for s in states])  # type: ignore[arg-type]
+        update(kernel, numbers, _parts(p), _parts(g), [_parts(s) for s in states], apart)  # type: ignore[arg-type]
         return
     with no_grad():
         d = dtypes.float32 if p.dtype.name == "float16" else p.dtype
@@ -388,7 +404,7 @@ def _update_copies(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states:
             return None if t is None else t.detach().to(d if t.dtype.name == "float16" else t.dtype).contiguous().clone()
 
         temporary, held = copied(p), [copied(s) for s in states]
-        update(kernel, numbers, temporary, copied(g), held)
+        update(kernel, numbers, temporary, copied(g), held, apart)
         for target, value in zip([p, *states], [temporary, *held], strict=True):
             if target is not None:
                 target.copy_(value)
