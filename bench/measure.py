@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.case import COMPILED, OURS, PEERS, TORCH, Case, Disagreement, arrays, compare, missing, observe, peers_of, ready
+from bench.case import COMPILED, OURS, PEERS, TORCH, Case, Disagreement, compare, missing, observe, peers_of, ready
 
 #: the interpreter finds both packages from here; with `bench.compare` the two are of different revisions
 ROOT = Path(__file__).absolute().parent.parent

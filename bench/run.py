@@ -85,10 +85,9 @@ def chosen(words: list[str], quick: bool, threaded: bool) -> list[Any]:
 
 def measure_all(a: argparse.Namespace, peers: list[str], quiet: bool = False) -> dict[str, Any]:
     """The whole result, as it is written to JSON."""
+    import autograd_nb
     from bench import measure, report
     from bench.case import COMPILED, OURS, TORCH, missing
-
-    import autograd_nb
 
     autograd_nb.set_num_threads(a.threads)
     if TORCH in peers and not missing(TORCH):

@@ -363,12 +363,23 @@ add("masked_fill 1M", "indexing", lambda lib, a, b: a.masked_fill(b > 0, -1.0), 
 add("one_hot 4096 of 128", "indexing", lambda lib, i: lib.nn.functional.one_hot(i, 128), indices((4096,), 128), ways="f")
 add("nonzero 1M", "indexing", lambda lib, a: (a > 1).nonzero(), normal(_1k), ways="f")
 add("tril 1024²", "indexing", lambda lib, a: a.tril(), normal(_1k))
+
+
+def distinct(rows: int, columns: int) -> Make:
+    """No number twice in a row, so that gradients do not depend on how ties are broken."""
+
+    def make(rng: np.random.Generator) -> list[np.ndarray]:
+        return [np.stack([rng.permutation(columns) for _ in range(rows)]).astype(np.float32) if rows > 1 else
+                rng.permutation(columns).astype(np.float32)]  # fmt: skip
+
+    return make
+
+
 for _label in ("1k", "64k", "1M"):
-    add(f"sort {_label}", "sorting", lambda lib, a: a.sort()[0], normal((SIZES[_label],)), numpy=np.sort,
+    add(f"sort {_label}", "sorting", lambda lib, a: a.sort()[0], distinct(1, SIZES[_label]), numpy=np.sort,
         **sized(_label, ("1k", "64k", "1M")))  # fmt: skip
-add("sort rows 1024²", "sorting", lambda lib, a: a.sort(1)[0],  # no number twice, so that gradients agree
-    lambda rng: [rng.permuted(np.tile(np.arange(1024, dtype=np.float32), (1024, 1)), axis=1)], quick=False)  # fmt: skip
-add("topk 10 of rows 1024²", "sorting", lambda lib, a: a.topk(10, 1)[0], normal(_1k))
+add("sort rows 1024²", "sorting", lambda lib, a: a.sort(1)[0], distinct(1024, 1024), quick=False)
+add("topk 10 of rows 1024²", "sorting", lambda lib, a: a.topk(10, 1)[0], distinct(1024, 1024))
 add("unique 64k", "sorting", lambda lib, i: lib.unique(i), indices((1 << 16,), 1000), ways="f", numpy=np.unique)
 add("searchsorted 64k in 1k", "sorting", lambda lib, a, b: lib.searchsorted(a.sort()[0], b), normal((1024,), (1 << 16,)), ways="f")
 
