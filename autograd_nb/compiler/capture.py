@@ -24,6 +24,10 @@ from ..tensor import Tensor
 from .slots import FloatSlot, IntSlot, _Slot, plain_number
 
 
+#: kernels (…, target, source, out) that write over a target without reading it: new memory is none of Python's constants then
+OVERWRITES = {"copy_", "fill_", "zero_"}
+
+
 class Buffer:
     """A block of memory. ``kind``: "state" (reached from the function), "argument", "temporary", "constant", "foreign"."""
 
@@ -158,11 +162,12 @@ class Capture:
     def __call__(self, call: Any, args: tuple) -> None:
         n = len(args)
         writes = tuple(range(n - call.outputs, n)) + (() if call.over is None else (call.over,))
+        unread = n - 3 if call.name in OVERWRITES else -1
         operands: list[Any] = []
         plain: list[Any] = []
         for i, a in enumerate(args):
             if isinstance(a, np.ndarray):
-                operands.append(self.use(a, i in writes))
+                operands.append(self.use(a, i in writes or i == unread))
                 plain.append(a)
             elif isinstance(a, tuple):
                 operands.append(a)

@@ -17,8 +17,9 @@ import numpy as np
 from .. import launch
 from ..codegen import build
 from ..dtypes import BY_NAME
-from ..graph.modes import enable_grad
+from ..graph.modes import enable_grad, no_grad
 from ..ops.cast import dense
+from ..ops.registry import OPS
 from ..shapes import Layout, layout
 from ..tensor import Tensor, make, wrap
 from .capture import Buffer, Capture, Step, Use, address, watching
@@ -190,6 +191,16 @@ class Graph:
         return names
 
     # ---- making
+    def _copied(self, name: str) -> str:
+        """The name of a copy of a value, in memory of its own."""
+        assert self._capture is not None
+        before = len(self.steps)
+        with launch.observe(self._capture), no_grad():
+            copy = OPS["clone"].call(self._tensors[name])
+        self._note(before)
+        self._add(f"copy of {name}", copy, len(self.steps) - 1)
+        return f"copy of {name}"
+
     def _add(self, name: str, t: Tensor, step: int) -> None:
         assert self._capture is not None
         buffer = self._capture.buffer_of(t._data)

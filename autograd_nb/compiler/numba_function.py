@@ -43,10 +43,13 @@ def numba_callable(function: Callable, example: Any) -> Any:
     if len(graph.outputs) != 1 or lay.size != 1:
         raise GraphError(f"numba_callable(): the function must return one number, it returns {[graph.values[n] for n in graph.outputs]}")
     (gradient,) = graph.grad(value, "x")
+    v, g = graph.values[value], graph.values[gradient]
+    if v.buffer.kind != "temporary":  # an element of x
+        value = graph._copied(value)
+    if g.offset or not g.layout.contiguous or g.buffer is v.buffer or g.buffer.kind != "temporary":  # that of a sum: ones
+        gradient = graph._copied(gradient)
     wanted = [value, gradient]
     v, g = graph.values[value], graph.values[gradient]
-    if g.offset or not g.layout.contiguous or g.buffer is v.buffer or g.buffer.kind != "temporary" or v.buffer.kind != "temporary":
-        raise GraphError("numba_callable(): the gradient is not memory of its own; add a clone() to the function")
     program, _, _ = graph._program(wanted, {"x": None})
     if len(program.segments) != 1 or program.draws or program._live:
         raise GraphError("numba_callable(): the function has steps that only Python can run (a check of values, an FFT, random numbers)")

@@ -201,7 +201,8 @@ class Back:
         self.program: Program
         self.saved: list[tuple[int, int, Any]] = []  # (buffer, elements, dtype) of what the forward pass leaves
         self.seeds: list[tuple[int, int, Any]] = []  # (index of the result, buffer, layout) of incoming gradients
-        self.gradients: list[tuple | None] = []  # for each input: ("new", buffer, elements, dtype, offset, layout), ("seed", i) or None
+        #: for each input: ("new", buffer, elements, dtype, offset, layout), ("seed", i), ("view", i, offset, layout) or None
+        self.gradients: list[tuple | None] = []
         self.inputs: list[tuple[str, Any]] = []  # ("argument", index) or ("state", tensor)
         self.reads: list[Tensor] = []  # the user's tensors that the backward pass reads
         self.differentiable: list[bool] = []
@@ -236,6 +237,8 @@ class Back:
                 found.append(None)
             elif g[0] == "seed":
                 found.append(gs[self.seeds[g[1]][0]])
+            elif g[0] == "view":
+                found.append(make(incoming[g[1]][g[2] :], g[3], [0, 0]))
             else:
                 data = made[g[1]]
                 found.append(make(data[g[4] :] if g[4] else data, g[5], [0, 0]))
@@ -568,6 +571,8 @@ class Session:
             b = capture.buffer_of(g._data)
             if b.number in owner and g._layout is seeds[owner[b.number]]._layout:
                 back.gradients.append(("seed", owner[b.number]))
+            elif b.number in owner and b.array.dtype == g._data.dtype:  # of a sum, say: the incoming gradient, expanded
+                back.gradients.append(("view", owner[b.number], (address(g._data) - address(b.array)) // g._data.itemsize, g._layout))
             elif b.kind == "temporary" and b.array.dtype == g._data.dtype:
                 grads.add(b.number)
                 back.gradients.append(("new", b.number, b.array.size, b.array.dtype, (address(g._data) - address(b.array)) // g._data.itemsize, g._layout))
