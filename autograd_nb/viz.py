@@ -168,6 +168,19 @@ def _arrays(node: Any) -> Iterator[np.ndarray]:
             yield item
         elif isinstance(item, tuple):  # (operand, array, …) of structured ops, (array, …) of Functions
             yield from [part for part in item[:2] if isinstance(part, np.ndarray)]
+    if hasattr(node, "_input_layouts") and node.consumed is None:  # what a user's Function put on ctx
+        yield from _inside([value for name, value in vars(node).items() if name[0] != "_"])
+
+
+def _inside(value: Any, depth: int = 4) -> Iterator[np.ndarray]:
+    """The arrays in nested containers."""
+    if isinstance(value, Tensor):
+        yield value._data
+    elif isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (list, tuple, dict)) and depth:
+        for v in value.values() if isinstance(value, dict) else value:
+            yield from _inside(v, depth - 1)
 
 
 def _block(array: np.ndarray) -> tuple[int, int]:

@@ -124,3 +124,30 @@ def test_a_view_counts_with_the_block_it_keeps():
     x = torch.ones(100, requires_grad=True)
     y = x.clone()
     assert torch.memory(y[:10].exp() * y[:10]).total == 400 + 40
+
+
+def test_what_a_function_keeps_on_ctx_counts():
+    class Scale(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(y)
+            ctx.table = [torch.ones(10)]
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0], None
+
+    x = torch.ones(5, requires_grad=True)
+    assert torch.memory(Scale.apply(x, torch.ones(5)).sum()).total == 4 * (5 + 10)
+
+
+def test_a_compiled_function_in_the_graph():
+    f = torch.compile(lambda x: (x.exp() * x).sum())
+    x = torch.ones(1000, requires_grad=True)
+    f(x)
+    loss = f(x) * 2
+    assert str(torch.viz.graph(loss)).splitlines()[-1].startswith("└─ leaf")
+    table = torch.memory(loss)
+    assert table.parameters == 4000
+    assert table.activations >= 4000
