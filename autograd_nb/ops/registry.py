@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any
 
 from ..tensor import Tensor
@@ -31,6 +32,30 @@ class OpInfo:
 
 OPS: dict[str, OpInfo] = {}
 
+#: PyTorch's keywords -> the names that NumPy gives them, which PyTorch takes everywhere too
+_NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, taking ``axis`` for its ``dim`` and ``keepdims`` for its ``keepdim``."""
+    code = getattr(call, "__code__", None)
+    if code is None or hasattr(call, "__wrapped__"):
+        return call
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    renamed = {alias: own for own, alias in _NUMPY_NAMES.items() if own in parameters and alias not in parameters}
+    if not renamed:
+        return call
+
+    @wraps(call)
+    def renaming(*args: Any, **options: Any) -> Any:
+        if options:
+            for alias, own in renamed.items():
+                if alias in options and own not in options:
+                    options[own] = options.pop(alias)
+        return call(*args, **options)
+
+    return renaming
+
 
 def register(
     name: str,
@@ -43,6 +68,7 @@ def register(
     **info: Any,
 ) -> Callable[..., Any]:
     """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
+    call = numpy_names(call)
     entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)
     OPS[name] = entry
     for alias in aliases:

@@ -1,0 +1,20 @@
+"""What every op gets by being registered."""
+
+from __future__ import annotations
+
+import pytest
+
+import autograd_nb as torch
+
+
+def test_numpys_names_of_dim_and_keepdim():
+    x = torch.arange(6.0).view(2, 3)
+    assert x.sum(axis=1, keepdims=True).tolist() == [[3], [12]]
+    assert torch.mean(x, axis=0).tolist() == [1.5, 2.5, 3.5]
+    assert x.max(axis=1).indices.tolist() == [2, 2]
+    assert torch.stack([x, x], axis=1).shape == (2, 2, 3)
+    assert torch.linalg.norm(x, axis=1).shape == (2,)
+    with pytest.raises(TypeError, match="sum"):
+        x.sum(axes=1)
+    with pytest.raises(TypeError):
+        x.sum(dim=0, axis=0)
