@@ -123,8 +123,16 @@ def constant(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def looked() -> None:
+    """Say that Python now looks at gradients: what it does may depend on which are None."""
+    if _observing:
+        watching = observer()
+        if watching is not None and hasattr(watching, "looked"):
+            watching.looked = True
+
+
 def cleared(tensor: Any) -> None:
-    """Say that a tensor's gradient is set without being read."""
+    """Say that a tensor's gradient is about to be set without being read."""
     if _observing:
         watching = observer()
         if watching is not None and hasattr(watching, "cleared"):
@@ -165,15 +173,22 @@ class Kernel:
         else:
             threads.run(self._entries.get(key) or self._compile(key, parts[0]), parts)
 
-    def split(self, key: Any, args: tuple, parts: Callable[[], list[tuple]]) -> None:
-        """``self(key, *args)``, which may as well be done by one launch for each of ``parts()``, in any order: on several threads.
+    def split(self, key: Any, args: tuple, parts: Callable[[tuple], list[tuple]]) -> None:
+        """``self(key, *args)``, which may as well be done by a launch for each of ``parts(args)``, in any order: on several threads.
 
         An observer is told of the one launch with ``args``.
         """
         if _observing or threads.settings.threads == 1:
             self(key, *args)
         else:
-            threads.run(self._entries.get(key) or self._compile(key, args), parts())
+            threads.run(self._entries.get(key) or self._compile(key, args), parts(args))
+
+    def rows(self, key: Any, strides: tuple[int, ...], work: int, count: int, *args: Any) -> None:
+        """``self(key, count, *args)`` of a kernel that does the same for each of ``count`` rows, see `threads.rows`."""
+        if work < threads.WORTH or count == 1:
+            self(key, count, *args)
+        else:
+            self.split(key, (count, *args), lambda args: threads.rows(args, strides, work))
 
     def _compile(self, key: Any, args: tuple) -> Entry:
         function = getattr(import_module(f"autograd_nb.kernels.{self.module}"), self.name)

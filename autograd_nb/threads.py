@@ -216,6 +216,18 @@ class Walk(Split):
         return found
 
 
+def rows(args: tuple, strides: Sequence[int], work: int) -> list[tuple]:
+    """The argument lists of pieces of a kernel that does the same for each of ``args[0]`` rows.
+
+    ``strides``: for each further argument the elements of a row, 0 for what is the same for all.
+    """
+    count, *rest = args
+    return [
+        (end - begin, *[a[begin * n : end * n] if n else a for a, n in zip(rest, strides, strict=True)])
+        for begin, end in pieces(count, work)
+    ]
+
+
 def flat(entry: Entry, first: int, size: int, effort: int) -> Entry:
     """The entry point, cut where ``size`` elements of ``effort`` each are enough."""
     return Flat(entry, first, size * effort) if size * effort >= WORTH and size >= 2 * ALIGN else entry

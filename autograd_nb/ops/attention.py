@@ -10,7 +10,7 @@ import math
 from functools import cache
 from typing import Any
 
-from .. import dtypes, threads
+from .. import dtypes, launch, threads
 from ..graph.modes import state
 from ..launch import Kernel
 from ..shapes import broadcast_shapes, numel
@@ -24,7 +24,7 @@ from .structured import structured, tensor_argument
 _FORWARD = Kernel("attention", "forward", outputs=2)
 _BACKWARD = Kernel("attention", "backward", outputs=3)
 _BLOCK = 64  #: queries at a time, so that their scores stay in cache
-_LARGE = 1 << 21  #: multiplications from which attention pays for being shared by threads
+_HASTE = 4  #: multiplications in a unit of `threads.WORTH`
 
 
 def _attention_rule(g, q, k, v, out, scale, causal, mask_sizes, needs):
@@ -48,18 +48,12 @@ def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale
     (length, source), width, value_width = p.shape[-2:], q.shape[-1], v.shape[-1]
     if p._layout.size and width and value_width:
         batches = numel(p.shape[:-2])
-        arrays = [dense(t) for t in (q, k, v, p, g)] + [o._data for o in outs]
-        sizes = (length, source, width, value_width, scale, causal, _BLOCK)
-        if batches == 1 or batches * length * source * (width + value_width) < _LARGE:
-            _BACKWARD(q.dtype, batches, *sizes, *arrays)
-        else:
-            each = [numel(t.shape[-2:]) for t in (q, k, v, p, g, *outs)]
-
-            def parts() -> list[tuple]:
-                cuts = threads.pieces(batches, threads.MANY)
-                return [(j - i, *sizes, *[a[i * n : j * n] for a, n in zip(arrays, each, strict=True)]) for i, j in cuts]
-
-            _BACKWARD.split(q.dtype, (batches, *sizes, *arrays), parts)
+        strides = [numel(t.shape[-2:]) for t in (q, k, v, p, g, *outs)]
+        work = batches * length * source * (width + value_width) // _HASTE
+        _BACKWARD.rows(
+            q.dtype, (0,) * 7 + tuple(strides), work, batches, length, source, width, value_width, scale, causal, _BLOCK,
+            *[dense(t) for t in (q, k, v, p, g)], *[o._data for o in outs],
+        )  # fmt: skip
     else:
         for o in outs:
             o.zero_()
@@ -99,21 +93,22 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bo
     sizes = (length, source, width, value_width, scale, causal, kind, strides, blank, keep, _BLOCK)
     arrays = (dense(q), dense(k), dense(v))
     key, args = (d, given.dtype), (batches, heads, *sizes, *arrays, given, p._data, y._data)
-    if batches == 1 or batches * length * source * (width + value_width) < _LARGE:
+    if batches == 1 or batches * length * source * (width + value_width) < threads.WORTH * _HASTE:
         _FORWARD(key, *args)
         return y, p
     # the mask is found by batch and head: pieces are of whole batches, or of heads of the only one
     group = heads if batches > heads else 1
     each = [numel(t.shape[-2:]) for t in (q, k, v)]
 
-    def parts() -> list[tuple]:
+    def parts(args: tuple) -> list[tuple]:
+        *arrays, given, p, y = args[-6:]
         found = []
         for begin, end in threads.pieces(batches // group, threads.MANY):
             i, j = begin * group, end * group
             moved = [a[i * n : j * n] for a, n in zip(arrays, each, strict=True)]
             seen = given[begin * strides[0 if batches > heads else 1] :] if kind else given
-            weights = p._data[i * length * source : j * length * source] if keep else new_empty(p.shape, d)._data
-            out = y._data[i * length * value_width : j * length * value_width]
+            weights = p[i * length * source : j * length * source] if keep else launch.empty(p.size, p.dtype)
+            out = y[i * length * value_width : j * length * value_width]
             found.append((j - i, heads, *sizes, *moved, seen, weights, out))
         return found
 

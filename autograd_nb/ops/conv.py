@@ -58,30 +58,31 @@ def _run(
     # small images share products: they stay with one another
     together = max(1, TILE // max(1, numel(w_shape[1:]) * places))
 
-    def part(first: int, end: int, out: Any) -> tuple:
-        moved = [a[first * n : end * n] if n else a for a, n in zip((*arrays, out), strides, strict=True)]
+    def part(args: tuple, first: int, end: int) -> tuple:
+        moved = [a[first * n : end * n] if n else a for a, n in zip(args[5:], strides, strict=True)]
         return (end - first, *sizes, *moved)
 
     if moves[-1] == "w" and large:
         count = min(8, images // together, images * places // MANY)
         if count > 1:  # sums over blocks of images, which depend on the sizes only and not on the threads
             step = -(-images // count // together) * together
-            begins = range(0, images, step)
-            sums = launch.empty(len(begins) * numel(w_shape), d.carrier)
-            kernel.each(d, [part(i, min(i + step, images), sums[k * numel(w_shape) :][: numel(w_shape)]) for k, i in enumerate(begins)])
+            begins, size = range(0, images, step), numel(w_shape)
+            sums = launch.empty(len(begins) * size, d.carrier)
+            own = [(images, *sizes, *arrays, sums[k * size : (k + 1) * size]) for k in range(len(begins))]
+            kernel.each(d, [part(args, i, min(i + step, images)) for args, i in zip(own, begins, strict=True)])
             return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
     lay = layout(out_shape, None, d)
     out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
     units = images // together
     if moves[-1] == "w" or not large or units < 2:
-        kernel(d, *part(0, images, out._data))
+        kernel(d, images, *sizes, *arrays, out._data)
         return out
 
-    def parts() -> list[tuple]:
-        cuts = list(threads.pieces(units, threads.MANY))
-        return [part(i * together, images if end == units else end * together, out._data) for i, end in cuts]
+    def parts(args: tuple) -> list[tuple]:
+        cuts = threads.pieces(units, threads.MANY)
+        return [part(args, i * together, images if end == units else end * together) for i, end in cuts]
 
-    kernel.split(d, part(0, images, out._data), parts)
+    kernel.split(d, (images, *sizes, *arrays, out._data), parts)
     return out
 
 

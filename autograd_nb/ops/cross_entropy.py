@@ -201,6 +201,18 @@ def _cross_entropy(x, target, w, total, lse, wsum, value, reduction, ignore, eps
     return value
 
 
+LARGE = 1 << 18  #: elements from which rows pay for being shared by threads
+
+
+def _weight_of_rows(target: Tensor, weight: Tensor | None, ignore: int, d: Any) -> Tensor:
+    """The sum of the weights of the rows that are kept."""
+    kept = target.ne(ignore)
+    if weight is None:
+        return cast(kept.sum(), d)
+    at = target.where(kept, 0)
+    return (take_along(weight, at.reshape(-1), 0).reshape(at.shape) * kept).sum()
+
+
 def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, reduction: str, eps: float) -> Tensor:
     half = x.dtype is dtypes.float16
     wide = dtypes.float32 if half else x.dtype
@@ -211,13 +223,17 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
         lay = layout(target.shape, None, wide)
         lse = launch.empty(lay.size, wide.carrier)
         args = [dense(source), dense(target), *_weights(weight, wide, total), ignore, eps, 1.0 if reduction == "mean" else 0.0]
-        kernel = _forward(w is not None, eps != 0, reduction == "none")
+        large = x._layout.size >= LARGE  # then rows are dealt out to threads, and summed afterwards
+        kernel = _forward(w is not None, eps != 0, reduction == "none" or large)
         sizes = row_sizes(x.shape, 1)
         wsum = None
-        if reduction == "none":
+        if reduction == "none" or large:
             value = make(launch.empty(lay.size, wide.carrier), lay, [0, 0])
             if lay.size:
                 kernel(wide.name, sizes, args, [lse, value._data])
+            if reduction != "none":
+                value, wsum = value.sum(), _weight_of_rows(target, weight, ignore, wide)
+                value = value / wsum if reduction == "mean" else value
         else:
             one = layout((), None, wide)
             value, wsum = make(np.empty(1, wide.carrier), one, [0, 0]), make(np.empty(1, wide.carrier), one, [0, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from .. import dtypes, launch, threads
@@ -17,15 +18,15 @@ _MATMUL = launch.Kernel("matmul", "matmul")
 _FILL_ROWS = launch.Kernel("matmul", "fill_rows")
 
 
-def _matrix(x: Tensor) -> Tensor:
-    """``x`` if BLAS can read its last two dims as they are (one stride of 1, the other no overlap), else a dense copy."""
-    lay = x._layout
+def _readable(lay: Layout) -> bool:
+    """Whether BLAS can read the last two dims as they are: one stride of 1, the other no overlap."""
     (m, n), (s0, s1) = lay.shape[-2:], lay.strides[-2:]
-    if (s1 == 1 or n == 1) and (s0 >= n or m == 1):
-        return x
-    if (s0 == 1 or m == 1) and (s1 >= m or n == 1):
-        return x
-    return clone(x)
+    return ((s1 == 1 or n == 1) and (s0 >= n or m == 1)) or ((s0 == 1 or m == 1) and (s1 >= m or n == 1))
+
+
+def _matrix(x: Tensor) -> Tensor:
+    """``x`` if BLAS can read it, else a dense copy."""
+    return x if _readable(x._layout) else clone(x)
 
 
 def _strides(lay: Layout) -> tuple[int, int]:
@@ -64,25 +65,37 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         return out
     rows, columns = _blocks(m, n, k)
 
-    def part(i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple:
-        return (
-            batch, m, n, k, sa, a0, a1, sb, b0, b1, out_size, width, rows, columns, accumulate, blas,
-            left[i * sa + r * a0 :], right[i * sb + s * b1 :], result[i * out_size + r * width + s :],
-        )  # fmt: skip
+    def part(args: tuple, i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple:
+        left, right, result = args[-3:]
+        moved = (left[i * sa + r * a0 :], right[i * sb + s * b1 :], result[i * args[10] + r * args[11] + s :])
+        return (batch, m, n, *args[3:-3], *moved)
 
-    def parts() -> list[tuple]:
+    def parts(args: tuple) -> list[tuple]:
         if batch >= 8 or (rows == m and columns == n):
-            return [part(i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, threads.MANY)]
-        return [
-            part(i, 1, r, min(rows, m - r), s, min(columns, n - s))
-            for i in range(batch)
-            for r in range(0, m, rows)
-            for s in range(0, n, columns)
-        ]
+            return [part(args, i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, threads.MANY)]
+        places = [(i, r, s) for i in range(batch) for r in range(0, m, rows) for s in range(0, n, columns)]
+        return [part(args, i, 1, r, min(rows, m - r), s, min(columns, n - s)) for i, r, s in places]
 
-    out_size, width = m * n, n
-    _MATMUL.split(d, part(0, batch, 0, m, 0, n), parts)
+    args = (batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, rows, columns, accumulate, blas, left, right, result)
+    _MATMUL.split(d, args, parts)
     return out
+
+
+_PLANS: dict[tuple[Layout, Layout], tuple | None] = {}  # of two matrices: the kernel's numbers and the product's layout
+
+
+def _plan(la: Layout, lb: Layout) -> tuple | None:
+    """How two matrices are multiplied in one small launch; None where that needs a copy, a cast or several threads."""
+    if len(_PLANS) > 5_000:
+        _PLANS.clear()
+    (m, k), n, d = la.shape, lb.shape[1], la.dtype
+    plan = None
+    if d is not dtypes.float16 and m * n * k < LARGE and _readable(la) and _readable(lb):
+        a0, a1 = _strides(la)
+        b0, b1 = _strides(lb)
+        plan = (d, (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, m, n), d.category >= 2 and k > 0, layout((m, n), None, d), d.carrier, m)
+    _PLANS[la, lb] = plan
+    return plan
 
 
 LARGE = 1 << 22  #: multiplications from which a product pays for being shared by threads
@@ -109,6 +122,15 @@ def _bmm(a, b):
 
 @structured(a=lambda g, b: _mm(g, b.mT), b=lambda g, a: _mm(a.mT, g), node="MmBackward0")
 def _mm(a, b):
+    try:
+        plan = _PLANS[a._layout, b._layout]
+    except KeyError:
+        plan = _plan(a._layout, b._layout)
+    if plan is not None:
+        d, numbers, blas, lay, carrier, _ = plan
+        data = launch.empty(lay.size, carrier)
+        _MATMUL(d, *numbers, False, blas, a._data, b._data, data)
+        return make(data, lay, [0, 0])
     y = product(_batch_of_one(a), _batch_of_one(b))
     return make(y._data, layout(y.shape[1:], None, y.dtype), [0, 0])
 
@@ -391,6 +413,10 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
 # ---------------------------------------------------------------------------------------------------- linear
 
 
+_TURNED: weakref.WeakKeyDictionary[Layout, Layout] = weakref.WeakKeyDictionary()  # layout of a weight -> of its transpose
+_FITTING: set[tuple[Layout, Layout, Layout]] = set()  #: operands of `linear` that need no checks
+
+
 @structured(
     x=lambda g, weight: _mm(g, weight),
     weight=lambda g, x: _mm(g.t(), x),
@@ -398,17 +424,27 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     node="AddmmBackward0",
 )
 def _linear(x, weight, bias):
+    turned = _TURNED.get(weight._layout)
+    if turned is None:
+        lay = weight._layout
+        turned = _TURNED[lay] = layout(tuple(lay.shape)[::-1], lay.strides[::-1], lay.dtype)
+    try:
+        plan = _PLANS[x._layout, turned]
+    except KeyError:
+        plan = _plan(x._layout, turned)
+    if plan is not None and plan[1][3]:
+        d, numbers, blas, lay, carrier, m = plan
+        data = launch.empty(lay.size, carrier)
+        _FILL_ROWS(d, m, dense(bias), data)
+        _MATMUL(d, *numbers, True, blas, x._data, weight._data, data)
+        return make(data, lay, [0, 0])
     m, n = x.shape[0], weight.shape[0]
     d = x.dtype
     if d is dtypes.float16:
         return cast(_linear.forward(*(cast(t, dtypes.float32) for t in (x, weight, bias))), d)
     lay = layout((1, m, n), None, d)
     y = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
-    rows, b = y._data, dense(bias)
-    if m * n < threads.WORTH:
-        _FILL_ROWS(d, m, b, rows)
-    else:
-        _FILL_ROWS.split(d, (m, b, rows), lambda: [(end - r, b, rows[r * n :]) for r, end in threads.pieces(m, m * n)])
+    _FILL_ROWS.rows(d, (0, n), m * n, m, dense(bias), y._data)
     if x.shape[1]:
         product(_batch_of_one(x), _batch_of_one(weight.t()), y)
     return make(y._data, layout((m, n), None, d), [0, 0])
@@ -421,6 +457,12 @@ def linear(input, weight, bias=None, *, out=None):
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
+    if bias is not None and out is None:
+        try:
+            if (input._layout, weight._layout, bias._layout) in _FITTING:
+                return _linear(input, weight, bias)
+        except AttributeError:
+            pass  # not tensors; said below
     if out is not None:
         return store(out, linear(input, weight, bias), "linear")
     x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
@@ -441,6 +483,10 @@ def linear(input, weight, bias=None, *, out=None):
     else:
         _same_dtype(x, bias, "linear")
         y = _linear(flat, w, bias)
+        if x.ndim == 2:
+            if len(_FITTING) > 5_000:
+                _FITTING.clear()
+            _FITTING.add((x._layout, w._layout, bias._layout))
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], w.shape[0])
 
 

@@ -61,13 +61,15 @@ def _max_pool(x, how, y_spatial, n):
         return cast(y, dtypes.float16), index
     shape = [*x.shape[: x.ndim - n], *y_spatial]
     y, index = _new(shape, x.dtype), _new(shape, dtypes.int64)
-    planes = _planes(x.shape, n)
+    planes, n_in, n_out = _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial)
     if not y._layout.size:
         return y, index
+    arrays = (dense(x), y._data, index._data)
     if how == ((2, 2), (2, 2), (0, 0), (1, 1)):
-        _MAX_PAIRS(x.dtype, planes, x.shape[-2] , x.shape[-1], dense(x), y._data, index._data)
+        _MAX_PAIRS.rows(x.dtype, (0, 0, n_in, n_out, n_out), planes * n_in, planes, x.shape[-2], x.shape[-1], *arrays)
     else:
-        _MAX(x.dtype, planes, _geometry(x.shape, y_spatial, how), dense(x), y._data, index._data)
+        work = planes * n_out * numel(how[0])
+        _MAX.rows(x.dtype, (0, n_in, n_out, n_out), work, planes, _geometry(x.shape, y_spatial, how), *arrays)
     return y, index
 
 
@@ -76,7 +78,10 @@ def _scatter(x, index, shape, n):
     if x.dtype is dtypes.float16:
         return cast(_scatter.forward(cast(x, dtypes.float32), index, shape, n), dtypes.float16)
     out = _new(shape, x.dtype)
-    _SCATTER(x.dtype, _planes(shape, n), numel(shape[len(shape) - n :]), numel(x.shape[x.ndim - n :]), dense(x), dense(index), out._data)
+    n_in, n_out = numel(shape[len(shape) - n :]), numel(x.shape[x.ndim - n :])
+    _SCATTER.rows(
+        x.dtype, (0, 0, n_out, n_out, n_in), numel(shape), _planes(shape, n), n_in, n_out, dense(x), dense(index), out._data
+    )
     return out
 
 
@@ -85,7 +90,10 @@ def _gather(x, index, n):
     if x.dtype is dtypes.float16:
         return cast(_gather.forward(cast(x, dtypes.float32), index, n), dtypes.float16)
     out = _new(index.shape, x.dtype)
-    _GATHER(x.dtype, _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(index.shape[index.ndim - n :]), dense(x), dense(index), out._data)
+    n_in, n_out = numel(x.shape[x.ndim - n :]), numel(index.shape[index.ndim - n :])
+    _GATHER.rows(
+        x.dtype, (0, 0, n_in, n_out, n_out), numel(index.shape), _planes(x.shape, n), n_in, n_out, dense(x), dense(index), out._data
+    )
     return out
 
 
@@ -149,7 +157,11 @@ def _average(x, how, y_spatial, n, include, divisor):
     if x.dtype is dtypes.float16:
         return cast(_average.forward(cast(x, dtypes.float32), how, y_spatial, n, include, divisor), dtypes.float16)
     y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
-    _AVERAGE(x.dtype, _planes(x.shape, n), _geometry(x.shape, y_spatial, how), include, divisor, dense(x), y._data)
+    planes, n_in, n_out = _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial)
+    _AVERAGE.rows(
+        x.dtype, (0, 0, 0, n_in, n_out), planes * n_out * numel(how[0]), planes, _geometry(x.shape, y_spatial, how), include, divisor,
+        dense(x), y._data,
+    )  # fmt: skip
     return y
 
 
@@ -161,7 +173,12 @@ def _average_back(x, shape, how, n, include, divisor):
     if x.dtype is dtypes.float16:
         return cast(_average_back.forward(cast(x, dtypes.float32), shape, how, n, include, divisor), dtypes.float16)
     out = _new(shape, x.dtype)
-    _AVERAGE_BACK(x.dtype, _planes(shape, n), _geometry(shape, x.shape[x.ndim - n :], how), include, divisor, dense(x), out._data)
+    planes, spatial = _planes(shape, n), x.shape[x.ndim - n :]
+    n_in, n_out = numel(shape[len(shape) - n :]), numel(spatial)
+    _AVERAGE_BACK.rows(
+        x.dtype, (0, 0, 0, n_out, n_in), planes * n_out * numel(how[0]), planes, _geometry(shape, spatial, how), include, divisor,
+        dense(x), out._data,
+    )  # fmt: skip
     return out
 
 

@@ -70,13 +70,9 @@ class _Rows(threads.Split):
             threads.run(self.entry, self.parts((outer, n, inner, *args)))
 
     def parts(self, args: tuple) -> list[tuple]:
-        outer, n, inner, *rest = args
-        each = [{"full": n * inner, "row": inner}.get(kind, 0) for kind in self.kinds]
-        found = []
-        for begin, end in threads.pieces(outer, outer * n * inner * self.effort):
-            sliced = [a[begin * m :] if m else a for a, m in zip(rest, each, strict=True)]
-            found.append((end - begin, n, inner, *sliced))
-        return found
+        outer, n, inner = args[:3]
+        strides = [{"full": n * inner, "row": inner}.get(kind, 0) for kind in self.kinds]
+        return threads.rows(args, (0, 0, *strides), outer * n * inner * self.effort)
 
 
 def row_sizes(shape: Sequence[int], d: int) -> tuple[int, int, int]:

@@ -224,13 +224,13 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or (``set_to_none=False``) fill them with 0."""
         if set_to_none:
-            for group in self.param_groups:
-                for p in group["params"]:
-                    p._grad = None
             if launch.observer() is not None:
                 for group in self.param_groups:
                     for p in group["params"]:
                         launch.cleared(p)
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p._grad = None
             return
         for group in self.param_groups:
             for p in group["params"]:
@@ -333,6 +333,7 @@ class Fused(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        launch.looked()
         everything = self.state
         for group in self.param_groups:
             if group.get("differentiable"):
@@ -377,12 +378,13 @@ def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list, a
         kernel(key, *numbers, gradient, data, *arrays)
     else:
 
-        def parts() -> list[tuple]:
+        def parts(args: tuple) -> list[tuple]:
+            numbers, vectors = args[: -2 - len(arrays)], args[-2 - len(arrays) :]
             found = []
-            for begin, end in threads.pieces(size, size * len(arrays), threads.ALIGN):
-                # each counts by itself, and the last where it shall be seen
-                own = [a[begin:end] if a.size == size else a if end == size else a.copy() for a in arrays]
-                found.append((*numbers, gradient[begin:end], data[begin:end], *own))
+            for begin, end in threads.pieces(size, size * len(vectors), threads.ALIGN):
+                # each piece counts by itself, and the last where it shall be seen
+                own = [a[begin:end] if a.size == size else a if end == size else a.copy() for a in vectors]
+                found.append((*numbers, *own))
             return found
 
         kernel.split(key, (*numbers, gradient, data, *arrays), parts)
