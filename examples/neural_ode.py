@@ -137,9 +137,10 @@ def main(argv: list[str] | None = None) -> int:
     history = train(f, data, args)
     with torch.no_grad():
         found = rk4(f, start, args.step, args.points)
-    distance = (found - wanted).norm(dim=-1)
+    path = torch.cdist(found, wanted).min(dim=1).values  # to the nearest point of the true path, whatever the time
+    late = (found - wanted).norm(dim=-1)
     print(f"loss {history[0]:.4f} -> {history[-1]:.4f}")
-    print(f"whole trajectory from its first point: off by {distance.mean().item():.3f} on average, {distance.max().item():.3f} at most")
+    print(f"solved from the first point: {path.mean().item():.3f} off the true path on average, {late.mean().item():.3f} at equal times")
     draw(args.out / "neural_ode.png", history, data, wanted, found, f)
     print(f"{args.out / 'neural_ode.png'}; {time.perf_counter() - began:.1f} s")
     return 0
