@@ -39,11 +39,13 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __getitem__(self, key):
-        out = tuple.__getitem__(self, key)
-        return Size(out) if isinstance(key, slice) else out
+        return Size(_item(self, key)) if key.__class__ is slice else _item(self, key)
 
     def __reduce__(self):
         return (Size, (tuple(self),))
+
+
+_item = tuple.__getitem__
 
 
 class Layout:
