@@ -39,14 +39,20 @@ def page(result: dict[str, Any], pictures: list[str]) -> str:
     m, limit = result["machine"], result["limits"]
     peers = [p for p in PEERS if any(p in r["seconds"] for r in result["rows"])]
     versions = ", ".join(f"{n} {v}" for n, v in m["versions"].items())
-    parts = [
-        "# Benchmarks",
+    about = (
         "`make bench ARGS=--write` writes this page. A ratio is this library's time divided by the peer's: below 1 this library is "
         "faster. Every figure is a median over blocks that alternate between the libraries in one process; results, gradients "
-        "included, were compared before anything was timed. \"limit\" is the share of what the machine can do: bytes that must move "
-        "against the bandwidth of a compiled copy, FLOPs against BLAS in float32.",
+        'included, were compared before anything was timed. "limit" is the share of what the machine can do: bytes that must move '
+        "against the bandwidth of a compiled copy, FLOPs against BLAS in float32."
+    )
+    ran_on = (
         f"Machine: {m['processor']}, {result['threads']} of {m['processors']} processors. Python {m['python']}, {versions}. "
-        f"Copy {limit['bytes'] / 1e9:.1f} GB/s, sgemm {limit['flops'] / 1e9:.0f} GFLOP/s.",
+        f"Copy {limit['bytes'] / 1e9:.1f} GB/s, sgemm {limit['flops'] / 1e9:.0f} GFLOP/s."
+    )
+    parts = [
+        "# Benchmarks",
+        about,
+        ran_on,
         *pictures,
         "## By group",
         "\n".join(["| group | rows | mean / PyTorch | target | worst | |", "|---|---|---|---|---|---|", *group_rows(result)]),
@@ -55,7 +61,7 @@ def page(result: dict[str, Any], pictures: list[str]) -> str:
         parts.append("\n".join(f"- {line}" for line in growth))
     if result["startup"]:
         lines = [
-            f"| {s['name']} | {s['ours']:.2f} | {'' if s['PyTorch'] is None else format(s['PyTorch'], '.2f')} | {s['bound'] or ''} |"
+            f"| {s['name']} | {number(s['ours'])} | {number(s[TORCH])} | {s['bound'] or ''} |"
             for s in result["startup"]
         ]
         parts += ["## Start-up", "\n".join(["| seconds | here | PyTorch | bound |", "|---|---|---|---|", *lines])]

@@ -147,8 +147,8 @@ def summary(result: dict[str, Any]) -> str:
     if result["startup"]:
         lines.append(f"\n{'start-up, seconds':<52} {'here':>8} {'PyTorch':>8}")
         for s in result["startup"]:
-            theirs = f"{s['PyTorch']:.2f}" if s["PyTorch"] is not None else ""
-            lines.append(f"  {s['name']:<50} {s['ours']:>8.2f} {theirs:>8}{against(s['ours'], s['bound'])}")
+            here, theirs = (f"{v:.2f}" if v is not None else "" for v in (s["ours"], s[TORCH]))
+            lines.append(f"  {s['name']:<50} {here:>8} {theirs:>8}{against(s['ours'] or 0, s['bound'])}{s.get('problem', '')}")
     if result["memory"]:
         lines.append(f"\n{'peak resident MB of a step (beyond import)':<52} {'here':>14} {'compiled':>14} {'PyTorch':>14}")
         for m in result["memory"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def mlp(sizes: tuple[int, ...], batch: int, activation: str, lr: float) -> tuple
     def build(lib: Any) -> Program:
         nn = lib.nn
         layers: list[Any] = []
-        for a, b in zip(sizes, sizes[1:], strict=False):
+        for a, b in pairwise(sizes):
             layers += [nn.Linear(a, b), nn.Tanh() if activation == "tanh" else nn.ReLU()]
         model = nn.Sequential(*layers[:-1])
         given, target, loss_of = lib.from_numpy(x), lib.from_numpy(y), nn.CrossEntropyLoss()
@@ -65,7 +66,7 @@ def mlp(sizes: tuple[int, ...], batch: int, activation: str, lr: float) -> tuple
                 x = getattr(names, activation)(x)
         return cross_entropy(np, x, y)
 
-    shapes = [s for a, b in zip(sizes, sizes[1:], strict=False) for s in ((b, a), (b,))]
+    shapes = [s for a, b in pairwise(sizes) for s in ((b, a), (b,))]
     others = functional.training(loss, initial(shapes), [x], lr)
     if activation == "tanh" and len(sizes) == 3:
         others["NumPy"] = lambda: mlp_by_hand(initial(shapes), x, y, lr)
