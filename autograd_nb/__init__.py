@@ -12,6 +12,7 @@ from .config import (
     get_num_threads,
     set_default_device,
     set_float32_matmul_precision,
+    set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
     use_deterministic_algorithms,
@@ -47,7 +48,16 @@ from .graph.modes import (
     set_grad_enabled,
 )
 from .launch import release_memory
-from .ops.device import device
+from .ops.device import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    device,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from .ops.generator import Generator, default_generator
 from .ops.registry import functions as _functions
 from .shapes import Size
@@ -56,7 +66,6 @@ from .tensor import Tensor
 half, float, double = float16, float32, float64  # noqa: A001
 short, int, long = int16, int32, int64  # noqa: A001
 cfloat, cdouble = complex64, complex128
-strided, contiguous_format, preserve_format = "torch.strided", "torch.contiguous_format", "torch.preserve_format"
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
@@ -70,12 +79,12 @@ from .compiler import compile  # noqa: A004, E402
 #: name -> the module that it is found in, "" for a module of that name
 _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
-    "GradScaler": "amp", "vmap": "func",
+    "GradScaler": "amp", "is_autocast_enabled": "amp", "vmap": "func",
     "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.maths", "load_graph": "compiler.graph",
     "numba_callable": "compiler.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
-         "distributions", "profiler", "masked", "signal", "types", "viz"), "",
+         "distributions", "profiler", "masked", "signal", "types", "viz", "hub", "onnx", "_C"), "",
     ),
 }  # fmt: skip
 

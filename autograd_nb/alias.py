@@ -45,6 +45,10 @@ MOVED = {
     "cuda.amp.autocast_mode": "cuda.amp",
     "cuda.amp.grad_scaler": "cuda.amp",
     "_tensor": "tensor",
+    "utils.model_zoo": "hub",
+    "autograd.anomaly_mode": "autograd.anomaly",
+    "nn.parallel.data_parallel": "nn.parallel",
+    "nn.parallel.distributed": "nn.parallel",
 }
 
 

@@ -45,6 +45,11 @@ def is_autocast_available(device_type: str) -> bool:
     return device_type in ("cpu", "cuda")
 
 
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """False: nothing is cast."""
+    return False
+
+
 def custom_fwd(fwd: Callable | None = None, *, device_type: str = "cpu", cast_inputs: Any = None) -> Any:
     """The function as it is."""
     return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs) if fwd is None else fwd

@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("autograd",),
     ("compiler",),
     ("display", "linalg", "fft", "special", "random", "cuda", "backends", "accelerator", "amp", "jit", "distributed", "multiprocessing",
-     "masked", "signal", "testing", "types"),
+     "masked", "signal", "testing", "types", "hub", "onnx", "_C"),
     ("nn",),
     ("optim",),
     ("utils", "func", "serialization", "distributions", "profiler", "viz"),

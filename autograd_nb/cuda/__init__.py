@@ -54,6 +54,15 @@ def memory_allocated(device: Any = None) -> int:
 max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
 
 
+def ipc_collect() -> None:
+    """Nothing."""
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """Empty."""
+    return ""
+
+
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Nothing."""
 
@@ -62,7 +71,23 @@ def _none(*args: Any, **kwargs: Any) -> Any:
     raise DeviceError("cuda")
 
 
+current_stream = default_stream = set_stream = get_rng_state = get_rng_state_all = set_rng_state = mem_get_info = _none
 current_device = get_device_name = get_device_properties = set_device = get_device_capability = _none
+
+
+class OutOfMemoryError(RuntimeError):
+    """Never raised: there is no GPU whose memory could be full."""
+
+
+def _absent(name: str) -> Any:
+    """A class of what only a GPU has: no object is an instance of it, and none can be made."""
+    return type(name, (), {"__init__": _none, "__module__": __name__, "__doc__": "Not available: there is no GPU here."})
+
+
+Event, Stream = _absent("Event"), _absent("Stream")
+FloatTensor, DoubleTensor, HalfTensor = _absent("FloatTensor"), _absent("DoubleTensor"), _absent("HalfTensor")
+LongTensor, IntTensor, ShortTensor = _absent("LongTensor"), _absent("IntTensor"), _absent("ShortTensor")
+CharTensor, ByteTensor, BoolTensor = _absent("CharTensor"), _absent("ByteTensor"), _absent("BoolTensor")
 
 
 def __getattr__(name: str) -> Any:

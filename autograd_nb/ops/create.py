@@ -228,7 +228,7 @@ def _legacy(args: tuple, d: dtype) -> Tensor:
 
 
 def _filled(name: str, value: Any) -> Any:
-    def make_filled(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    def make_filled(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
         if not size:
             shape: tuple[int, ...] = ()
         else:

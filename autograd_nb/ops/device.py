@@ -63,6 +63,38 @@ class device:
 CPU = device("cpu")
 
 
+class _Named:
+    """A constant that is its name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return (_constant, (type(self), self.name))
+
+
+class layout(_Named):
+    """How a tensor is stored: `strided`, here always."""
+
+
+class memory_format(_Named):
+    """An order of dims in memory that programs may ask for. Accepted everywhere, and without effect: outputs are in C order."""
+
+
+strided = layout("strided")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+
+
+def _constant(kind: type, name: str) -> Any:
+    return globals()[name]
+
+
 @public(namespaces=())
 def cpu(input, memory_format=None):
     """The tensor itself: it lives on the CPU."""
@@ -117,7 +149,7 @@ def _property(name: str, value: Any, doc: str) -> None:
 
 
 _property("device", CPU, "Where the tensor lives: the CPU.")
-_property("layout", "torch.strided", "How it is stored: with strides.")
+_property("layout", strided, "How it is stored: with strides.")
 _property("is_cpu", True, "True.")
 for _name in ("cuda", "sparse", "sparse_csr", "quantized", "mkldnn", "mps", "xla", "xpu", "meta", "nested", "vulkan", "ipu", "maia", "mtia"):
     _property("is_" + _name, False, f"False: there are no {_name} tensors here.")
