@@ -79,6 +79,15 @@ def entry(
     return compiled if split is None else split(compiled)
 
 
+def each(entry: Entry, parts: list[tuple]) -> None:
+    """``entry(*args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
+    if isinstance(entry, _Observed):
+        for args in parts:
+            entry(*args)
+    else:
+        threads.run(entry, parts)
+
+
 def described(entry: Entry, name: str, outputs: int) -> _Observed:
     """An entry point of generated source as an observer is told of it."""
     if isinstance(entry, _Observed):  # another thread, or a profile around this, is observing
@@ -167,7 +176,7 @@ class Kernel:
 
     def each(self, key: Any, parts: list[tuple]) -> None:
         """``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
-        if _observing or threads.settings.threads == 1:
+        if _observing:
             for args in parts:
                 self(key, *args)
         else:

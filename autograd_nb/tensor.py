@@ -154,6 +154,7 @@ class Tensor(metaclass=TensorMeta):
 
         Reading it on a tensor that is neither a leaf nor retains its grad warns and gives None.
         """
+        launch.looked()
         if self._grad is None and self._edge is not None and not self.retains_grad and self._rg:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 __all__ = [
@@ -49,19 +50,26 @@ def compile(
         return model
     from .step import compile_function
 
-    if hasattr(model, "_modules") and hasattr(model, "forward"):  # a module: the same object but for its forward
-        twin = object.__new__(type(f"Compiled{type(model).__name__}", (type(model),), {"forward": _compiled_forward, "__module__": type(model).__module__}))
-        twin.__dict__ = model.__dict__
-        _forwards[id(twin.__dict__)] = (compile_function(type(model).forward.__get__(model), fullgraph, check), model)
-        return twin
+    if hasattr(model, "_modules") and hasattr(model, "forward"):
+        return _twin(model, fullgraph, check)
     return compile_function(model, fullgraph, check)
 
 
-_forwards: dict[int, tuple[Any, Any]] = {}  # by the id of a module's attributes, which live as long
+def _twin(model: Any, fullgraph: bool, check: bool) -> Any:
+    """A module with the attributes of ``model`` (the same dict), of which only the forward is another."""
+    from .step import compile_function
 
-
-def _compiled_forward(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return _forwards[id(self.__dict__)][0](*args, **kwargs)
+    kind = type(model)
+    forward = compile_function(kind.forward.__get__(model), fullgraph, check)
+    methods = {
+        "__module__": kind.__module__,
+        "forward": lambda self, *args, **kwargs: forward(*args, **kwargs),
+        "__deepcopy__": lambda self, memo: _twin(deepcopy(model, memo), fullgraph, check),
+        "__reduce_ex__": lambda self, protocol: (_twin, (model, fullgraph, check)),
+    }
+    twin = object.__new__(type(f"Compiled{kind.__name__}", (kind,), methods))
+    twin.__dict__ = model.__dict__
+    return twin
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -80,7 +88,12 @@ is_dynamo_compiling = is_compiling
 
 
 def reset() -> None:
-    """Forget what was compiled."""
+    """Forget what was captured: every compiled function begins anew."""
+    import sys
+
+    step = sys.modules.get(f"{__name__}.step")
+    for compiled in list(step._all) if step is not None else ():
+        compiled.forget()
 
 
 def assume_constant_result(fn: Callable) -> Callable:

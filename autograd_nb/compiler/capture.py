@@ -13,6 +13,8 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from logging import Logger
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,6 @@ from ..graph.node import here
 from ..ops import generator
 from ..tensor import Tensor
 from .slots import FloatSlot, IntSlot, _Slot, plain_number
-
 
 #: kernels (…, target, source, out) that write over a target without reading it: new memory is none of Python's constants then
 OVERWRITES = {"copy_", "fill_", "zero_"}
@@ -67,7 +68,9 @@ class Step:
 
     __slots__ = ("call", "check", "line", "operands", "passes", "writes")
 
-    def __init__(self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None, passes: tuple = ()):
+    def __init__(
+        self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None, passes: tuple = ()
+    ):
         self.call, self.operands, self.writes, self.line, self.check, self.passes = call, operands, writes, line, check, passes
 
     def copy(self) -> Step:
@@ -115,7 +118,10 @@ class Capture:
         self.buffers: dict[int, Buffer] = {}
         self.problems: list[Problem] = []
         self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read
+        self.looked = False  # whether Python has looked at gradients
+        self.grads: dict[int, tuple] = {}  # id of a tensor -> (tensor, its gradient before the run, the gradient's version)
         self.draws: list[tuple[Any, list]] = []  # (generator, [seed, call]) in the order of drawing
+        self.streams: dict[int, tuple[Any, int, int]] = {}  # generators as the first draw found them
         self.decided: list[_Slot] = []
         self._kept: list[Any] = []  # while they live their ids name them
         self._constants: set[int] = set()
@@ -151,7 +157,9 @@ class Capture:
             buffer = self.buffer_of(array)
         if buffer.kind == "foreign" and not buffer.path:
             buffer.path = "seen"
-            self.problem("it uses a tensor that cannot be found from its arguments, closure, globals or their attributes; pass it as an argument")
+            self.problem(
+                "it uses a tensor that cannot be found from its arguments, closure, globals or their attributes; pass it as an argument"
+            )
         return Use(buffer, address(array) - address(r), array.size, array.dtype)
 
     def problem(self, reason: str) -> None:
@@ -180,7 +188,11 @@ class Capture:
 
     def check(self, function: Callable[..., None], arrays: tuple, passes: tuple = ()) -> None:
         """A test of what kernels wrote, repeated at each run."""
-        function(*arrays)
+        try:
+            function(*arrays)
+        except Exception as error:
+            self.problem(f"it goes on after an error ({type(error).__name__})")
+            raise
         self.steps.append(Step(None, [self.use(a, False) for a in arrays], (), here(2), function, passes))
 
     def escapes(self, what: str) -> None:
@@ -192,15 +204,60 @@ class Capture:
         self.buffer_of(array, "constant")
 
     def cleared(self, tensor: Tensor) -> None:
-        """A gradient was set without being read."""
-        self.forgotten.add(id(tensor))
+        """A gradient is about to be set, and nobody has looked at what it was."""
+        t, before, version = self.grads.get(id(tensor), (None, None, 0))
+        g = tensor._grad
+        if not self.looked and (t is None or (g is before and (g is None or g._version_[0] == version))):
+            self.forgotten.add(id(tensor))
 
     def draw(self, source: Any) -> tuple[int, int]:
         """Seed and call of a random op, read anew at each run."""
+        self.streams.setdefault(id(source), (source, source._seed, source._call))
         seed, call = source.__class__._next(source)
         now = [seed, call]
         self.draws.append((source, now))
         return (IntSlot.make(seed, lambda: now[0], self.decided), IntSlot.make(call, lambda: now[1], self.decided))
+
+
+class Draw:
+    """One key of a random stream at a place counted from where the stream is when a run begins."""
+
+    __slots__ = ("advance", "begin", "first", "last", "place", "source")
+
+    def __init__(self, source: Any, place: int, begin: list[int], first: bool, last: bool, advance: int):
+        self.source, self.place, self.begin, self.first, self.last, self.advance = source, place, begin, first, last, advance
+
+    def _next(self) -> tuple[int, int]:
+        if self.first:
+            self.begin[0] = self.source._call
+        self.source._call = self.begin[0] + self.place
+        found = self.source._next()
+        if self.last:
+            self.source._call = self.begin[0] + self.advance
+        return found  # type: ignore[no-any-return]
+
+
+def in_order(draws: list[tuple[Any, list]], before: dict[int, tuple[Any, int, int]]) -> list[tuple[Any, list]]:
+    """The draws of a capture as a run repeats them. ``before``: (generator, seed, call) when it began, by the generator's id.
+
+    Mostly one key after another; a checkpointed function goes back in the stream to draw the same numbers again.
+    """
+    found = list(draws)
+    for source, seed, call in before.values():
+        mine = [i for i, (s, _) in enumerate(draws) if s is source]
+        places = [draws[i][1][1] - call for i in mine]
+        advance = source._call - call
+        if source._seed != seed or any(draws[i][1][0] & _MASK != seed for i in mine):
+            raise Problem("it seeds its random numbers")
+        if places != list(range(advance)):
+            begin = [0]
+            for k, i in enumerate(mine):
+                draw = Draw(source, places[k], begin, k == 0, k == len(mine) - 1, advance)
+                found[i] = (draw, draws[i][1])
+    return found
+
+
+_MASK = (1 << 64) - 1
 
 
 def user_line() -> str:
@@ -225,7 +282,15 @@ def watching(capture: Capture, optimizers: list[Any]) -> Iterator[dict[tuple[int
             if new is not value:
                 replaced[(id(g), name)] = value
                 g[name] = new
-    stream, print_ = generator.drawn, builtins.print
+    slots = {(id(g), name): g[name] for g in groups for name in g if (id(g), name) in replaced}
+    stream, print_, open_, input_, start, log = (
+        generator.drawn,
+        builtins.print,
+        builtins.open,
+        builtins.input,
+        Thread.start,
+        Logger.handle,
+    )
     observer = capture
 
     def drawn(source: Any) -> tuple[int, int]:
@@ -236,19 +301,38 @@ def watching(capture: Capture, optimizers: list[Any]) -> Iterator[dict[tuple[int
             observer.problem("it prints")
         print_(*args, **kwargs)
 
+    def effect(function: Callable, what: str) -> Callable:
+        def seen(*args: Any, **kwargs: Any) -> Any:
+            module = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
+            if launch.observer() is observer and module not in ("numba", "llvmlite", "autograd_nb", "linecache"):
+                observer.problem(what)
+            return function(*args, **kwargs)
+
+        return seen
+
     generator.drawn, builtins.print = drawn, printing
+    builtins.open, builtins.input = effect(open_, "it opens a file"), effect(input_, "it waits for input")
+    Thread.start, Logger.handle = effect(start, "it starts a thread"), effect(log, "it logs")  # type: ignore[method-assign]
     try:
         with launch.observe(capture):
             yield replaced
     finally:
-        generator.drawn, builtins.print = stream, print_
+        generator.drawn, builtins.print, builtins.open, builtins.input = stream, print_, open_, input_
+        Thread.start, Logger.handle = start, log  # type: ignore[method-assign]
         for g in groups:
             for (number, name), value in replaced.items():
-                if number == id(g):
-                    if isinstance(g.get(name), (_Slot, tuple)):
-                        g[name] = value
-                    else:
-                        capture.problems.append(Problem(f"it changes {name!r} of an optimizer's parameter group"))
+                if number != id(g):
+                    continue
+                if g.get(name) is slots[number, name]:
+                    g[name] = value
+                else:
+                    if name in g:
+                        g[name] = _plain(g[name])
+                    capture.problems.append(Problem(f"it changes {name!r} of an optimizer's parameter group"))
+
+
+def _plain(value: Any) -> Any:
+    return tuple(plain_number(v) for v in value) if isinstance(value, tuple) else plain_number(value)
 
 
 def _slotted(group: dict, name: str, value: Any, decided: list) -> Any:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import contextlib
 import dis
 import io
-import re
 import types
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..tensor import Tensor
 
@@ -24,14 +25,30 @@ PACKAGE = __name__.partition(".")[0]
 MOST = 50_000  #: places; a function that reaches more is not captured
 
 #: modules whose functions give other values at each call
-CHANGING = {"random", "time", "secrets", "uuid", "datetime"}
-_ENTRY = re.compile(r"(o\d+)\.get\((.+), MISSING\)")
-_LENGTH = re.compile(r"len\((o\d+)\)")
+CHANGING = {"random", "_random", "time", "secrets", "uuid", "datetime"}
+_SMALL = 4096  #: bytes of a NumPy array whose contents are compared at each call
 #: layers whose objects (ops, kernels, layouts, generators) are the library's own affair
-_INSIDE = tuple(f"{PACKAGE}.{layer}" for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes"))
+_INSIDE = tuple(
+    f"{PACKAGE}.{layer}" for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes")
+)
 _FOLDER = str(Path(__file__).parents[1])
 _PLAIN = (int, float, str, bytes, complex, slice, range)
-_LIBRARIES = {PACKAGE, "numba", "numpy", "scipy", "builtins", "typing", "collections", "functools", "itertools", "math", "torch", "os", "abc", "enum"}
+_LIBRARIES = {
+    PACKAGE,
+    "numba",
+    "numpy",
+    "scipy",
+    "builtins",
+    "typing",
+    "collections",
+    "functools",
+    "itertools",
+    "math",
+    "torch",
+    "os",
+    "abc",
+    "enum",
+}
 
 
 class TooMuch(Exception):
@@ -39,12 +56,25 @@ class TooMuch(Exception):
 
 
 class Place:
-    """One value: ``path`` as a user would write it, ``code`` that fetches it, and how it is compared."""
+    """One value: ``path`` as a user would write it, where it stands, and how it is compared.
 
-    __slots__ = ("code", "how", "path", "value")
+    ``holder`` and ``key``: the name of the mapping that it is an entry of; else ``code`` fetches it. ``how``: "is" (the same
+    object), "equal" (a number or text of the same type and digits) or "like" (anything that compares equal).
+    """
 
-    def __init__(self, path: str, code: str, value: Any, how: str):
-        self.path, self.code, self.value, self.how = path, code, value, how
+    __slots__ = ("code", "holder", "how", "key", "path", "value")
+
+    def __init__(self, path: str, code: str, value: Any, how: str, holder: str = "", key: str = ""):
+        self.path, self.code, self.value, self.how, self.holder, self.key = path, code, value, how, holder, key
+
+
+def _unchanged(now: Any, then: Any, how: str) -> bool:
+    """Whether a value that is another object than before is as good as the same: 2 is not 2.0, nor 0.0 the same as −0.0."""
+    if now is then or how == "is":
+        return now is then
+    if how == "like":
+        return bool(now == then)
+    return type(now) is type(then) and (now == then if isinstance(now, (str, bytes)) else repr(now) == repr(then))
 
 
 def _library(module: str | None) -> bool:
@@ -58,6 +88,7 @@ class Reach:
         self.places: list[Place] = []
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.optimizers: list[Any] = []
+        self.handles = False  # whether some function of the user's catches errors
         self._objects: list[Any] = []  # what the generated code names o0, o1, …
         self._seen: dict[int, int] = {}
         self._queue: deque = deque()
@@ -69,10 +100,15 @@ class Reach:
             self._objects.append(value)
         return f"o{number}"
 
-    def _place(self, path: str, code: str, value: Any, how: str) -> None:
+    def _place(self, path: str, code: str | tuple[str, str], value: Any, how: str) -> None:
         if len(self.places) >= MOST:
-            raise TooMuch(f"it reaches more than {MOST} values (the last: {path}); pass large containers as arguments or keep them out of it")
-        self.places.append(Place(path, code, value, how))
+            raise TooMuch(
+                f"it reaches more than {MOST} values (the last: {path}); pass large containers as arguments or keep them out of it"
+            )
+        if isinstance(code, tuple):
+            self.places.append(Place(path, f"{code[0]}[{code[1]}]", value, how, *code))
+        else:
+            self.places.append(Place(path, code, value, how))
 
     def function(self, function: Any, path: str = "") -> None:
         """Walk from a function, a bound method or a callable object."""
@@ -89,8 +125,8 @@ class Reach:
             step, *args = self._queue.popleft()
             step(*args)
 
-    def _value(self, path: str, code: str, value: Any) -> None:
-        """Note a value at a place (``code`` empty: held by the caller), and look into it."""
+    def _value(self, path: str, code: str | tuple[str, str], value: Any) -> None:
+        """Note a value at a place (``code``: how it is fetched, or (mapping, key); empty: held by the caller), and look into it."""
         if isinstance(value, Tensor):
             if code:
                 self._place(path, code, value, "is")
@@ -119,43 +155,71 @@ class Reach:
         self._place(path + " (its memory)", f"{name}._data", t._data, "is")
         self._place(path + " (its shape)", f"{name}._layout", t._layout, "is")
         self._place(path + ".requires_grad", f"{name}._rg", t._rg, "is")
+        self._place(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, "is")
+        if t._leaf_hook_set is not None:
+            self._queue.append((self._hooks, path, t._leaf_hook_set))
+
+    def _hooks(self, path: str, hooks: Any) -> None:
+        """The hooks of a leaf."""
+        self._mapping(f"{path}'s hooks", hooks.accumulated)
+        self._mapping(f"{path}'s hooks", hooks.tensor)
 
     def _inside(self, path: str, value: Any) -> None:
         if isinstance(value, (types.FunctionType, types.MethodType)):
             self._function(path, value)
+        elif isinstance(value, types.BuiltinFunctionType):
+            owner = value.__self__
+            self._changing(path, value.__module__ or getattr(owner, "__module__", None))
+            if not isinstance(owner, (type, types.ModuleType)):
+                self._value(f"{path}.__self__", "", owner)
         elif isinstance(value, types.ModuleType):
             return
         elif isinstance(value, type):
+            self._changing(path, value.__module__)
             if not _library(value.__module__):
                 self._class(path, value)
+        elif isinstance(value, np.ndarray):
+            if value.nbytes > _SMALL or value.dtype.hasobject:
+                raise TooMuch(f"it reaches a NumPy array ({path}), whose values may change unseen; make it a tensor")
+            self._place(f"the values of {path}", f"{self._name(value)}.tobytes()", value.tobytes(), "like")
         elif isinstance(value, (dict, OrderedDict, defaultdict)):
             self._mapping(path, value)
         elif isinstance(value, (list, tuple, deque)):
             name = self._name(value)
-            self._place(f"len({path})", f"len({name})", len(value), "equal")
+            self._place(f"len({path})", f"len({name})", len(value), "like")
             for i, v in enumerate(value):
-                self._value(f"{path}[{i}]", f"{name}[{i}]", v)
-        elif isinstance(value, (set, frozenset)):
-            self._place(f"len({path})", f"len({self._name(value)})", len(value), "equal")
+                self._value(f"{path}[{i}]", (name, str(i)), v)
+        elif isinstance(value, (set, frozenset, bytearray)):
+            self._place(f"the contents of {path}", self._name(value), value.copy(), "like")
         elif isinstance(value, io.IOBase):
-            return
+            raise TooMuch(f"it reaches a file ({path}), which a captured run would neither read nor write")
         elif type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
             self._value(path, "", value.__wrapped__)  # a compiled function stands for the function
         elif hasattr(type(value), "__next__"):
-            raise TooMuch(f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value")
+            raise TooMuch(
+                f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value"
+            )
         else:
             self._object(path, value)
 
     def _mapping(self, path: str, d: Any) -> None:
         name = self._name(d)
-        self._place(f"len({path})", f"len({name})", len(d), "equal")
+        if d:
+            self._place(f"the keys of {path}", f"tuple({name})", tuple(d), "like")
+        else:
+            self._place(f"len({path})", f"len({name})", 0, "like")
         for k, v in d.items():
             key = repr(k) if isinstance(k, (str, int)) else self._name(k)
-            self._value(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", f"{name}.get({key}, MISSING)", v)
+            self._value(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", (name, key), v)
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
-        if kind.__module__.startswith(_INSIDE) or (kind.__module__.partition(".")[0] == PACKAGE and kind.__name__ == "RemovableHandle"):
+        if kind.__module__.startswith(_INSIDE) or (
+            kind.__module__.partition(".")[0] == PACKAGE and kind.__name__ == "RemovableHandle"
+        ):
+            return
+        self._changing(path, kind.__module__)
+        if kind.__module__.partition(".")[0] == "logging":  # its records are seen where they are made
             return
         groups = getattr(value, "param_groups", None)
         if isinstance(groups, list) and isinstance(getattr(value, "state", None), dict):
@@ -163,9 +227,9 @@ class Reach:
         attributes = getattr(value, "__dict__", None)
         if isinstance(attributes, dict):
             name = self._name(attributes)
-            self._place(f"attributes of {path}", f"len({name})", len(attributes), "equal")
+            self._place(f"attributes of {path}", f"len({name})", len(attributes), "like")
             for k, v in attributes.items():
-                self._value(f"{path}.{k}", f"{name}.get({k!r}, MISSING)", v)
+                self._value(f"{path}.{k}", (name, repr(k)), v)
         for cls in kind.__mro__:
             for slot in getattr(cls, "__slots__", ()) if not _library(cls.__module__) else ():
                 if hasattr(value, slot):
@@ -178,16 +242,19 @@ class Reach:
             if _library(base.__module__):
                 continue
             for k, v in list(vars(base).items()):
+                code = f"vars({self._name(base)}).get({k!r}, MISSING)"
                 if isinstance(v, (staticmethod, classmethod)):
-                    v = v.__func__
-                if isinstance(v, property):
+                    self._value(f"{base.__name__}.{k}", "", v.__func__)
+                elif isinstance(v, property):
                     for f in (v.fget, v.fset):
                         if f is not None:
                             self._value(f"{base.__name__}.{k}", "", f)
-                elif isinstance(v, types.FunctionType):
-                    self._value(f"{base.__name__}.{k}", "", v)
-                elif not k.startswith("__"):
-                    self._value(f"{base.__name__}.{k}", f"vars({self._name(base)}).get({k!r}, MISSING)", v)
+                elif isinstance(v, types.FunctionType) or not k.startswith("__"):
+                    self._value(f"{base.__name__}.{k}", code, v)
+                    continue
+                else:
+                    continue
+                self._place(f"{base.__name__}.{k}", code, v, "is")
 
     def _function(self, path: str, function: Any) -> None:
         if isinstance(function, types.MethodType):
@@ -195,6 +262,7 @@ class Reach:
             function = function.__func__
             if not isinstance(function, types.FunctionType):
                 return
+        self._changing(path, function.__module__)
         if _library(function.__module__) or function.__code__.co_filename.startswith(_FOLDER):
             for cell in function.__closure__ or ():  # a decorator's wrapper around the user's function
                 with contextlib.suppress(ValueError):  # an empty cell
@@ -208,26 +276,36 @@ class Reach:
             self._value(f"default {k} of {path}", "", v)
         for k, v in (function.__kwdefaults__ or {}).items():
             self._value(f"default {k} of {path}", "", v)
+        self.handles = self.handles or _catches(code)
         names = set(_names(code))
         scope = self._name(function.__globals__)
         for name in sorted(_globals(code) & function.__globals__.keys()):
             self._global(name, scope, function.__globals__[name], names)
 
+    def _changing(self, path: str, module: str | None) -> None:
+        """Refuse what gives another value at each call."""
+        if (module or "").partition(".")[0] in CHANGING or (module or "").startswith("numpy.random"):
+            raise TooMuch(f"it uses {path} of {module}, which gives another value at each call; pass such values as arguments")
+
     def _global(self, name: str, scope: str, value: Any, names: set[str]) -> None:
-        code = f"{scope}.get({name!r}, MISSING)"
+        code = (scope, repr(name))
         if not isinstance(value, types.ModuleType):
             self._value(name, code, value)
             return
         self._place(name, code, value, "is")
         top = value.__name__.partition(".")[0]
         if top in CHANGING:
-            raise TooMuch(f"it uses the module {value.__name__}, whose functions give another value at each call; pass such values as arguments")
+            raise TooMuch(
+                f"it uses the module {value.__name__}, whose functions give another value at each call; pass such values as arguments"
+            )
         if top == "numpy" and "random" in names:
-            raise TooMuch("it uses numpy.random, which gives another value at each call; draw with this library's random functions")
+            raise TooMuch(
+                "it uses numpy.random, which gives another value at each call; draw with this library's random functions"
+            )
         if not _library(value.__name__):
             inner = self._name(vars(value))
             for k in sorted(names & vars(value).keys()):
-                self._value(f"{name}.{k}", f"{inner}.get({k!r}, MISSING)", vars(value)[k])
+                self._value(f"{name}.{k}", (inner, repr(k)), vars(value)[k])
 
     def _cell(self, name: str, cell: Any) -> None:
         try:
@@ -237,60 +315,63 @@ class Reach:
         self._value(name, f"{self._name(cell)}.cell_contents", value)
 
     # ---- the test
-    def checker(self, skip: set[str] = frozenset()) -> Callable[[], int]:  # type: ignore[assignment]
-        """A function that gives the number of the first place that has changed, or −1. ``skip``: codes of live numbers.
+    def checker(self, skip: Collection[tuple[str, str]] = ()) -> Callable[[], int]:
+        """A function that gives the number of the first place that has changed, or −1. ``skip``: entries that are live numbers.
 
-        The values of one container are fetched together and compared as a tuple (which looks at identity first), containers
-        that are empty are tested together: a few dozen comparisons cost a microsecond.
+        The entries of one mapping or sequence are fetched together and compared by identity, empty containers are tested
+        together: a few dozen comparisons cost a microsecond. Only where an object is another is it looked at closer.
         """
-        together: dict[str, list[tuple[str, int]]] = {}
-        empty: list[tuple[str, int]] = []
-        lines: list[tuple[int, str]] = []
-        values: dict[str, Any] = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": object()}
+        together: dict[str, list[int]] = {}
+        empty: list[int] = []
+        lines: list[str] = []
+        values: dict[str, Any] = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": object(), "find": self._find}
+
+        def differs(i: int, code: str) -> str:
+            value = self.places[i].value
+            if value is None or isinstance(value, bool):
+                return f"{code} is not {value!r}"
+            values[f"v{i}"] = value
+            return f"{code} is not v{i}"
+
         for i, p in enumerate(self.places):
-            if p.code in skip:
+            if (p.holder, p.key) in skip:
                 continue
-            values[f"v{i}"] = p.value
-            entry = _ENTRY.fullmatch(p.code)
-            length = _LENGTH.fullmatch(p.code)
-            if entry is not None:
-                together.setdefault(entry[1], []).append((entry[2], i))
-            elif length is not None and p.value == 0:
-                empty.append((length[1], i))
+            if p.holder:
+                together.setdefault(p.holder, []).append(i)
             elif p.how == "is":
-                expected = repr(p.value) if p.value is None or isinstance(p.value, bool) else f"v{i}"
-                lines.append((i, f"{p.code} is not {expected}"))
+                lines += [f"if {differs(i, p.code)}:", f"    return {i}"]
+            elif p.how == "equal":
+                lines += [f"if {differs(i, p.code)} and find(({i},)) >= 0:", f"    return {i}"]
+            elif p.code.startswith("len(") and p.value == 0:
+                empty.append(i)
             else:
-                lines.append((i, f"{p.code} != v{i}"))
+                values[f"v{i}"] = p.value
+                lines += [f"if {p.code} != v{i}:", f"    return {i}"]
         for name, entries in together.items():
-            first = entries[0][1]
-            keys = ", ".join(k for k, _ in entries)
-            wanted = tuple(self.places[i].value for _, i in entries)
-            values[f"get{first}"] = eval(f"itemgetter({keys})", {"itemgetter": itemgetter, **values})
-            values[f"all{first}"] = wanted if len(entries) > 1 else wanted[0]
-            if len(entries) > 1:
-                lines.append((-1 - first, f"get{first}({name}) != all{first}"))
-            else:
-                how = "is not" if self.places[first].how == "is" else "!="
-                lines.append((first, f"get{first}({name}) {how} all{first}"))
+            get = f"get{entries[0]}"
+            values[get] = eval(
+                f"itemgetter({', '.join(self.places[i].key for i in entries)})", {"itemgetter": itemgetter, **values}
+            )
+            lines.append(f"{', '.join(f'x{i}' for i in entries)} = {get}({name})")
+            values[f"all{entries[0]}"] = tuple(entries)
+            lines.append(f"if {' or '.join(differs(i, f'x{i}') for i in entries)}:")
+            lines += [f"    n = find(all{entries[0]})", "    if n >= 0:", "        return n"]
         for k in range(0, len(empty), 32):
             part = empty[k : k + 32]
-            lines.append((part[0][1], " or ".join(name for name, _ in part)))
-        body = "".join(f"        if {condition}:\n            return {number if number >= 0 else f'find({-1 - number})'}\n" for number, condition in lines)
+            lines += [f"if {' or '.join(self.places[i].code[4:-1] for i in part)}:", f"    return {part[0]}"]
+        body = "".join(f"        {line}\n" for line in lines)
         text = f"def check():\n    try:\n{body or '        pass'}\n    except Exception:\n        return {len(self.places)}\n    return -1\n"
-        values["find"] = lambda first: self._find([i for _, i in next(e for e in together.values() if e[0][1] == first)])
         exec(compile(text, "<guards of a compiled function>", "exec"), values)
         return values["check"]  # type: ignore[no-any-return]
 
-    def _find(self, numbers: list[int]) -> int:
-        """Which of some places has changed."""
-        scope = {f"o{i}": o for i, o in enumerate(self._objects)}
+    def _find(self, numbers: tuple[int, ...]) -> int:
+        """Which of some places has changed, or −1."""
+        scope = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": None}
         for i in numbers:
             p = self.places[i]
-            now = eval(p.code, {**scope, "MISSING": None})
-            if now is not p.value and (p.how == "is" or now != p.value):
+            if not _unchanged(eval(p.code, scope), p.value, p.how):
                 return i
-        return numbers[0]
+        return -1
 
     def describe(self, number: int) -> str:
         """What has changed, in words."""
@@ -320,3 +401,13 @@ def _names(code: types.CodeType) -> set[str]:
         if isinstance(c, types.CodeType):
             found |= _names(c)
     return found
+
+
+def _catches(code: types.CodeType) -> bool:
+    """Whether code has an ``except`` clause."""
+    before = ""
+    for i in dis.get_instructions(code):
+        if i.opname == "CHECK_EXC_MATCH" or (before == "PUSH_EXC_INFO" and i.opname == "POP_TOP"):
+            return True
+        before = i.opname
+    return any(isinstance(c, types.CodeType) and _catches(c) for c in code.co_consts)

@@ -8,7 +8,7 @@ and *kept* ones (gradients: memory of the program's own that the user sees).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,10 @@ def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
     return offsets, top, sum(sizes.values())
 
 
+class Refused(Exception):
+    """A check of values failed in a program that had changed nothing yet."""
+
+
 class Program:
     """Steps ready to run. ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run."""
 
@@ -106,6 +110,10 @@ class Program:
         self._live: list[tuple[int, _Slot, str]] = []  # cell, slot, type
         self._slot_cells: dict[tuple[int, str], int] = {}
         self.segments: list[tuple[int, int] | Step] = []
+        writes = (i for i, s in enumerate(steps) if any(w and u.buffer.kind in ("state", "argument") for u, w in s.uses()))
+        self._first_write = next(writes, len(steps))
+        self.refuses_late = any(s.check is not None for s in steps[self._first_write :])
+        self.starts_over = False  # whether a check that fails before anything has changed raises Refused
         self.watched = False  # whether records test values
         self._holds: list[Any] = []
         self._views: dict[int, np.ndarray] = {}  # what Python reads of the arena, by the use
@@ -180,18 +188,33 @@ class Program:
             self.values[cell] = array.__array_interface__["data"][0] - shift
             self.memory[buffer] = array
 
-    def run(self) -> None:
-        """Run all steps on what is bound. RuntimeError when a kernel fails; a check raises what it raises."""
+    def run(self, numbers: Sequence[Any] | None = None) -> None:
+        """Run all steps on what is bound, with the live numbers as they are now, or as given.
+
+        RuntimeError when a kernel fails; a check raises what it raises.
+        """
         values = self.values
         for source, now in self.draws:
             now[0], now[1] = source._next()
-        for cell, slot, argtype in self._live:
-            values[cell] = native.encode(slot.read(), argtype)
+        for (cell, _, argtype), number in zip(self._live, self.numbers() if numbers is None else numbers, strict=True):
+            values[cell] = native.encode(number, argtype)
         for segment in self.segments:
             if segment.__class__ is tuple:
                 self.drive(*segment)  # type: ignore[misc]
             else:
                 self._python(segment)  # type: ignore[arg-type]
+
+    def numbers(self) -> list[Any]:
+        """The live numbers as they are now."""
+        return [slot.read() for _, slot, _ in self._live]
+
+    def _rewind(self) -> None:
+        """Let random streams be where they were before this run."""
+        for source, _ in reversed(self.draws):
+            if hasattr(source, "begin"):
+                source.source._call = source.begin[0]
+            else:
+                source._call -= 1
 
     def drive(self, start: int, words: int) -> None:
         """Run the records from ``start`` on."""
@@ -214,7 +237,13 @@ class Program:
         """A step that Python runs: a check, or a kernel of another library."""
         operands = [self.view(o) if isinstance(o, Use) else o for o in step.operands]
         if step.check is not None:
-            step.check(*operands)
+            try:
+                step.check(*operands)
+            except Exception as error:
+                if not self.starts_over or any(s is step for s in self.steps[self._first_write :]):
+                    raise
+                self._rewind()
+                raise Refused from error
         else:
             step.call.entry(*[plain_number(o.read()) if isinstance(o, _Slot) else o for o in operands])
 

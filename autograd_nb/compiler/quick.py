@@ -31,6 +31,12 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
     program = variant.program
     if variant.back is not None or len(program.segments) != 1 or program.segments[0].__class__ is not tuple:
         return None
+    if (
+        variant.held
+        or variant.sharing
+        or sum(kind == "new" for kind, *_ in variant.outputs) != len({s[0] for kind, *s in variant.outputs if kind == "new"})
+    ):
+        return None
     new: dict[int, tuple[int, Any]] = {}
     for kind, *spec in variant.outputs:
         if kind == "new":
@@ -79,7 +85,9 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
             for g in held:
                 tensor = g[1]
                 # references: the list, the leaf's slot, the local name, getrefcount's argument
-                if tensor is None or getrefcount(tensor) > (4 if g[0]._grad is tensor else 3) or getrefcount(tensor._data) > 3:  # (its slot, the program)
+                if (
+                    tensor is None or getrefcount(tensor) > (4 if g[0]._grad is tensor else 3) or getrefcount(tensor._data) > 3
+                ):  # (its slot, the program)
                     variant._fresh_gradient(g)
             outs = [empty(size, carrier) for size, carrier in sizes]
             if bind is not None:

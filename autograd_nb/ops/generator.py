@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, launch
 from ..errors import shorten
 from ..shapes import as_int
 from ..tensor import Tensor, wrap
@@ -49,6 +49,7 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed`` (an int of 64 bits, negative ones counted from 2^64); the generator."""
         seed = _check_seed(seed)
+        launch.escapes("manual_seed(), which a captured run does not repeat")
         with self._lock:
             self._seed, self._call = seed, 0
         return self
@@ -65,6 +66,7 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """Seed and place in the stream, as a uint8 tensor of 16 elements."""
+        launch.escapes("get_rng_state()")
         with self._lock:
             data = self._seed.to_bytes(8, "little") + self._call.to_bytes(8, "little")
         return wrap(np.frombuffer(data, np.uint8).copy())
@@ -76,6 +78,7 @@ class Generator:
             raise TypeError(f"RNG state must be a torch.ByteTensor, not {what}")
         if new_state._layout.size != 16:
             raise RuntimeError(f"RNG state is wrong size: expected 16 bytes from get_state(), got {new_state._layout.size}")
+        launch.escapes("set_rng_state()")
         data = dense(new_state).tobytes()
         with self._lock:
             self._seed, self._call = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")

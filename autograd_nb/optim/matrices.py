@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from .. import launch
 from ..dtypes import finfo, float32
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
@@ -62,6 +63,7 @@ class Adafactor(Fused):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        launch.looked()
         for group in self.param_groups:
             eps1, eps2 = group["eps"]
             options = [number(group[name]) for name in ("lr", "weight_decay", "beta2_decay", "d")]
@@ -122,6 +124,7 @@ class Muon(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        launch.looked()
         for group in self.param_groups:
             lr, momentum = number(group["lr"]), float(group["momentum"])
             _check(group["ns_steps"] < 100, "Number of steps must be less than 100 for computational efficiency")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import launch
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
 from ..tensor import Tensor
@@ -52,6 +53,7 @@ class SGD(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        launch.looked()
         for group in self.param_groups:
             if group["differentiable"]:
                 raise NotImplementedError("SGD(differentiable=True) is not supported: write the update with tensor operations")

@@ -37,6 +37,7 @@ def _listed(parameters: Any) -> list[Tensor]:
 
 
 def _gradients(parameters: Any) -> list[Tensor]:
+    launch.looked()
     return [p._grad for p in _listed(parameters) if p._grad is not None]
 
 
