@@ -53,7 +53,7 @@ def _copied_view(x, shape):
 
 
 @public()
-def view(input, *shape, dtype=None):
+def view(input, *shape, dtype=None, size=None):
     """The same memory under another shape (one size may be -1), or read as another dtype of the same width.
 
     Errors: RuntimeError where the strides do not allow it (then `reshape` copies).
@@ -64,7 +64,7 @@ def view(input, *shape, dtype=None):
         dtype = shape[0]
     if dtype is not None:
         return _view_dtype(x, dtype)
-    sizes = infer_shape(as_shape(shape), x._layout.size)
+    sizes = infer_shape(as_shape(shape if size is None else (size,)), x._layout.size)
     if view_strides(x._layout, sizes) is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
@@ -109,16 +109,16 @@ def alias_view(x: Tensor) -> Tensor:
 
 
 @public()
-def reshape(input, *shape):
+def reshape(input, *sizes, shape=None):
     """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1.
 
     Errors: RuntimeError when the sizes do not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.reshape.html
     """
     x = tensor_argument(input, "reshape")
-    sizes = infer_shape(as_shape(shape), x._layout.size)
-    if view_strides(x._layout, sizes) is not None:
-        return _view(x, sizes)
-    return _copied_view(x, sizes)
+    shape = infer_shape(as_shape(sizes if shape is None else (shape,)), x._layout.size)
+    if view_strides(x._layout, shape) is not None:
+        return _view(x, shape)
+    return _copied_view(x, shape)
 
 
 @public()
@@ -198,10 +198,10 @@ def _t(x):
 
 
 @public()
-def permute(input, *dims):
+def permute(input, *axes, dims=None):
     """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
     x = tensor_argument(input, "permute")
-    order = as_shape(dims, "dims")
+    order = as_shape(axes if dims is None else (dims,), "dims")
     if len(order) != x.ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
@@ -259,13 +259,13 @@ def _expand(x, shape):
 
 
 @public()
-def expand(input, *size, implicit=False):
+def expand(input, *sizes, size=None, implicit=False):
     """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
 
     Errors: RuntimeError where a size does not match.
     """
     x = tensor_argument(input, "expand")
-    sizes = list(as_shape(size))
+    sizes = list(as_shape(sizes if size is None else (size,)))
     lead = len(sizes) - x.ndim
     if lead < 0:
         raise RuntimeError(
@@ -789,18 +789,18 @@ def stack(tensors, dim=0, *, out=None):
 
 
 @public()
-def tile(input, *dims):
+def tile(input, *counts, dims=None):
     """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
     x = tensor_argument(input, "tile")
-    reps = as_shape(dims, "dims")
+    reps = as_shape(counts if dims is None else (dims,), "dims")
     return repeat(x, *((1,) * (x.ndim - len(reps)) + tuple(reps)))
 
 
 @public()
-def repeat(input, *repeats):
+def repeat(input, *counts, repeats=None):
     """Repeat the tensor along each dim; needs at least as many numbers as dims."""
     x = tensor_argument(input, "repeat")
-    reps = as_shape(repeats, "repeats")
+    reps = as_shape(counts if repeats is None else (repeats,), "repeats")
     if len(reps) < x.ndim:
         raise RuntimeError(
             f"Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor (repeats={list(reps)}, "

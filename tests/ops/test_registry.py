@@ -18,3 +18,10 @@ def test_numpys_names_of_dim_and_keepdim():
         x.sum(axes=1)
     with pytest.raises(TypeError):
         x.sum(dim=0, axis=0)
+
+
+def test_sizes_and_dims_by_keyword():
+    x = torch.arange(6.0).view(2, 3)
+    assert x.view(size=(3, 2)).shape == x.reshape(shape=(3, 2)).shape == x.permute(dims=(1, 0)).shape == (3, 2)
+    assert x.expand(size=(4, 2, 3)).shape == (4, 2, 3)
+    assert torch.tile(x, dims=(2, 1)).shape == x.repeat(repeats=(2, 1)).shape == (4, 3)
