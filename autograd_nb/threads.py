@@ -149,9 +149,8 @@ def _wait(used: Sequence[_Worker]) -> BaseException | None:
 # ------------------------------------------------------------------------------------------------------ pieces
 
 
-def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
-    """(begin, end) of pieces of ``range(size)``, each but the last a multiple of ``step``, for as many threads as are allowed."""
-    count = settings.threads * (4 if work >= MANY else 1)
+def cut(size: int, count: int, step: int = 1) -> Iterator[tuple[int, int]]:
+    """(begin, end) of at most ``count`` nearly equal pieces of ``range(size)``, each but the last a multiple of ``step``."""
     units = -(-size // step)
     count = max(1, min(count, units))
     begin = 0
@@ -159,6 +158,11 @@ def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
         end = min(units * i // count * step, size)
         yield begin, end
         begin = end
+
+
+def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
+    """Pieces of ``range(size)`` for as many threads as are allowed."""
+    return cut(size, settings.threads * (4 if work >= MANY else 1), step)
 
 
 class Split:

@@ -82,6 +82,10 @@ def reduction_entry(
         source = loops.reduction(body, fold, inner, kinds, finish, out)
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
     argtypes.append(f"{loops.storage(out)}[:]")
+    if not kept and numel(shape) * body.effort() >= threads.MANY:
+        stages = _stages(name, formula, inputs, compute, fold, finish, out, body, kinds, sizes, steps)
+        if stages is not None:
+            return stages, dims_array(sizes, steps)
     axes_kept = range(most_kept) if inner_reduced else (*range(most_kept - 1), loops.RANK - 1)
 
     def split(entry: Callable) -> Callable:
@@ -94,6 +98,53 @@ def reduction_entry(
         scalars = [s.scalar for s in inputs] + [False]
         entry = _nested(entry, kept[:lead], [t[:lead] for t in kept_steps], scalars)
     return entry, dims_array(sizes, steps)
+
+
+def _stages(
+    name: str, formula: Callable, inputs: list[Input], compute: Any, fold: Fold, finish: Callable | None, out: str, body: loops.Body,
+    kinds: str, sizes: list[int], steps: list[list[int]],
+) -> _Stages | None:  # fmt: skip
+    """A fold of everything as one of blocks and one of their results; None where that is not to be had."""
+    value = body.results[0][0]
+    found = dtypes.BY_NAME.get(fold.accumulator(value.dtype))
+    axis = max(range(loops.KEPT, loops.RANK), key=lambda d: sizes[d])
+    if found is None or found.is_complex or value.dtype.startswith("complex"):
+        return None
+    work = numel(sizes) * body.effort()
+    cuts = list(threads.cut(sizes[axis], 32 if work >= 8 * threads.MANY else 8, loops.CHUNK if axis == loops.RANK - 1 else 1))
+    if len(cuts) < 2:
+        return None
+    argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs] + [found.kernel]
+    first = launch.entry(loops.reduction(body, fold, "reduced", kinds, None, found.name), "kernel", tuple(argtypes), name)
+    numbers = [s for s in inputs if s.scalar]
+    second, dims = reduction_entry(
+        name, lambda x, *numbers: (x,), [Input(found.name), *numbers], [found.name, *[s.dtype for s in numbers]], fold, finish, out,
+        [layout((len(cuts),), None, found)], (len(cuts),), (0,),
+    )  # fmt: skip
+    blocks = []
+    for begin, end in cuts:
+        own = [*sizes[:axis], end - begin, *sizes[axis + 1 :]]
+        blocks.append((dims_array(own, steps), [begin * t[axis] for t in steps[:-1]]))
+    return _Stages(first, second, dims, blocks, [s.scalar for s in inputs], found.carrier)
+
+
+class _Stages:
+    """An entry point in two stages. Blocks depend on the shape only, so that the result is the same for every number of threads."""
+
+    __slots__ = ("blocks", "carrier", "dims", "first", "scalars", "second")
+
+    def __init__(self, first: Callable, second: Callable, dims: np.ndarray, blocks: list, scalars: list[bool], carrier: Any):
+        self.first, self.second, self.dims, self.blocks, self.scalars, self.carrier = first, second, dims, blocks, scalars, carrier
+
+    def __call__(self, dims: np.ndarray, *args: Any) -> None:
+        found = launch.empty(len(self.blocks), self.carrier)
+        parts = []
+        for k, (sizes, starts) in enumerate(self.blocks):
+            start = iter(starts)
+            moved = [a if scalar else a[next(start) :] for a, scalar in zip(args[:-1], self.scalars, strict=True)]
+            parts.append((sizes, *moved, found[k : k + 1]))
+        launch.each(self.first, parts)
+        self.second(self.dims, found, *[a for a, scalar in zip(args[:-1], self.scalars, strict=True) if scalar], args[-1])
 
 
 class NestedReduction(Exception):
