@@ -154,6 +154,9 @@ class FunctionNode(Node):
     run_graph = run
 
 
+FunctionCtx = FunctionNode  # PyTorch's name, for annotations
+
+
 def _rule(function: Any) -> Callable:
     backward, vjp = function.backward, function.vjp
     if backward is not Function.backward and vjp is not Function.vjp:
