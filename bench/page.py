@@ -130,7 +130,7 @@ def groups(result: dict[str, Any]) -> Any:
         return None
     figure, axes = plt.subplots(figsize=(7.5, 0.26 * len(found) + 1))
     for i, ((suite, group), values) in enumerate(reversed(found.items())):
-        axes.barh(i, geometric_mean(v for v, _ in values), color=PALE)
+        axes.barh(i, geometric_mean(v for v, _ in values) - 1, left=1, color=PALE)  # from equality, as the axis is logarithmic
         axes.plot([v for v, _ in values], [i] * len(values), ".", color=INK, alpha=0.5, markersize=4)
         wanted = target(suite, group)[0] or target(suite, "")[0]
         if wanted:
