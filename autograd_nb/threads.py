@@ -23,6 +23,7 @@ from .shapes import overlaps_itself
 
 ALIGN = 256  #: elements: a multiple of what a vectorised loop takes at once
 WORTH = 3 << 17  #: work from which pieces pay for being handed over; a unit is an array's element moved, or some arithmetic
+EVEN = 16  #: steps of a loop that are enough to be shared out evenly
 MANY = 1 << 22  #: work from which there are more pieces than threads, so that a thread that was held up is helped
 
 Entry = Callable[..., Any]
@@ -237,20 +238,23 @@ def flat(entry: Entry, first: int, size: int, effort: int) -> Entry:
     return Flat(entry, first, size * effort) if size * effort >= WORTH and size >= 2 * ALIGN else entry
 
 
-def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int) -> Entry:
-    """The entry point, cut along one of the loops ``axes`` (outermost first) of a walk of these sizes where it is long enough."""
+def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int, step: int = ALIGN) -> Entry:
+    """The entry point, cut along one of the loops ``axes`` (outermost first) of a walk of these sizes where it is long enough.
+
+    ``step``: where the innermost loop may be cut.
+    """
     work = effort
     for n in sizes:
         work *= n
     if work < WORTH:
         return entry
     inner = len(sizes) - 1
-    rooms = [(sizes[a] // (ALIGN if a == inner else 1), a) for a in axes]
+    rooms = [(-(-sizes[a] // (step if a == inner else 1)), a) for a in axes]
     # the outermost loop with enough steps to share them out evenly, else the one with most
-    axis = next((a for room, a in rooms if room >= 16), max(rooms, key=lambda r: r[0], default=(0, -1))[1])
+    axis = next((a for room, a in rooms if room >= EVEN), max(rooms, key=lambda r: r[0], default=(0, -1))[1])
     if axis < 0 or max(room for room, a in rooms if a == axis) < 2:
         return entry
-    return Walk(entry, len(sizes), axis, ALIGN if axis == inner else 1, work)
+    return Walk(entry, len(sizes), axis, step if axis == inner else 1, work)
 
 
 def writes_apart(layouts: Sequence[Any]) -> bool:

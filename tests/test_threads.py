@@ -83,6 +83,8 @@ CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
     "sum along rows": (lambda x: x.sum(1), [(700, 601)]),
     "sum in the middle": (lambda x: x.sum(1), [(20, 200, 101)]),
     "sum of everything": (lambda x: x.sum(), [(3_000_037,)]),
+    "sum of long columns": (lambda x: x.sum(0), [(16_001, 130)]),
+    "sum of a few long rows": (lambda x: x.exp().mean((0, 2)), [(5, 3, 200_003)]),
     "mean of a transposed formula": (lambda x, y: F.mse_loss(x.t(), y), [(1201, 1300), (1300, 1201)]),
     "largest of everything": (lambda x: x.amax(), [(3_000_037,)]),
     "softmax": (lambda x: x.softmax(1), [(700, 601)]),

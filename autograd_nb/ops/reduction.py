@@ -82,14 +82,15 @@ def reduction_entry(
         source = loops.reduction(body, fold, inner, kinds, finish, out)
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
     argtypes.append(f"{loops.storage(out)}[:]")
-    if not kept and numel(shape) * body.effort() >= threads.MANY:
-        stages = _stages(name, formula, inputs, compute, fold, finish, out, body, kinds, sizes, steps)
+    outer = range(most_kept - (not inner_reduced))
+    if not lead and all(sizes[a] < threads.EVEN for a in outer):
+        stages = _stages(name, inputs, fold, finish, out, body, (inner, kinds), sizes, steps)
         if stages is not None:
             return stages, dims_array(sizes, steps)
-    axes_kept = range(most_kept) if inner_reduced else (*range(most_kept - 1), loops.RANK - 1)
 
     def split(entry: Callable) -> Callable:
-        return threads.walk(entry, sizes, axes_kept, body.effort())
+        axes = outer if inner_reduced else (*outer, loops.RANK - 1)
+        return threads.walk(entry, sizes, axes, body.effort(), loops.CHUNK)
 
     entry = launch.entry(source, "kernel", tuple(argtypes), name, split=split)
     if lead:
@@ -101,48 +102,57 @@ def reduction_entry(
 
 
 def _stages(
-    name: str, formula: Callable, inputs: list[Input], compute: Any, fold: Fold, finish: Callable | None, out: str, body: loops.Body,
-    kinds: str, sizes: list[int], steps: list[list[int]],
+    name: str, inputs: list[Input], fold: Fold, finish: Callable | None, out: str, body: loops.Body, loop: tuple[str, str],
+    sizes: list[int], steps: list[list[int]],
 ) -> _Stages | None:  # fmt: skip
-    """A fold of everything as one of blocks and one of their results; None where that is not to be had."""
-    value = body.results[0][0]
+    """A fold as one of blocks, each of which keeps all results, and one of theirs; None where that does not pay."""
+    work, value = numel(sizes) * body.effort(), body.results[0][0]
     found = dtypes.BY_NAME.get(fold.accumulator(value.dtype))
-    axis = max(range(loops.KEPT, loops.RANK), key=lambda d: sizes[d])
-    if found is None or found.is_complex or value.dtype.startswith("complex"):
+    if work < threads.MANY or found is None or found.is_complex or "complex" in value.dtype:
         return None
-    work = numel(sizes) * body.effort()
-    cuts = list(threads.cut(sizes[axis], 32 if work >= 8 * threads.MANY else 8, loops.CHUNK if axis == loops.RANK - 1 else 1))
-    if len(cuts) < 2:
+    inner, kinds = loop
+    axes = range(loops.KEPT, loops.RANK - (inner == "kept"))
+    axis = max(axes, key=lambda d: sizes[d])
+    folded = numel(sizes[a] for a in axes)
+    kept = numel(sizes) // folded
+    count = 32 if work >= 8 * threads.MANY and folded >= 1024 else 8
+    blocks = list(threads.cut(sizes[axis], count, loops.CHUNK if axis == loops.RANK - 1 else 1))
+    if len(blocks) < 2 or folded < 32 * len(blocks):
         return None
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs] + [found.kernel]
-    first = launch.entry(loops.reduction(body, fold, "reduced", kinds, None, found.name), "kernel", tuple(argtypes), name)
+    first = launch.entry(loops.reduction(body, fold, inner, kinds, None, found.name), "kernel", tuple(argtypes), name)
     numbers = [s for s in inputs if s.scalar]
+    shape = (len(blocks), kept)
     second, dims = reduction_entry(
         name, lambda x, *numbers: (x,), [Input(found.name), *numbers], [found.name, *[s.dtype for s in numbers]], fold, finish, out,
-        [layout((len(cuts),), None, found)], (len(cuts),), (0,),
+        [layout(shape, None, found)], shape, (0,),
     )  # fmt: skip
-    blocks = []
-    for begin, end in cuts:
-        own = [*sizes[:axis], end - begin, *sizes[axis + 1 :]]
-        blocks.append((dims_array(own, steps), [begin * t[axis] for t in steps[:-1]]))
-    return _Stages(first, second, dims, blocks, [s.scalar for s in inputs], found.carrier)
+    own = []
+    for begin, end in blocks:
+        cut = [*sizes[:axis], end - begin, *sizes[axis + 1 :]]
+        own.append((dims_array(cut, steps), [begin * t[axis] for t in steps[:-1]]))
+    return _Stages(first, second, dims, own, kept, [s.scalar for s in inputs], found.carrier)
 
 
 class _Stages:
     """An entry point in two stages. Blocks depend on the shape only, so that the result is the same for every number of threads."""
 
-    __slots__ = ("blocks", "carrier", "dims", "first", "scalars", "second")
+    __slots__ = ("blocks", "carrier", "dims", "first", "kept", "scalars", "second")
 
-    def __init__(self, first: Callable, second: Callable, dims: np.ndarray, blocks: list, scalars: list[bool], carrier: Any):
-        self.first, self.second, self.dims, self.blocks, self.scalars, self.carrier = first, second, dims, blocks, scalars, carrier
+    def __init__(
+        self, first: Callable, second: Callable, dims: np.ndarray, blocks: list, kept: int, scalars: list[bool], carrier: Any
+    ):
+        self.first, self.second, self.dims, self.blocks = first, second, dims, blocks
+        self.kept, self.scalars, self.carrier = kept, scalars, carrier
 
     def __call__(self, dims: np.ndarray, *args: Any) -> None:
-        found = launch.empty(len(self.blocks), self.carrier)
+        kept = self.kept
+        found = launch.empty(len(self.blocks) * kept, self.carrier)
         parts = []
         for k, (sizes, starts) in enumerate(self.blocks):
             start = iter(starts)
             moved = [a if scalar else a[next(start) :] for a, scalar in zip(args[:-1], self.scalars, strict=True)]
-            parts.append((sizes, *moved, found[k : k + 1]))
+            parts.append((sizes, *moved, found[k * kept : (k + 1) * kept]))
         launch.each(self.first, parts)
         self.second(self.dims, found, *[a for a, scalar in zip(args[:-1], self.scalars, strict=True) if scalar], args[-1])
 
