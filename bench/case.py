@@ -19,7 +19,6 @@ OURS, COMPILED, TORCH, TORCH_COMPILE = "ours", "compiled", "PyTorch", "torch.com
 PEERS = {
     TORCH: "torch", TORCH_COMPILE: "torch", "JAX": "jax", "autograd": "autograd", "MyGrad": "mygrad", "NumPy": "numpy",
 }  # fmt: skip
-ROUNDS = 3  #: compared before timing: a step that updates parameters wrongly shows in the losses of the next ones
 
 
 @dataclass
@@ -47,6 +46,7 @@ class Case:
     smallest: bool = True  # whether it is the smallest of those
     quick: bool = True  # part of --quick
     threaded: bool = False  # part of the section on two threads
+    rounds: int = 3  # compared before timing: a step that updates parameters wrongly shows in the losses of the next ones
     per: int = 1  # what one round is divided by: ops, nodes
     bytes: int = 0  # that one round has to read and write
     flops: int = 0
@@ -109,12 +109,12 @@ def arrays(value: Any) -> Iterator[np.ndarray]:
         yield np.array(value)
 
 
-def observe(program: Program) -> list[np.ndarray]:
+def observe(case: Case, program: Program) -> list[np.ndarray]:
     """What a program computes in its first rounds; afterwards it is warm."""
     first = [*arrays(program.step())]
     if program.gradients is not None:
         first += arrays(program.gradients())
-    return first + [a for _ in range(ROUNDS - 1) for a in arrays(program.step())]
+    return first + [a for _ in range(case.rounds - 1) for a in arrays(program.step())]
 
 
 def compare(case: Case, reference: list[np.ndarray], other: list[np.ndarray], names: str) -> None:

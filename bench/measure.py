@@ -23,6 +23,9 @@ from bench.case import COMPILED, OURS, PEERS, TORCH, Case, Disagreement, compare
 ROOT = Path(__file__).absolute().parent.parent
 
 
+LONG = 20.0  #: seconds that one case may take
+
+
 def block(step: Callable[[], Any], rounds: range) -> float:
     start = perf_counter()
     for _ in rounds:
@@ -30,15 +33,21 @@ def block(step: Callable[[], Any], rounds: range) -> float:
     return (perf_counter() - start) / len(rounds)
 
 
-def rounds_for(step: Callable[[], Any], seconds: float) -> range:
-    """So many rounds that a block takes about ``seconds``."""
-    once = min(block(step, range(1)) for _ in range(3))
-    return range(max(1, min(int(seconds / max(once, 1e-7)), 100_000)))
+def once(step: Callable[[], Any]) -> float:
+    """Seconds of a round, to plan with."""
+    first = block(step, range(1))
+    return first if first > 0.1 else min(first, *(block(step, range(1)) for _ in range(2)))
 
 
 def interleaved(steps: dict[str, Callable[[], Any]], blocks: int, seconds: float) -> dict[str, list[float]]:
-    """Seconds per round of each step, block by block, all in turn: what disturbs the machine disturbs all alike."""
-    rounds = {name: rounds_for(step, seconds) for name, step in steps.items()}
+    """Seconds per round of each step, block by block, all in turn: what disturbs the machine disturbs all alike.
+
+    A block takes about ``seconds``, or one round; there are fewer, but 3, where all would take more than `LONG`.
+    """
+    expected = {name: once(step) for name, step in steps.items()}
+    rounds = {name: range(max(1, min(int(seconds / max(t, 1e-7)), 100_000))) for name, t in expected.items()}
+    turn = sum(t * len(rounds[name]) for name, t in expected.items())
+    blocks = max(min(blocks, 3), min(blocks, int(LONG / turn)))
     times: dict[str, list[float]] = {name: [] for name in steps}
     for i in range(blocks):
         order = list(steps) if i % 2 == 0 else list(reversed(steps))
@@ -76,7 +85,7 @@ def measure(case: Case, wanted: Sequence[str], blocks: int, seconds: float, chec
                 warnings.simplefilter("always")
                 program = ready(case, peer)
                 start = perf_counter()
-                seen = observe(program)
+                seen = observe(case, program)
                 if peer == COMPILED:
                     row["first"] = perf_counter() - start  # captures included
             row["problems"] += [f"{peer}: {w.message}" for w in heard if peer == COMPILED and "runs eagerly" in str(w.message)]

@@ -74,13 +74,16 @@ def machine() -> dict[str, Any]:
 
 
 def chosen(words: list[str], quick: bool, threaded: bool) -> list[Any]:
+    """The cases that are asked for, each group together."""
     from bench.cases import CASES
 
-    return [
+    order = list(dict.fromkeys((c.suite, c.group) for c in CASES))
+    found = [
         c for c in CASES
         if (not quick or c.quick) and (not threaded or c.threaded)
         and (not words or any(w.lower() in f"{c.suite} / {c.group} / {c.name}".lower() for w in words))
     ]  # fmt: skip
+    return sorted(found, key=lambda c: order.index((c.suite, c.group)))
 
 
 def measure_all(a: argparse.Namespace, peers: list[str], quiet: bool = False) -> dict[str, Any]:

@@ -29,9 +29,9 @@ def suite(name: str) -> Callable:
         if PEERS.get(peer) == "torch":
             pytest.importorskip("torch").set_num_threads(1)
         program = ready(case, peer)
-        seen = observe(program)
+        seen = observe(case, program)
         if peer != OURS:
-            compare(case, observe(ready(case, OURS)), seen, f"{OURS} and {peer}")
+            compare(case, observe(case, ready(case, OURS)), seen, f"{OURS} and {peer}")
         benchmark.group = case.name
         benchmark(program.step)
 

@@ -52,10 +52,10 @@ def test_every_case_has_a_name_of_its_own_and_every_target_a_group():
 @pytest.mark.parametrize("name", FEW)
 def test_eager_compiled_and_numpy_agree(name):
     case = case_named(name)
-    reference = observe(ready(case, OURS))
+    reference = observe(case, ready(case, OURS))
     assert reference and all(np.isfinite(a).all() for a in reference)
     for peer in peers_of(case, [COMPILED, "NumPy"]):
-        compare(case, reference, observe(ready(case, peer)), peer)
+        compare(case, reference, observe(case, ready(case, peer)), peer)
 
 
 def test_what_disagrees_is_not_timed():

@@ -57,7 +57,7 @@ def add(name: str, group: str, fn: Callable, make: Make, ways: str = "fb", numpy
         if numpy is not None and way == "f":
             others["NumPy"] = by_hand(numpy, make)
         full = f"{name} | {'backward' if way == 'b' else 'forward'}"
-        CASES.append(Case(full, "kernels", group, program(fn, make, way == "b"), others=others, **amounts, **more))
+        CASES.append(Case(full, "kernels", group, program(fn, make, way == "b"), others=others, rounds=1, **amounts, **more))
 
 
 def by_hand(fn: Callable, make: Make) -> Callable[[], Program]:

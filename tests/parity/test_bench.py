@@ -16,6 +16,6 @@ pytest.importorskip("torch")
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("case", [c for c in CASES if c.smallest and c.quick], ids=str)
 def test_libraries_agree(case):
-    expected = observe(ready(case, TORCH))
+    expected = observe(case, ready(case, TORCH))
     for peer in peers_of(case, [OURS, COMPILED, "NumPy"]):
-        compare(case, observe(ready(case, peer)), expected, f"{peer} and {TORCH}")
+        compare(case, observe(case, ready(case, peer)), expected, f"{peer} and {TORCH}")
