@@ -1,6 +1,7 @@
 """Define-by-run tensor autograd whose every kernel is compiled by Numba; ``import autograd_nb as torch``."""
 
 import math as _math
+import sys as _sys
 from typing import Any as _Any
 
 from . import autograd, backends, cuda, display, launch, ops, random
@@ -48,6 +49,7 @@ from .graph.modes import (
     set_grad_enabled,
 )
 from .launch import release_memory
+from .moved import finder as _finder
 from .ops.device import (
     channels_last,
     channels_last_3d,
@@ -88,6 +90,9 @@ _LAZY = {
     ),
 }  # fmt: skip
 
+
+if _finder not in _sys.meta_path:
+    _sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
 
 _sum_of_diagonal = _functions("torch")["trace"]
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from .tensor import Tensor
 
+__path__: list[str] = []  # PyTorch has modules below this one: see moved.py
+
 
 class autocast:
     """A context (or decorator) in which nothing is cast: results are at least as exact as PyTorch's.

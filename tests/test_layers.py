@@ -31,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("nn",),
     ("optim",),
     ("utils", "func", "serialization", "distributions", "profiler", "viz"),
-    ("__init__", "__main__", "warm", "alias", "version"),
+    ("__init__", "__main__", "warm", "alias", "moved", "version"),
 )
 
 #: imports inside functions that may point up: (layer's module, what it imports) -> why

@@ -10,6 +10,7 @@ from typing import Any
 from .. import amp
 from ..amp import GradScaler, custom_bwd, custom_fwd
 
+__path__: list[str] = []  # PyTorch has modules below this one: see moved.py
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from .modules.module import Module
 
+__path__: list[str] = []  # PyTorch has modules below this one: see moved.py
+
 
 class DataParallel(Module):
     """Runs ``module`` on the CPU; its parameters are named ``module.…`` as in PyTorch."""

@@ -382,11 +382,13 @@ def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, 
 
 
 @public(method=False)
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign."""
     if end is None:
         start, end = 0, start
-    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (start, end, step))
+    if end is None:
+        raise TypeError("arange() missing 1 required positional argument: 'end'")
+    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (0 if start is None else start, end, step))
     for name, x in (("start", start), ("end", end), ("step", step)):
         if not isinstance(x, (int, float)):
             raise TypeError(f"arange(): argument '{name}' must be Number, not {type(x).__name__}")

@@ -1,0 +1,77 @@
+"""Modules of PyTorch whose contents stand elsewhere here: they can be imported by PyTorch's names too."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+PACKAGE = __name__.rpartition(".")[0]
+
+#: PyTorch's name -> the module here, both below the package; their parents are packages, or have an empty ``__path__``
+MOVED = {
+    "nn.modules.batchnorm": "nn.modules.normalization",
+    "nn.modules.instancenorm": "nn.modules.normalization",
+    "nn.modules.padding": "nn.modules.shaping",
+    "nn.modules.flatten": "nn.modules.linear",
+    "nn.modules.pixelshuffle": "nn.modules.shaping",
+    "nn.modules.channelshuffle": "nn.modules.shaping",
+    "nn.modules.adaptive": "nn",
+    "nn.modules.fold": "nn",
+    "nn.modules.upsampling": "nn",
+    "nn.modules.rnn": "nn",
+    "nn.modules.transformer": "nn",
+    "autograd.variable": "autograd",
+    **{f"optim.{name}": "optim.adam" for name in ("adamw", "adamax", "nadam", "radam")},
+    **{f"optim.{name}": "optim.adaptive" for name in ("rmsprop", "adagrad", "adadelta", "rprop", "asgd")},
+    **{f"optim.{name}": "optim.matrices" for name in ("_adafactor", "_muon")},
+    "utils.data.distributed": "utils.data.sampler",
+    "utils.data._utils": "utils.data",
+    "utils.data._utils.collate": "utils.data.collate",
+    "functional": "",
+    "amp.autocast_mode": "amp",
+    "amp.grad_scaler": "amp",
+    "cuda.amp.autocast_mode": "cuda.amp",
+    "cuda.amp.grad_scaler": "cuda.amp",
+    "_tensor": "tensor",
+    "utils.model_zoo": "hub",
+    "autograd.anomaly_mode": "autograd.anomaly",
+    "nn.parallel.data_parallel": "nn.parallel",
+    "nn.parallel.distributed": "nn.parallel",
+}
+
+
+class Finder:
+    """Gives modules of this library under other names: those below ``prefix`` for which ``own`` tells a name."""
+
+    def __init__(self, prefix: str, own: Callable[[str], str | None]):
+        self._prefix, self._own = prefix, own
+        self._kept: dict[str, tuple] = {}
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """The import system asks for a module."""
+        if fullname.partition(".")[0] != self._prefix or self._own(fullname) is None:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The module of this library, which keeps its own spec: the import system writes another into what it is given."""
+        module = importlib.import_module(self._own(spec.name) or PACKAGE)
+        self._kept[spec.name] = (module.__spec__, module.__loader__)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The module has run long ago; its spec is put back."""
+        name = module.__spec__.name if module.__spec__ else ""
+        if name in self._kept:
+            module.__spec__, module.__loader__ = self._kept.pop(name)
+
+
+def _moved(fullname: str) -> str | None:
+    here = MOVED.get(fullname.partition(".")[2])
+    return None if here is None else f"{PACKAGE}.{here}".rstrip(".")
+
+
+finder = Finder(PACKAGE, _moved)
