@@ -70,7 +70,8 @@ def heading(result: dict[str, Any], absent: dict[str, str]) -> str:
     m, limit = result["machine"], result["limits"]
     versions = ", ".join(f"{n} {v}" for n, v in m["versions"].items())
     text = f"{m['processor']}, {result['threads']} of {m['processors']} processors; Python {m['python']}, {versions}\n"
-    text += f"limits: copy {limit['bytes'] / 1e9:.1f} GB/s, sgemm {limit['flops'] / 1e9:.0f} GFLOP/s\n"
+    if limit["bytes"] > 1:  # measured
+        text += f"limits: copy {limit['bytes'] / 1e9:.1f} GB/s, sgemm {limit['flops'] / 1e9:.0f} GFLOP/s\n"
     return text + "".join(f"left out: {peer} ({reason})\n" for peer, reason in absent.items())
 
 
