@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import io
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -88,6 +89,7 @@ class Reach:
         self.places: list[Place] = []
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.optimizers: list[Any] = []
+        self._reads_groups = self._calculates = False
         self.handles = False  # whether some function of the user's catches errors
         self._objects: list[Any] = []  # what the generated code names o0, o1, …
         self._seen: dict[int, int] = {}
@@ -109,6 +111,11 @@ class Reach:
             self.places.append(Place(path, f"{code[0]}[{code[1]}]", value, how, *code))
         else:
             self.places.append(Place(path, code, value, how))
+
+    @property
+    def live_numbers(self) -> bool:
+        """Whether learning rates may be read anew at each run: not where compiled code of others (math, NumPy) may work on them."""
+        return not (self._reads_groups and self._calculates)
 
     def function(self, function: Any, path: str = "") -> None:
         """Walk from a function, a bound method or a callable object."""
@@ -169,6 +176,7 @@ class Reach:
             self._function(path, value)
         elif isinstance(value, types.BuiltinFunctionType):
             owner = value.__self__
+            self._calculates = self._calculates or value.__module__ in ("math", "cmath", "numpy")
             self._changing(path, value.__module__ or getattr(owner, "__module__", None))
             if not isinstance(owner, (type, types.ModuleType)):
                 self._value(f"{path}.__self__", "", owner)
@@ -195,6 +203,9 @@ class Reach:
             raise TooMuch(f"it reaches a file ({path}), which a captured run would neither read nor write")
         elif type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
             self._value(path, "", value.__wrapped__)  # a compiled function stands for the function
+        elif isinstance(value, functools.partial):
+            for part, v in (("func", value.func), ("args", value.args), ("keywords", value.keywords)):
+                self._value(f"{path}.{part}", "", v)
         elif hasattr(type(value), "__next__"):
             raise TooMuch(
                 f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value"
@@ -278,6 +289,7 @@ class Reach:
             self._value(f"default {k} of {path}", "", v)
         self.handles = self.handles or _catches(code)
         names = set(_names(code))
+        self._reads_groups = self._reads_groups or "param_groups" in names or "get_last_lr" in names
         scope = self._name(function.__globals__)
         for name in sorted(_globals(code) & function.__globals__.keys()):
             self._global(name, scope, function.__globals__[name], names)
@@ -293,6 +305,7 @@ class Reach:
             self._value(name, code, value)
             return
         self._place(name, code, value, "is")
+        self._calculates = self._calculates or value.__name__ in ("math", "cmath", "numpy")
         top = value.__name__.partition(".")[0]
         if top in CHANGING:
             raise TooMuch(

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import launch
+from .. import launch, threads
 from . import native
 from .capture import Buffer, Step, Use, address
+from .sharing import shared
 from .slots import _Slot, plain_number
 
 ALIGN = 64
@@ -109,7 +110,7 @@ class Program:
         self._offsets = offsets
         self._live: list[tuple[int, _Slot, str]] = []  # cell, slot, type
         self._slot_cells: dict[tuple[int, str], int] = {}
-        self.segments: list[tuple[int, int] | Step] = []
+        self.segments: list[tuple[int, int] | list[tuple[int, int]] | Step] = []  # a list: ranges for threads to share
         writes = (i for i, s in enumerate(steps) if any(w and u.buffer.kind in ("state", "argument") for u, w in s.uses()))
         self._first_write = next(writes, len(steps))
         self.refuses_late = any(s.check is not None for s in steps[self._first_write :])
@@ -117,6 +118,9 @@ class Program:
         self.watched = False  # whether records test values
         self._holds: list[Any] = []
         self._views: dict[int, np.ndarray] = {}  # what Python reads of the arena, by the use
+        self._reads = any(
+            s.check is not None or getattr(s.call.entry, "foreign", False) for s in steps
+        )  # Python looks at memory
         start = 0
         for i, step in enumerate(steps):
             if step.check is not None and step.passes:
@@ -135,7 +139,18 @@ class Program:
                 start = len(self.table.records)
                 continue
             self._holds.append(step.call)
-            self.table.add(step.call.entry, self._operands(step), i)
+            parts = shared(step)
+            if parts is None:
+                self.table.add(step.call.entry, self._operands(step), i)
+                continue
+            self._close(start)
+            ranges = []
+            for part in parts:
+                begin = len(self.table.records)
+                self.table.add(step.call.entry, self._part(step, part), i)
+                ranges.append((begin, len(self.table.records) - begin))
+            self.segments.append(ranges)
+            start = len(self.table.records)
         self._close(start)
         self.records, self.values = self.table.finish()
         self._records_at, self._values_at = address(self.records), address(self.values)
@@ -171,6 +186,25 @@ class Program:
                 found.append(("cell", self._number(o, t)))
         return found
 
+    def _part(self, step: Step, part: list) -> list[tuple]:
+        """The operands of one of a step's records, see `sharing.shared`."""
+        _, argtypes = native.build.native(step.call.entry)
+        found: list[tuple] = []
+        for o, t in zip(part, argtypes, strict=True):
+            if isinstance(o, np.ndarray):
+                self._holds.append(o)
+                found.append(("array", self.table.new_cell(address(o)), 0, o.size))
+            elif isinstance(o, tuple) and t.endswith("[:]"):
+                i, shift, size = o
+                use = step.operands[i]
+                cell, offset = self._cell(use.buffer)
+                found.append(("array", cell, offset + use.offset + shift, size))
+            elif isinstance(o, tuple):
+                found.append(("cells", [self._number(v, "int64") for v in o]))
+            else:
+                found.append(("cell", self._number(o, t)))
+        return found
+
     def _number(self, value: Any, argtype: str) -> int:
         if not isinstance(value, _Slot):
             return self.table.constant(value, argtype)
@@ -186,7 +220,8 @@ class Program:
         cell = self.cells.get(buffer)
         if cell is not None:
             self.values[cell] = array.__array_interface__["data"][0] - shift
-            self.memory[buffer] = array
+            if self._reads:
+                self.memory[buffer] = array
 
     def run(self, numbers: Sequence[Any] | None = None) -> None:
         """Run all steps on what is bound, with the live numbers as they are now, or as given.
@@ -201,6 +236,8 @@ class Program:
         for segment in self.segments:
             if segment.__class__ is tuple:
                 self.drive(*segment)  # type: ignore[misc]
+            elif segment.__class__ is list:
+                threads.run(self.drive, segment.copy())  # type: ignore[union-attr,arg-type]
             else:
                 self._python(segment)  # type: ignore[arg-type]
 

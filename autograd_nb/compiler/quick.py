@@ -114,7 +114,7 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
         if single is not None:
             data = outs[single[0]]
             return make(data[single[1] :] if single[1] else data, single[2], [0, 0])
-        results = []
+        results: list[Any] = []
         for kind, which, offset, layout in recipe:
             if kind == 0:
                 data = outs[which]

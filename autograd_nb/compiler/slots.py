@@ -77,6 +77,11 @@ def _compare(name: str) -> Callable:
     return lambda self, other: function(self._decide(), plain_number(other))
 
 
+def _plainly(name: str) -> Callable:
+    """What the number itself does: the program depends on its value."""
+    return lambda self, *args: getattr(self._decide(), name)(*args)
+
+
 for _kind in (FloatSlot, IntSlot):
     for _name in ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod"):
         setattr(_kind, f"__{_name}__", _forward(_name))
@@ -88,5 +93,9 @@ for _kind in (FloatSlot, IntSlot):
     _kind.__bool__ = lambda self: bool(self._decide())  # type: ignore[method-assign]
     _kind.__float__ = lambda self: float(self._decide())  # type: ignore[method-assign]
     _kind.__int__ = lambda self: int(self._decide())  # type: ignore[method-assign]
+    _kind.__pos__ = lambda self: self._derived(operator.pos, self)  # type: ignore[method-assign]
+    for _name in ("round", "format", "trunc", "floor", "ceil", "divmod", "rdivmod", "index", "str", "reduce_ex"):
+        if hasattr(_kind.__mro__[2], f"__{_name}__"):
+            setattr(_kind, f"__{_name}__", _plainly(f"__{_name}__"))
     _kind.__hash__ = lambda self: hash(self._decide())  # type: ignore[method-assign]
     _kind.__repr__ = lambda self: repr(self._decide())  # type: ignore[method-assign]

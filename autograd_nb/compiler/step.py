@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import config, dtypes, launch
 from ..autograd.anomaly import _state as _anomaly
-from ..autograd.function import Function, once_differentiable
+from ..autograd.function import Function
 from ..autograd.saved import _state as _saved_hooks
 from ..autograd.wrapped import Wrapped
 from ..errors import AutogradError
@@ -99,6 +99,18 @@ def _rebuild(value: Any, leaves: Any) -> Any:
     return plain_number(value)
 
 
+def _slots(value: Any, found: list[Any]) -> None:
+    """The live numbers in a value."""
+    if isinstance(value, _Slot):
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            _slots(v, found)
+    elif isinstance(value, dict) or _is_record(value):
+        for v in (value if isinstance(value, dict) else vars(value)).values():
+            _slots(v, found)
+
+
 def _containers(value: Any) -> Iterator[Any]:
     """The containers in a value that can change."""
     if isinstance(value, (list, dict)) or _is_record(value):
@@ -129,11 +141,20 @@ class _Argument:
         self.shares: Tensor | tuple[int, int] | None = None  # the state tensor that it is, or (earlier argument, bytes between)
 
 
+def _stand_in(t: Tensor) -> Tensor:
+    """A tensor in the place of ``t``, whose node leads to where the gradient of ``t`` flows."""
+    s = make(t._data, t._layout, t._version_)
+    s._edge, s._rg = fill_node(LeafBackward0(), (edge(t),)), True
+    return s
+
+
 class Variant:
     """One captured call: its program, when it holds, and what it does to Python's objects."""
 
     def __init__(self, key: Any, arguments: list[_Argument], guard: Callable[[], int], reach: Reach, program: Program):
         self.key, self.arguments, self.guard, self.reach, self.program = key, arguments, guard, reach, program
+        self.function: Any = None
+        self.given: Any = None  # (args, kwargs) with places for tensors
         self.writes = False  # whether the program writes to arguments or state
         self.sharing = False  # whether arguments share memory with one another or with state
         self.state_roots: set[int] = set()
@@ -222,7 +243,35 @@ class Variant:
         """The results in the function's containers."""
         return results[0] if self.plain else _rebuild(self.result, iter([results[i] for i in self.order]))
 
-    def _run(self, leaves: list[Tensor], frame: dict[int, np.ndarray] | None) -> list[Any]:
+    def differentiable_gradients(self, leaves: list[Tensor], gs: tuple) -> Any:
+        """The gradients of the inputs as functions of everything: by running the function again, eagerly.
+
+        RuntimeError for a function of which a second run would do something else than the first.
+        """
+        from ..autograd.api import grad
+
+        assert self.back is not None
+        if self.writes or self.versions or self.gradients or self.held or self.program.draws:
+            raise RuntimeError(
+                "create_graph=True through a compiled function that changes tensors or draws random numbers is not supported; call the "
+                "function itself, without compile()"
+            )
+        cut = [i for i, t in enumerate(leaves) if t.requires_grad and t._edge is not None]
+        ends = [edge(leaves[i]) for i in cut]
+        stand_ins = {i: _stand_in(leaves[i]) for i in cut}
+        args, kwargs = _rebuild(self.given, iter([stand_ins.get(i, t) for i, t in enumerate(leaves)]))
+        flat = list({id(t): t for t in _tensors(self.function(*args, **kwargs))}.values())
+        pairs = [(t, g) for t, g, d in zip(flat, gs, self.back.differentiable, strict=True) if d and g is not None]
+        inputs = [x if kind == "state" else stand_ins.get(x, leaves[x]) for kind, x in self.back.inputs]
+        for s in stand_ins.values():
+            set_edges(s._edge, (None,))
+        try:
+            return grad([t for t, _ in pairs], inputs, [g for _, g in pairs], create_graph=True, allow_unused=True)
+        finally:
+            for s, e in zip(stand_ins.values(), ends, strict=True):
+                set_edges(s._edge, (e,))
+
+    def _run(self, leaves: list[Tensor], frame: dict[int, Any] | None) -> list[Any]:
         """Run the program; ``frame`` receives the memory that the backward pass will read."""
         program = self.program
         with program.lock:
@@ -233,7 +282,7 @@ class Variant:
                 program.bind(buffer, leaf._grad._data, shift)
             for g in self.gradients:
                 self._fresh_gradient(g)
-            made: dict[int, np.ndarray] = {} if frame is None else frame
+            made: dict[int, Any] = {} if frame is None else frame
             if self.back is not None:
                 for buffer, size, carrier in self.back.saved:
                     made[buffer] = launch.empty(size, carrier)
@@ -246,7 +295,7 @@ class Variant:
                         program.bind(buffer, made[buffer])
             program.run()
             if self.back is not None and self.back.program._live:
-                made[_NUMBERS] = self.back.program.numbers()  # type: ignore[assignment]
+                made[_NUMBERS] = self.back.program.numbers()
         for counter, by in self.versions:
             counter[0] += by
         for leaf, _, _, _, by in self.held:
@@ -310,7 +359,7 @@ class Back:
         """The tensors that gradients flow to."""
         return [leaves[x] if kind == "argument" else x for kind, x in self.inputs]
 
-    def run(self, leaves: list[Tensor], frame: dict[int, np.ndarray], bound: list[tuple], gs: tuple) -> list[Any]:
+    def run(self, leaves: list[Tensor], frame: dict[int, Any], bound: list[tuple], gs: tuple) -> list[Any]:
         """The gradients of the inputs."""
         program = self.program
         incoming = []
@@ -350,7 +399,7 @@ class _Captured(Function):
 
     @staticmethod
     def forward(ctx: Any, variant: Variant, leaves: list[Tensor], results: list[Tensor], *inputs: Tensor) -> Any:
-        frame: dict[int, np.ndarray] = {}
+        frame: dict[int, Any] = {}
         results[:] = variant._run(leaves, frame)
         back = variant.back
         assert back is not None
@@ -363,7 +412,6 @@ class _Captured(Function):
         return tuple(new)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *gs: Any) -> Any:
         variant, leaves, frame, bound, counters = ctx.held
         for t, count in counters:
@@ -373,6 +421,8 @@ class _Captured(Function):
                     f"{list(t.shape)} that a compiled function had read is at version {t._version_[0]}; expected version {count} instead. "
                     "Run backward before the update."
                 )
+        if state.grad:  # create_graph
+            return (None, None, None, *variant.differentiable_gradients(leaves, gs))
         return (None, None, None, *variant.back.run(leaves, frame, bound, gs))
 
 
@@ -500,6 +550,7 @@ class Compiled:
             self._give_up(key, problem)
             return result
         variant.reason = reason
+        variant.function, variant.given = self._function, _emptied((args, kwargs))
         self._count += 1
         self._variants.setdefault(key, []).insert(0, variant)
         return result
@@ -610,15 +661,18 @@ class Session:
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """Run the function, watched."""
-        with watching(self.capture, self.reach.optimizers) as self.replaced:
-            return self.function(*args, **kwargs)
+        with watching(self.capture, self.reach.optimizers if self.reach.live_numbers else []) as self.replaced:
+            result = self.function(*args, **kwargs)
+        numbers: list[Any] = []
+        _slots(result, numbers)
+        for n in numbers:
+            n._decide()
+        return _rebuild(result, iter(_tensors(result))) if numbers else result
 
     def aliased(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments with stand-ins for those that have a graph of their own: the captured part of the graph ends there."""
         for i in self.grown:
-            t = self.leaves[i]
-            s = self.stand_ins[i] = make(t._data, t._layout, t._version_)
-            s._edge, s._rg = fill_node(LeafBackward0(), (self.edges[i],)), True
+            self.stand_ins[i] = _stand_in(self.leaves[i])
         return _rebuild((args, kwargs), iter([self.stand_ins.get(i, t) for i, t in enumerate(self.leaves)]))  # type: ignore[no-any-return]
 
     def variant(self, key: Any, result: Any, given: set[int], alias: bool) -> Variant | None:
@@ -685,6 +739,10 @@ class Session:
         program.starts_over = True
         variant.quick = quick(variant)
         capture._kept.clear()
+        capture.grads.clear()
+        for b in capture.buffers.values():  # what the run computed is not needed any more
+            if b.kind in ("argument", "temporary"):
+                b.array, b.owner = np.empty(0, b.array.dtype), None
         return variant
 
     def _argument(self, i: int, t: Tensor) -> _Argument:

@@ -37,8 +37,17 @@ def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
 
 def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
     """A 0-d tensor of a Python number."""
+    if hasattr(value, "_decide"):  # a learning rate in a captured function
+        value = value._decide()
     d = d or dtypes.of_scalar(type(value))
     return make(launch.constant(np.array([value], d.np).view(d.carrier)), layout((), None, d), [0, 0])
+
+
+def _settled(data: Any) -> Any:
+    """Nested lists with plain numbers in the place of those that a capture watches."""
+    if isinstance(data, (list, tuple)):
+        return [_settled(x) for x in data]
+    return data._decide() if hasattr(data, "_decide") else data
 
 
 def _finish(t: Tensor, requires_grad: bool) -> Tensor:
@@ -75,6 +84,8 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         raise TypeError(f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors")
     if _holds_tensors(data):
         data = _unwrapped(data)
+    if launch.observer() is not None:
+        data = _settled(data)
     try:
         array = np.array(data)
     except ValueError:
