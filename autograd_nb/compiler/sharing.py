@@ -1,0 +1,46 @@
+"""Big steps of a program as several records, which threads take in turn: the pieces that the same launches have outside of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .capture import Step, Use, address, root
+from .slots import _Slot
+
+
+def shared(step: Step) -> list[list[Any]] | None:
+    """The operands of the records that do a step's work, in place of each array (its operand's number, byte offset, elements).
+
+    None where one record does it all. An array that is no part of an operand (a table of sizes) stands for itself.
+    """
+    parts = getattr(step.call, "parts", None)
+    if parts is None:
+        return None
+    args = tuple([_stand_in(o) if isinstance(o, Use) else o for o in step.operands])
+    if any(isinstance(o, _Slot) for o in args):  # a number that counts may decide about the pieces
+        return None
+    roots = {id(root(a)): i for i, a in enumerate(args) if isinstance(a, np.ndarray)}
+    pieces = parts(args)
+    if len(pieces) < 2:
+        return None
+    found = []
+    for piece in pieces:
+        operands: list[Any] = []
+        for value in piece:
+            if not isinstance(value, np.ndarray):
+                operands.append(value)
+                continue
+            i = roots.get(id(root(value)))
+            operands.append(value if i is None else (i, address(value) - address(args[i]), value.size))
+        found.append(operands)
+    return found
+
+
+def _stand_in(use: Use) -> np.ndarray:
+    """An array of the size of a use. Only of constants may the elements be read: others have one and no more."""
+    if use.buffer.kind == "constant":
+        memory = root(use.buffer.array).reshape(-1).view(np.uint8)
+        return memory[use.offset : use.offset + use.size * use.dtype.itemsize].copy().view(use.dtype)
+    return np.lib.stride_tricks.as_strided(np.empty(1, use.dtype), (use.size,), (use.dtype.itemsize,))
