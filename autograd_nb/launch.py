@@ -49,13 +49,18 @@ class _Observed:
 
     ``recipe``: what a generated kernel was made from (see `ops.plans.Recipe`), for the compiler to fuse; None for others.
     ``over``: the argument that is written besides the outputs, or None. ``origin``: ("source", text, argument types) or
-    ("kernel", module, name, argument types), from which the entry point can be made again.
+    ("kernel", module, name, argument types), from which the entry point can be made again. ``parts``: from the arguments to
+    those of independent launches that do the same together (see `threads.Split.parts`), or None.
     """
 
-    __slots__ = ("entry", "name", "origin", "outputs", "over", "recipe")
+    __slots__ = ("entry", "name", "origin", "outputs", "over", "parts", "recipe")
 
-    def __init__(self, entry: Entry, name: str, outputs: int, recipe: Any = None, over: int | None = None, origin: tuple = ()):
+    def __init__(
+        self, entry: Entry, name: str, outputs: int, recipe: Any = None, over: int | None = None, origin: tuple = (),
+        parts: Callable[[tuple], list[tuple]] | None = None,
+    ):  # fmt: skip
         self.entry, self.name, self.outputs, self.recipe, self.over, self.origin = entry, name, outputs, recipe, over, origin
+        self.parts = parts
 
     def __call__(self, *args):
         observer = getattr(_observers, "current", None)
@@ -74,9 +79,11 @@ def entry(
     ``split``: makes of it one that runs on several threads, where that pays. An observer is told of the one kernel.
     """
     compiled = build.build(source, name, argtypes)
+    whole = compiled if split is None else split(compiled)
     if _observing:
-        return _Observed(compiled, label or name, outputs, recipe, over, ("source", source, argtypes))
-    return compiled if split is None else split(compiled)
+        parts = whole.parts if isinstance(whole, threads.Split) else None
+        return _Observed(compiled, label or name, outputs, recipe, over, ("source", source, argtypes), parts)
+    return whole
 
 
 def each(entry: Entry, parts: list[tuple]) -> None:
@@ -92,9 +99,9 @@ def described(entry: Entry, name: str, outputs: int) -> _Observed:
     """An entry point of generated source as an observer is told of it."""
     if isinstance(entry, _Observed):  # another thread, or a profile around this, is observing
         return entry
-    if isinstance(entry, threads.Split):
-        entry = entry.entry
-    return _Observed(entry, name, outputs, origin=build.source_of(entry))
+    parts = entry.parts if isinstance(entry, threads.Split) else None
+    entry = entry.entry if isinstance(entry, threads.Split) else entry
+    return _Observed(entry, name, outputs, origin=build.source_of(entry), parts=parts)
 
 
 def observer() -> Any:
@@ -169,10 +176,13 @@ class Kernel:
         if _observing:
             observer = getattr(_observers, "current", None)
             if observer is not None:
-                origin = ("kernel", self.module, self.name, tuple(argument_type(a) for a in args))
-                observer(_Observed(compiled, self.name, self.outputs, origin=origin), args)
+                self._tell(observer, compiled, args)
                 return
         compiled(*args)
+
+    def _tell(self, observer: Any, compiled: Entry, args: tuple, parts: Any = None) -> None:
+        origin = ("kernel", self.module, self.name, tuple(argument_type(a) for a in args))
+        observer(_Observed(compiled, self.name, self.outputs, origin=origin, parts=parts), args)
 
     def each(self, key: Any, parts: list[tuple]) -> None:
         """``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
@@ -182,15 +192,19 @@ class Kernel:
         else:
             threads.run(self._entries.get(key) or self._compile(key, parts[0]), parts)
 
-    def split(self, key: Any, args: tuple, parts: Callable[[tuple], list[tuple]]) -> None:
+    def split(self, key: Any, args: tuple, parts: Callable[[tuple], list[tuple]], again: bool = True) -> None:
         """``self(key, *args)``, which may as well be done by a launch for each of ``parts(args)``, in any order: on several threads.
 
-        An observer is told of the one launch with ``args``.
+        An observer is told of the one launch with ``args``. ``again``: the parts serve another time too.
         """
-        if _observing or threads.settings.threads == 1:
-            self(key, *args)
+        compiled = self._entries.get(key) or self._compile(key, args)
+        watching = observer()
+        if watching is not None:
+            self._tell(watching, compiled, args, parts if again else None)
+        elif threads.settings.threads == 1:
+            compiled(*args)
         else:
-            threads.run(self._entries.get(key) or self._compile(key, args), parts(args))
+            threads.run(compiled, parts(args))
 
     def rows(self, key: Any, strides: tuple[int, ...], work: int, count: int, *args: Any) -> None:
         """``self(key, count, *args)`` of a kernel that does the same for each of ``count`` rows, see `threads.rows`."""

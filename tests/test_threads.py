@@ -226,6 +226,11 @@ def test_a_compiled_function_gives_what_is_computed_eagerly() -> None:
         weight.grad = None
         assert torch.allclose(compiled(x, y), expected)
         assert torch.allclose(weight.grad, g, atol=1e-7)
+    shared = [len(s) for s in compiled.programs[0].program.segments if isinstance(s, list)]
+    assert len(shared) >= 3  # the product, its gradient, the pointwise ops
+    weight.grad = None
+    torch.set_num_threads(1)
+    assert torch.equal(compiled(x, y), compiled(x, y))
 
 
 def test_several_python_threads_at_once() -> None:

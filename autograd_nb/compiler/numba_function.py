@@ -10,6 +10,7 @@ import numpy as np
 from ..ops.create import as_tensor
 from ..tensor import Tensor
 from . import native
+from .capture import Step
 from .graph import GraphError, trace
 
 
@@ -51,10 +52,9 @@ def numba_callable(function: Callable, example: Any) -> Any:
     wanted = [value, gradient]
     v, g = graph.values[value], graph.values[gradient]
     program, _, _ = graph._program(wanted, {"x": None})
-    if len(program.segments) != 1 or program.draws or program._live:
+    if any(isinstance(s, Step) for s in program.segments) or program.draws or program._live:
         raise GraphError("numba_callable(): the function has steps that only Python can run (a check of values, an FFT, random numbers)")
-    start, words = program.segments[0]
-    records, template = program._records_at + 8 * start, program.values.copy()
+    records, words, template = program._records_at, program.records.size, program.values.copy()
     begin, bytes_ = program._begin, int(program.arena_bytes)
     arena_cell = program._arena_cell
     x_cell, g_cell, v_cell = (program.cells.get(b.number, -1) for b in (graph.values["x"].buffer, g.buffer, v.buffer))

@@ -64,15 +64,18 @@ class _Rows(threads.Split):
         self.entry, self.kinds, self.effort = entry, kinds, effort
 
     def __call__(self, outer: int, n: int, inner: int, *args: Any) -> None:
-        if outer == 1 or outer * n * inner * self.effort < threads.WORTH or threads.settings.threads == 1:
+        if outer * n * inner * self.effort < threads.WORTH:
             self.entry(outer, n, inner, *args)
         else:
-            threads.run(self.entry, self.parts((outer, n, inner, *args)))
+            threads.Split.__call__(self, outer, n, inner, *args)
 
     def parts(self, args: tuple) -> list[tuple]:
         outer, n, inner = args[:3]
+        work = outer * n * inner * self.effort
+        if work < threads.WORTH:
+            return [args]
         strides = [{"full": n * inner, "row": inner}.get(kind, 0) for kind in self.kinds]
-        return threads.rows(args, (0, 0, *strides), outer * n * inner * self.effort)
+        return threads.rows(args, (0, 0, *strides), work)
 
 
 def row_sizes(shape: Sequence[int], d: int) -> tuple[int, int, int]:

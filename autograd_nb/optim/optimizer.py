@@ -387,7 +387,7 @@ def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list, a
                 found.append((*numbers, *own))
             return found
 
-        kernel.split(key, (*numbers, gradient, data, *arrays), parts)
+        kernel.split(key, (*numbers, gradient, data, *arrays), parts, again=False)
     p._version_[0] += 1
 
 
