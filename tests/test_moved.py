@@ -35,3 +35,8 @@ def test_under_the_name_of_torch():
         "import torch.nn as nn; assert isinstance(nn.BatchNorm2d(1), _BatchNorm) and AdamW is torch.optim.AdamW"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["cudnn", "cuda", "mps", "mkl", "mkldnn", "openmp"])
+def test_backends_can_be_imported_and_are_absent(name):
+    assert not importlib.import_module(f"autograd_nb.backends.{name}").is_available()

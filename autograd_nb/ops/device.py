@@ -50,6 +50,14 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
+    def __enter__(self) -> device:
+        """The device that factories use inside: the CPU. RuntimeError for any other."""
+        as_device(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
     def __repr__(self) -> str:
         return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")
 

@@ -139,3 +139,12 @@ class Softmax2d(Module):
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
         return F.softmax(input, -3)
+
+
+def __getattr__(name: str) -> Any:
+    """PyTorch has attention among the activations; here it is in a file that builds on them."""
+    if name != "MultiheadAttention":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .attention import MultiheadAttention
+
+    return MultiheadAttention

@@ -13,13 +13,9 @@ from ...ops.create import new_full
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
-from .linear import Linear
+from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 from .options import parameter
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """A `Linear`; its name is how PyTorch prints the last layer of attention."""
 
 
 def float_mask(mask: Tensor | None, name: str, other: Tensor | None, other_name: str, d: dtypes.dtype) -> Tensor | None:

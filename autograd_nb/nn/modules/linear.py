@@ -60,6 +60,10 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """A `Linear`; its name is how PyTorch prints the last layer of attention."""
+
+
 class Bilinear(Module):
     """y = x₁ᵀ A x₂ + b.
 
