@@ -174,6 +174,29 @@ def test_optimizers_give_the_same_bits(name: str, options: dict) -> None:
     assert results[0] == results[1]
 
 
+def test_random_numbers_do_not_depend_on_the_threads(runs: list[int]) -> None:
+    def draw() -> list[bytes]:
+        torch.manual_seed(3)
+        x = torch.ones(BIG, requires_grad=True)
+        y = F.dropout(x, 0.3)
+        drawn = [
+            y,
+            *torch.autograd.grad(y.sum(), x),
+            torch.randn(BIG),
+            torch.rand(BIG, dtype=torch.float64),
+            torch.randint(0, 9, (BIG,)),
+        ]
+        return [t.detach().numpy().tobytes() for t in (*drawn, torch.empty(BIG).bernoulli_(0.2), torch.normal(x.detach(), 2.0))]
+
+    torch.set_num_threads(1)
+    expected = draw()
+    for count in (2, 3):
+        torch.set_num_threads(count)
+        runs.clear()
+        assert draw() == expected
+        assert len(runs) >= 7
+
+
 def test_in_place_and_overlapping_memory() -> None:
     results = []
     for count in (1, 3):

@@ -136,8 +136,9 @@ def random_map(
     out: str,
     name: str = "kernel",
 ) -> str:
-    """``name(seed, call, x0, …, o)``: o[i] = finish(draw of element i, x0[i] or the scalar x0, …).
+    """``name(seed, call, skipped, x0, …, o)``: o[i] = finish(draw of element skipped + i, x0[i] or the scalar x0, …).
 
+    ``skipped`` is a multiple of 4 `BLOCK`.
     ``compute`` is the dtype of the draws and of the inputs (a scalar of another kind keeps its own if it is an integer).
     """
     trace = Trace(compute)
@@ -161,13 +162,14 @@ def random_map(
     before, lines = trace.lines(results)
     stores = [f"row[np.uintp(i + {lane * BLOCK})] = {r.name}" for lane, r in enumerate(results)]
     size = BLOCK * lanes
-    args = ["seed", "call", *(f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(inputs)), "o"]
+    args = ["seed", "call", "skipped", *(f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(inputs)), "o"]
     rows = [f"a{j}r = a{j}[base:base + {size}]" for j in arrays]
     scratch = [f"a{j}r = np.empty({size}, a{j}.dtype)\na{j}r[:n - base] = a{j}[base:]" for j in arrays]
     text = HEADER + f"def {name}({', '.join(args)}):\n"
     setup = ["k0 = np.uint32(seed)", "k1 = np.uint32(seed >> 32)", "c2 = np.uint32(call)", "c3 = np.uint32(call >> 32)"]
     text += _indent([*setup, *before, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)
-    text += _indent([f"base = tile * {size}", f"first = np.uint32(tile * {BLOCK})", f"c1 = np.uint32((tile * {BLOCK}) >> 32)"], 2)
+    text += _indent([f"base = tile * {size}", f"counter = (skipped // {size} + tile) * {BLOCK}"], 2)
+    text += _indent(["first = np.uint32(counter)", "c1 = np.uint32(counter >> 32)"], 2)
     text += _indent([f"if base + {size} <= n:"], 2)
     text += _indent([f"row = o[base:base + {size}]", *rows, f"count = {BLOCK}"], 3)
     text += _indent(["else:"], 2)  # the last tile goes through memory of a whole tile's size

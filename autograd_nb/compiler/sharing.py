@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .capture import Step, Use, address, root
-from .slots import _Slot
 
 
 def shared(step: Step) -> list[list[Any]] | None:
@@ -19,8 +18,6 @@ def shared(step: Step) -> list[list[Any]] | None:
     if parts is None:
         return None
     args = tuple([_stand_in(o) if isinstance(o, Use) else o for o in step.operands])
-    if any(isinstance(o, _Slot) for o in args):  # a number that counts may decide about the pieces
-        return None
     roots = {id(root(a)): i for i, a in enumerate(args) if isinstance(a, np.ndarray)}
     pieces = parts(args)
     if len(pieces) < 2:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch
+from .. import dtypes, launch, threads
 from ..codegen import draws
 from ..codegen.loops import Input
 from ..codegen.maths import m
@@ -51,13 +51,13 @@ class Law:
             entry = self.entries.get(d)
             if entry is None:
                 entry = self.entries[d] = self._compile((d,))
-            entry(*key, out)
+            entry(*key, 0, out)
             return
         kinds = (d, *[a[1] if type(a) is tuple else type(a) for a in operands])
         entry = self.entries.get(kinds)
         if entry is None:
             entry = self.entries[kinds] = self._compile(kinds)
-        entry(*key, *[a[0] if type(a) is tuple else a for a in operands], out)
+        entry(*key, 0, *[a[0] if type(a) is tuple else a for a in operands], out)
 
     def _compile(self, kinds: tuple) -> Callable:
         d, *rest = kinds
@@ -65,7 +65,32 @@ class Law:
         compute = self.compute or (d.compute if d.category == 2 else "float32")
         source = draws.random_map(self.draw, self.finish, inputs, compute, d.name)
         types = [s.dtype if s.scalar else k.kernel for s, k in zip(inputs, rest, strict=True)]
-        return launch.entry(source, "kernel", ("int64", "int64", *types, d.kernel), self.name)
+        return launch.entry(source, "kernel", ("int64", "int64", "int64", *types, d.kernel), self.name, split=_Drawn)
+
+
+class _Drawn(threads.Split):
+    """Draws are counted, so any piece of a stream can be made by itself."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> None:
+        if args[-1].size * DRAW < threads.WORTH:
+            self.entry(*args)
+        else:
+            threads.Split.__call__(self, *args)
+
+    def parts(self, args: tuple) -> list[tuple]:
+        seed, call, skipped, *rest = args
+        size = rest[-1].size
+        if size * DRAW < threads.WORTH:
+            return [args]
+        return [
+            (seed, call, skipped + begin, *[a[begin:end] if isinstance(a, np.ndarray) else a for a in rest])
+            for begin, end in threads.pieces(size, size * DRAW, threads.ALIGN)
+        ]
+
+
+DRAW = 4  #: what a random number costs, see `threads.WORTH`
 
 
 def _below(v: Any, low: Any, high: Any) -> Any:

@@ -23,9 +23,9 @@ def seeded():
 
 def test_philox_known_answers():
     """The published answers for counter and key all zeros, and all ones."""
-    entry = build.build(draws.random_map(draws.bits, lambda w: w, [], "float32", "uint32"), "kernel", ("int64", "int64", "uint32[:]"))
+    entry = build.build(draws.random_map(draws.bits, lambda w: w, [], "float32", "uint32"), "kernel", ("int64", "int64", "int64", "uint32[:]"))
     out = np.empty(256, np.uint32)
-    entry(0, 0, out)
+    entry(0, 0, 0, out)
     assert [hex(w) for w in out[::64]] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]
 
 
