@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch
+from .. import dtypes, launch, threads
 from ..launch import Kernel
 from ..shapes import Layout, Size, broadcast_shapes, coalesce, contiguous_strides, layout, numel, view_strides
 from ..tensor import Tensor, make
@@ -191,8 +191,26 @@ def pick(x, index, dims, pos):
     lay = layout([*p.kept[:pos], *index._layout.shape, *p.kept[pos:]], None, x._layout.dtype)
     data = launch.empty(lay.size, lay.dtype.carrier)
     if lay.size:
-        _pick(lay.dtype.carrier, p.loops, _readable(x, p), dense(index), data)
+        args = (p.loops, _readable(x, p), dense(index), data)
+        if 2 * lay.size < threads.WORTH:
+            _pick(lay.dtype.carrier, *args)
+        else:
+            _pick.split(lay.dtype.carrier, args, _pick_parts)
     return make(data, lay, [0, 0])
+
+
+def _pick_parts(args: tuple) -> list[tuple]:
+    """Pieces of a pick: of the outermost dim before the indexed one, or of the indices."""
+    dims, x, index, out = args
+    n0, n1, m0, m1, s0, s1 = dims[:6]
+    one, work = m0 * m1, 2 * out.size
+    whole = index.size * one
+    if n0 * n1 == 1:
+        return [(dims, x, index[i:j], out[i * one : j * one]) for i, j in threads.pieces(index.size, work)]
+    if n0 == 1:
+        return [((1, j - i, *dims[2:]), x[i * s1 :], index, out[i * whole : j * whole]) for i, j in threads.pieces(n1, work)]
+    whole *= n1
+    return [((j - i, *dims[1:]), x[i * s0 :], index, out[i * whole : j * whole]) for i, j in threads.pieces(n0, work)]
 
 
 @structured(x=lambda g, index, dims, pos: pick(g, index, dims, pos))
@@ -236,7 +254,24 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         _, n1, m0, m1 = p.loops[:4]
         row = m0 * m1
         strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
-    _put(x.dtype.carrier, p.loops + strides, mode, data, dense(index), x._data)
+    args = (p.loops + strides, mode, data, dense(index), x._data)
+    if 2 * numel(shape) < threads.WORTH:
+        _put(x.dtype.carrier, *args)
+    else:
+        _put.split(x.dtype.carrier, args, _put_parts)
+
+
+def _put_parts(args: tuple) -> list[tuple]:
+    """Pieces of a put: of the innermost dim behind the indexed one, so that what meets in a place meets in the same order."""
+    dims, mode, value, index, out = args
+    m1, t1, w1 = dims[3], dims[8], dims[13]
+    if m1 < 4 * COLUMNS:
+        return [args]
+    cuts = threads.cut(m1, threads.settings.threads, COLUMNS)
+    return [((*dims[:3], j - i, *dims[4:]), mode, value[i * w1 :], index, out[i * t1 :]) for i, j in cuts]
+
+
+COLUMNS = 16  #: what is cut in pieces of a put: elements of a cache line
 
 
 def _fitted(g: Tensor, shape: Sequence[int]) -> Tensor:
