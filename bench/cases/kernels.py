@@ -411,7 +411,8 @@ for _batch, _n in ((256, 4), (64, 16), (1, 256), (1, 512)):
     add(f"slogdet {_text}", "linalg", lambda lib, a: lib.linalg.slogdet(a)[1], _matrix, **_small)
     if _n <= 256:
         add(f"svdvals {_text}", "linalg", lambda lib, a: lib.linalg.svdvals(a), _matrix, **_small)
-        add(f"eigvalsh {_text}", "linalg", lambda lib, a: lib.linalg.eigvalsh(a), _matrix, **_small)
+        add(f"eigvalsh {_text}", "linalg", lambda lib, a: lib.linalg.eigvalsh(a), _matrix,
+            **{**_small, "tolerance": 3e-2})  # close eigenvalues: their vectors, which are the gradient, are ill-conditioned
 
 # --------------------------------------------------------------------------------------------------------- fft
 
