@@ -626,11 +626,16 @@ class Module(StateDict):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        children = [f"({name}): " + _addindent(repr(module), 2) for name, module in self._modules.items()]
         if len(lines) == 1 and not children:
             return f"{self._get_name()}({lines[0]})"
         lines += children
         return f"{self._get_name()}(" + ("\n  " + "\n  ".join(lines) + "\n" if lines else "") + ")"
+
+
+def _addindent(text: str, spaces: int) -> str:
+    """The text with all lines but the first moved right. PyTorch's name, which programs import for a ``__repr__`` of their own."""
+    return text.replace("\n", "\n" + " " * spaces)
 
 
 def _seen_by_hooks(parent: Module, name: str, module: Any) -> Any:
