@@ -19,9 +19,11 @@ BIG = 400_037  #: elements: enough to be split, and not a multiple of anything
 
 
 @pytest.fixture(autouse=True)
-def restored() -> Iterator[None]:
-    """The number of threads as it was."""
+def restored(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The number of threads as it was; and launches are split that are too small for it, so that tests are quick."""
     before = torch.get_num_threads()
+    monkeypatch.setattr(threads, "WORTH", 3 << 17)
+    monkeypatch.setattr(threads, "MANY", 1 << 22)
     yield
     torch.set_num_threads(before)
 

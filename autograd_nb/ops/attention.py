@@ -24,7 +24,6 @@ from .structured import structured, tensor_argument
 _FORWARD = Kernel("attention", "forward", outputs=2)
 _BACKWARD = Kernel("attention", "backward", outputs=3)
 _BLOCK = 64  #: queries at a time, so that their scores stay in cache
-_HASTE = 4  #: multiplications in a unit of `threads.WORTH`
 
 
 def _attention_rule(g, q, k, v, out, scale, causal, mask_sizes, needs):
@@ -49,7 +48,7 @@ def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale
     if p._layout.size and width and value_width:
         batches = numel(p.shape[:-2])
         strides = [numel(t.shape[-2:]) for t in (q, k, v, p, g, *outs)]
-        work = batches * length * source * (width + value_width) // _HASTE
+        work = batches * length * source * (width + value_width)
         _BACKWARD.rows(
             q.dtype, (0,) * 7 + tuple(strides), work, batches, length, source, width, value_width, scale, causal, _BLOCK,
             *[dense(t) for t in (q, k, v, p, g)], *[o._data for o in outs],
@@ -93,7 +92,7 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bo
     sizes = (length, source, width, value_width, scale, causal, kind, strides, blank, keep, _BLOCK)
     arrays = (dense(q), dense(k), dense(v))
     key, args = (d, given.dtype), (batches, heads, *sizes, *arrays, given, p._data, y._data)
-    if batches == 1 or batches * length * source * (width + value_width) < threads.WORTH * _HASTE:
+    if batches == 1 or batches * length * source * (width + value_width) < threads.WORTH:
         _FORWARD(key, *args)
         return y, p
     # the mask is found by batch and head: pieces are of whole batches, or of heads of the only one

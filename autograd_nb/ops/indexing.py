@@ -192,7 +192,7 @@ def pick(x, index, dims, pos):
     data = launch.empty(lay.size, lay.dtype.carrier)
     if lay.size:
         args = (p.loops, _readable(x, p), dense(index), data)
-        if 2 * lay.size < threads.WORTH:
+        if MOVE * lay.size < threads.WORTH:
             _pick(lay.dtype.carrier, *args)
         else:
             _pick.split(lay.dtype.carrier, args, _pick_parts)
@@ -203,7 +203,7 @@ def _pick_parts(args: tuple) -> list[tuple]:
     """Pieces of a pick: of the outermost dim before the indexed one, or of the indices."""
     dims, x, index, out = args
     n0, n1, m0, m1, s0, s1 = dims[:6]
-    one, work = m0 * m1, 2 * out.size
+    one, work = m0 * m1, MOVE * out.size
     whole = index.size * one
     if n0 * n1 == 1:
         return [(dims, x, index[i:j], out[i * one : j * one]) for i, j in threads.pieces(index.size, work)]
@@ -255,7 +255,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         row = m0 * m1
         strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
     args = (p.loops + strides, mode, data, dense(index), x._data)
-    if 2 * numel(shape) < threads.WORTH:
+    if MOVE * numel(shape) < threads.WORTH:
         _put(x.dtype.carrier, *args)
     else:
         _put.split(x.dtype.carrier, args, _put_parts)
@@ -271,6 +271,7 @@ def _put_parts(args: tuple) -> list[tuple]:
     return [((*dims[:3], j - i, *dims[4:]), mode, value[i * w1 :], index, out[i * t1 :]) for i, j in cuts]
 
 
+MOVE = 8  #: what an element that is found by an index costs, see `threads.WORTH`
 COLUMNS = 16  #: what is cut in pieces of a put: elements of a cache line
 
 

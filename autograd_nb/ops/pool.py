@@ -31,6 +31,9 @@ def _new(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
     return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
 
 
+WINDOW = 4  #: what an element of a window costs, see `threads.WORTH`
+
+
 def _geometry(x_shape: Sequence[int], y_spatial: Sequence[int], how: tuple) -> tuple[int, ...]:
     kernel, stride, padding, dilation = how
     n = len(kernel)
@@ -66,9 +69,9 @@ def _max_pool(x, how, y_spatial, n):
         return y, index
     arrays = (dense(x), y._data, index._data)
     if how == ((2, 2), (2, 2), (0, 0), (1, 1)):
-        _MAX_PAIRS.rows(x.dtype, (0, 0, n_in, n_out, n_out), planes * n_in, planes, x.shape[-2], x.shape[-1], *arrays)
+        _MAX_PAIRS.rows(x.dtype, (0, 0, n_in, n_out, n_out), WINDOW * planes * n_in, planes, x.shape[-2], x.shape[-1], *arrays)
     else:
-        work = planes * n_out * numel(how[0])
+        work = WINDOW * planes * n_out * numel(how[0])
         _MAX.rows(x.dtype, (0, n_in, n_out, n_out), work, planes, _geometry(x.shape, y_spatial, how), *arrays)
     return y, index
 
@@ -80,7 +83,7 @@ def _scatter(x, index, shape, n):
     out = _new(shape, x.dtype)
     n_in, n_out = numel(shape[len(shape) - n :]), numel(x.shape[x.ndim - n :])
     _SCATTER.rows(
-        x.dtype, (0, 0, n_out, n_out, n_in), numel(shape), _planes(shape, n), n_in, n_out, dense(x), dense(index), out._data
+        x.dtype, (0, 0, n_out, n_out, n_in), WINDOW * numel(shape), _planes(shape, n), n_in, n_out, dense(x), dense(index), out._data
     )
     return out
 
@@ -92,7 +95,7 @@ def _gather(x, index, n):
     out = _new(index.shape, x.dtype)
     n_in, n_out = numel(x.shape[x.ndim - n :]), numel(index.shape[index.ndim - n :])
     _GATHER.rows(
-        x.dtype, (0, 0, n_in, n_out, n_out), numel(index.shape), _planes(x.shape, n), n_in, n_out, dense(x), dense(index), out._data
+        x.dtype, (0, 0, n_in, n_out, n_out), WINDOW * numel(index.shape), _planes(x.shape, n), n_in, n_out, dense(x), dense(index), out._data
     )
     return out
 
@@ -159,7 +162,7 @@ def _average(x, how, y_spatial, n, include, divisor):
     y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
     planes, n_in, n_out = _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial)
     _AVERAGE.rows(
-        x.dtype, (0, 0, 0, n_in, n_out), planes * n_out * numel(how[0]), planes, _geometry(x.shape, y_spatial, how), include, divisor,
+        x.dtype, (0, 0, 0, n_in, n_out), WINDOW * planes * n_out * numel(how[0]), planes, _geometry(x.shape, y_spatial, how), include, divisor,
         dense(x), y._data,
     )  # fmt: skip
     return y
@@ -176,7 +179,7 @@ def _average_back(x, shape, how, n, include, divisor):
     planes, spatial = _planes(shape, n), x.shape[x.ndim - n :]
     n_in, n_out = numel(shape[len(shape) - n :]), numel(spatial)
     _AVERAGE_BACK.rows(
-        x.dtype, (0, 0, 0, n_out, n_in), planes * n_out * numel(how[0]), planes, _geometry(shape, spatial, how), include, divisor,
+        x.dtype, (0, 0, 0, n_out, n_in), WINDOW * planes * n_out * numel(how[0]), planes, _geometry(shape, spatial, how), include, divisor,
         dense(x), out._data,
     )  # fmt: skip
     return out

@@ -90,7 +90,7 @@ class _Drawn(threads.Split):
         ]
 
 
-DRAW = 4  #: what a random number costs, see `threads.WORTH`
+DRAW = 16  #: what a random number costs, see `threads.WORTH`
 
 
 def _below(v: Any, low: Any, high: Any) -> Any:

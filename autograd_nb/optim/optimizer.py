@@ -374,7 +374,7 @@ def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list, a
     gradient = g._data if g._layout is lay and g._data.size == size else dense(g.detach())
     arrays = [_NOTHING.view(d.np) if s is None else s._data if s._data.size == s._layout.size else s._data[: s._layout.size] for s in states]
     key = (d, *[a.dtype for a in arrays])
-    if size < threads.WORTH or not apart:
+    if size * 4 < threads.WORTH or not apart:
         kernel(key, *numbers, gradient, data, *arrays)
     else:
 
