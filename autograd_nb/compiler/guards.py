@@ -220,7 +220,7 @@ class Reach:
         else:
             self._place(f"len({path})", f"len({name})", 0, "like")
         for k, v in d.items():
-            key = repr(k) if isinstance(k, (str, int)) else self._name(k)
+            key = repr(k) if type(k) in (str, int, bool) else self._name(k)
             self._value(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", (name, key), v)
 
     def _object(self, path: str, value: Any) -> None:

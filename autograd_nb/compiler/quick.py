@@ -67,13 +67,13 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
     recipe = []
     for kind, *spec in variant.outputs:
         if kind == "new":
-            recipe.append((0, order[spec[0]], spec[3], spec[4]))
+            recipe.append((0, order[spec[0]], spec[3], spec[4], spec[5]))
         elif kind == "argument":
-            recipe.append((1, spec[0], 0, None))
+            recipe.append((1, spec[0], 0, None, 0))
         elif kind == "gradient":
-            recipe.append((2, spec[0], 0, None))
+            recipe.append((2, spec[0], 0, None, 0))
         else:
-            recipe.append((3, spec[0], 0, None))
+            recipe.append((3, spec[0], 0, None, 0))
     single = recipe[0][1:] if len(recipe) == 1 and recipe[0][0] == 0 and variant.plain else None
     sizes = [(size, carrier) for _, size, carrier in fresh]
     kinds = [(cell, slot.read, argtype) for cell, slot, argtype in live]
@@ -113,12 +113,12 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
             g[0]._grad = g[1]
         if single is not None:
             data = outs[single[0]]
-            return make(data[single[1] :] if single[1] else data, single[2], [0, 0])
+            return make(data[single[1] :] if single[1] else data, single[2], [single[3], 0])
         results: list[Any] = []
-        for kind, which, offset, layout in recipe:
+        for kind, which, offset, layout, count in recipe:
             if kind == 0:
                 data = outs[which]
-                results.append(make(data[offset:] if offset else data, layout, [0, 0]))
+                results.append(make(data[offset:] if offset else data, layout, [count, 0]))
             else:
                 results.append(leaves[which] if kind == 1 else gradients[which][1] if kind == 2 else which)
         return variant.rebuilt(results)

@@ -309,9 +309,9 @@ class Variant:
         versions: dict[int, list[int]] = {}
         for kind, *spec in self.outputs:
             if kind == "new":
-                buffer, _, _, offset, layout = spec
+                buffer, _, _, offset, layout, count = spec
                 data = made[buffer]
-                results.append(make(data[offset:] if offset else data, layout, versions.setdefault(buffer, [0, 0])))
+                results.append(make(data[offset:] if offset else data, layout, versions.setdefault(buffer, [count, 0])))
             elif kind == "argument":
                 index, offset, layout, whole = spec
                 t = leaves[index]
@@ -975,7 +975,7 @@ class Session:
                 if b.number in fresh and any(s._rg for s in flat):
                     raise Problem("two results share their memory; return copies (clone())")
                 fresh.add(b.number)
-                outputs.append(("new", b.number, b.array.size, b.array.dtype, offset, t._layout))
+                outputs.append(("new", b.number, b.array.size, b.array.dtype, offset, t._layout, t._version_[0]))
             else:
                 raise Problem("a result shares memory with the function's state; return a copy (clone())")
         return outputs, fresh

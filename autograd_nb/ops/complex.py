@@ -16,7 +16,7 @@ from typing import Any
 from .. import dtypes
 from ..codegen.maths import m
 from ..shapes import layout
-from ..tensor import Tensor, make
+from ..tensor import Tensor, _storage, make
 from .cast import cast
 from .pointwise import pointwise, store
 from .registry import OPS, public
@@ -158,8 +158,9 @@ def view_as_complex(input):
         raise RuntimeError(
             f"Tensor must have a stride divisible by 2 for all but last dimension (its strides are {lay.strides}; use .contiguous())"
         )
-    if x.storage_offset() % 2:
-        raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, not {x.storage_offset()} (use .clone())")
+    offset = _storage(x)[1]
+    if offset % 2:
+        raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, not {offset} (use .clone())")
     return _view_as_complex(x)
 
 

@@ -253,12 +253,14 @@ def storage_offset(input):
     """Elements from the beginning of the storage to the first element."""
     from ..tensor import _storage
 
+    launch.escapes("storage_offset()")
     return _storage(input)[1]
 
 
 @public()
 def data_ptr(input):
     """The address of the first element."""
+    launch.escapes("data_ptr()")
     return int(input._data.__array_interface__["data"][0])
 
 

@@ -73,7 +73,7 @@ def fill_diagonal_(input, fill_value, wrap=False):
         raise RuntimeError(f"all dimensions of input must be of equal length (the tensor has shape {list(x.shape)})")
     step = sum(x.stride())
     if x.ndim > 2 or not wrap or x.shape[0] <= x.shape[1]:
-        diagonals = [x.as_strided((min(x.shape),), (step,), x.storage_offset())]
+        diagonals = [x.as_strided((min(x.shape),), (step,))]
     else:
         rows, columns = x.shape
         diagonals = [

@@ -675,6 +675,8 @@ def as_strided(input, size, stride, storage_offset=None):
     if len(shape) != len(strides):
         raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(strides)})")
     base, own = _storage(x)
+    if own or base.size != x._layout.extent:
+        launch.escapes("as_strided() of a part, which may look at the memory around it")
     offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
     if offset < 0 or any(s < 0 for s in strides) or any(n < 0 for n in shape):
         raise RuntimeError(f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})")

@@ -1,0 +1,618 @@
+"""What a compiled function takes for granted: every change of it is noticed, and what cannot be watched runs eagerly."""
+
+# ruff: noqa
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import functools
+import gc
+import io
+import logging
+import math
+import pickle
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.nn.functional as F
+from autograd_nb import nn
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def eq(a, b):
+    if isinstance(a, torch.Tensor):
+        torch.testing.assert_close(a.detach(), b.detach(), equal_nan=True, rtol=0.0001, atol=1e-05)
+    elif isinstance(a, (list, tuple)):
+        assert type(a) is type(b) and len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            eq(x, y)
+    else:
+        assert a == b and type(a) is type(b), (a, b)
+
+
+def same(a, b):
+    for p, q in zip(a.state_dict().values(), b.state_dict().values(), strict=True):
+        eq(p, q)
+
+
+def train(m, o, loss=F.mse_loss):
+
+    def step(x, y):
+        o.zero_grad()
+        value = loss(m(x), y)
+        value.backward()
+        o.step()
+        return value.detach()
+
+    return step
+
+
+@dataclasses.dataclass
+class Batch:
+    x: object
+    k: float = 1.0
+
+
+def glob(x):
+    return x * 3
+
+
+cglob = torch.compile(glob)
+
+
+@torch.compile
+def deco(x):
+    return x * 4
+
+
+CELL = 1.0
+
+
+def helper(x):
+    return x * CELL
+
+
+def test_int_to_float():
+
+    class T:
+        k = 2
+
+    t = T()
+    c = torch.compile(lambda x: x * t.k)
+    x = torch.arange(3)
+    c(x)
+    c(x)
+    t.k = 2.0
+    assert c(x).dtype is torch.float32
+    t.k = True
+    assert c(x).dtype is torch.int64
+
+
+def test_negzero():
+    c = torch.compile(lambda x, k: x * 0 + torch.atan2(torch.zeros(1), torch.full((1,), k)))
+    x = torch.ones(1)
+    c(x, 0.0)
+    c(x, 0.0)
+    eq(c(x, -0.0), torch.full((1,), math.pi))
+
+
+def test_dict_replaced_equal():
+
+    class T:
+        pass
+
+    t = T()
+    t.d = {"a": 1.0}
+    t.w = [torch.ones(1)]
+    c = torch.compile(lambda x: x * t.d["a"] * t.w[0])
+    x = torch.ones(1)
+    c(x)
+    c(x)
+    t.d = {"a": 1.0}
+    c(x)
+    t.d["a"] = 3.0
+    assert c(x) == 3
+    t.w[0] = torch.ones(1)
+    c(x)
+    t.w[0].fill_(5)
+    assert c(x) == 15
+    t.w = [torch.ones(1)]
+    c(x)
+    t.w[0].fill_(7)
+    assert c(x) == 21
+
+
+def test_default_dtype():
+    c = torch.compile(lambda x: x + torch.ones(3))
+    x = torch.ones(3)
+    c(x)
+    c(x)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert c(x).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_from_time():
+    from time import perf_counter
+
+    c = torch.compile(lambda x: x + perf_counter())
+    x = torch.zeros(1, dtype=torch.float64)
+    a = c(x)
+    b = c(x)
+    d = c(x)
+    assert a != b and b != d
+
+
+def test_from_random():
+    from random import random as rnd, Random
+
+    r = Random(0)
+    g = np.random.default_rng(0)
+    for f in (lambda x: x + rnd(), lambda x: x + r.random(), lambda x: x + r.uniform(0, 1), lambda x: x + g.random()):
+        c = torch.compile(f)
+        x = torch.zeros(1, dtype=torch.float64)
+        a = c(x)
+        b = c(x)
+        d = c(x)
+        assert a != b and b != d
+
+
+def test_ndarray_closure():
+    a = np.array([1.0, 2.0])
+    c = torch.compile(lambda x: x * float(a[0]))
+    x = torch.ones(1)
+    c(x)
+    c(x)
+    a[0] = 5
+    assert c(x) == 5
+
+
+def test_set_changed():
+    s = {1, 2}
+    c = torch.compile(lambda x: x * sum(s))
+    x = torch.ones(1)
+    c(x)
+    c(x)
+    s.remove(1)
+    s.add(5)
+    assert c(x) == 7
+
+
+def test_dict_order():
+    d = {"a": torch.ones(1), "b": torch.full((1,), 2.0)}
+
+    def f(x):
+        for v in d.values():
+            x = x * 2 + v
+        return x
+
+    c = torch.compile(f)
+    x = torch.ones(1)
+    c(x)
+    c(x)
+    d["a"] = d.pop("a")
+    eq(c(x), f(x))
+
+
+def test_dataclass_arg():
+    c = torch.compile(lambda b: b.x * b.k)
+    for i in range(5):
+        assert c(Batch(torch.full((1,), float(i)), 2.0)) == 2 * i
+    assert c(Batch(torch.ones(1), 3.0)) == 3
+    n = len(c.programs)
+    c = torch.compile(lambda bs: bs[0].x * bs[0].k)
+    for i in range(5):
+        assert c([Batch(torch.full((1,), float(i)), 2.0)]) == 2 * i
+    b = Batch(torch.ones(1), 1.0)
+    c([b])
+    c([b])
+    b.k = 4.0
+    assert c([b]) == 4
+
+
+def test_views_of_one():
+
+    def f(a, b):
+        a.mul_(2)
+        b.add_(1)
+        return a + b
+
+    c = torch.compile(f)
+    for i in range(4):
+        base = torch.arange(4.0)
+        e = base.clone()
+        ra = c(base[:3], base[1:])
+        eb = f(e[:3], e[1:])
+        eq(ra, eb)
+        eq(base, e)
+    for i in range(3):
+        base = torch.arange(6.0)
+        e = base.clone()
+        ra = c(base[:3], base[3:])
+        eb = f(e[:3], e[3:])
+        eq(ra, eb)
+        eq(base, e)
+    a, b = (torch.ones(3), torch.ones(3))
+    eq(c(a, b), torch.full((3,), 4.0))
+    assert a._version == 1
+
+
+def test_separate_then_alias():
+
+    def f(a, b):
+        a.mul_(2)
+        b.add_(1)
+        return a + b
+
+    c = torch.compile(f)
+    for i in range(3):
+        c(torch.ones(3), torch.ones(3))
+    base = torch.arange(4.0)
+    e = base.clone()
+    eq(c(base[:3], base[1:]), f(e[:3], e[1:]))
+    eq(base, e)
+    n = np.arange(4, dtype=np.float32)
+    e = torch.arange(4.0)
+    eq(c(torch.from_numpy(n)[:3], torch.from_numpy(n)[1:]), f(e[:3], e[1:]))
+    eq(torch.from_numpy(n), e)
+    x = torch.arange(3.0)
+    e = x.clone()
+    eq(c(x, x), f(e, e))
+    assert x._version == 2, x._version
+    x = torch.arange(3.0)
+    e = x.clone()
+    eq(c(x, x), f(e, e))
+    assert x._version == 2, x._version
+    x = torch.arange(3.0)
+    c(x, x)
+    assert x._version == 2, x._version
+    x = torch.arange(3.0)
+    e = x.clone()
+    eq(c(x, x.data), f(e, e))
+    eq(x, e)
+
+
+def test_arg_alias_param():
+    w = torch.ones(4)
+
+    def f(x):
+        w.add_(1)
+        return x * 2 + w[:3]
+
+    c = torch.compile(f)
+    for i in range(3):
+        c(torch.ones(3))
+    ref = w.clone()
+    for i in range(3):
+        r = c(w[1:])
+        ref.add_(1)
+        eq(r, ref[1:] * 2 + ref[:3])
+        eq(w, ref)
+    for i in range(3):
+        r = c(w[:3])
+        ref.add_(1)
+        eq(r, ref[:3] * 2 + ref[:3])
+        eq(w, ref)
+
+
+def test_hooks():
+    seen = []
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(lambda g: seen.append(1) or g * 2)
+
+    def step(x):
+        w.grad = None
+        (w * x).sum().backward()
+
+    c = torch.compile(step)
+    for i in range(6):
+        c(torch.ones(3))
+    assert len(seen) == 6, len(seen)
+    assert w.grad[0] == 2
+    w = torch.ones(3, requires_grad=True)
+
+    def step2(x):
+        w.grad = None
+        (w * x).sum().backward()
+
+    c2 = torch.compile(step2)
+    for i in range(3):
+        c2(torch.ones(3))
+    h = w.register_hook(lambda g: g * 3)
+    for i in range(3):
+        c2(torch.ones(3))
+        assert w.grad[0] == 3
+    h.remove()
+    c2(torch.ones(3))
+    assert w.grad[0] == 1
+    w.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(5))
+    c2(torch.ones(3))
+    assert w.grad[0] == 5
+    c2(torch.ones(3))
+    assert w.grad[0] == 5
+
+
+def test_module_hooks():
+    m = nn.Linear(2, 2)
+    seen = []
+    c = torch.compile(lambda x: m(x).detach())
+    x = torch.ones(1, 2)
+    c(x)
+    c(x)
+    h = m.register_forward_hook(lambda m, i, o: seen.append(1))
+    for i in range(6):
+        c(x)
+    assert len(seen) == 6
+    h.remove()
+    m.register_forward_hook(lambda m, i, o: o * 2)
+    eq(c(x), m(x))
+    eq(c(x), m(x))
+    b = []
+    m.register_full_backward_hook(lambda m, gi, go: b.append(1))
+
+    def step(x):
+        m.zero_grad()
+        m(x).sum().backward()
+
+    c = torch.compile(step)
+    for i in range(6):
+        c(x)
+    assert len(b) == 6, len(b)
+
+
+def test_guards():
+    m = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 2))
+    f = lambda x: m(x)
+    c = torch.compile(f)
+    x = torch.randn(3, 2)
+
+    def ok():
+        eq(c(x), f(x))
+        eq(c(x), f(x))
+        a = c(x)
+        assert a.requires_grad == f(x).requires_grad
+
+    ok()
+    m[1] = nn.Tanh()
+    ok()
+    m[0].weight.requires_grad_(False)
+    ok()
+    g = torch.autograd.grad(c(x).sum(), m[0].bias)
+    eq(g, torch.autograd.grad(f(x).sum(), m[0].bias))
+    for p in m.parameters():
+        p.requires_grad_(False)
+    ok()
+    m.requires_grad_(True)
+    ok()
+    s = copy.deepcopy(m.state_dict())
+    s = {k: v * 2 for k, v in s.items()}
+    m.load_state_dict(s)
+    ok()
+    m.load_state_dict({k: (v * 3).clone() for k, v in s.items()}, assign=True)
+    ok()
+    m.append(nn.Linear(2, 2))
+    ok()
+    m.register_buffer("b", torch.ones(1))
+    ok()
+    del m[0]
+    ok()
+    with torch.inference_mode():
+        eq(c(x), f(x))
+        assert c(x).is_inference()
+    with torch.no_grad():
+        assert not c(x).requires_grad
+    m.double()
+    x = x.double()
+    ok()
+    m.float()
+    x = x.float()
+    ok()
+    m.eval()
+    ok()
+    m[0].forward = lambda x: x * 7
+    ok()
+    nn.utils.parametrizations.weight_norm(m[1]) if isinstance(m[1], nn.Linear) else None
+    ok()
+    torch.nn.init.zeros_(m[1].weight) if hasattr(m[1], "weight") and (not hasattr(m[1], "parametrizations")) else None
+    ok()
+
+
+def test_opt_load():
+
+    def mk():
+        torch.manual_seed(0)
+        m = nn.Linear(3, 3)
+        o = torch.optim.Adam(m.parameters(), 0.1)
+        return (m, o, train(m, o))
+
+    m, o, s = mk()
+    m2, o2, s2 = mk()
+    c = torch.compile(s)
+
+    def go(k=3):
+        for i in range(k):
+            x, y = (torch.randn(2, 3), torch.randn(2, 3))
+            eq(c(x, y), s2(x, y))
+        same(m, m2)
+
+    go()
+    sd = copy.deepcopy(o.state_dict())
+    go()
+    o.load_state_dict(sd)
+    o2.load_state_dict(copy.deepcopy(sd))
+    go()
+    e, e2 = (nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2)))
+    e.grad = torch.ones(2)
+    e2.grad = torch.ones(2)
+    o.add_param_group({"params": [e], "lr": 0.5})
+    o2.add_param_group({"params": [e2], "lr": 0.5})
+    go()
+    eq(e, e2)
+    for g in (*o.param_groups, *o2.param_groups):
+        g["betas"] = (0.5, 0.6)
+        g["weight_decay"] = 0.1
+        g["eps"] = 0.001
+    go()
+    for g in (*o.param_groups, *o2.param_groups):
+        g["maximize"] = True
+    go()
+    o.state.clear()
+    o2.state.clear()
+    go()
+    for g in (*o.param_groups, *o2.param_groups):
+        g["lr"] = torch.tensor(0.01)
+    go()
+    for g in (*o.param_groups, *o2.param_groups):
+        g["lr"] = torch.tensor(0.3)
+    go()
+    o.param_groups[0]["lr"].fill_(0.05)
+    o2.param_groups[0]["lr"].fill_(0.05)
+    go()
+
+
+def test_redefined():
+    global helper
+    c = torch.compile(lambda x: helper(x))
+    x = torch.ones(2)
+    c(x)
+    c(x)
+    old = helper
+
+    def helper2(x):
+        return x * 10
+
+    helper = helper2
+    assert c(x)[0] == 10
+    helper = old
+    assert c(x)[0] == 1
+
+    class M(nn.Module):
+        def forward(s, x):
+            return x + 1
+
+    m = M()
+    c = torch.compile(lambda x: m(x))
+    c(x)
+    c(x)
+    M.forward = lambda s, x: x + 5
+    assert c(x)[0] == 6
+    xs = [torch.ones(2)]
+    c = torch.compile(lambda x: sum(xs) + x)
+    c(x)
+    c(x)
+    xs.append(torch.ones(2))
+    assert c(x)[0] == 3
+    cfg = {"a": 1}
+    c = torch.compile(lambda x: x * cfg["a"] if "b" not in cfg else x * 100)
+    c(x)
+    c(x)
+    cfg["a"] = 2
+    assert c(x)[0] == 2
+    cfg["b"] = 1
+    assert c(x)[0] == 100
+
+    class S:
+        __slots__ = ("k",)
+
+    s = S()
+    s.k = 1.0
+    c = torch.compile(lambda x: x * s.k)
+    c(x)
+    c(x)
+    s.k = 2.0
+    assert c(x)[0] == 2
+
+    class P:
+        _v = 1.0
+
+        @property
+        def v(self):
+            return self._v
+
+    p = P()
+    c = torch.compile(lambda x: x * p.v)
+    c(x)
+    c(x)
+    P._v = 3.0
+    assert c(x)[0] == 3
+    p._v = 4.0
+    assert c(x)[0] == 4
+    import functools
+
+    fn = functools.partial(lambda x, k: x * k[0], k=[2.0])
+    c = torch.compile(fn)
+    c(x)
+    c(x)
+    fn.keywords["k"][0] = 5.0
+    assert c(x)[0] == 5
+    d = collections.deque([1.0])
+    c = torch.compile(lambda x: x * d[0])
+    c(x)
+    c(x)
+    d[0] = 2.0
+    assert c(x)[0] == 2
+    t = torch.ones(2)
+    c = torch.compile(lambda x: x * t)
+    c(x)
+    c(x)
+    t.data = torch.full((2,), 3.0)
+    assert c(x)[0] == 3
+    t.mul_(2)
+    assert c(x)[0] == 6
+    t.resize_(1)
+    eq(c(x), x * t)
+
+
+def test_data_swap():
+    w = torch.ones(3, requires_grad=True)
+    c = torch.compile(lambda x: x * w)
+    x = torch.ones(3)
+    c(x)
+    w.data = torch.full((3,), 2.0)
+    y = c(x)
+    y = c(x)
+    w.data = torch.full((3,), 3.0)
+    (g,) = torch.autograd.grad(y.sum(), w)
+    eq(g, x)
+    w.grad = torch.ones(3)
+    c(x).sum().backward()
+    assert w.grad[0] == 2
+
+
+def test_logging_etc(tmp_path):
+    log = tmp_path / "log.txt"
+    import logging, io
+
+    lg = logging.getLogger("cmp")
+    st = io.StringIO()
+    h = logging.StreamHandler(st)
+    lg.addHandler(h)
+    lg.setLevel(logging.INFO)
+    lg.propagate = False
+
+    def f(x):
+        lg.info("hi")
+        return x * 2
+
+    c = torch.compile(f)
+    [c(torch.ones(1)) for _ in range(5)]
+    assert st.getvalue().count("hi") == 5, st.getvalue()
+
+    def g(x):
+        with open(log, "a") as fh:
+            fh.write("x")
+        return x * 2
+
+    log.write_text("")
+    c2 = torch.compile(g)
+    [c2(torch.ones(1)) for _ in range(5)]
+    assert log.read_text() == "xxxxx"
