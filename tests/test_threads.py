@@ -97,6 +97,7 @@ CASES: dict[str, tuple[Callable, list[tuple[int, ...]]]] = {
     ),
     "product": (torch.mm, [(515, 130), (130, 201)]),
     "product of few rows": (lambda x, y: x @ y.t(), [(70, 130), (777, 130)]),
+    "product of long and narrow matrices": (lambda x, y: x.t() @ y, [(3001, 60), (3001, 70)]),
     "products": (torch.bmm, [(11, 70, 90), (11, 90, 80)]),
     "large products": (torch.bmm, [(2, 300, 90), (2, 90, 280)]),
     "linear": (F.linear, [(900, 130), (201, 130), (201,)]),

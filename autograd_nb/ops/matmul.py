@@ -63,6 +63,8 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     if work < LARGE:
         _MATMUL(d, batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, m, n, accumulate, blas, left, right, result)
         return out
+    if batch == 1 and max(m, n) < BLOCK and k >= 2 * LONG and blas and not accumulate:
+        return _of_sums(a, b, m, n, k)
     rows, columns = _blocks(m, n, k)
 
     def part(args: tuple, i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple:
@@ -99,6 +101,23 @@ def _plan(la: Layout, lb: Layout) -> tuple | None:
 
 
 LARGE = 1 << 22  #: multiplications from which a product pays for being shared by threads
+BLOCK = 256  #: rows or columns that one more block of a product may have
+LONG = 1024  #: terms from which part of a sum of products pays for memory of its own
+
+
+def _of_sums(a: Tensor, b: Tensor, m: int, n: int, k: int) -> Tensor:
+    """The product of two long and narrow matrices (gradients of weights are such): the sum of products of their parts."""
+    parts = list(threads.cut(k, min(8, k // LONG)))
+    d, size = a.dtype, m * n
+    a0, a1 = _strides(a._layout)
+    b0, b1 = _strides(b._layout)
+    found = launch.empty(len(parts) * size, d.carrier)
+    _MATMUL.each(d, [
+        (1, m, n, j - i, 0, a0, a1, 0, b0, b1, 0, n, m, n, False, True,
+         a._data[i * a1 :], b._data[i * b0 :], found[p * size : (p + 1) * size])
+        for p, (i, j) in enumerate(parts)
+    ])  # fmt: skip
+    return sum_(make(found, layout((len(parts), 1, m, n), None, d), [0, 0]), 0)
 
 
 def _blocks(m: int, n: int, k: int) -> tuple[int, int]:
@@ -106,10 +125,10 @@ def _blocks(m: int, n: int, k: int) -> tuple[int, int]:
 
     They depend on the sizes only and not on the threads: to BLAS a block is a product of its own, whose rounding may differ.
     """
-    if m * n * k < LARGE or max(m, n) < 256:
+    if m * n * k < LARGE or max(m, n) < BLOCK:
         return m, n
     count = 2
-    while max(m, n) > 256 * count and count < 64:
+    while max(m, n) > BLOCK * count and count < 64:
         count *= 2
     step = -(-max(m, n) // count // 32) * 32
     return (step, n) if m >= n else (m, step)
