@@ -10,7 +10,7 @@ from ..ops.registry import OPS
 from ..tensor import Tensor
 from . import constraints
 from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
-from .distribution import Distribution, ExponentialFamily
+from .distribution import Distribution, ExponentialFamily, all_hold
 
 EULER = 0.57721566490153286061
 
@@ -74,7 +74,7 @@ class Uniform(Distribution):
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and not (self.low < self.high).all().item():
+        if self._validate_args and not all_hold(self.low < self.high):
             raise ValueError("Uniform is not defined when low>= high")
 
     @constraints.dependent_property
@@ -281,7 +281,10 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         return (
-            T.xlogy(self.concentration, self.rate) + T.xlogy(self.concentration - 1, value) - self.rate * value - T.lgamma(self.concentration)
+            T.xlogy(self.concentration, self.rate)
+            + T.xlogy(self.concentration - 1, value)
+            - self.rate * value
+            - T.lgamma(self.concentration)
         )
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -354,7 +357,12 @@ class Beta(ExponentialFamily):
         a, b = self.concentration1, self.concentration0
         t = a + b
         return (
-            T.lgamma(a) + T.lgamma(b) - T.lgamma(t) - (a - 1.0) * T.digamma(a) - (b - 1.0) * T.digamma(b) + (t - 2.0) * T.digamma(t)
+            T.lgamma(a)
+            + T.lgamma(b)
+            - T.lgamma(t)
+            - (a - 1.0) * T.digamma(a)
+            - (b - 1.0) * T.digamma(b)
+            + (t - 2.0) * T.digamma(t)
         )
 
 
@@ -391,7 +399,13 @@ class StudentT(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         y = (value - self.loc) / self.scale
-        z = self.scale.log() + 0.5 * self.df.log() + 0.5 * math.log(math.pi) + T.lgamma(0.5 * self.df) - T.lgamma(0.5 * (self.df + 1.0))
+        z = (
+            self.scale.log()
+            + 0.5 * self.df.log()
+            + 0.5 * math.log(math.pi)
+            + T.lgamma(0.5 * self.df)
+            - T.lgamma(0.5 * (self.df + 1.0))
+        )
         return -0.5 * (self.df + 1.0) * T.log1p(y**2.0 / self.df) - z
 
     def entropy(self) -> Tensor:
@@ -440,7 +454,12 @@ class FisherSnedecor(Distribution):
         a, b = self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
         return (
-            (a + b).lgamma() - a.lgamma() - b.lgamma() + a * ratio.log() + (a - 1) * value.log() - (a + b) * T.log1p(ratio * value)
+            (a + b).lgamma()
+            - a.lgamma()
+            - b.lgamma()
+            + a * ratio.log()
+            + (a - 1) * value.log()
+            - (a + b) * T.log1p(ratio * value)
         )
 
 
@@ -496,7 +515,13 @@ class ContinuousBernoulli(ExponentialFamily):
     support = constraints.unit_interval
     has_rsample = True
 
-    def __init__(self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None):
+    def __init__(
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         if probs is not None:
@@ -532,7 +557,9 @@ class ContinuousBernoulli(ExponentialFamily):
     def mean(self) -> Tensor:
         outside, p = self._cut()
         x = self.probs - 0.5
-        return T.where(outside, p / (2.0 * p - 1.0) + 1.0 / (T.log1p(-p) - T.log(p)), 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.square()) * x)
+        return T.where(
+            outside, p / (2.0 * p - 1.0) + 1.0 / (T.log1p(-p) - T.log(p)), 0.5 + (1.0 / 3.0 + 16.0 / 45.0 * x.square()) * x
+        )
 
     @property
     def variance(self) -> Tensor:

@@ -5,10 +5,30 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from .. import launch
 from ..graph.modes import no_grad
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
+
+
+def _refuse(flag: Any) -> None:
+    if not flag[0]:
+        raise ValueError(
+            "Expected parameters and values of a distribution to satisfy their constraints, but found invalid values"
+        )
+
+
+def all_hold(flags: Tensor) -> bool:
+    """Whether all are true. A captured function tests it at each run, and where it fails runs eagerly to say what is wrong."""
+    every = flags.all()
+    if launch.observer() is None:
+        return bool(every.item())
+    try:
+        launch.check(_refuse, every._data)
+    except ValueError:
+        return False
+    return True
 
 
 class Distribution:
@@ -33,7 +53,7 @@ class Distribution:
             value = vars(self).get(name)  # what is computed from others has been checked with them
             if constraints.is_dependent(constraint):
                 continue
-            if isinstance(value, Tensor) and not constraint.check(value).all().item():
+            if isinstance(value, Tensor) and not all_hold(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} to satisfy "
                     f"the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -63,7 +83,9 @@ class Distribution:
         for name, value in vars(self).items():
             if isinstance(value, Tensor):
                 event = value.ndim - len(self.batch_shape)
-                new.__dict__[name] = value.expand(shape + value.shape[value.ndim - event :]) if event >= 0 else value.expand(shape)
+                new.__dict__[name] = (
+                    value.expand(shape + value.shape[value.ndim - event :]) if event >= 0 else value.expand(shape)
+                )
             else:
                 new.__dict__[name] = value
         new._batch_shape, new._event_shape = shape, self._event_shape
@@ -149,7 +171,7 @@ class Distribution:
                     f"{tuple(self._batch_shape + self._event_shape)}."
                 )
         support = self.support
-        if support is not None and not constraints.is_dependent(support) and not support.check(value).all().item():
+        if support is not None and not constraints.is_dependent(support) and not all_hold(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) "
                 f"of the distribution {self!r}, but found invalid values:\n{value}"
@@ -157,7 +179,11 @@ class Distribution:
 
     def __repr__(self) -> str:
         names = [n for n in self.arg_constraints if n in self.__dict__]
-        shown = [f"{n}: {v if (v := self.__dict__[n]).numel() == 1 else v.size()}" for n in names if isinstance(self.__dict__[n], Tensor)]
+        shown = [
+            f"{n}: {v if (v := self.__dict__[n]).numel() == 1 else v.size()}"
+            for n in names
+            if isinstance(self.__dict__[n], Tensor)
+        ]
         return f"{type(self).__name__}({', '.join(shown)})"
 
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, launch
 from ...graph.modes import state
 from ...ops.cast import as_device
 from ...ops.create import new_full
@@ -40,6 +40,8 @@ def _is_causal(mask: Tensor | None, said: bool | None, x: Tensor, batch_first: b
     """Whether a mask is the causal one, if the caller does not say."""
     if said is not None or mask is None:
         return said is True
+    if launch.observer() is not None:  # a captured function does not look at values; the mask does the same without the hint
+        return False
     size = x.shape[0] if x.ndim == 2 else x.shape[1 if batch_first else 0]
     return tuple(mask.shape) == (size, size) and bool((mask == _causal_mask(size, dtype=mask.dtype)).all())
 
