@@ -237,9 +237,9 @@ def argument_type(value: Any) -> str:
         return f"{'bool' if value.dtype == np.bool_ else value.dtype.name}[:]"
     if isinstance(value, (bool, np.bool_)):
         return "bool"
-    if isinstance(value, int):
+    if isinstance(value, (int, np.integer)):
         return "int64"
-    if isinstance(value, float):
+    if isinstance(value, (float, np.floating)):
         return "float64"
     if isinstance(value, complex):
         return "complex128"

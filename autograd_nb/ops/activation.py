@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..codegen.maths import m
 from ..tensor import Tensor
 from .pointwise import pointwise, store
@@ -66,7 +68,7 @@ def _switchable(
                 raise TypeError(f"{name}() got an unexpected keyword argument '{k}'; it takes {', '.join(names)} and inplace")
             found[names.index(k)] = v
         for n, v in zip(names, found, strict=True):
-            if not isinstance(v, (int, float)):
+            if not isinstance(v, (int, float, np.number)):
                 raise TypeError(f"{name}(): argument '{n}' must be a number, not {type(v).__name__}")
         return tuple([float(v) for v in found]), inplace
 

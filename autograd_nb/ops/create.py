@@ -289,7 +289,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     """A tensor of ``size`` filled with one number; its dtype follows the number."""
     shape = as_shape((size,))
     check_sizes(shape)
-    if isinstance(fill_value, Tensor):
+    if isinstance(fill_value, (Tensor, np.generic)):
         fill_value = fill_value.item()
     if not isinstance(fill_value, (bool, int, float, complex)):
         raise TypeError(f"full(): argument 'fill_value' must be Number, not {type(fill_value).__name__}")

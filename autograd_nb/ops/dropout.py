@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..codegen import draws
 from ..codegen.maths import m
 from ..tensor import Tensor, make
@@ -74,7 +76,7 @@ def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, f
     x = tensor_argument(input, op)
     if isinstance(p, Tensor):
         p = p.item()
-    if not isinstance(p, (int, float)):
+    if not isinstance(p, (int, float, np.number)):
         raise TypeError(f"{op}(): argument 'p' must be float, not {type(p).__name__}")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..codegen import loops
 from ..codegen.maths import m
@@ -84,6 +86,8 @@ def vector_norm(
         x = cast(x, dtypes.as_dtype(dtype))
     if x.dtype.category < 2:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype}")
+    if isinstance(ord, np.number):
+        ord = ord.item()
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise TypeError(f"{name}(): argument 'ord' must be a number, not {type(ord).__name__}")
     if x.dtype.is_complex:  # of magnitudes: their gradient brings in the directions

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, launch
 from ..graph.modes import state
 from ..shapes import broadcast_shapes, layout, numel
@@ -115,7 +117,7 @@ def _within(a, p):
 
 
 def _order(p: Any, name: str) -> float:
-    if isinstance(p, bool) or not isinstance(p, (int, float)):
+    if isinstance(p, bool) or not isinstance(p, (int, float, np.number)):
         raise TypeError(f"{name}(): argument 'p' must be a number, not {type(p).__name__}")
     if not p >= 0:
         raise RuntimeError(f"{name} only supports non-negative p values (p={p})")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, launch, return_types
 from ..graph.modes import no_grad
 from ..shapes import wrap_dim
@@ -28,7 +30,7 @@ def _levels(q: Any, x: Tensor, name: str) -> Tensor:
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, but got {q.ndim} dims")
         if q.dtype is not x.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor (q is {q.dtype}, input {x.dtype})")
-    elif isinstance(q, bool) or not isinstance(q, (int, float)):
+    elif isinstance(q, bool) or not isinstance(q, (int, float, np.number)):
         raise TypeError(f"{name}(): argument 'q' must be a float or a Tensor, not {type(q).__name__}")
     else:
         if not 0 <= q <= 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import autograd_nb as torch
@@ -25,3 +26,14 @@ def test_sizes_and_dims_by_keyword():
     assert x.view(size=(3, 2)).shape == x.reshape(shape=(3, 2)).shape == x.permute(dims=(1, 0)).shape == (3, 2)
     assert x.expand(size=(4, 2, 3)).shape == (4, 2, 3)
     assert torch.tile(x, dims=(2, 1)).shape == x.repeat(repeats=(2, 1)).shape == (4, 3)
+
+
+def test_numpys_scalars_are_numbers():
+    half, one, x = np.float32(0.5), np.int64(1), torch.ones(2, 3)
+    F = torch.nn.functional
+    assert torch.full((2,), half).tolist() == [0.5, 0.5]
+    assert F.leaky_relu(-x, half).sum() == -3
+    assert x.norm(one) == 6
+    assert x.quantile(half) == 1
+    assert F.dropout(x, half, training=False) is not None
+    assert torch.nn.Conv2d(one, 2, one)(torch.ones(1, 1, 2, 2)).shape == (1, 2, 2, 2)
