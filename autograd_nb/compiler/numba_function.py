@@ -65,7 +65,7 @@ def numba_callable(function: Callable, example: Any) -> Any:
     del begin
 
     @numba.njit(nogil=True)
-    def value_and_gradient(x, g):
+    def value_and_gradient(x: Any, g: Any) -> float:
         if x.size != size or g.size != size:
             raise ValueError("numba_callable: x and g must have the size of the example")
         cells = template.copy()
@@ -84,7 +84,7 @@ def numba_callable(function: Callable, example: Any) -> Any:
     signature = types.float64(types.CPointer(element), types.CPointer(element))
 
     @numba.cfunc(signature)
-    def address(x, g):
+    def address(x: Any, g: Any) -> float:
         return value_and_gradient(numba.carray(x, (size,)), numba.carray(g, (size,)))
 
     value_and_gradient._held = (graph, program, address)  # what the machine code refers to

@@ -1,5 +1,6 @@
 """The ops: a family a file. Importing this package declares them all and attaches them to Tensor."""
 
+# in-place forms are made of the others
 from . import (
     activation,
     arithmetic,
@@ -11,6 +12,7 @@ from . import (
     complex,
     conv,
     convert,
+    copies,
     create,
     cross_entropy,
     ctc,
@@ -35,6 +37,7 @@ from . import (
     masked,
     matmul,
     multihead,
+    mutation,
     native,
     normalization,
     norms,
@@ -61,6 +64,3 @@ from . import (
     unary,
     windows,
 )
-
-# in-place forms are made of the others
-from . import copies, mutation  # noqa: E402, I001

@@ -400,7 +400,9 @@ def nearer(function: Any, op: Any, sample: Any, gradients: bool) -> bool:
         mine = results(function, *ours(((sample.input, *sample.args), sample.kwargs)), gradients)
         theirs = results(op, (sample.input, *sample.args), sample.kwargs, gradients)
         if single:
-            exact = sample.transform(lambda t: t.detach().double().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) and t.is_floating_point() else t)
+            exact = sample.transform(
+                lambda t: t.detach().double().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) and t.is_floating_point() else t
+            )
             truth = results(op, (exact.input, *exact.args), exact.kwargs, gradients)
         elif getattr(op, "ref", None) is not None:
             arrays = [plain(t) if isinstance(t, torch.Tensor) else t for t in (sample.input, *sample.args)]
