@@ -12,7 +12,6 @@ from . import (
     complex,
     conv,
     convert,
-    copies,
     create,
     cross_entropy,
     ctc,
@@ -37,7 +36,6 @@ from . import (
     masked,
     matmul,
     multihead,
-    mutation,
     native,
     normalization,
     norms,
@@ -64,3 +62,7 @@ from . import (
     unary,
     windows,
 )
+
+# these are made of the others, and so come last
+from .copies import __name__ as _copies  # isort: skip
+from .mutation import __name__ as _mutation  # isort: skip
