@@ -12,6 +12,7 @@ dtype may call one.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -279,6 +280,15 @@ _POOL_LIMIT = 1 << 30  #: bytes kept at most
 _pool: dict[int, list[np.ndarray]] = {}
 _pooled = 0
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # another thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Lease:

@@ -104,22 +104,21 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(entry: Entry, parts: list[tuple]) -> None:
-    """``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are; the list is emptied."""
+    """``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are; the list may be emptied."""
     helpers = min(settings.threads, len(parts)) - 1
-    if helpers < 1 or not _busy.acquire(False):
+    busy, job = _busy, _Job(entry, parts)
+    used: list[_Worker] = []
+    if helpers < 1 or not busy.acquire(False):
         for args in parts:
             entry(*args)
         return
-    busy = _busy
-    job = _Job(entry, parts)
-    used: list[_Worker] = []
     try:
         while len(_workers) < helpers:
             _workers.append(_Worker())
         for worker in _workers[:helpers]:
             used.append(worker)
             worker.job = job
-            worker.wake.release()
+            _release(worker.wake)  # after a signal it may still be about to find that it was woken for nothing
         job.work()
     except RuntimeError as error:
         if used or "thread" not in str(error):
