@@ -22,7 +22,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo test doctest boundscheck parity lint bench bench-compare docs wheel wheel-check clean
+.PHONY: help demo test test-slow doctest boundscheck parity lint bench bench-compare docs wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -50,12 +50,18 @@ $(VENV)/has-%: pyproject.toml $(VENV)/made
 demo: $(VENV)/has-demo ## train the two-branch classifier on handwritten digits; pictures and weights go to out/
 	@$(BIN)/python examples/two_branch_classifier.py --out $(OUT) $(ARGS)
 
-test: $(VENV)/has-test ## all tests but those against PyTorch, and the examples in the docstrings
-	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity $(ARGS)
+# families of so many kernels that compiling them takes minutes where nothing is cached
+SLOW := tests/ops/test_linalg.py tests/ops/test_complex.py tests/ops/test_special.py
+
+test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity $(SLOW:%=--ignore=%) $(ARGS)
 	@$(MAKE) --no-print-directory doctest
 
+test-slow: $(VENV)/has-test ## linear algebra, complex numbers, special functions
+	@$(BIN)/python -m pytest -q -n $(JOBS) $(SLOW) $(ARGS)
+
 doctest: $(VENV)/has-test ## the examples in the docstrings
-	@$(BIN)/python -m pytest -q --doctest-modules --import-mode=prepend autograd_nb
+	@$(BIN)/python -m pytest -q --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
 
 boundscheck: $(VENV)/has-test ## the tests of ops and engine with every index in every kernel checked
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $(ARGS)

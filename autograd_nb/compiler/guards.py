@@ -274,7 +274,9 @@ class Reach:
             if not isinstance(function, types.FunctionType):
                 return
         self._changing(path, function.__module__)
-        if _library(function.__module__) or function.__code__.co_filename.startswith(_FOLDER):
+        module, file = function.__module__ or "", function.__code__.co_filename
+        # (an example in one of our docstrings is a user's function, whatever its module is called)
+        if file.startswith(_FOLDER) or (_library(module) and module.partition(".")[0] != PACKAGE):
             for cell in function.__closure__ or ():  # a decorator's wrapper around the user's function
                 with contextlib.suppress(ValueError):  # an empty cell
                     if isinstance(cell.cell_contents, (types.FunctionType, types.MethodType)):
