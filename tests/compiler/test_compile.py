@@ -599,7 +599,7 @@ def test_a_step_may_return_the_loss_that_it_ran_backward_from():
 
 
 def attribute():  # a global with the name of an attribute that the function below reads
-    return np.random.rand()
+    return np.random.default_rng().random()
 
 
 def test_an_attribute_with_the_name_of_a_global_is_not_that_global():
