@@ -64,7 +64,7 @@ doctest: $(VENV)/has-test ## the examples in the docstrings
 	@$(BIN)/python -m pytest -q --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
 
 boundscheck: $(VENV)/has-test ## the tests of ops and engine with every index in every kernel checked
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $(ARGS)
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd tests/nn/test_recurrent.py $(ARGS)
 
 parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity $(ARGS)
