@@ -1,0 +1,104 @@
+"""Values that hold tensors: lists, dicts, dataclasses, nested in one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..shapes import layout
+from ..tensor import Tensor, make
+from .slots import _Slot, plain_number
+
+
+def flatten(value: Any, leaves: list, others: list | None = None) -> Any:
+    """Put tensors of nested containers into ``leaves``; what remains, as a hashable key. ``others``: receives other objects."""
+    if isinstance(value, Tensor):
+        leaves.append(value)
+        return value.__class__
+    if isinstance(value, (list, tuple)):
+        return (type(value), *[flatten(v, leaves, others) for v in value])
+    if isinstance(value, dict):
+        return (type(value), *[(k, flatten(v, leaves, others)) for k, v in value.items()])
+    if isinstance(value, (float, complex)):
+        return (type(value), value if value and value == value else repr(value))  # −0.0 is not 0.0, nan is itself
+    if value is None or isinstance(value, (int, str, bytes, range)):
+        return (type(value), value)
+    if isinstance(value, slice):
+        return (slice, *[flatten(v, leaves, others) for v in (value.start, value.stop, value.step)])
+    if _is_record(value):
+        return (type(value), *[(k, flatten(v, leaves, others)) for k, v in vars(value).items()])
+    if others is not None:
+        others.append(value)
+    return ("object", id(value))
+
+
+def _is_record(value: Any) -> bool:
+    """Whether it is a dataclass instance with nothing but its fields."""
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    return fields is not None and getattr(value, "__dict__", {}).keys() == fields.keys()
+
+
+def rebuild(value: Any, leaves: Any) -> Any:
+    """``value`` with its tensors replaced, in order."""
+    if isinstance(value, Tensor):
+        return next(leaves)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(rebuild(v, leaves) for v in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(rebuild(v, leaves) for v in value)
+    if isinstance(value, dict):
+        new = copy(value)
+        for k, v in value.items():
+            new[k] = rebuild(v, leaves)
+        return new
+    if _is_record(value):
+        new = copy(value)
+        for k, v in vars(value).items():
+            object.__setattr__(new, k, rebuild(v, leaves))
+        return new
+    return plain_number(value)
+
+
+def slots_in(value: Any, found: list[Any]) -> None:
+    """The live numbers in a value."""
+    if isinstance(value, _Slot):
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            slots_in(v, found)
+    elif isinstance(value, dict) or _is_record(value):
+        for v in (value if isinstance(value, dict) else vars(value)).values():
+            slots_in(v, found)
+
+
+def containers(value: Any) -> Iterator[Any]:
+    """The containers in a value that can change."""
+    if isinstance(value, (list, dict)) or _is_record(value):
+        yield value
+    if isinstance(value, (list, tuple)):
+        for v in value:
+            yield from containers(v)
+    elif isinstance(value, dict) or _is_record(value):
+        for v in (value if isinstance(value, dict) else vars(value)).values():
+            yield from containers(v)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    leaves: list[Tensor] = []
+    flatten(value, leaves)
+    return leaves
+
+
+def emptied(value: Any) -> Any:
+    """The result's structure, holding no memory of the capture."""
+    place = make(np.empty(0, np.float32), _EMPTY, [0, 0])
+    leaves: list[Tensor] = []
+    flatten(value, leaves)
+    return rebuild(value, iter([place] * len(leaves)))
+
+
+_EMPTY = layout((0,), None, dtypes.float32)

@@ -1,0 +1,412 @@
+"""One capture: the run of the function, and the program that is made of it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, launch
+from ..graph.node import sequence, set_edges
+from ..shapes import Layout
+from ..tensor import Tensor, edge, make
+from .capture import Capture, Problem, address, in_order, root, watching
+from .fuse import fuse
+from .guards import Reach
+from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
+from .program import Program, live
+from .quick import quick
+from .simplify import simplify
+from .variant import Argument, Back, Variant, stand_in
+
+
+class Unstable(Exception):
+    """The run changed Python's state (a first step made its buffers, say): capture again at the next call."""
+
+    def __init__(self, what: str):
+        super().__init__(what)
+        self.what = what
+
+
+#: objects in results that may be given again: they do not change
+_HARMLESS = (type, types.ModuleType, types.BuiltinFunctionType, dtypes.dtype, Layout, np.generic)
+
+
+class Session:
+    """One capture: the run, and the program that is made of it."""
+
+    def __init__(self, function: Callable, reach: Reach, leaves: list[Tensor]):
+        self.function, self.reach, self.leaves = function, reach, leaves
+        known: list[tuple[str, str, Tensor]] = []
+        self.watched: list[Tensor] = [t for _, t in reach.tensors.values()]
+        known += [("state", path, t) for path, t in reach.tensors.values()]
+        self.grads = {id(t): (t, t._grad) for t in [*self.watched, *leaves]}
+        known += [("state", "a gradient", g) for _, g in self.grads.values() if g is not None]
+        self.argument_problem = ""
+        self.state_roots = {id(root(t._data)) for t in self.watched}
+        fixed = {id(root(t._data)) for _, _, t in known}
+        reached = {id(t) for t in self.watched}
+        roots: dict[int, int] = {}
+        self.shares: list[Any] = []
+        for i, t in enumerate(leaves):
+            r = id(root(t._data))
+            if r in fixed:
+                if id(t) not in reached:
+                    self.argument_problem = (
+                        f"argument {i} shares memory with a tensor or gradient that the function reaches; pass a copy (clone())"
+                    )
+                self.shares.append(t)
+                continue
+            self.shares.append((roots[r], address(t._data) - address(leaves[roots[r]]._data)) if r in roots else None)
+            roots.setdefault(r, i)
+            known.append(("argument", f"argument {i}", t))
+        self.grown = [i for i, t in enumerate(leaves) if t.requires_grad and t._edge is not None]
+        self.edges = [edge(t) for t in leaves]
+        self.stand_ins: dict[int, Tensor] = {}  # of arguments with a graph of their own
+        self.capture = Capture(known)
+        self.capture.grads = {i: (t, g, 0 if g is None else g._version_[0]) for i, (t, g) in self.grads.items()}
+        self.began = sequence()
+        self.versions = [(t, t._version_, t._version_[0]) for t in [*self.watched, *leaves]]
+        self.grad_versions = [(g._version_, g._version_[0]) for _, g in self.grads.values() if g is not None]
+        self.replaced: dict = {}
+        self._numbers = 0
+
+    def run(self, args: tuple, kwargs: dict) -> Any:
+        """Run the function, watched."""
+        with watching(self.capture, self.reach.optimizers if self.reach.live_numbers else []) as self.replaced:
+            result = self.function(*args, **kwargs)
+        numbers: list[Any] = []
+        slots_in(result, numbers)
+        for n in numbers:
+            n._decide()
+        return rebuild(result, iter(tensors_in(result))) if numbers else result
+
+    def aliased(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments with stand-ins for those that have a graph of their own: the captured part of the graph ends there."""
+        for i in self.grown:
+            self.stand_ins[i] = stand_in(self.leaves[i])
+        return rebuild((args, kwargs), iter([self.stand_ins.get(i, t) for i, t in enumerate(self.leaves)]))  # type: ignore[no-any-return]
+
+    def variant(self, key: Any, result: Any, given: set[int], alias: bool) -> Variant | None:
+        """What was captured, as a program. Problem or Unstable when it cannot be run again.
+
+        ``given``: ids of the containers among the arguments. None where arguments have a graph and had no stand-ins (``alias``).
+        """
+        capture, reach = self.capture, self.reach
+        decided = {id(s) for s in capture.decided}
+        codes = set()
+        for g in (g for o in reach.optimizers for g in o.param_groups):
+            number = reach._seen.get(id(g))
+            codes |= {(f"o{number}", repr(name)) for (i, name) in self.replaced if i == id(g)}
+        changed = reach.checker(codes)()
+        if changed >= 0:
+            raise Unstable(reach.describe(changed))
+        if capture.problems:
+            raise capture.problems[0]
+        if any(edge(t) is not e for t, e in zip(self.leaves, self.edges, strict=True)):
+            raise Problem("it changes an argument in place that requires grad")
+        if self.grown and not alias:
+            return None
+        if any(b.kind == "state" and b.owner is None for b in capture.buffers.values()):
+            raise Problem("memory without an owner")
+        arguments = [self._argument(i, t) for i, t in enumerate(self.leaves)]
+        kept, gradients, expects_none = self._gradients()
+        flat, order = self._results(result, given)
+        outputs, fresh = self._outputs(flat, kept, gradients)
+        forward = list(capture.steps)
+        back = self._backward(flat, forward)
+        if back is not None:
+            fresh |= {number for number, _, _ in back.saved}
+        wanted = [b for b in capture.buffers.values() if b.number in kept or b.number in fresh]
+        steps = self._optimised(live(forward, wanted), kept | fresh)
+        held, expects_some = self._started()
+        program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {b for _, b, *_ in held})
+        if reach.handles and program.refuses_late:
+            raise Problem("it handles errors, and changes something before a value may be refused")
+        changed = reach.checker(codes)()
+        if changed >= 0:
+            raise Unstable(reach.describe(changed))
+        variant = Variant(key, arguments, reach.checker(codes), reach, program)
+        variant.back = back
+        variant.outputs, variant.result, variant.order = outputs, result, order
+        variant.held, variant.expects_some, variant.state_roots = held, expects_some, self.state_roots
+        variant.writes = any(u.buffer.kind in ("state", "argument") for s in steps for u, written in s.uses() if written)
+        variant.sharing = any(a.shares is not None for a in arguments)
+        variant.plain = isinstance(result, Tensor)
+        variant.gradients, variant.expects_none = gradients, expects_none
+        variant.decided = [(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided]
+        own = {id(t._version_) for t in self.leaves}
+        seen = set()
+        for _, counter, before in self.versions:
+            by = counter[0] - before
+            if by and id(counter) not in own and id(counter) not in seen:
+                seen.add(id(counter))
+                variant.versions.append((counter, by))
+        seen.update(id(t._grad._version_) for t, *_ in held if t._grad is not None)
+        for counter, before in self.grad_versions:
+            if counter[0] != before and id(counter) not in seen:
+                seen.add(id(counter))
+                variant.versions.append((counter, counter[0] - before))
+        variant.result = emptied(result)
+        program.starts_over = True
+        variant.quick = quick(variant)
+        capture._kept.clear()
+        capture.grads.clear()
+        for b in capture.buffers.values():  # what the run computed is not needed any more
+            if b.kind in ("argument", "temporary"):
+                b.array, b.owner = np.empty(0, b.array.dtype), None
+        return variant
+
+    def _argument(self, i: int, t: Tensor) -> Argument:
+        buffer = self.capture.buffer_of(t._data)
+        reached = isinstance(self.shares[i], Tensor)
+        a = Argument(t, None if reached else buffer.number, address(t._data) - address(root(t._data)))
+        a.has_grad = self.grads[id(t)][1] is not None
+        a.shares = self.shares[i]
+        a.written = next(counter[0] - before for s, counter, before in self.versions if s is t)
+        return a
+
+    def _gradients(self) -> tuple[set[int], list[list], list[Tensor]]:
+        kept: set[int] = set()
+        found: list[list] = []
+        expects_none: list[Tensor] = []
+        arguments = {id(t) for t in self.leaves}
+        for t, before in self.grads.values():
+            after = t._grad
+            if before is None and id(t) not in self.capture.forgotten and t._rg and id(t) not in arguments:
+                expects_none.append(t)
+            if before is not None and after is before:
+                if id(t) not in self.capture.forgotten:
+                    continue
+            if after is before:
+                continue
+            if id(t) in arguments:
+                raise Problem("it leaves a gradient in an argument; return the gradient instead")
+            if after is None:
+                found.append([t, None, None, None, 0, None])
+                continue
+            b = self.capture.buffer_of(after._data)
+            if (
+                b.kind != "temporary"
+                or b.number in kept
+                or address(after._data) != address(b.array)
+                or b.array.dtype != after._data.dtype
+            ):
+                raise Problem("a gradient shares its memory with another tensor")
+            kept.add(b.number)
+            found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype])
+        return kept, found, expects_none
+
+    def _started(self) -> tuple[list[tuple], list[Tensor]]:
+        """(gradients that the program starts from, tensors whose gradient is there but not used)."""
+        capture = self.capture
+        used = {u.buffer.number for s in capture.steps for u, _ in s.uses()}
+        arguments = {id(t) for t in self.leaves}
+        held: list[tuple] = []
+        some: list[Tensor] = []
+        for t, g in self.grads.values():
+            if g is None:
+                continue
+            b = capture.buffer_of(g._data)
+            if b.number not in used:
+                if t._rg and id(t) not in arguments and id(t) not in capture.forgotten:
+                    some.append(t)
+                continue
+            if id(t) in arguments or b.owner is not g or g._rg:
+                raise Problem("it works on the gradient of an argument, or on one that shares its memory")
+            by = g._version_[0] - next(before for counter, before in self.grad_versions if counter is g._version_)
+            held.append((t, b.number, g._layout, address(g._data) - address(b.array), by))
+        return held, some
+
+    def _results(self, result: Any, given: set[int]) -> tuple[list[Tensor], list[int]]:
+        """The tensors of the result, each once, and which of them stands at each place."""
+        found: list[Tensor] = []
+        others: list[Any] = []
+        flatten(result, found, others)
+        for o in others:
+            if not isinstance(o, (_HARMLESS, Enum)) and id(o) not in self.reach._seen:
+                raise Problem(
+                    f"its result holds an object of the class {type(o).__name__}; return tensors, numbers and containers of them"
+                )
+        for c in containers(result):
+            if id(c) in given or id(c) in self.reach._seen:
+                raise Problem("its result is a container that it was given or reaches; return a new one")
+        flat = list({id(t): t for t in found}.values())
+        place = {id(t): i for i, t in enumerate(flat)}
+        stand_ins = {id(s): self.leaves[i] for i, s in self.stand_ins.items()}
+        return [stand_ins.get(id(t), t) for t in flat], [place[id(t)] for t in found]
+
+    def _optimised(self, steps: list[Any], outside: set[int]) -> list[Any]:
+        """Simplified and fused; new buffers get numbers far from those of others."""
+        self._numbers += 1_000_000
+        return fuse(simplify(steps, outside), outside, self._numbers)
+
+    def _backward(self, flat: list[Tensor], forward: list[Any]) -> Back | None:
+        """The backward pass of results that require grad, captured as a program of its own."""
+        mine = {id(t) for t in (*self.watched, *self.leaves)}
+        results = [t for t in flat if t._rg and id(t) not in mine and not _consumed(t)]
+        if not results:
+            return None
+        differentiable = {id(t) for t in results}
+
+        capture = self.capture
+        back = Back()
+        back.differentiable = [t._rg and (id(t) in mine or id(t) in differentiable) for t in flat]
+        inputs: list[Tensor] = []
+        for t in self._ends(results):
+            index = next((i for i, a in enumerate(self.leaves) if a is t), None)
+            if index is None:
+                index = next((i for i, s in self.stand_ins.items() if s is t), None)
+            if index is None and id(t) not in self.reach.tensors:
+                raise Problem("its result depends on a tensor that requires grad and cannot be found from the function")
+            inputs.append(t)
+            back.inputs.append(("argument", index) if index is not None else ("state", t))
+        seeds = []
+        for i, t in enumerate(flat):
+            if id(t) in differentiable:
+                seed = make(np.ones(max(t._layout.size, 1), t._data.dtype), t._layout.dense, [0, 0])
+                seeds.append(seed)
+                back.seeds.append(
+                    (i, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, t._layout.dense)
+                )
+        draws = len(capture.draws)
+        hooks = [(t, t._leaf_hook_set) for t in inputs]  # they run where the gradient arrives
+        for t in inputs:
+            t._leaf_hook_set = None
+        for s in self.stand_ins.values():  # what lies behind them is not this function's affair
+            set_edges(s._edge, (None,))
+        try:
+            found = self._gradient(results, inputs, seeds)
+        finally:
+            for t, h in hooks:
+                t._leaf_hook_set = h
+            for i, s in self.stand_ins.items():
+                set_edges(s._edge, (self.edges[i],))
+        if capture.problems:
+            raise capture.problems[0]
+        if len(capture.draws) != draws:
+            raise Problem("the backward pass of its results draws random numbers")
+        steps = capture.steps[len(forward) :]
+        grads: set[int] = set()
+        owner = {b: i for i, (_, b, _) in enumerate(back.seeds)}
+        for g in found:
+            if g is None:
+                back.gradients.append(None)
+                continue
+            b = capture.buffer_of(g._data)
+            if b.number in owner and g._layout is seeds[owner[b.number]]._layout:
+                back.gradients.append(("seed", owner[b.number]))
+            elif b.number in owner and b.array.dtype == g._data.dtype:  # of a sum, say: the incoming gradient, expanded
+                back.gradients.append(
+                    ("view", owner[b.number], (address(g._data) - address(b.array)) // g._data.itemsize, g._layout)
+                )
+            elif b.kind == "temporary" and b.array.dtype == g._data.dtype:
+                grads.add(b.number)
+                back.gradients.append(
+                    (
+                        "new",
+                        b.number,
+                        b.array.size,
+                        b.array.dtype,
+                        (address(g._data) - address(b.array)) // g._data.itemsize,
+                        g._layout,
+                    )
+                )
+            else:
+                raise Problem("a gradient shares memory with the function's state")
+        made = {u.buffer.number for s in forward for u, written in s.uses() if written}
+        steps = live(steps, [b for b in capture.buffers.values() if b.number in grads])
+        read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
+        saved = [b for n, b in read.items() if n in made and b.kind == "temporary"]
+        if any(b.number in grads for b in saved):
+            raise Problem("a gradient is memory of the forward pass")
+        back.saved = [(b.number, b.array.size, b.array.dtype) for b in saved]
+        state = {n for n, b in read.items() if b.kind == "state"}
+        back.reads_arguments = {n for n, b in read.items() if b.kind == "argument"}
+        back.reads = [t for t in self.watched if capture.buffer_of(t._data).number in state]
+        steps = self._optimised(steps, grads)
+        back.program = Program(steps, [], grads, {b.number for b in saved} | {b for _, b, _ in back.seeds})
+        return back
+
+    def _gradient(self, results: list[Tensor], inputs: list[Tensor], seeds: list[Tensor]) -> Any:
+        from ..autograd.api import grad
+
+        with launch.observe(self.capture):
+            return grad(results, inputs, seeds, retain_graph=True, allow_unused=True)
+
+    def _ends(self, results: list[Tensor]) -> list[Tensor]:
+        """Where the graph of the results ends: leaves and stand-ins, in the order of a walk from the results."""
+        found: list[Tensor] = []
+        ends = {id(s._edge): s for s in self.stand_ins.values()}
+        seen: set[int] = set()
+        stack = [t._edge for t in reversed(results)]
+        while stack:
+            e = stack.pop()
+            e = getattr(e, "node", e) if e is not None and not e.is_leaf_edge else e
+            if e is None or id(e) in seen:
+                continue
+            seen.add(id(e))
+            if e.is_leaf_edge or id(e) in ends:
+                found.append(ends.get(id(e), e))
+                continue
+            if e.seq < self.began:
+                raise Problem("its result depends on a tensor with a graph of its own, made outside; pass it as an argument")
+            hooks = e.hooks
+            if hooks is not None and (hooks.pre or hooks.post or hooks.retained or any(hooks.tensor.values())):
+                raise Problem("hooks run in the backward pass of its results, or retain gradients there")
+            stack.extend(reversed(e.edges))
+        return found
+
+    def _outputs(self, flat: list[Tensor], kept: set[int], gradients: list[list]) -> tuple[list[tuple], set[int]]:
+        fresh: set[int] = set()
+        outputs: list[tuple] = []
+        by_state = {id(t) for t in self.watched}
+        for t in flat:
+            if id(t) in by_state:
+                outputs.append(("same", t))
+                continue
+            b = self.capture.buffer_of(t._data)
+            offset = (address(t._data) - address(b.array)) // t._data.itemsize
+            index = next((i for i, a in enumerate(self.leaves) if a is t), None)
+            if index is None and not any(isinstance(s, Tensor) and self.capture.buffer_of(s._data) is b for s in self.shares):
+                index = next((i for i, a in enumerate(self.leaves) if self.capture.buffer_of(a._data) is b), None)
+                if index is not None and (t._rg or self.leaves[index]._rg):
+                    raise Problem("a result is a view of an argument that requires grad; return a copy (clone())")
+            if index is not None:
+                a = self.leaves[index]
+                shift = (address(t._data) - address(a._data)) // t._data.itemsize
+                outputs.append(("argument", index, shift, t._layout, t is a))
+            elif b.number in kept:
+                number = next(i for i, g in enumerate(gradients) if g[2] == b.number)
+                if gradients[number][0]._grad is not t:
+                    raise Problem("a result shares its memory with a gradient")
+                outputs.append(("gradient", number))
+            elif b.kind == "temporary":
+                if b.array.dtype != t._data.dtype:
+                    raise Problem("a result is a view of another dtype")
+                if b.number in fresh and any(s._rg for s in flat):
+                    raise Problem("two results share their memory; return copies (clone())")
+                fresh.add(b.number)
+                outputs.append(("new", b.number, b.array.size, b.array.dtype, offset, t._layout, t._version_[0]))
+            else:
+                raise Problem("a result shares memory with the function's state; return a copy (clone())")
+        return outputs, fresh
+
+
+def _consumed(result: Tensor) -> bool:
+    """Whether the function itself ran a backward pass from here: a loss that a training step returns is a plain number."""
+    seen: set[int] = set()
+    stack = [result._edge]
+    while stack:
+        e = stack.pop()
+        e = getattr(e, "node", e) if e is not None and not e.is_leaf_edge else e
+        if e is None or e.is_leaf_edge or id(e) in seen:
+            continue
+        if e.consumed is not None:
+            return True
+        seen.add(id(e))
+        stack.extend(e.edges)
+    return False
