@@ -25,17 +25,16 @@ from ..tensor import Tensor, attach, make, offset_in, refresh, share_view
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
 
 _new = object.__new__
-_ONE = (True,)
+_SEQUENCES = (tuple, list)
 
 
 class StructuredNode(Node):
     """A recorded structured op; subclasses are named per op and count its outputs.
 
-    ``places``: (operand, its first edge, how many, whether it is a tuple) of each differentiable operand that was a tensor.
-    ``made``: the output's layout, or a tuple of them.
+    ``made``: the output's layout, or a tuple of them. ``values``: what the rules take that is no tensor.
     """
 
-    __slots__ = ("_outputs", "made", "needs", "places", "several", "values")
+    __slots__ = ("_outputs", "made", "recording", "several", "values")
     op: Structured
 
     @property
@@ -54,11 +53,51 @@ class StructuredNode(Node):
         ]
 
 
+class Recording:
+    """What is saved and which rules run, for one combination of operands that are tensors and that require grad.
+
+    ``rules``: for each operand with edges (rule or None where it needs no gradient, its names, edges of a tuple or -1).
+    ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes.
+    """
+
+    __slots__ = ("every", "needed", "out", "rules", "saved", "shapes")
+
+    def __init__(self, op: Structured, mask: int, present: int, lengths: tuple):
+        counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
+        first: dict[str, int] = {}  # operand -> its first edge
+        self.needed: set[str] = set()
+        self.rules: list[tuple] = []
+        self.every = op.every
+        wanted: set[str] = set(op.every[1]) - {"g", "needs"} if op.every else set()
+        edge = 0
+        for i, p in enumerate(op.params):
+            if not present >> i & 1:
+                continue
+            first[p] = edge
+            count = counts.get(i, 1)
+            needs = bool(mask >> edge & ((1 << count) - 1))
+            edge += count
+            rule, names = op.rules.get(p, (None, ()))
+            if needs:
+                self.needed.add(p)
+                wanted.update(names)
+            self.rules.append((rule if needs else None, names, counts.get(i, -1), p))
+        self.out = "out" in wanted
+        self.saved = [(p, i, first.get(p)) for i, p in enumerate(op.params) if p in wanted]
+        self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
+
+
 class Structured:
     """A declared structured op."""
 
     def __init__(
-        self, forward: Callable, rules: dict[str, Callable], every: Callable | None, view: bool, node: str, holomorphic: bool = True
+        self,
+        forward: Callable,
+        rules: dict[str, Callable],
+        every: Callable | None,
+        view: bool,
+        node: str,
+        holomorphic: bool = True,
     ):
         self.holomorphic = holomorphic
         self.forward = forward
@@ -68,11 +107,12 @@ class Structured:
         unknown = set(self.rules) - set(self.params)
         assert not unknown, f"{self.name}: rules for {unknown}, which are not operands"
         self.every = (every, tuple(inspect.signature(every).parameters)) if every else None
+        self.operands = [i for i, p in enumerate(self.params) if every or p in self.rules]
         self.view = view
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
         self.node_name = node or f"{camel}Backward0"
         self.node = type(self.node_name, (StructuredNode,), {"__slots__": (), "op": self})
-        self._wanted: dict[tuple, set[str]] = {}
+        self._recordings: dict[tuple, Recording] = {}
         self._views: dict[tuple, tuple] = {}
 
     def __call__(self, *args: Any) -> Any:
@@ -94,32 +134,30 @@ class Structured:
         x = args[0]
         if not isinstance(out, Tensor) or out._layout.dtype is not x._layout.dtype or not x._layout.size:
             return
-        wanted = self._wants(args, [True], {self.params[0]: 0}) if self.rules else set()
-        values = {p: a for p, a in zip(self.params, args, strict=True) if p in wanted}
-        for p in self.params[1:]:
-            if p + "_shape" in wanted:
+        recording = self.recording(1, 1) if self.rules else None
+        values = {}
+        if recording is not None:
+            if recording.out or self.every or any(i == 0 for _, i, _ in recording.saved) or any(i for _, i in recording.shapes):
                 return
-        if self.params[0] in wanted or "out" in wanted or self.every:
-            return
-        if self.params[0] + "_shape" in wanted:
-            values[self.params[0] + "_shape"] = x._layout.shape
+            values = {p: args[i] for p, i, _ in recording.saved}
+            values.update((name, x._layout.shape) for name, _ in recording.shapes)
         offset = offset_in(out, x)
         if offset < 0:  # it begins before x in the storage
             return
         if len(self._views) > 5_000:
             self._views.clear()
         try:
-            self._views[(x._layout, *args[1:])] = (out._layout, offset, values, [(self.params[0], 0, 1, False)])
+            self._views[(x._layout, *args[1:])] = (out._layout, offset, values, recording)
         except TypeError:
             pass
 
     def _look(self, x: Tensor, plan: tuple) -> Tensor:
         """A view whose geometry is known."""
-        lay, offset, values, places = plan
+        lay, offset, values, recording = plan
         out = make(x._data[offset:] if offset else x._data, lay, x._version_)
         share_view(x, out)
         if state.grad:
-            if not self.rules:
+            if recording is None:
                 return out
             if x._view is not None:
                 refresh(x)
@@ -127,8 +165,8 @@ class Structured:
                 node = _new(self.node)
                 node._outputs = 1
                 set_edges(node, (x._edge if x._edge is not None else x,))
-                node.needs, node.places = _ONE, places
-                node.values, node.saved, node.versions, node.stamp = values, None, (), 0
+                node.recording, node.values = recording, values
+                node.saved, node.versions, node.stamp = None, (), 0
                 finish_node(node)
                 node.several, node.made = False, lay
                 out._edge = node
@@ -164,66 +202,74 @@ class Structured:
         else:
             share_view(source, out)
 
+    def recording(self, mask: int, present: int, lengths: tuple = ()) -> Recording:
+        """``mask``: which edges need a gradient; ``present``: which operands are there; ``lengths``: index and length of tuples."""
+        key = (mask, present, lengths)
+        found = self._recordings.get(key)
+        if found is None:
+            found = self._recordings[key] = Recording(self, mask, present, lengths)
+        return found
+
     def record(self, args: tuple, out: Any) -> None:
-        needs: list[bool] = []
         edges: list[Any] = []
-        where: dict[str, int] = {}  # operand -> index of its (first) edge
-        places = []
-        for p, a in zip(self.params, args, strict=True):
+        mask = present = 0
+        lengths: tuple = ()
+        plain = 2
+        for i in self.operands:
+            a = args[i]
             if isinstance(a, Tensor):
-                if p not in self.rules and not self.every:
-                    continue
-                where[p] = len(edges)
-                places.append((p, len(edges), 1, False))
-                if a._view is not None:
-                    refresh(a)
-                need = a._rg
-                needs.append(need)
-                edges.append((a._edge if a._edge is not None else a) if need else None)
-            elif isinstance(a, (tuple, list)) and a and isinstance(a[0], Tensor):
-                if p not in self.rules and not self.every:
-                    continue
-                where[p] = len(edges)
-                places.append((p, len(edges), len(a), True))
-                for t in a:
-                    if t._view is not None:
-                        refresh(t)
-                    needs.append(t._rg)
-                    edges.append((t._edge if t._edge is not None else t) if t._rg else None)
-        if True not in needs:
+                group: Any = (a,)
+            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
+                group = a
+                lengths += (i, len(a))
+            else:
+                continue
+            present |= 1 << i
+            for t in group:
+                if t._view is not None:
+                    refresh(t)
+                if t._rg:
+                    mask |= 1 << len(edges)
+                    e = t._edge
+                    if e is None:
+                        e = t
+                        if plain:
+                            plain = 1
+                    elif e.__class__ is Output:
+                        plain = 0
+                    edges.append(e)
+                else:
+                    edges.append(None)
+        if not mask:
             return
-        several = isinstance(out, (tuple, list))
+        recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
         node = _new(self.node)
-        node._outputs = len(out) if several else 1
-        set_edges(node, tuple(edges))
-        node.needs = tuple(needs)
-        node.places = places
-        key = node.needs
-        wanted = self._wanted.get(key)
-        if wanted is None:
-            wanted = self._wanted[key] = self._wants(args, needs, where)
+        node.edges, node.plain, node.recording = tuple(edges), plain, recording
         values: dict[str, Any] = {}
         saved: list[tuple] = []
         versions = []
         stamp = 0
-        for p, a in zip(self.params, args, strict=True):
-            if p in wanted:
-                if isinstance(a, Tensor):
-                    saved.append((p, a._data, a._layout, where.get(p)))
-                    versions.append(a._version_)
-                    stamp += a._version_[0]
-                    if a._version_[0] < 0:
-                        refuse_inference()
-                elif isinstance(a, (tuple, list)) and a and isinstance(a[0], Tensor):
-                    for k, t in enumerate(a):
-                        saved.append((f"{p}/", t._data, t._layout, where[p] + k if p in where else None))
-                        versions.append(t._version_)
-                        stamp += t._version_[0]
-                else:
-                    values[p] = a
-            if p + "_shape" in wanted:
-                values[p + "_shape"] = a.shape if isinstance(a, Tensor) else tuple(t.shape for t in a)
-        if "out" in wanted:
+        for p, i, first in recording.saved:
+            a = args[i]
+            if isinstance(a, Tensor):
+                saved.append((p, a._data, a._layout, first))
+                version = a._version_
+                versions.append(version)
+                stamp += version[0]
+                if version[0] < 0:
+                    refuse_inference()
+            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
+                for k, t in enumerate(a):
+                    saved.append((f"{p}/", t._data, t._layout, None if first is None else first + k))
+                    versions.append(t._version_)
+                    stamp += t._version_[0]
+            else:
+                values[p] = a
+        for name, i in recording.shapes:
+            a = args[i]
+            values[name] = a._layout.shape if isinstance(a, Tensor) else tuple([t.shape for t in a])
+        several = isinstance(out, _SEQUENCES)
+        if recording.out:
             for o in out if several else (out,):
                 saved.append(("out", o._data, o._layout, None))
                 versions.append(o._version_)
@@ -231,26 +277,18 @@ class Structured:
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
         finish_node(node)
         node.several = several
-        node.made = tuple([o._layout for o in out]) if several else out._layout
         if several:
+            node._outputs = len(out)
+            node.made = tuple([o._layout for o in out])
             for index, o in enumerate(out):
                 if o._layout.dtype.category >= 2:
                     o._edge = Output(node, index)
                     o._rg = True
         else:
+            node._outputs = 1
+            node.made = out._layout
             out._edge = node
             out._rg = True
-
-    def _wants(self, args: tuple, needs: list[bool], where: dict[str, int]) -> set[str]:
-        if self.every:
-            return set(self.every[1]) - {"g", "needs"}
-        wanted: set[str] = set()
-        for p, a in zip(self.params, args, strict=True):
-            if p in self.rules and p in where:
-                count = len(a) if isinstance(a, (tuple, list)) else 1
-                if any(needs[where[p] : where[p] + count]):
-                    wanted.update(self.rules[p][1])
-        return wanted
 
     def _conjugate(self, g: Any, values: dict, node: StructuredNode) -> None:
         """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `plans.Spec.factors`)."""
@@ -264,50 +302,52 @@ class Structured:
     def gradients(self, node: StructuredNode, g: Any) -> tuple:
         values = dict(node.values)
         values["g"] = g
-        conjugate = False
+        conjugate, graph = False, state.grad
         for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=True):
             t = make(data, lay, version)
             if lay.dtype.category == 3:
                 conjugate = True
-            if state.grad:
+            if graph:
                 target: Any = node if p == "out" else (None if e is None else node.edges[e])
                 if target is not None:
-                    if target.__class__ is not Output and target.is_leaf_edge and target._layout is lay and target._data is data:
+                    if (
+                        target.__class__ is not Output
+                        and target.is_leaf_edge
+                        and target._layout is lay
+                        and target._data is data
+                    ):
                         t = target
                     else:
                         attach(t, target)
-            if p == "out":
-                if node.several:
-                    index = len(values.setdefault("out", []))
-                    if state.grad and lay.dtype.category >= 2:
-                        t._edge = Output(node, index)
-                    elif lay.dtype.category < 2:
-                        t._edge, t._rg = None, False
-                    values["out"].append(t)
-                else:
-                    values["out"] = t
-            elif p.endswith("/"):
-                values.setdefault(p[:-1], []).append(t)
-            else:
+            if p in self.params:
                 values[p] = t
+            elif p != "out":
+                values.setdefault(p[:-1], []).append(t)
+            elif node.several:
+                index = len(values.setdefault("out", []))
+                if graph and lay.dtype.category >= 2:
+                    t._edge = Output(node, index)
+                elif lay.dtype.category < 2:
+                    t._edge, t._rg = None, False
+                values["out"].append(t)
+            else:
+                values["out"] = t
         if conjugate and self.holomorphic:
             self._conjugate(g, values, node)
-        if self.every:
-            values["needs"] = {p for p, start, count, _ in node.places if True in node.needs[start : start + count]}
-            rule, names = self.every
+        recording = node.recording
+        if recording.every is not None:
+            values["needs"] = recording.needed
+            rule, names = recording.every
             found = rule(*[values[n] for n in names])
-            return tuple([found.get(p) for p, *_ in node.places])
+            return tuple([found.get(p) for *_, p in recording.rules])
         grads: list[Any] = []
-        for p, start, count, several in node.places:
-            if True not in node.needs[start : start + count]:
-                grads.extend([None] * count)
-                continue
-            rule, names = self.rules[p]
-            value = rule(*[values[n] for n in names])
-            if several:
-                grads.extend(value)
+        for rule, names, count, _ in recording.rules:
+            if rule is None:
+                grads.extend([None] * abs(count))
+            elif count < 0:
+                grads.append(rule(*[values[n] for n in names]))
             else:
-                grads.append(value)
+                grads.extend(rule(*[values[n] for n in names]))
         return tuple(grads)
 
 
