@@ -105,6 +105,11 @@ def described(entry: Entry, name: str, outputs: int) -> _Observed:
     return _Observed(entry, name, outputs, origin=build.source_of(entry), parts=parts)
 
 
+def observing() -> bool:
+    """Whether any thread's launches are observed: then calls go by the ways that tell of themselves, and leave no quick ones."""
+    return _observing > 0
+
+
 def observer() -> Any:
     """This thread's observer, or None."""
     return getattr(_observers, "current", None) if _observing else None

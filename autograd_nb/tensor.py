@@ -2,7 +2,9 @@
 
 ``_data`` is a flat C array of the storage that *begins at the tensor's first element*, so a kernel never needs an offset;
 ``_layout`` says how to walk it. ``_version_`` is the list [times changed in place, times its history was rewritten], shared
-by every tensor of the storage (below 0 for inference tensors). ``_edge`` is where its gradient flows (None for leaves), ``_view`` how it looks at a base.
+by every tensor of the storage (below 0 for inference tensors). ``_edge`` is where its gradient flows (None for leaves). ``_view``
+is the base that a view looks at, or None; then ``_seen`` says as of which rewriting of its history, and ``_view_kind`` how it was
+made ("", "multi:<Name>", "no_grad", "inference"). They are slots and no object of their own as one would cost half of a view.
 
 Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
 """
@@ -22,15 +24,6 @@ from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Output, accumulator, here, sequence, set_edges
 from .shapes import Layout, Size, layout
-
-
-class View:
-    """How a tensor looks at its base: which one, as of which rewriting of its history, and how it was made."""
-
-    __slots__ = ("base", "generation", "kind")
-
-    def __init__(self, base: Tensor, generation: int, kind: str):
-        self.base, self.generation, self.kind = base, generation, kind  # kind: "", "multi:<Name>", "no_grad"
 
 
 class TensorMeta(type):
@@ -53,7 +46,9 @@ class Tensor(metaclass=TensorMeta):
     Source: https://docs.pytorch.org/docs/stable/tensors.html
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_data", "_edge", "_grad", "_layout", "_leaf_hook_set", "_rg", "_version_", "_view")
+    __slots__ = (
+        "__dict__", "__weakref__", "_data", "_edge", "_grad", "_layout", "_leaf_hook_set", "_rg", "_seen", "_version_", "_view", "_view_kind",
+    )  # fmt: skip
 
     _data: np.ndarray
     _layout: Layout
@@ -61,7 +56,9 @@ class Tensor(metaclass=TensorMeta):
     _rg: bool
     _edge: Any
     _grad: Any
-    _view: View | None
+    _view: Tensor | None
+    _view_kind: str
+    _seen: int
     _leaf_hook_set: Any
 
     if TYPE_CHECKING:  # what the ops attach
@@ -220,7 +217,7 @@ class Tensor(metaclass=TensorMeta):
 
     @property
     def _base(self) -> Tensor | None:
-        return self._view.base if self._view is not None else None
+        return self._view
 
     def _is_view(self) -> bool:
         return self._view is not None
@@ -379,7 +376,8 @@ def adopt(cls: type, t: Tensor) -> Any:
         return t
     new = _new(cls)
     new._data, new._layout, new._version_, new._rg = t._data, t._layout, t._version_, t._rg
-    new._edge, new._grad, new._view, new._leaf_hook_set = t._edge, t._grad, t._view, None
+    new._edge, new._grad, new._leaf_hook_set = t._edge, t._grad, None
+    look_as(t, new)
     return new
 
 
@@ -485,13 +483,12 @@ def attach(t: Tensor, target: Any) -> None:
 
 def refresh(view: Tensor) -> None:
     """Bring a view's history up to date with its base, if the base's was rewritten since."""
-    info = view._view
-    assert info is not None
     now = view._version_[1]
-    if info.generation == now:
+    if view._seen == now:
         return
-    info.generation = now
-    base = info.base
+    view._seen = now
+    base = view._view
+    assert base is not None
     if not base._rg:
         return
     source = base._edge if base._edge is not None else base
@@ -510,6 +507,13 @@ def offset_in(view: Tensor, base: Tensor) -> int:
     return (a - b) // view._data.itemsize
 
 
+#: how a view was made -> the words for it
+_UNTRACKED = {
+    "no_grad": ("no_grad", "with grad mode enabled", "no_grad"),
+    "inference": ("inference", "in normal mode", "inference_mode"),
+}
+
+
 def check_inplace(t: Tensor) -> None:
     """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``."""
     if t._version_[0] < 0 and not state.inference:
@@ -519,8 +523,8 @@ def check_inplace(t: Tensor) -> None:
         )
     if not state.grad:
         return
-    view = t._view
-    if view is None:
+    base = t._view
+    if base is None:
         if t._rg and t._edge is None:
             raise AutogradError(
                 "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
@@ -528,18 +532,19 @@ def check_inplace(t: Tensor) -> None:
             )
         return
     refresh(t)
-    base = view.base
-    if view.kind.startswith("multi:") and (t._rg or base._rg):
+    kind = t._view_kind
+    if kind.startswith("multi:") and (t._rg or base._rg):
         raise AutogradError(
-            f"Output {t.output_nr} of {view.kind[6:]} is a view and is being modified inplace. This view is the output of a "
+            f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. This view is the output of a "
             "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
             "should replace the inplace operation by an out-of-place one."
         )
-    if view.kind == "no_grad" and base._rg:
+    if kind in _UNTRACKED and base._rg:
+        made, now, block = _UNTRACKED[kind]
         raise AutogradError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+            f"A view was created in {made} mode and is being modified inplace {now}. Given that this use "
             "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+            f"inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if "
             "you want the inplace to be tracked)."
         )
     if base._rg and base._edge is None:
@@ -551,14 +556,13 @@ def check_inplace(t: Tensor) -> None:
 
 def rewrite_history(t: Tensor, new_edge: Any) -> None:
     """After ``t``'s memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
-    view = t._view
-    if view is None:
+    base = t._view
+    if base is None:
         had = t._rg
         t._edge, t._rg = new_edge, new_edge is not None
         if had or t._rg:
             t._version_[1] += 1
         return
-    base = view.base
     if new_edge is None and not base._rg:
         return
     old = base._edge if base._edge is not None else (base if base._rg else None)
@@ -571,11 +575,20 @@ def rewrite_history(t: Tensor, new_edge: Any) -> None:
 
 def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:
     """Declare ``out``, which reads ``t``'s memory, to be a view of ``t``'s base."""
-    base = t if t._view is None else t._view.base
-    out._version_ = t._version_
-    if t._view is not None and t._view.kind and not kind:
-        kind = t._view.kind
+    base = t._view
+    if base is None:
+        base = t
+    elif not kind:
+        kind = t._view_kind
     if not kind and not state.grad:
-        kind = "no_grad"
-    out._view = View(base, t._version_[1], kind)
+        kind = "inference" if state.inference else "no_grad"
+    version = t._version_
+    out._version_, out._view, out._seen, out._view_kind = version, base, version[1], kind
     return out
+
+
+def look_as(t: Tensor, other: Tensor) -> None:
+    """Let ``other`` be a view, or none, as ``t`` is."""
+    other._view = t._view
+    if t._view is not None:
+        other._seen, other._view_kind = t._seen, t._view_kind

@@ -24,8 +24,9 @@ from .create import from_numpy, new_empty, new_full, tensor
 from .inplace import write_inplace
 from .recording import tensor_type as _tensor_type
 from .registry import OPS, public
-from .shape import _select, _with, alias_view, expand, reshape
+from .shape import _alias, _select, _with, expand, reshape
 from .structured import structured, tensor_argument
+from .views import keep, known, look
 
 _bounds = Kernel("index", "bounds")
 _wrap = Kernel("index", "wrap")
@@ -182,9 +183,7 @@ def _readable(x: Tensor, p: Places) -> np.ndarray:
     return x._data if p.copied is None else clone(OPS["permute"].call(x, p.order))._data
 
 
-@structured(
-    x=lambda g, x_shape, index, dims, pos: index_backward(g, index, tuple(x_shape), dims, pos), node="IndexBackward0"
-)
+@structured(x=lambda g, x_shape, index, dims, pos: index_backward(g, index, tuple(x_shape), dims, pos), node="IndexBackward0")
 def pick(x, index, dims, pos):
     """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others."""
     p = places(x._layout, dims, pos)
@@ -332,6 +331,12 @@ def _is_tuple(value: Any) -> bool:
 
 def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
     """(the view that the basic part of ``index`` makes, the tensor index of each of its dims or None)."""
+    view, tensors = read_index(x, index)
+    return (view[0](x, *view[1:]) if view else x), tensors
+
+
+def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
+    """((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
     if index.__class__ is not tuple:
         index = tuple(index) if isinstance(index, tuple) or (isinstance(index, list) and _is_tuple(index)) else (index,)
     ndim = x._layout.ndim
@@ -443,10 +448,8 @@ def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
     tensors.extend([None] * (ndim - dim))
     advanced = any(t is not None for t in tensors)
     if last:
-        view = _VIEWS[last](x, tuple(recipe))
-    else:
-        view = x if advanced else alias_view(x)
-    return view, tensors if advanced else None
+        return (_VIEWS[last], tuple(recipe)), tensors if advanced else None
+    return ((), tensors) if advanced else ((_alias,), None)
 
 
 _COVERED = object()  #: a further dim of a mask of several dims
@@ -570,20 +573,54 @@ def advanced_index(view: Tensor, tensors: list) -> tuple[Tensor, tuple[int, ...]
 # ------------------------------------------------------------------------------------------------- the methods
 
 
+_recipes = launch.plan_table()
+_FAR = 1 << 62
+
+
+def _key_of(lay: Layout, index: tuple) -> tuple | None:
+    """What tells the view of a tuple of ints, slices, None and Ellipsis from others; None where there is more to an index."""
+    key: list = [lay]
+    for item in index:
+        kind = type(item)
+        if kind is slice:
+            key.append(item.indices(_FAR))  # ends counted from the end stay apart from all others
+        elif kind is int or item is None or item is Ellipsis:
+            key.append(item)
+        else:
+            return None
+    return tuple(key)
+
+
 def _getitem(self: Tensor, index: Any) -> Tensor:
-    kind = index.__class__
+    kind = type(index)
     lay = self._layout
+    key: Any = None
+    if kind is int:
+        key = (lay, index)
+    elif kind is Tensor:
+        if lay.ndim and index._layout.ndim and index._layout.dtype is dtypes.int64:
+            return pick(self, checked_index(index, lay.shape[0], 0), (0,), 0)
+    else:
+        try:
+            if kind is slice:
+                key = (lay, index.indices(_FAR))
+            elif kind is tuple:
+                key = _key_of(lay, index)
+        except (TypeError, ValueError):
+            pass  # no index; what reads it will say why
+    recipe = _recipes.get(key)
+    if recipe is not None:
+        return look(self, recipe)
     if kind is int and lay.ndim:
-        n = lay.shape[0]
-        if not -n <= index < n:
-            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {n}")
-        return _select(self, 0, index + n if index < 0 else index)
-    if kind is Tensor and lay.ndim and index._layout.ndim and index._layout.dtype is dtypes.int64:
-        return pick(self, checked_index(index, lay.shape[0], 0), (0,), 0)
-    view, tensors = split_index(self, index)
-    if tensors is None:
-        return view
-    return pick(view, *advanced_index(view, tensors))
+        view, tensors = (_select, 0, _select_number(index, lay.shape, 0)), None
+    else:
+        view, tensors = read_index(self, index)
+    out = view[0](self, *view[1:]) if view else self
+    if tensors is not None:
+        return pick(out, *advanced_index(out, tensors))
+    if key is not None and not launch.observing():
+        keep(_recipes, key, known(view[0], lay, view[1:]))
+    return out
 
 
 def _plain_number(value: Any) -> Any:

@@ -9,7 +9,7 @@ from .. import launch
 from ..errors import AutogradError
 from ..graph.modes import state
 from ..shapes import as_shape, check_sizes, contiguous_strides, layout
-from ..tensor import Tensor, _storage, make, refresh
+from ..tensor import Tensor, _storage, look_as, make, refresh
 from .inplace import inplace_version
 from .registry import OPS, public
 from .structured import tensor_argument
@@ -44,7 +44,8 @@ def _in_place_view(name: str) -> None:
             )
         # a stand-in keeps the old geometry, so that what is recorded hangs on it and not on the tensor itself
         before = make(x._data, x._layout, x._version_)
-        before._edge, before._rg, before._view = x._edge, x._rg, x._view
+        before._edge, before._rg = x._edge, x._rg
+        look_as(x, before)
         y = function(before, *args, **kw)
         x._data, x._layout, x._edge, x._rg = y._data, y._layout, y._edge, y._rg
         x._version_[0] += x._version_[0] >= 0
@@ -76,9 +77,7 @@ def fill_diagonal_(input, fill_value, wrap=False):
         diagonals = [x.as_strided((min(x.shape),), (step,))]
     else:
         rows, columns = x.shape
-        diagonals = [
-            x[start : start + columns].diagonal() for start in range(0, rows, columns + 1)
-        ]
+        diagonals = [x[start : start + columns].diagonal() for start in range(0, rows, columns + 1)]
     for diagonal in diagonals:
         diagonal.fill_(fill_value)
     return x
@@ -165,5 +164,6 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
     if size is not None:
         shape = as_shape((size,))
         y = y.as_strided(shape, contiguous_strides(shape) if stride is None else stride, storage_offset)
-    x._data, x._layout, x._version_, x._view = y._data, y._layout, y._version_, y._view
+    x._data, x._layout, x._version_ = y._data, y._layout, y._version_
+    look_as(y, x)
     return x

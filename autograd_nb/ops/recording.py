@@ -30,14 +30,14 @@ def refuse_inference() -> None:
     )
 
 
-def finish_node(node: Node) -> None:
-    """Age, place and empty state of a node that is being recorded."""
+def finish_node(node: Node, depth: int = 2) -> None:
+    """Age, place and empty state of a node that is being recorded; the user's frame is ``depth`` above, or further up."""
     node.consumed = None
     node.hooks = None
     node.seq = sequence()
     if not node.seq & MANY:
         spare(node)
-    f = _getframe(2)
+    f = _getframe(depth)
     if _internal.get(f.f_code.co_filename, True):
         f = user_frame(f)
     node.code = f.f_code
@@ -140,7 +140,9 @@ def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) ->
             "requires grad. Call it without out=, or inside torch.no_grad()."
         )
     if not can_cast(value.dtype, out.dtype):
-        raise RuntimeError(f"{name}(): result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}")
+        raise RuntimeError(
+            f"{name}(): result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}"
+        )
     check_written(out, reads)
     if out.shape != value.shape:
         fresh = value if value.dtype is out.dtype else value.to(out.dtype)

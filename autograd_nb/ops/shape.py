@@ -23,6 +23,7 @@ from ..tensor import Tensor, _storage, make
 from .cast import clone, contiguous
 from .registry import OPS, public
 from .structured import structured, tensor_argument, tensors_argument
+from .views import quick
 
 
 def _zeros(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
@@ -53,6 +54,7 @@ def _copied_view(x, shape):
 
 
 @public()
+@quick
 def view(input, *shape, dtype=None, size=None):
     """The same memory under another shape (one size may be -1), or read as another dtype of the same width.
 
@@ -70,7 +72,7 @@ def view(input, *shape, dtype=None, size=None):
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
             f"subspaces). Use .reshape(...) instead. (size {list(x.shape)}, stride {x._layout.strides}, asked for {list(sizes)})"
         )
-    return _view(x, sizes)
+    return _view, sizes
 
 
 def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
@@ -83,7 +85,9 @@ def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
         if not lay.ndim:
             raise RuntimeError(f"self.dim() cannot be 0 to view {lay.dtype} as {d} (different element sizes)")
         if strides[-1] != 1:
-            raise RuntimeError(f"self.stride(-1) must be 1 to view {lay.dtype} as {d} (different element sizes), but got {strides[-1]}")
+            raise RuntimeError(
+                f"self.stride(-1) must be 1 to view {lay.dtype} as {d} (different element sizes), but got {strides[-1]}"
+            )
         if a > b:
             k = a // b
             shape[-1] *= k
@@ -91,7 +95,9 @@ def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
         else:
             k = b // a
             if shape[-1] % k or any(s % k for s in strides[:-1]):
-                raise RuntimeError(f"self.size(-1) must be divisible by {k} to view {lay.dtype} as {d} (different element sizes), but got {shape[-1]}")
+                raise RuntimeError(
+                    f"self.size(-1) must be divisible by {k} to view {lay.dtype} as {d} (different element sizes), but got {shape[-1]}"
+                )
             shape[-1] //= k
             strides = [s // k for s in strides[:-1]] + [1]
     data = x._data[: lay.extent].view(d.carrier)
@@ -109,6 +115,7 @@ def alias_view(x: Tensor) -> Tensor:
 
 
 @public()
+@quick
 def reshape(input, *sizes, shape=None):
     """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1.
 
@@ -116,9 +123,11 @@ def reshape(input, *sizes, shape=None):
     """
     x = tensor_argument(input, "reshape")
     shape = infer_shape(as_shape(sizes if shape is None else (shape,)), x._layout.size)
-    if view_strides(x._layout, shape) is not None:
-        return _view(x, shape)
-    return _copied_view(x, shape)
+    return _reshape(x, shape)
+
+
+def _reshape(x: Tensor, shape: Sequence[int]) -> tuple:
+    return (_copied_view if view_strides(x._layout, shape) is None else _view), shape
 
 
 @public()
@@ -134,17 +143,20 @@ def reshape_as(input, other):
 
 
 @public()
+@quick
 def flatten(input, start_dim=0, end_dim=-1):
     """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
     x = tensor_argument(input, "flatten")
     if x.ndim == 0:
-        return reshape(x, 1)
+        return _view, (1,)
     a, b = wrap_dim(start_dim, x.ndim, "start_dim"), wrap_dim(end_dim, x.ndim, "end_dim")
     if a > b:
-        raise RuntimeError(f"flatten() has invalid args: start_dim cannot come after end_dim (start_dim={start_dim}, end_dim={end_dim})")
+        raise RuntimeError(
+            f"flatten() has invalid args: start_dim cannot come after end_dim (start_dim={start_dim}, end_dim={end_dim})"
+        )
     if a == b:
         return x
-    return reshape(x, *x.shape[:a], numel(x.shape[a : b + 1]), *x.shape[b + 1 :])
+    return _reshape(x, (*x.shape[:a], numel(x.shape[a : b + 1]), *x.shape[b + 1 :]))
 
 
 @public()
@@ -154,6 +166,7 @@ def ravel(input):
 
 
 @public()
+@quick
 def unflatten(input, dim, sizes):
     """Split one dim into ``sizes`` (one may be -1)."""
     x = tensor_argument(input, "unflatten")
@@ -166,7 +179,7 @@ def unflatten(input, dim, sizes):
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({x.shape[d]}) in the input tensor"
         ) from None
-    return reshape(x, *x.shape[:d], *inner, *x.shape[d + 1 :])
+    return _reshape(x, (*x.shape[:d], *inner, *x.shape[d + 1 :]))
 
 
 def _inverse(order: Sequence[int]) -> tuple[int, ...]:
@@ -198,6 +211,7 @@ def _t(x):
 
 
 @public()
+@quick
 def permute(input, *axes, dims=None):
     """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
     x = tensor_argument(input, "permute")
@@ -208,28 +222,31 @@ def permute(input, *axes, dims=None):
             f"dimensions i.e. input.dim() = {x.ndim} is not equal to len(dims) = {len(order)}"
         )
     if x.ndim == 0:
-        return alias_view(x)
-    return _permute(x, wrap_dims(order, x.ndim, "dims"))
+        return (_alias,)
+    return _permute, wrap_dims(order, x.ndim, "dims")
 
 
 @public("swapaxes", "swapdims")
+@quick
 def transpose(input, dim0, dim1):
     """Swap two dims, a view."""
     x = tensor_argument(input, "transpose")
     a, b = wrap_dim(dim0, x.ndim, "dim0"), wrap_dim(dim1, x.ndim, "dim1")
-    return _transpose(x, a, b) if x.ndim else alias_view(x)
+    return (_transpose, a, b) if x.ndim else (_alias,)
 
 
 @public()
+@quick
 def t(input):
     """The transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
     x = tensor_argument(input, "t")
     if x.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D")
-    return _t(x) if x.ndim == 2 else alias_view(x)
+    return (_t,) if x.ndim == 2 else (_alias,)
 
 
 @public("moveaxis")
+@quick
 def movedim(input, source, destination):
     """Move dims to other places, the rest keeping their order."""
     x = tensor_argument(input, "movedim")
@@ -242,23 +259,26 @@ def movedim(input, source, destination):
         )
     src, dst = wrap_dims(tuple(source), x.ndim, "source"), wrap_dims(tuple(destination), x.ndim, "destination")
     if not x.ndim:
-        return alias_view(x)
+        return (_alias,)
     order: list[int | None] = [None] * x.ndim
     for s, d in zip(src, dst, strict=True):
         order[d] = s
     rest = iter(d for d in range(x.ndim) if d not in src)
-    return _permute(x, tuple(next(rest) if o is None else o for o in order))
+    return _permute, tuple(next(rest) if o is None else o for o in order)
 
 
 @structured(x=lambda g, x_shape: g.sum_to_size(x_shape), view=True, node="ExpandBackward0")
 def _expand(x, shape):
     lay = x._layout
     lead = len(shape) - lay.ndim
-    strides = [0] * lead + [0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))]
+    strides = [0] * lead + [
+        0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))
+    ]
     return _with(x, shape, strides)
 
 
 @public()
+@quick
 def expand(input, *sizes, size=None, implicit=False):
     """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
 
@@ -276,7 +296,9 @@ def expand(input, *sizes, size=None, implicit=False):
         have = x.shape[i - lead] if i >= lead else None
         if n == -1:
             if have is None:
-                raise RuntimeError(f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}")
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}"
+                )
             sizes[i] = have
         elif n < 0:
             raise RuntimeError(f"expand: size must be >= 0 or -1, got {n} at dimension {i}")
@@ -285,7 +307,7 @@ def expand(input, *sizes, size=None, implicit=False):
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
                 f"Target sizes: {sizes}.  Tensor sizes: {list(x.shape)}"
             )
-    return _expand(x, tuple(sizes))
+    return _expand, tuple(sizes)
 
 
 @public()
@@ -305,7 +327,9 @@ def broadcast_tensors(*tensors):
     """The tensors expanded to their common shape."""
     from ..shapes import broadcast_shapes
 
-    ts = tensors_argument(tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors")
+    ts = tensors_argument(
+        tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
+    )
     shape = broadcast_shapes(*[x.shape for x in ts])
     return tuple(expand(x, shape) for x in ts)
 
@@ -318,10 +342,11 @@ def _squeeze(x, dims):
 
 
 @public()
+@quick
 def squeeze(input, dim=None):
     """Drop the dims of size 1 (all, or those in ``dim``), a view."""
     x = tensor_argument(input, "squeeze")
-    return _squeeze(x, tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim))
+    return _squeeze, tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
 
 
 @structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="UnsqueezeBackward0")
@@ -332,10 +357,11 @@ def _unsqueeze(x, d):
 
 
 @public()
+@quick
 def unsqueeze(input, dim):
     """A view with a new dim of size 1 at ``dim``."""
     x = tensor_argument(input, "unsqueeze")
-    return _unsqueeze(x, wrap_dim(dim, x.ndim + 1))
+    return _unsqueeze, wrap_dim(dim, x.ndim + 1)
 
 
 # ----------------------------------------------------------------------------------------- parts of a tensor
@@ -344,9 +370,7 @@ def unsqueeze(input, dim):
 @structured(x=lambda g, x_shape, d, index: _select_backward(g, x_shape, d, index), view=True, node="SelectBackward0")
 def _select(x, d, index):
     lay = x._layout
-    return _with(
-        x, [*lay.shape[:d], *lay.shape[d + 1 :]], [*lay.strides[:d], *lay.strides[d + 1 :]], index * lay.strides[d]
-    )
+    return _with(x, [*lay.shape[:d], *lay.shape[d + 1 :]], [*lay.strides[:d], *lay.strides[d + 1 :]], index * lay.strides[d])
 
 
 @structured(x=lambda g, d, index: _select(g, d, index))
@@ -357,6 +381,7 @@ def _select_backward(x, shape, d, index):
 
 
 @public()
+@quick
 def select(input, dim, index):
     """The slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
     x = tensor_argument(input, "select")
@@ -366,10 +391,14 @@ def select(input, dim, index):
     n, i = x.shape[d], as_int(index, "index")
     if not -n <= i < n:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(x.shape)} at dimension {d}")
-    return _select(x, d, i + n if i < 0 else i)
+    return _select, d, i + n if i < 0 else i
 
 
-@structured(x=lambda g, x_shape, d, start, count, step: _slice_backward(g, x_shape, d, start, count, step), view=True, node="SliceBackward0")
+@structured(
+    x=lambda g, x_shape, d, start, count, step: _slice_backward(g, x_shape, d, start, count, step),
+    view=True,
+    node="SliceBackward0",
+)
 def _slice(x, d, start, count, step):
     lay = x._layout
     shape, strides = list(lay.shape), list(lay.strides)
@@ -399,6 +428,7 @@ def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int 
 
 
 @public()
+@quick
 def narrow(input, dim, start, length):
     """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
     x = tensor_argument(input, "narrow")
@@ -416,7 +446,7 @@ def narrow(input, dim, start, length):
     start = start + n if start < 0 else start
     if start + length > n:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
-    return _slice(x, d, start, length, 1)
+    return _slice, d, start, length, 1
 
 
 @structured(x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), view=True, node="SplitBackward0")
@@ -436,7 +466,12 @@ def _join_parts(grads: list, shape: Sequence[int], d: int, sizes: Sequence[int])
     return cat(parts, d)
 
 
+def _parts_of(n: int, size: int) -> tuple[int, ...]:
+    return tuple(min(size, n - i) for i in range(0, n, size)) if n else (0,)
+
+
 @public()
+@quick
 def split(tensor, split_size_or_sections=None, dim=0, **kw):
     """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
 
@@ -459,8 +494,8 @@ def split(tensor, split_size_or_sections=None, dim=0, **kw):
         size = as_int(size, "split_size")
         if size < 0 or (size == 0 and n):
             raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
-        sizes = tuple(min(size, n - i) for i in range(0, n, size)) if n else (0,)
-    return tuple(_split(x, d, sizes))
+        sizes = _parts_of(n, size)
+    return _split, d, sizes
 
 
 @public(method=True)
@@ -470,6 +505,7 @@ def split_with_sizes(input, split_sizes, dim=0):
 
 
 @public()
+@quick
 def chunk(input, chunks, dim=0):
     """At most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
     x = tensor_argument(input, "chunk")
@@ -479,7 +515,7 @@ def chunk(input, chunks, dim=0):
     if n < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {n}")
     d = wrap_dim(dim, x.ndim)
-    return split(x, max(-(-x.shape[d] // n), 1), d)
+    return _split, d, _parts_of(x.shape[d], max(-(-x.shape[d] // n), 1))
 
 
 @public()
@@ -514,23 +550,28 @@ def _stack_parts(grads: list, shape: Sequence[int], d: int) -> Tensor:
 
 
 @public()
+@quick
 def unbind(input, dim=0):
     """A tuple of the slices along ``dim``, views."""
     x = tensor_argument(input, "unbind")
     if x.ndim == 0:
         raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, x.ndim)
-    return tuple(_unbind(x, d)) if x.shape[d] else ()
+    return (_unbind, d) if x.shape[d] else ()
 
 
-@structured(x=lambda g, x_shape, offset, a, b: _diagonal_backward(g, x_shape, offset, a, b), view=True, node="DiagonalBackward0")
+@structured(
+    x=lambda g, x_shape, offset, a, b: _diagonal_backward(g, x_shape, offset, a, b), view=True, node="DiagonalBackward0"
+)
 def _diagonal(x, offset, a, b):
     lay = x._layout
     n, m = lay.shape[a], lay.shape[b]
     count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
     start = (offset * lay.strides[b] if offset >= 0 else -offset * lay.strides[a]) if count else 0
     rest = [d for d in range(lay.ndim) if d not in (a, b)]
-    return _with(x, [*[lay.shape[d] for d in rest], count], [*[lay.strides[d] for d in rest], lay.strides[a] + lay.strides[b]], start)
+    return _with(
+        x, [*[lay.shape[d] for d in rest], count], [*[lay.strides[d] for d in rest], lay.strides[a] + lay.strides[b]], start
+    )
 
 
 @structured(x=lambda g, offset, a, b: _diagonal(g, offset, a, b))
@@ -541,13 +582,14 @@ def _diagonal_backward(x, shape, offset, a, b):
 
 
 @public()
+@quick
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
     x = tensor_argument(input, "diagonal")
     a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return _diagonal(x, as_int(offset, "offset"), a, b)
+    return _diagonal, as_int(offset, "offset"), a, b
 
 
 # --------------------------------------------------------------------------------------- strided geometry
@@ -679,7 +721,9 @@ def as_strided(input, size, stride, storage_offset=None):
         launch.escapes("as_strided() of a part, which may look at the memory around it")
     offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
     if offset < 0 or any(s < 0 for s in strides) or any(n < 0 for n in shape):
-        raise RuntimeError(f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})")
+        raise RuntimeError(
+            f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})"
+        )
     extent = layout(shape, strides, x.dtype).extent + offset if numel(shape) else 0
     if extent > base.size:
         raise RuntimeError(
@@ -816,19 +860,19 @@ def repeat(input, *counts, repeats=None):
     return reshape(clone(y), *[r * n for r, n in zip(reps, shape, strict=True)])
 
 
-
-
-def _transposed(x: Tensor) -> Tensor:
-    return _permute(x, tuple(range(x.ndim))[::-1]) if x.ndim else alias_view(x)
+@quick
+def _transposed(x):
+    return (_permute, tuple(range(x.ndim))[::-1]) if x.ndim else (_alias,)
 
 
 Tensor.T = property(_transposed, doc="The dims in reverse order, a view.")  # type: ignore[attr-defined]
 
 
-def _matrix_transposed(x: Tensor) -> Tensor:
+@quick
+def _matrix_transposed(x):
     if x.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
-    return _transpose(x, x.ndim - 2, x.ndim - 1)
+    return _transpose, x.ndim - 2, x.ndim - 1
 
 
 Tensor.mT = property(_matrix_transposed, doc="The last two dims swapped, a view.")  # type: ignore[attr-defined]

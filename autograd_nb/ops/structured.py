@@ -20,26 +20,23 @@ from typing import Any
 
 from ..codegen.maths import m
 from ..graph.modes import state
-from ..graph.node import Node, Output, set_edges
-from ..tensor import Tensor, attach, make, offset_in, refresh, share_view
+from ..graph.node import Node, Output
+from ..tensor import Tensor, attach, make, refresh, share_view
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
+from .views import keep, look, recipe_of
 
 _new = object.__new__
 _SEQUENCES = (tuple, list)
 
 
 class StructuredNode(Node):
-    """A recorded structured op; subclasses are named per op and count its outputs.
+    """A recorded structured op; subclasses are named per op.
 
     ``made``: the output's layout, or a tuple of them. ``values``: what the rules take that is no tensor.
     """
 
-    __slots__ = ("_outputs", "made", "recording", "several", "values")
+    __slots__ = ("made", "recording", "values")
     op: Structured
-
-    @property
-    def outputs(self) -> int:  # type: ignore[override]
-        return self._outputs
 
     def run(self, g: Any) -> tuple:
         return self.op.gradients(self, g)
@@ -51,6 +48,17 @@ class StructuredNode(Node):
             (s[2].shape, tensor_type(s[2].dtype), self if s[0] == "out" else None if s[3] is None else self.edges[s[3]])
             for s in self.saved
         ]
+
+
+class SeveralNode(StructuredNode):
+    """One of an op with several outputs."""
+
+    __slots__ = ()
+    several = True
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return len(self.made)
 
 
 class Recording:
@@ -111,68 +119,24 @@ class Structured:
         self.view = view
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
         self.node_name = node or f"{camel}Backward0"
-        self.node = type(self.node_name, (StructuredNode,), {"__slots__": (), "op": self})
+        self.node, self.several_node = (
+            type(self.node_name, (base,), {"__slots__": (), "op": self}) for base in (StructuredNode, SeveralNode)
+        )
         self._recordings: dict[tuple, Recording] = {}
-        self._views: dict[tuple, tuple] = {}
+        self.recipes: dict[tuple, tuple] = {}  # of views, see `ops.views`
 
     def __call__(self, *args: Any) -> Any:
-        if self.view:
-            x = args[0]
-            try:
-                plan = self._views.get((x._layout, *args[1:]))
-            except TypeError:  # an argument that cannot be a key
-                plan = None
-            if plan is not None:
-                return self._look(x, plan)
-            out = self._call(args)
-            self._remember(args, out)
-            return out
-        return self._call(args)
-
-    def _remember(self, args: tuple, out: Any) -> None:
-        """Keep the geometry of a view, so that the next one of its kind is made without computing it."""
-        x = args[0]
-        if not isinstance(out, Tensor) or out._layout.dtype is not x._layout.dtype or not x._layout.size:
-            return
-        recording = self.recording(1, 1) if self.rules else None
-        values = {}
-        if recording is not None:
-            if recording.out or self.every or any(i == 0 for _, i, _ in recording.saved) or any(i for _, i in recording.shapes):
-                return
-            values = {p: args[i] for p, i, _ in recording.saved}
-            values.update((name, x._layout.shape) for name, _ in recording.shapes)
-        offset = offset_in(out, x)
-        if offset < 0:  # it begins before x in the storage
-            return
-        if len(self._views) > 5_000:
-            self._views.clear()
+        if not self.view:
+            return self._call(args)
+        key = (args[0]._layout, *args[1:])
         try:
-            self._views[(x._layout, *args[1:])] = (out._layout, offset, values, recording)
-        except TypeError:
-            pass
-
-    def _look(self, x: Tensor, plan: tuple) -> Tensor:
-        """A view whose geometry is known."""
-        lay, offset, values, recording = plan
-        out = make(x._data[offset:] if offset else x._data, lay, x._version_)
-        share_view(x, out)
-        if state.grad:
-            if recording is None:
-                return out
-            if x._view is not None:
-                refresh(x)
-            if x._rg:
-                node = _new(self.node)
-                node._outputs = 1
-                set_edges(node, (x._edge if x._edge is not None else x,))
-                node.recording, node.values = recording, values
-                node.saved, node.versions, node.stamp = None, (), 0
-                finish_node(node)
-                node.several, node.made = False, lay
-                out._edge = node
-                out._rg = True
-        elif state.inference:
-            mark_inference(out)
+            recipe = self.recipes.get(key)
+        except TypeError:  # an argument that cannot be a key
+            recipe = None
+        if recipe is not None:
+            return look(args[0], recipe)
+        out = self._call(args)
+        keep(self.recipes, key, recipe_of(self, args, out))
         return out
 
     def _call(self, args: tuple) -> Any:
@@ -180,7 +144,7 @@ class Structured:
             out = self.forward(*args)
             if self.view:
                 self._share(args[0], out)
-            if state.inference:
+            elif state.inference:
                 for t in out if isinstance(out, (tuple, list)) else (out,):
                     mark_inference(t)
             return out
@@ -243,7 +207,8 @@ class Structured:
         if not mask:
             return
         recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
-        node = _new(self.node)
+        several = isinstance(out, _SEQUENCES)
+        node = _new(self.several_node if several else self.node)
         node.edges, node.plain, node.recording = tuple(edges), plain, recording
         values: dict[str, Any] = {}
         saved: list[tuple] = []
@@ -268,7 +233,6 @@ class Structured:
         for name, i in recording.shapes:
             a = args[i]
             values[name] = a._layout.shape if isinstance(a, Tensor) else tuple([t.shape for t in a])
-        several = isinstance(out, _SEQUENCES)
         if recording.out:
             for o in out if several else (out,):
                 saved.append(("out", o._data, o._layout, None))
@@ -276,16 +240,13 @@ class Structured:
                 stamp += o._version_[0]
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
         finish_node(node)
-        node.several = several
         if several:
-            node._outputs = len(out)
             node.made = tuple([o._layout for o in out])
             for index, o in enumerate(out):
                 if o._layout.dtype.category >= 2:
                     o._edge = Output(node, index)
                     o._rg = True
         else:
-            node._outputs = 1
             node.made = out._layout
             out._edge = node
             out._rg = True
