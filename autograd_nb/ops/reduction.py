@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from .. import dtypes, launch, threads
 from ..codegen import loops
 from ..codegen.loops import Fold, Input
 from ..dtypes import dtype
+from ..graph.modes import state
+from ..graph.node import Output
 from ..shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, numel, wrap_dims
-from ..tensor import Tensor, make
-from .recording import real_only
-from .registry import public
-from .structured import structured, tensor_argument
+from ..tensor import Tensor, make, refresh
+from .recording import finish_node, mark_inference, real_only
+from .registry import numpy_names, public
+from .structured import Structured, structured, tensor_argument
 
 MOST_PLANS = 5_000
 
@@ -205,7 +208,16 @@ class Reduction:
 
         finish = self.finish
         entry, array = reduction_entry(
-            self.name, formula, inputs, [compute] + ["float64"] * self.extra, self.fold, finish, out.name, [lay], lay.shape, dims
+            self.name,
+            formula,
+            inputs,
+            [compute] + ["float64"] * self.extra,
+            self.fold,
+            finish,
+            out.name,
+            [lay],
+            lay.shape,
+            dims,
         )
         return entry, array, layout(reduced_shape(lay.shape, dims, keepdim), None, out), out.carrier
 
@@ -216,11 +228,122 @@ def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> l
     return [n for d, n in enumerate(shape) if d not in dims]
 
 
+_expanded: dict[tuple, Layout] = {}
+
+
 def expand_reduced(g: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
     """A gradient of a reduction read with the shape of its input."""
+    if g.__class__ is Tensor and not (state.grad and (g._rg or g._view is not None)):  # without a history: only another layout
+        key = (g._layout, shape, dims, keepdim)
+        found = _expanded.get(key)
+        if found is None:
+            if len(_expanded) > MOST_PLANS:
+                _expanded.clear()
+            lay = g._layout
+            steps = iter(lay.strides)
+            strides = [next(steps) if keepdim or d not in dims else 0 for d in range(len(shape))]
+            found = layout(shape, [0 if d in dims else s for d, s in enumerate(strides)], lay.dtype)
+            _expanded[key] = found
+        return make(g._data, found, g._version_)
     if not keepdim and dims:
         g = g.reshape([1 if d in dims else n for d, n in enumerate(shape)])
     return g.expand(shape)
+
+
+class QuickPlan:
+    """A call of a reduction whose arguments were seen before: ``kind`` is the class of its ``dim``, which the table ignores."""
+
+    __slots__ = ("args", "carrier", "dims", "entry", "kind", "layout", "numbers", "recorded", "recording", "size", "values")
+
+    def __init__(self, op: Structured, kind: type, found: tuple, numbers: tuple, args: tuple, lay: Layout):
+        self.entry, self.dims, self.layout, self.carrier = found
+        self.kind, self.numbers, self.args, self.size = kind, numbers, args, self.layout.size
+        self.recorded = self.layout.dtype.category >= 2 and bool(op.rules)
+        recording = op.recording(1, 1) if op.rules else None
+        self.recording, self.values = None, {}
+        if recording is not None and not recording.out and all(i for _, i, _ in recording.saved):  # nothing to save
+            self.recording = recording
+            self.values = {p: args[i - 1] for p, i, _ in recording.saved}
+            self.values.update((name, lay.shape) for name, _ in recording.shapes)
+
+
+def quick(op: Structured, how: Callable[[Layout, tuple[int, ...]], tuple]) -> Callable[[Callable], Callable]:
+    """Decorator of the public function of a reduction ``op``: calls that were seen before find their plan by their arguments.
+
+    ``how(layout, dims)``: what `fold` takes. Operands of transforms have layouts of their own and so find no plan.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        long = numpy_names(function)
+        plans: dict = launch.plan_table()
+        default = function.__defaults__[0]
+        empty, new = np.empty, object.__new__
+
+        def first(input, dim, keepdim):
+            y = long(input, dim, keepdim)
+            lay = input._layout
+            if dim.__class__ in (type(None), int, tuple) and lay.__class__ is Layout and not launch.observing():
+                args = (_all_dims(dim, lay.ndim), bool(keepdim))
+                reduction, d, compute, numbers = how(lay, args[0])
+                found = reduction.plans.get((lay, *args, d, compute))
+                if found is not None and y._layout.size * y._layout.dtype.itemsize < launch.BIG:
+                    if len(plans) > MOST_PLANS:
+                        plans.clear()
+                    plans[lay, dim, keepdim] = QuickPlan(op, dim.__class__, found, numbers, args, lay)
+            return y
+
+        @wraps(function)
+        def call(input, dim=default, keepdim=False, **options):
+            if options:
+                return long(input, dim, keepdim, **options)
+            try:
+                plan = plans[input._layout, dim, keepdim]
+            except (KeyError, TypeError, AttributeError):  # a list, or no tensor, is told so
+                return first(input, dim, keepdim)
+            if plan.kind is not dim.__class__:
+                return long(input, dim, keepdim)
+            data = empty(plan.size, plan.carrier)
+            plan.entry(plan.dims, input._data, *plan.numbers, data)
+            t = new(Tensor)  # `make`, written out
+            t._data = data
+            t._layout = plan.layout
+            t._version_ = [0, 0]
+            t._rg = False
+            t._edge = t._grad = t._view = t._leaf_hook_set = None
+            if not state.grad:
+                if state.inference:
+                    mark_inference(t)
+            elif plan.recorded:
+                if input._view is not None:
+                    refresh(input)
+                if input._rg:
+                    if plan.recording is None:
+                        op.record((input, *plan.args), t)
+                    else:
+                        node = op.node()
+                        e = input._edge
+                        if e is None:
+                            node.edges = (input,)
+                            node.plain = 1
+                        else:
+                            node.edges = (e,)
+                            node.plain = 0 if e.__class__ is Output else 2
+                        node.recording, node.values, node.made = plan.recording, plan.values, plan.layout
+                        node.saved, node.versions, node.stamp = None, (), 0
+                        finish_node(node)
+                        t._edge = node
+                        t._rg = True
+            return t
+
+        return call
+
+    return decorate
+
+
+def fold(how: tuple, x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """``how``: (reduction, output dtype, compute dtype, numbers)."""
+    reduction, d, compute, numbers = how
+    return reduction(x, dims, keepdim, d, compute, *numbers)
 
 
 def count_of(shape: Sequence[int], dims: Sequence[int]) -> int:
@@ -234,19 +357,18 @@ _MEAN = Reduction("mean", loops.SUM, lambda x, inverse: x, lambda total, inverse
 _SUMSQ = Reduction("sum_of_squares", loops.SUM, lambda x: x * x)
 
 
-def _sum_dtype(x: Tensor, d: dtype | None) -> dtype:
-    if d is not None:
-        return dtypes.as_dtype(d)
-    return dtypes.int64 if x.dtype.category < 2 else x.dtype
+def _sum_of(lay: Layout, dims: tuple[int, ...]) -> tuple:
+    d = lay.dtype
+    return _SUM, dtypes.int64 if d.category < 2 else d, d.compute, ()
 
 
 @structured(x=lambda g, x_shape, dims, keepdim: expand_reduced(g, x_shape, dims, keepdim))
 def _sum(x, dims, keepdim):
-    d = _sum_dtype(x, None)
-    return _SUM(x, dims, keepdim, d, x.dtype.compute)
+    return fold(_sum_of(x._layout, dims), x, dims, keepdim)
 
 
 @public()
+@quick(_sum, _sum_of)
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1.
 
@@ -279,13 +401,20 @@ def _store(out: Tensor, y: Tensor, name: str) -> Tensor:
     return store(out, y, name)
 
 
-@structured(x=lambda g, x_shape, dims, keepdim: expand_reduced(g * (1.0 / max(count_of(x_shape, dims), 1)), x_shape, dims, keepdim))
+def _mean_of(lay: Layout, dims: tuple[int, ...]) -> tuple:
+    n = count_of(lay.shape, dims)
+    return _MEAN, lay.dtype, lay.dtype.compute, (1.0 / n if n else float("nan"),)
+
+
+@structured(
+    x=lambda g, x_shape, dims, keepdim: expand_reduced(g * (1.0 / max(count_of(x_shape, dims), 1)), x_shape, dims, keepdim)
+)
 def _mean(x, dims, keepdim):
-    n = count_of(x.shape, dims)
-    return _MEAN(x, dims, keepdim, x.dtype, x.dtype.compute, 1.0 / n if n else float("nan"))
+    return fold(_mean_of(x._layout, dims), x, dims, keepdim)
 
 
 @public()
+@quick(_mean, _mean_of)
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Mean over ``dim``: y = Σ x / n, dy/dx = 1/n.
 

@@ -11,7 +11,7 @@ from ..codegen import loops
 from ..codegen.maths import m
 from ..codegen.rows import Each, Row
 from ..graph.modes import no_grad
-from ..shapes import Size, layout, numel, wrap_dim
+from ..shapes import Layout, Size, layout, numel, wrap_dim
 from ..tensor import Tensor, make
 from .along import put_along
 from .arithmetic import maximum, minimum
@@ -20,7 +20,7 @@ from .create import new_full
 from .fused import FoldOf
 from .pointwise import pointwise
 from .recording import store
-from .reduction import Reduction, _all_dims, _mean, count_of, expand_reduced, reduced_shape
+from .reduction import Reduction, _all_dims, _mean, count_of, expand_reduced, fold, quick, reduced_shape
 from .registry import OPS, public, register
 from .rowwise import RowKernel, row_sizes
 from .structured import structured, tensor_argument
@@ -34,12 +34,16 @@ _MIN_INT = Reduction("amin", loops.MIN)
 _FIND = launch.Kernel("reduce", "find_first")
 
 
-def _extreme(x: Tensor, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Tensor:
-    d = x.dtype
+def _extreme_of(lay: Layout, largest: bool) -> tuple:
+    d = lay.dtype
     if d is dtypes.bool_:
-        return (_ANY if largest else _ALL)(x, dims, keepdim, d, "bool")
-    fold = (_MAX if largest else _MIN) if d.category == 2 else (_MAX_INT if largest else _MIN_INT)
-    return fold(x, dims, keepdim, d, d.compute)
+        return _ANY if largest else _ALL, d, "bool", ()
+    reduction = (_MAX if largest else _MIN) if d.category == 2 else (_MAX_INT if largest else _MIN_INT)
+    return reduction, d, d.compute, ()
+
+
+def _extreme(x: Tensor, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Tensor:
+    return fold(_extreme_of(x._layout, largest), x, dims, keepdim)
 
 
 def _share(g: Tensor, x: Tensor, out: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
@@ -154,6 +158,7 @@ def _checked_extreme(input: Any, dim: Any, name: str) -> tuple[Tensor, tuple[int
 
 
 @public()
+@quick(_amax, lambda lay, dims: _extreme_of(lay, True))
 def amax(input, dim=(), keepdim=False, *, out=None):
     """The maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
     x, dims = _checked_extreme(input, dim, "amax")
@@ -162,6 +167,7 @@ def amax(input, dim=(), keepdim=False, *, out=None):
 
 
 @public()
+@quick(_amin, lambda lay, dims: _extreme_of(lay, False))
 def amin(input, dim=(), keepdim=False, *, out=None):
     """The minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
     x, dims = _checked_extreme(input, dim, "amin")
