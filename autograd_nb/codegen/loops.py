@@ -4,7 +4,9 @@ Every array operand is the flat C array of its storage, beginning at the tensor'
 in ``dims``, one int64 array, so that the types of a kernel never depend on rank or layout. Two shapes of loop:
 
 - pointwise: ``flat`` (all operands contiguous and of one shape: one loop), or ``strided`` (six nested loops, the innermost
-  specialised per operand: ``u`` unit stride, ``0`` the same element all along, ``s`` any stride);
+  specialised per operand: ``u`` unit stride, ``0`` the same element all along, ``s`` any stride, ``t`` any stride while the
+  next outer loop has unit stride). What is read at any stride is brought in order first, piece by piece, so that the body's
+  loop is always one over neighbouring elements;
 - reduction: four kept and reduced outer loops around an inner loop that is itself kept or reduced.
 
 ``float16`` arrays are passed as ``uint16`` and converted in the body.
@@ -15,13 +17,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from .maths import m
 from .symbols import BOOL, COMPONENT, FLOATS, ComplexError, Sym, Trace, literal, numpy_name
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
 HEADER = "import math\nimport numpy as np\n"
-WALK = "from autograd_nb.codegen.runtime import advance, entry, position, row, start, steps\n"
+WALK = "from autograd_nb.codegen.runtime import advance, entry, pack, position, row, scratch, start, steps, turn\n"
+
+#: elements that a loop takes at a time: what is brought in order for it stays in the first cache. In a summation lanes add up
+#: in vector registers within a chunk, and chunks are added in order
+CHUNK = 1024
+WIDE, TALL = 128, 128  #: columns, and bytes of lines (two of the cache's), of a block that is turned
+SQUARE = 16  #: steps of two loops that are worth turning blocks
+SHORT = 8  #: steps of an innermost loop that are not worth entering it
 
 
 @dataclass(frozen=True)
@@ -120,6 +131,31 @@ def pointwise_flat(body: Body, name: str = "kernel", over: int | None = None) ->
     )
 
 
+def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int) -> str:
+    """Bring the six loops, whose order is free, into the one that suits `pointwise_strided`, and return its ``kinds``.
+
+    ``sizes`` and ``steps`` (by array operand, the ``inputs`` first) are changed in place.
+    """
+    inner, kinds = RANK - 1, {1: "u", 0: "0"}
+
+    def move(d: int, to: int) -> None:
+        for row in (sizes, *steps):
+            row.insert(to, row.pop(d))
+
+    longest = max(range(RANK), key=lambda d: sizes[d])
+    if sizes[inner] < SHORT and sizes[longest] >= SHORT * sizes[inner]:
+        move(longest, inner)
+    across = {d for t in steps[:inputs] if t[inner] not in kinds for d in range(inner) if t[d] == 1 and sizes[d] >= SQUARE}
+    if across and sizes[inner] >= SQUARE:
+        move(max(across), inner - 1)
+    else:
+        across = set()
+    return "".join(
+        "t" if across and p < inputs and t[inner] not in kinds and t[inner - 1] == 1 else kinds.get(t[inner], "s")
+        for p, t in enumerate(steps)
+    )
+
+
 def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     """``name(dims, x0, …, o0, …)``: six nested loops; ``kinds`` has one letter per array operand, outputs last.
 
@@ -133,54 +169,101 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     keep = [a for a in arrays if int(a[1:]) in live]
     args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + outs
     inner = RANK - 1
-    strides, rows, loads = _row_of(everyone, keep, kinds, f"n{inner}", "", body.inputs)
-    out_strides, out_rows, _ = _row_of(everyone, outs, kinds.replace("0", "s"), f"n{inner}", "")
+    turned = [a for a in keep if kinds[everyone.index(a)] == "t"]
+    walked = inner - bool(turned)
+    chunked = turned or any(kinds[everyone.index(a)] == "s" for a in keep)
+    size, column, line = "size" if chunked else f"n{inner}", "c" if chunked else "", "r0 + r" if turned else ""
+    reads = _Rows(everyone, keep, kinds, size, column, line, body.inputs)
+    writes = _Rows(everyone, outs, kinds, size, column, line)
     stores = []
     for k, (value, _) in enumerate(body.results):
         step = "i" if kinds[len(arrays) + k] == "u" else f"i * o{k}s{inner}"
         stores.append(f"o{k}r[{step}] = {value.name}")
     n = len(everyone)
-    return (
-        HEADER
-        + WALK
-        + body.trace.preamble()
-        + f"def {name}({', '.join(args)}):\n"
-        + _indent([f"n{inner} = entry(dims, {inner})", *strides, *out_strides, f"if n{inner} == 0:", "    return", *before], 1)
-        + _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {inner})):"], 1)
-        + _indent([*rows, *out_rows, f"for i in range(n{inner}):"], 2)
-        + _indent(loads + lines + stores, 3)
-        + _indent([f"advance(place, dims, {n}, 0, {inner})"], 2)
-    )
+    text = HEADER + WALK + body.trace.preamble() + f"def {name}({', '.join(args)}):\n"
+    text += _indent([f"n{inner} = entry(dims, {inner})", *reads.before, *writes.before], 1)
+    text += _indent([f"if n{inner} == 0:", "    return", *before], 1)
+    text += _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {walked})):"], 1)
+    level = 2
+    if turned:
+        height = TALL // max(reads.itemsize(a) for a in turned)
+        text += _indent([f"for r0 in range(0, n{walked}, {height}):", f"    rows = min({height}, n{walked} - r0)"], level)
+        text += _indent([f"for c in range(0, n{inner}, {WIDE}):", f"    size = min({WIDE}, n{inner} - c)"], level + 1)
+        text += _indent([*reads.turns, "for r in range(rows):"], level + 2)
+        level += 3
+    elif chunked:
+        text += _indent([f"for c in range(0, n{inner}, {CHUNK}):", f"    size = min({CHUNK}, n{inner} - c)"], level)
+        level += 1
+    text += _indent([*reads.rows, *writes.rows, f"for i in range({size}):"], level)
+    text += _indent(reads.loads + lines + stores, level + 1)
+    return text + _indent([f"advance(place, dims, {n}, 0, {walked})"], 2)
 
 
 _TRUTH = " != 0"  #: rows of booleans hold bytes
 
 
-def _row_of(
-    everyone: list[str], which: list[str], kinds: str, size: str, offset: str, inputs: Sequence[Input] = ()
-) -> tuple[list[str], list[str], list[str]]:
-    """(inner strides, the rows at the walk's place, the loads of element i) of the operands ``which``.
+class _Rows:
+    """The text that finds the rows of the operands ``which`` where the walk stands, and loads their element ``i``.
 
-    ``everyone`` gives the order of the operands in ``dims``; ``offset``: an element number within the row to begin at.
+    ``everyone`` gives the order of the operands in ``dims``. ``size``: of a row; ``column``: the element to begin at, ``line``: how
+    many steps further in the loop around it (names, or "" for none). ``inputs``: of the operands that are read, which are brought
+    in order where they are not.
+
+    ``before``: what to know before all loops; ``turns``: for a block of lines; ``rows``: for each row; ``loads``: for each element.
     """
-    strides: list[str] = []
-    rows: list[str] = []
-    loads: list[str] = []
-    for a in which:
-        p = everyone.index(a)
-        stride = f"{a}s{RANK - 1}"
-        begin = f"position(place, {p})"
-        truth = _TRUTH if inputs and inputs[int(a[1:])].dtype == BOOL else ""
-        if kinds[p] == "0":
-            rows.append(f"x{a[1:]} = row({a}, {begin}, 1, 1)[0]{truth}")
-        elif kinds[p] == "u":
-            rows.append(f"{a}r = row({a}, {begin}{f' + {offset}' if offset else ''}, {size}, 1)")
-            loads.append(f"x{a[1:]} = {a}r[i]{truth}")
-        else:
-            strides.append(f"{stride} = entry(dims, {RANK * (p + 1) + RANK - 1})")
-            rows.append(f"{a}r = row({a}, {begin}{f' + {offset} * {stride}' if offset else ''}, {size}, {stride})")
-            loads.append(f"x{a[1:]} = {a}r[i * {stride}]{truth}")
-    return strides, rows, loads
+
+    def __init__(
+        self,
+        everyone: list[str],
+        which: list[str],
+        kinds: str,
+        size: str,
+        column: str,
+        line: str = "",
+        inputs: Sequence[Input] = (),
+    ):
+        self.everyone, self.inputs = everyone, inputs
+        self.before: list[str] = [f"n{RANK - 2} = entry(dims, {RANK - 2})"] if line and inputs else []
+        self.turns: list[str] = []
+        self.rows: list[str] = []
+        self.loads: list[str] = []
+        for a in which:
+            p = everyone.index(a)
+            kind = kinds[p] if inputs or kinds[p] == "u" else "s"  # each element of an output is written
+            truth = _TRUTH if inputs and inputs[int(a[1:])].dtype == BOOL else ""
+            begin = f"position(place, {p})"
+            step = f"{a}s{RANK - 1}"
+            if kind in "st":
+                self.before.append(f"{step} = entry(dims, {RANK * (p + 1) + RANK - 1})")
+            moved = "" if kind == "0" or not column else f" + {column}" if kind == "u" else f" + {column} * {step}"
+            if kind == "t":
+                self.scratch(a, TALL // self.itemsize(a) * WIDE)
+                self.turns.append(f"turn({a}b, {WIDE}, {a}, {begin} + r0{moved}, rows, {size}, {step})")
+                self.loads.append(f"x{a[1:]} = {a}b[r * {WIDE} + i]{truth}")
+                continue
+            if line:
+                self.before.append(f"{a}s{RANK - 2} = entry(dims, {RANK * (p + 1) + RANK - 2})")
+                begin += f" + ({line}) * {a}s{RANK - 2}"
+            if kind == "0":
+                self.rows.append(f"x{a[1:]} = row({a}, {begin}, 1, 1)[0]{truth}")
+            elif kind == "u":
+                self.rows.append(f"{a}r = row({a}, {begin}{moved}, {size}, 1)")
+                self.loads.append(f"x{a[1:]} = {a}r[i]{truth}")
+            elif inputs:
+                self.scratch(a, CHUNK)
+                self.rows.append(f"pack({a}b, {a}, {begin}{moved}, {size}, {step})")
+                self.loads.append(f"x{a[1:]} = {a}b[i]{truth}")
+            else:
+                self.rows.append(f"{a}r = row({a}, {begin}{moved}, {size}, {step})")
+
+    def dtype(self, a: str) -> str:
+        return numpy_name(storage(self.inputs[int(a[1:])].dtype))
+
+    def itemsize(self, a: str) -> int:
+        return np.dtype(self.dtype(a)).itemsize
+
+    def scratch(self, a: str, size: int) -> None:
+        self.before.append(f"{a}b = scratch({size}, np.{self.dtype(a)})")
 
 
 def _live(body: Body) -> set[int]:
@@ -196,9 +279,6 @@ def _live(body: Body) -> set[int]:
 
 
 # ------------------------------------------------------------------------------------------------- reductions
-
-#: the chunk of a summation: within it lanes add up in vector registers, chunks are added in order
-CHUNK = 1024
 
 
 @dataclass(frozen=True)
@@ -228,7 +308,7 @@ ALL = Fold("all", lambda t: "bool", lambda t: "True", "{a} & {x}")
 FOLDS = {f.name: f for f in (SUM, PROD, MAX, MIN, ANY, ALL)}
 
 # reassociation only where it is wanted: on the additions of the fold, never inside the formula that feeds it
-_REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul, scratch\n"
+_REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul\n"
 
 KEPT = 3  #: outer loops over kept dims
 REDUCED = 2  #: outer loops over reduced dims
@@ -259,19 +339,21 @@ def reduction(
     done_trace = Trace(acc, "d")
     done = done_trace.input("total", acc)
     if finish is not None:
-        scalars = [done_trace.input(f"x{j}", s.dtype).cast(COMPONENT.get(acc, acc)) for j, s in enumerate(body.inputs) if s.scalar]
+        scalars = [
+            done_trace.input(f"x{j}", s.dtype).cast(COMPONENT.get(acc, acc)) for j, s in enumerate(body.inputs) if s.scalar
+        ]
         done = finish(done, *scalars)
     done = _stored(done, out)
     done_before, done_lines = done_trace.lines([done])
 
     n = len(everyone)
     cast = f"np.{numpy_name(acc)}({value.name})" if value.dtype != acc else value.name
-    strides, rows, loads = _row_of(everyone, keep, kinds, "size", "c", body.inputs)
+    reads = _Rows(everyone, keep, kinds, "size", "c", inputs=body.inputs)
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
     size = f"size = min({CHUNK}, n5 - c)"
     text = _REDUCE_HEADER + body.trace.preamble() + done_trace.preamble() + f"def {name}({', '.join(args)}):\n"
-    text += _indent([*before, *done_before, "n5 = entry(dims, 5)", *strides], 1)
+    text += _indent([*before, *done_before, "n5 = entry(dims, 5)", *reads.before], 1)
     text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
     next_row = f"advance(place, dims, {n}, {KEPT}, {KEPT + REDUCED})"
     next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
@@ -279,8 +361,8 @@ def reduction(
         text += _indent(kept, 1)
         text += _indent([f"total = {begin}", "for _ in range(rows):"], 2)
         text += _indent(chunks, 3)
-        text += _indent([size, *rows, f"acc = {begin}", "for i in range(size):"], 4)
-        text += _indent([*loads, *lines, f"v = {cast}", f"acc = {fold.combine.format(a='acc', x='v')}"], 5)
+        text += _indent([size, *reads.rows, f"acc = {begin}", "for i in range(size):"], 4)
+        text += _indent([*reads.loads, *lines, f"v = {cast}", f"acc = {fold.combine.format(a='acc', x='v')}"], 5)
         text += _indent([f"total = {_ordered(fold).format(a='total', x='acc')}"], 4)
         text += _indent([next_row], 3)
         text += _indent([*done_lines, f"row(o0, position(place, {n - 1}), 1, 1)[0] = {done.name}", next_kept], 2)
@@ -289,8 +371,8 @@ def reduction(
     # others have an accumulator so wide that they need not
     truth = _TRUTH if acc == BOOL else ""
     levels = fold is SUM and value.dtype == "float64"
-    o_strides, o_row, _ = _row_of(everyone, ["o0"], "s" * n, "size", "c")
-    text += _indent([*o_strides, f"acc_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
+    writes = _Rows(everyone, ["o0"], "s" * n, "size", "c")
+    text += _indent([*writes.before, f"acc_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
     if levels:
         text += _indent([f"sum_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
     text += _indent(kept, 1)
@@ -299,14 +381,14 @@ def reduction(
     if levels:
         text += _indent([f"    sum_row[i] = {begin}", "count = 0"], 3)
     text += _indent(["for _ in range(rows):"], 3)
-    text += _indent([*rows, "for i in range(size):"], 4)
-    text += _indent([*loads, *lines, f"v = {cast}", f"acc = acc_row[i]{truth}"], 5)
+    text += _indent([*reads.rows, "for i in range(size):"], 4)
+    text += _indent([*reads.loads, *lines, f"v = {cast}", f"acc = acc_row[i]{truth}"], 5)
     text += _indent([f"acc_row[i] = {_ordered(fold).format(a='acc', x='v')}"], 5)
     if levels:
         text += _indent(["count += 1", "if count == 64:", "    count = 0", "    for i in range(size):"], 4)
         text += _indent(["sum_row[i] += acc_row[i]", f"acc_row[i] = {begin}"], 6)
     text += _indent([next_row], 4)
-    text += _indent([*o_row, "for i in range(size):"], 3)
+    text += _indent([*writes.rows, "for i in range(size):"], 3)
     text += _indent([f"total = {'sum_row[i] + ' if levels else ''}acc_row[i]{truth}", *done_lines], 4)
     text += _indent([f"o0r[i * o0s5] = {done.name}"], 4)
     text += _indent([next_kept], 2)

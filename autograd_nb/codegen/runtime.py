@@ -20,6 +20,7 @@ import operator
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import config
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -189,16 +190,122 @@ def _row(typingctx, array, start, size, step):
         data = builder.gep(whole.data, [first])
         if bare:
             return data
-        n, s = _int(context, builder, args[2], size), _int(context, builder, args[3], step)
-        one = _constant(context, 1)
-        extent = builder.add(builder.mul(builder.sub(n, one), s), one)
-        if config.BOUNDSCHECK:
-            with builder.if_then(builder.icmp_signed(">", n, _constant(context, 0))):
-                cgutils.do_boundscheck(context, builder, first, whole.nitems, 0)
-                cgutils.do_boundscheck(context, builder, builder.add(first, builder.sub(extent, one)), whole.nitems, 0)
+        extent = _checked(
+            context, builder, whole, first, _int(context, builder, args[2], size), _int(context, builder, args[3], step)
+        )
         return _window(context, builder, array, data, extent)
 
     return (bare or array)(array, start, size, step), codegen
+
+
+def _checked(context, builder, whole, first, n, step):
+    """How many elements the ``n`` at multiples of ``step`` span, after a look at the bounds of both ends where that is asked for."""
+    one = _constant(context, 1)
+    extent = builder.add(builder.mul(builder.sub(n, one), step), one)
+    if config.BOUNDSCHECK:
+        with builder.if_then(builder.icmp_signed(">", n, _constant(context, 0))):
+            cgutils.do_boundscheck(context, builder, first, whole.nitems, 0)
+            cgutils.do_boundscheck(context, builder, builder.add(first, builder.sub(extent, one)), whole.nitems, 0)
+    return extent
+
+
+def _words(context, builder, kind, pointer):
+    """A pointer to elements as one to integers of their size."""
+    return builder.bitcast(pointer, ir.IntType(8 * _itemsize(context, kind)).as_pointer())
+
+
+def _itemsize(context, kind):
+    return context.get_abi_sizeof(context.get_data_type(kind))
+
+
+@intrinsic
+def _pack(typingctx, buffer, array, start, size, step):
+    def codegen(context, builder, signature, args):
+        first, n, s = (_int(context, builder, v, t) for v, t in zip(args[2:], (start, size, step), strict=True))
+        whole = context.make_array(array)(context, builder, value=args[1])
+        _checked(context, builder, whole, first, n, s)
+        source = _words(context, builder, array.dtype, builder.gep(whole.data, [first]))
+        target = _words(context, builder, array.dtype, _pointer(context, builder, buffer, args[0]))
+
+        def copy(step):
+            with cgutils.for_range(builder, n) as loop:
+                i = loop.index
+                builder.store(builder.load(builder.gep(source, [builder.mul(i, step)])), builder.gep(target, [i]))
+
+        two = _constant(context, 2)
+        with builder.if_else(builder.icmp_signed("==", s, two)) as (pairs, others):
+            with pairs:  # LLVM makes vectors of a step that it knows
+                copy(two)
+            with others:
+                copy(s)
+        return context.get_dummy_value()
+
+    return types.void(buffer, array, start, size, step), codegen
+
+
+def _pointer(context, builder, kind, value):
+    return _data(context, builder, kind, value) if isinstance(kind, types.Array) else value
+
+
+@intrinsic(prefer_literal=True)
+def _turn(typingctx, buffer, width, array, start, rows, columns, step):
+    def codegen(context, builder, signature, args):
+        first, tall, wide, s = (
+            _int(context, builder, v, t) for v, t in zip(args[3:], (start, rows, columns, step), strict=True)
+        )
+        whole = context.make_array(array)(context, builder, value=args[2])
+        _checked(context, builder, whole, first, wide, s)
+        source = _words(context, builder, array.dtype, builder.gep(whole.data, [first]))
+        target = _words(context, builder, array.dtype, _pointer(context, builder, buffer, args[0]))
+        size = _itemsize(context, array.dtype)
+        lanes = min(16, 64 // size)
+        zero = _constant(context, 0)
+        across = _constant(context, width.literal_value)
+
+        def steps(begin, end, step):
+            return cgutils.for_range_slice(builder, begin, end, _constant(context, step), inc=True)
+
+        def copy(r0, r1, c0, c1):  # one by one
+            with steps(r0, r1, 1) as (r, _), steps(c0, c1, 1) as (c, _):
+                x = builder.load(builder.gep(source, [builder.add(builder.mul(c, s), r)]))
+                builder.store(x, builder.gep(target, [builder.add(builder.mul(r, across), c)]))
+
+        if lanes < 8:
+            copy(zero, tall, zero, wide)
+            return context.get_dummy_value()
+        even_rows, even_columns = (builder.and_(n, _constant(context, -lanes)) for n in (tall, wide))
+        vector = ir.VectorType(source.type.pointee, lanes).as_pointer()
+        with steps(zero, even_columns, lanes) as (c, _), steps(zero, even_rows, lanes) as (r, _):
+            lines = []
+            for k in range(lanes):
+                place = builder.add(builder.mul(builder.add(c, _constant(context, k)), s), r)
+                lines.append(builder.load(builder.bitcast(builder.gep(source, [place]), vector), align=size))
+            for k, line in enumerate(_transposed(builder, lines)):
+                place = builder.add(builder.mul(builder.add(r, _constant(context, k)), across), c)
+                builder.store(line, builder.bitcast(builder.gep(target, [place]), vector), align=size * lanes)
+        copy(even_rows, tall, zero, even_columns)
+        copy(zero, tall, even_columns, wide)
+        return context.get_dummy_value()
+
+    return types.void(buffer, width, array, start, rows, columns, step), codegen
+
+
+def _transposed(builder, lines):
+    """The columns of a square block of vectors: at each stage halves of pairs of vectors change places."""
+    n = len(lines)
+    index = ir.VectorType(ir.IntType(32), n)
+    half = n // 2
+    while half:
+        low = [k if not k & half else k - half + n for k in range(n)]
+        high = [k + half if not k & half else k + n for k in range(n)]
+        lines = list(lines)
+        for k in range(n):
+            if not k & half:
+                a, b = lines[k], lines[k + half]
+                lines[k] = builder.shuffle_vector(a, b, ir.Constant(index, low))
+                lines[k + half] = builder.shuffle_vector(a, b, ir.Constant(index, high))
+        half //= 2
+    return lines
 
 
 @intrinsic(prefer_literal=True)
@@ -269,6 +376,17 @@ def scratch(size: int, dtype: type) -> np.ndarray:
     return np.empty(size, dtype)
 
 
+def pack(buffer: np.ndarray, array: np.ndarray, start: int, size: int, step: int) -> None:
+    """``buffer[i] = array[start + i * step]``: what a vectorised loop is to read."""
+    buffer[:size] = row(array, start, size, step)[::step] if step else array[start]
+
+
+def turn(buffer: np.ndarray, width: int, array: np.ndarray, start: int, rows: int, columns: int, step: int) -> None:
+    """``buffer[r * width + c] = array[start + c * step + r]``: a block of an array that lies the other way (``width``: a literal)."""
+    for r in range(rows):
+        pack(buffer[r * width :], array, start + r, columns, step)
+
+
 if not config.DISABLE_JIT:
     radd, rmul, start, steps, advance, position = _radd, _rmul, _start, _steps, _advance, _position
-    entry, row, scratch = _entry, _row, _scratch
+    entry, row, scratch, pack, turn = _entry, _row, _scratch, _pack, _turn

@@ -209,7 +209,7 @@ def pointwise_entry(
     lead = max(0, len(sizes) - loops.RANK)
     inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
     inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
-    kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in inner_steps)
+    kinds = loops.arrange(inner_sizes, inner_steps, len(in_layouts))
     recipe = None if lead else Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, True)
 
     def split(entry: Callable) -> Callable:
