@@ -14,9 +14,9 @@ from .reduction import sum as sum_
 from .registry import public
 from .structured import structured, tensor_argument
 
-_FORWARD = launch.Kernel("conv", "forward")
+_CORRELATE = launch.Kernel("direct", "correlate")
 _BY_INPUT = launch.Kernel("conv", "by_input")
-_BY_WEIGHT = launch.Kernel("conv", "by_weight")
+_BY_WEIGHT = launch.Kernel("direct", "by_weight")
 
 
 def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple) -> tuple[int, ...]:
@@ -42,48 +42,40 @@ def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple) -> list
 
 
 LARGE = 1 << 21  #: multiplications from which a convolution pays for being shared by threads
-TILE = 1 << 15  #: elements of an im2col tile, as in `kernels.conv`
 MANY = 1024  #: output positions from which part of a weight's gradient pays for being summed by itself
 
 
-def _run(
-    kernel: launch.Kernel, x_shape: Any, w_shape: Any, y_shape: Any, how: tuple, arrays: tuple, moves: str, out_shape: Any, d: dtypes.dtype
-) -> Tensor:  # fmt: skip
-    """``moves`` names the arrays, and the output: those of images "x" and "y", others anything else."""
-    images, places = x_shape[0], numel(y_shape[2:])
-    sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x_shape, w_shape, y_shape, how))
-    each = {"x": numel(x_shape[1:]), "y": numel(y_shape[1:])}
-    strides = [each.get(name, 0) for name in moves]
-    large = images > 1 and images * places * numel(w_shape) >= LARGE
-    # small images share products: they stay with one another
-    together = max(1, TILE // max(1, numel(w_shape[1:]) * places))
-
-    def part(args: tuple, first: int, end: int) -> tuple:
-        moved = [a[first * n : end * n] if n else a for a, n in zip(args[5:], strides, strict=True)]
-        return (end - first, *sizes, *moved)
-
-    if moves[-1] == "w" and large:
-        count = min(8, images // together, images * places // MANY)
-        if count > 1:  # sums over blocks of images, which depend on the sizes only and not on the threads
-            step = -(-images // count // together) * together
-            begins, size = range(0, images, step), numel(w_shape)
-            sums = launch.empty(len(begins) * size, d.carrier)
-            own = [(images, *sizes, *arrays, sums[k * size : (k + 1) * size]) for k in range(len(begins))]
-            kernel.each(d, [part(args, i, min(i + step, images)) for args, i in zip(own, begins, strict=True)])
-            return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
+def _by_images(
+    kernel: launch.Kernel, images: int, sizes: tuple, arrays: tuple, steps: tuple, work: int, out_shape: Any, d: dtypes.dtype
+) -> Tensor:
+    """The output of ``kernel(images, *sizes, *arrays, out)``, images shared by threads; ``steps``: elements of an image in each array."""
     lay = layout(out_shape, None, d)
     out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
-    units = images // together
-    if moves[-1] == "w" or not large or units < 2:
-        kernel(d, images, *sizes, *arrays, out._data)
-        return out
-
-    def parts(args: tuple) -> list[tuple]:
-        cuts = threads.pieces(units, threads.MANY)
-        return [part(args, i * together, images if end == units else end * together) for i, end in cuts]
-
-    kernel.split(d, (images, *sizes, *arrays, out._data), parts)
+    args = (images, *sizes, *arrays, out._data)
+    if work < LARGE or images < 2:
+        kernel(d, *args)
+    else:
+        strides = (*(0,) * len(sizes), *steps, numel(out_shape[1:]))
+        kernel.split(d, args, lambda args: threads.rows(args, strides, threads.MANY))
     return out
+
+
+def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple, flipped: bool, y_shape: Any) -> Tensor:
+    """The convolution of ``geometry``; ``flipped``: with w's inputs and outputs exchanged and its kernels turned around."""
+    arrays = (dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias))
+    return _by_images(
+        _CORRELATE, x.shape[0], (groups, x.shape[1] // groups, y_shape[1] // groups, geometry, flipped), arrays,
+        (numel(x.shape[1:]), 0, 0), numel(w.shape) * x.shape[0] * numel(y_shape[2:]), y_shape, x.dtype,
+    )  # fmt: skip
+
+
+def _flipped(geometry: tuple) -> tuple | None:
+    """The geometry of the gradient by the input, where that is a convolution of the output's: at stride 1."""
+    sizes, outs, kernel, strides, paddings, dilations = (geometry[i : i + 3] for i in range(0, 18, 3))
+    if strides != (1, 1, 1):
+        return None
+    borders = tuple(d * (k - 1) - p for d, k, p in zip(dilations, kernel, paddings, strict=True))
+    return (*outs, *sizes, *kernel, *strides, *borders, *dilations)
 
 
 def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
@@ -102,8 +94,7 @@ def _conv(x, w, bias, how, spatial):
     if x.dtype is dtypes.float16:
         return _half(_conv.forward, (x, w, bias), (how, spatial))
     y_shape = [x.shape[0], w.shape[0], *spatial]
-    b = dense(bias) if bias is not None else dense(w)[:0]
-    return _run(_FORWARD, x.shape, w.shape, y_shape, how, (bias is not None, dense(x), dense(w), b), "?xwby", y_shape, x.dtype)
+    return _correlate(x, w, bias, how[3], _geometry(x.shape, w.shape, y_shape, how), False, y_shape)
 
 
 @structured(
@@ -114,7 +105,14 @@ def _conv(x, w, bias, how, spatial):
 def _conv_by_input(y, w, x_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_input.forward, (y, w), (x_shape, how))
-    return _run(_BY_INPUT, x_shape, w.shape, y.shape, how, (dense(y), dense(w)), "ywx", x_shape, y.dtype)
+    groups, geometry = how[3], _geometry(x_shape, w.shape, y.shape, how)
+    flipped = _flipped(geometry)
+    if flipped is not None:
+        return _correlate(y, w, None, groups, flipped, True, x_shape)
+    return _by_images(
+        _BY_INPUT, x_shape[0], (groups, w.shape[1], w.shape[0] // groups, geometry), (dense(y), dense(w)),
+        (numel(y.shape[1:]), 0), numel(w.shape) * x_shape[0] * numel(y.shape[2:]), x_shape, y.dtype,
+    )  # fmt: skip
 
 
 @structured(
@@ -125,7 +123,28 @@ def _conv_by_input(y, w, x_shape, how):
 def _conv_by_weight(y, x, w_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_weight.forward, (y, x), (w_shape, how))
-    return _run(_BY_WEIGHT, x.shape, w_shape, y.shape, how, (dense(y), dense(x)), "yxw", w_shape, y.dtype)
+    d, images, places, size = y.dtype, x.shape[0], numel(y.shape[2:]), numel(w_shape)
+    sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))
+    gs, xs = dense(y), dense(x)
+    count = min(8, images, images * places // MANY) if images * places * size >= LARGE else 1
+    step = -(-images // max(1, count))
+    begins = range(0, images, max(1, step))
+    if len(begins) < 2:
+        lay = layout(w_shape, None, d)
+        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        _BY_WEIGHT(d, images, *sizes, gs, xs, out._data)
+        return out
+    # sums over blocks of images, which depend on the sizes only and not on the threads
+    sums = launch.empty(len(begins) * size, d.carrier)
+    g_size, x_size = numel(y.shape[1:]), numel(x.shape[1:])
+    parts = []
+    for k, i in enumerate(begins):
+        end = min(i + step, images)
+        parts.append(
+            (end - i, *sizes, gs[i * g_size : end * g_size], xs[i * x_size : end * x_size], sums[k * size : (k + 1) * size])
+        )
+    _BY_WEIGHT.each(d, parts)
+    return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
 
 
 # -------------------------------------------------------------------------------------------------- arguments
@@ -138,12 +157,16 @@ def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
         if len(out) == 1:
             out *= n
         if len(out) != n:
-            raise RuntimeError(f"{op}(): expected {name} to be a single integer value or a list of {n} values, but got {name}={list(out)}")
+            raise RuntimeError(
+                f"{op}(): expected {name} to be a single integer value or a list of {n} values, but got {name}={list(out)}"
+            )
         return out
     return (as_int(value, name),) * n
 
 
-def _prepare(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool) -> tuple:
+def _prepare(
+    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool
+) -> tuple:
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
     if w.ndim != n + 2:
         raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")
@@ -214,7 +237,9 @@ def _of_parts(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor
     return y if bias is None else y + tensor_argument(bias, op, "bias").reshape(-1, *(1,) * n)
 
 
-def convolution(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any) -> Tensor:
+def convolution(
+    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Tensor:
     tensors, rest = (input, weight, bias), (stride, padding, dilation, groups)
     whole = _integers(convolution, op, n, tensors, rest)
     if whole is None:
@@ -255,7 +280,16 @@ def convolution(op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any
 
 
 def transposed(
-    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: Any, dilation: Any
+    op: str,
+    n: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: Any,
+    dilation: Any,
 ) -> Tensor:
     tensors, rest = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
     whole = _integers(transposed, op, n, tensors, rest)
@@ -332,5 +366,7 @@ def conv_tbc(input, weight, bias, pad=0):
     """
     x, w = tensor_argument(input, "conv_tbc"), tensor_argument(weight, "conv_tbc", "weight")
     if x.ndim != 3 or w.ndim != 3:
-        raise RuntimeError(f"Input must have 3 dims: time, batch, in_channel, and weight 3 (got {list(x.shape)} and {list(w.shape)})")
+        raise RuntimeError(
+            f"Input must have 3 dims: time, batch, in_channel, and weight 3 (got {list(x.shape)} and {list(w.shape)})"
+        )
     return convolution("conv_tbc", 1, x.permute(1, 2, 0), w.permute(2, 1, 0), bias, 1, pad, 1, 1).permute(2, 0, 1)
