@@ -1,4 +1,4 @@
-"""Matrix products: BLAS through Numba's own binding for what is large, plain loops for what is small or of integers."""
+"""BLAS through Numba's own binding, and matrix products of complex numbers (by BLAS) and of integers (by loops)."""
 
 from __future__ import annotations
 
@@ -56,17 +56,13 @@ def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     )  # fmt: skip
 
 
-def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, sc0, rows, columns, accumulate, blas, a, b, c):
-    """c[i] (m × n, rows of unit stride) = a[i] · b[i] (+ c[i] if ``accumulate``) for i < batch.
-
-    ``sa``: elements from one a to the next, ``sa0``, ``sa1`` its row and column strides, and so for b and c. With ``blas``
-    one stride of each matrix is 1, and blocks of c of ``rows`` × ``columns`` are products of their own.
-    """
+def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, sc0, rows, columns, accumulate, a, b, c):
+    """`tiled.matmul` for what it does not know: complex numbers, integers, and sums of no terms."""
     if m == 0 or n == 0:
         return
     one = c.dtype.type(1)
     zero = c.dtype.type(0)
-    if blas and m * n * k >= SMALL:
+    if np.iscomplexobj(c) and m * n * k >= SMALL:
         ta, tb = sa1 != 1, sb1 != 1
         # a matrix of one row or column has any leading dimension; BLAS wants one that fits
         lda = max(sa0, k) if not ta else max(sa1, m)

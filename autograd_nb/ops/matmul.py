@@ -15,6 +15,8 @@ from .registry import OPS, public
 from .structured import structured, tensor_argument
 
 _MATMUL = launch.Kernel("matmul", "matmul")
+_TILED = launch.Kernel("tiled", "matmul")
+_VECTOR = launch.Kernel("tiled", "vector")
 _FILL_ROWS = launch.Kernel("matmul", "fill_rows")
 
 
@@ -41,6 +43,15 @@ def _strides(lay: Layout) -> tuple[int, int]:
     return s0, s1
 
 
+def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
+    """The kernel that multiplies m × k and k × n elements; all take the same arguments."""
+    if k == 0 or d.category < 2:
+        return _MATMUL
+    if m == 1 or n == 1:
+        return _VECTOR
+    return _TILED if d.category == 2 else _MATMUL
+
+
 def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
     d = a.dtype
@@ -57,15 +68,15 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     sa, sb = a._layout.strides[0], b._layout.strides[0]
     a0, a1 = _strides(a._layout)
     b0, b1 = _strides(b._layout)
-    blas = d.category >= 2 and k > 0
+    kernel = _kernel(d, m, n, k)
     left, right, result = a._data, b._data, out._data
-    work = batch * m * n * k
-    if work < LARGE:
-        _MATMUL(d, batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, m, n, accumulate, blas, left, right, result)
+    rows, columns = _blocks(m, n)
+    args = (batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, rows, columns, accumulate, left, right, result)
+    if batch * m * n * k < LARGE:
+        kernel(d, *args)
         return out
-    if batch == 1 and max(m, n) < BLOCK and k >= 2 * LONG and blas and not accumulate:
-        return _of_sums(a, b, m, n, k)
-    rows, columns = _blocks(m, n, k)
+    if batch == 1 and max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and not accumulate:
+        return _of_sums(kernel, a, b, m, n, k)
 
     def part(args: tuple, i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple:
         left, right, result = args[-3:]
@@ -78,8 +89,7 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         places = [(i, r, s) for i in range(batch) for r in range(0, m, rows) for s in range(0, n, columns)]
         return [part(args, i, 1, r, min(rows, m - r), s, min(columns, n - s)) for i, r, s in places]
 
-    args = (batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, rows, columns, accumulate, blas, left, right, result)
-    _MATMUL.split(d, args, parts)
+    kernel.split(d, args, parts)
     return out
 
 
@@ -95,7 +105,8 @@ def _plan(la: Layout, lb: Layout) -> tuple | None:
     if d is not dtypes.float16 and m * n * k < LARGE and _readable(la) and _readable(lb):
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
-        plan = (d, (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, m, n), d.category >= 2 and k > 0, layout((m, n), None, d), d.carrier, m)
+        numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
+        plan = (d, numbers, _kernel(d, m, n, k), layout((m, n), None, d), d.carrier, m)
     _PLANS[la, lb] = plan
     return plan
 
@@ -105,27 +116,27 @@ BLOCK = 256  #: rows or columns that one more block of a product may have
 LONG = 1024  #: terms from which part of a sum of products pays for memory of its own
 
 
-def _of_sums(a: Tensor, b: Tensor, m: int, n: int, k: int) -> Tensor:
+def _of_sums(kernel: launch.Kernel, a: Tensor, b: Tensor, m: int, n: int, k: int) -> Tensor:
     """The product of two long and narrow matrices (gradients of weights are such): the sum of products of their parts."""
     parts = list(threads.cut(k, min(8, k // LONG)))
     d, size = a.dtype, m * n
     a0, a1 = _strides(a._layout)
     b0, b1 = _strides(b._layout)
     found = launch.empty(len(parts) * size, d.carrier)
-    _MATMUL.each(d, [
-        (1, m, n, j - i, 0, a0, a1, 0, b0, b1, 0, n, m, n, False, True,
+    kernel.each(d, [
+        (1, m, n, j - i, 0, a0, a1, 0, b0, b1, 0, n, m, n, False,
          a._data[i * a1 :], b._data[i * b0 :], found[p * size : (p + 1) * size])
         for p, (i, j) in enumerate(parts)
     ])  # fmt: skip
     return sum_(make(found, layout((len(parts), 1, m, n), None, d), [0, 0]), 0)
 
 
-def _blocks(m: int, n: int, k: int) -> tuple[int, int]:
+def _blocks(m: int, n: int) -> tuple[int, int]:
     """Rows and columns of the blocks in which a product is computed.
 
     They depend on the sizes only and not on the threads: to BLAS a block is a product of its own, whose rounding may differ.
     """
-    if m * n * k < LARGE or max(m, n) < BLOCK:
+    if max(m, n) <= BLOCK:
         return m, n
     count = 2
     while max(m, n) > BLOCK * count and count < 64:
@@ -146,9 +157,9 @@ def _mm(a, b):
     except KeyError:
         plan = _plan(a._layout, b._layout)
     if plan is not None:
-        d, numbers, blas, lay, carrier, _ = plan
+        d, numbers, kernel, lay, carrier, _ = plan
         data = launch.empty(lay.size, carrier)
-        _MATMUL(d, *numbers, False, blas, a._data, b._data, data)
+        kernel(d, *numbers, False, a._data, b._data, data)
         return make(data, lay, [0, 0])
     y = product(_batch_of_one(a), _batch_of_one(b))
     return make(y._data, layout(y.shape[1:], None, y.dtype), [0, 0])
@@ -452,10 +463,10 @@ def _linear(x, weight, bias):
     except KeyError:
         plan = _plan(x._layout, turned)
     if plan is not None and plan[1][3]:
-        d, numbers, blas, lay, carrier, m = plan
+        d, numbers, kernel, lay, carrier, m = plan
         data = launch.empty(lay.size, carrier)
         _FILL_ROWS(d, m, dense(bias), data)
-        _MATMUL(d, *numbers, True, blas, x._data, weight._data, data)
+        kernel(d, *numbers, True, x._data, weight._data, data)
         return make(data, lay, [0, 0])
     m, n = x.shape[0], weight.shape[0]
     d = x.dtype

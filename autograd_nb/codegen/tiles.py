@@ -1,0 +1,233 @@
+"""Blocks of a matrix product in registers: what LLVM's own vectoriser does not find in plain loops.
+
+`multiply` sums up a block of a product, a few rows by one or two vectors of columns, without a store in between;
+`copy_panel` and `turn_panel` bring columns of a matrix together for it. They are intrinsics on flat arrays, of which the caller
+gives the position of the first element; they look at no bounds. The Python that each one stands for is the second half of this
+file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import config
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+
+def _has_wide_registers() -> bool:
+    if config.CPU_FEATURES is not None:
+        return "+avx512f" in config.CPU_FEATURES
+    return bool(dict(binding.get_host_cpu_features()).get("avx512f", False))
+
+
+BYTES = 64 if _has_wide_registers() else 32  #: of a vector
+ROWS = 8 if BYTES == 64 else 4  #: of the larger block, whose sums take half of the registers
+HALF = ROWS // 2  #: of the smaller one
+
+def _int64(value: Any) -> Any:
+    return ir.Constant(ir.IntType(64), value)
+
+
+def _int32(value: Any) -> Any:
+    return ir.Constant(ir.IntType(32), value)
+
+
+class _Vectors:
+    """Code for the vectors of one type of elements."""
+
+    def __init__(self, builder: Any, element: Any):
+        self.builder = builder
+        self.size = 4 if isinstance(element, ir.FloatType) else 8
+        self.lanes = BYTES // self.size
+        self.type = ir.VectorType(element, self.lanes)
+        self.suffix = f"v{self.lanes}f{self.size * 8}"
+
+    def splat(self, x: Any) -> Any:
+        one = self.builder.insert_element(ir.Constant(ir.VectorType(x.type, self.lanes), ir.Undefined), x, _int32(0))
+        return self.builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), [0] * self.lanes))
+
+    def first(self, count: Any) -> Any:
+        """The mask of the first ``count`` elements."""
+        return self.builder.icmp_signed("<", ir.Constant(ir.VectorType(ir.IntType(64), self.lanes), list(range(self.lanes))), self.splat(count))
+
+    def every(self) -> Any:
+        return ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), [True] * self.lanes)
+
+    def _call(self, name: str, result: Any, *args: Any) -> Any:
+        kind = ir.FunctionType(result, [a.type for a in args])
+        return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}"), args)
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        return self._call(f"fma.{self.suffix}", self.type, a, b, c)
+
+    def load(self, pointer: Any, mask: Any) -> Any:
+        """Elements from ``pointer`` on, zeros where the mask is off."""
+        pointer = self.builder.bitcast(pointer, self.type.as_pointer())
+        return self._call(
+            f"masked.load.{self.suffix}.p0", self.type, pointer, _int32(self.size), mask, ir.Constant(self.type, None)
+        )
+
+    def store(self, value: Any, pointer: Any, mask: Any) -> None:
+        pointer = self.builder.bitcast(pointer, self.type.as_pointer())
+        self._call(f"masked.store.{self.suffix}.p0", ir.VoidType(), value, pointer, _int32(self.size), mask)
+
+
+def _pointer(context, builder, array_type, array, offset):
+    return builder.gep(context.make_array(array_type)(context, builder, value=array).data, [offset])
+
+
+@intrinsic(prefer_literal=True)
+def _multiply(typingctx, rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add):
+    count, width = rows.literal_value, vectors.literal_value
+    signature = types.void(
+        rows, vectors, *(types.intp,) * 3, a, *(types.intp,) * 3, b, *(types.intp,) * 2, c, *(types.intp,) * 2, types.boolean
+    )
+
+    def codegen(context, builder, signature, args):
+        _, _, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add = args
+        vec = _Vectors(builder, context.get_value_type(signature.args[5].dtype))
+        a = _pointer(context, builder, signature.args[5], a, at)
+        b = _pointer(context, builder, signature.args[9], b, bt)
+        c = _pointer(context, builder, signature.args[12], c, ct)
+        zero, one, none = _int64(0), _int64(1), ir.Constant(vec.type, None)
+        starts = [_int64(v * vec.lanes) for v in range(width)]
+        masks = [vec.first(builder.sub(n, s)) for s in starts]
+        last = builder.sub(m, one)  # rows beyond it are the last once more
+        lines = [zero]
+        for r in range(1, count):
+            own = _int64(r)
+            lines.append(builder.select(builder.icmp_signed("<", own, last), own, last))
+        a_lines = [builder.gep(a, [builder.mul(line, a_row)]) for line in lines]
+        before, loop, after = builder.block, builder.append_basic_block("terms"), builder.append_basic_block("summed")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        p, a_place, b_place = (builder.phi(ir.IntType(64)) for _ in range(3))
+        sums = [[builder.phi(vec.type) for _ in range(width)] for _ in range(count)]
+        line = builder.gep(b, [b_place])
+        terms = [vec.load(builder.gep(line, [s]), mask) for s, mask in zip(starts, masks, strict=True)]
+        found = []
+        for r in range(count):
+            x = vec.splat(builder.load(builder.gep(a_lines[r], [a_place])))
+            found.append([vec.fma(x, terms[v], sums[r][v]) for v in range(width)])
+        following = builder.add(p, one), builder.add(a_place, a_col), builder.add(b_place, b_row)
+        builder.cbranch(builder.icmp_signed("<", following[0], k), loop, after)
+        for phi, value in zip((p, a_place, b_place), following, strict=True):
+            phi.add_incoming(zero, before)
+            phi.add_incoming(value, loop)
+        for own, summed in zip(sums, found, strict=True):
+            for phi, value in zip(own, summed, strict=True):
+                phi.add_incoming(none, before)
+                phi.add_incoming(value, loop)
+        builder.position_at_end(after)
+        # a row that stands there twice is read before any is written
+        places = [[builder.gep(c, [builder.add(builder.mul(line, c_row), s)]) for s in starts] for line in lines]
+        asked = [builder.and_(mask, vec.splat(add)) for mask in masks]
+        old = [[vec.load(places[r][v], asked[v]) for v in range(width)] for r in range(count)]
+        for r in range(count):
+            for v in range(width):
+                vec.store(builder.fadd(found[r][v], old[r][v]), places[r][v], masks[v])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def _loop(builder, steps, body):
+    """``body(i)`` for i < ``steps``, which is positive; the block where it ends."""
+    before, loop, after = builder.block, builder.append_basic_block("loop"), builder.append_basic_block("after")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    i = builder.phi(ir.IntType(64))
+    body(i)
+    following = builder.add(i, _int64(1))
+    i.add_incoming(_int64(0), before)
+    i.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_signed("<", following, steps), loop, after)
+    builder.position_at_end(after)
+
+
+@intrinsic
+def _copy_panel(typingctx, k, n, b, bt, b_row, panel):
+    signature = types.void(types.intp, types.intp, b, types.intp, types.intp, panel)
+
+    def codegen(context, builder, signature, args):
+        k, n, b, bt, b_row, panel = args
+        vec = _Vectors(builder, context.get_value_type(signature.args[2].dtype))
+        b = _pointer(context, builder, signature.args[2], b, bt)
+        panel = _pointer(context, builder, signature.args[5], panel, _int64(0))
+        starts = _int64(0), _int64(vec.lanes)
+        masks = [vec.first(builder.sub(n, s)) for s in starts]
+
+        def body(p):
+            row, mine = builder.gep(b, [builder.mul(p, b_row)]), builder.gep(panel, [builder.mul(p, _int64(2 * vec.lanes))])
+            for s, mask in zip(starts, masks, strict=True):
+                vec.store(vec.load(builder.gep(row, [s]), mask), builder.gep(mine, [s]), vec.every())
+
+        _loop(builder, k, body)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def _turn_panel(typingctx, k, n, b, bt, b_col, panel):
+    signature = types.void(types.intp, types.intp, b, types.intp, types.intp, panel)
+
+    def codegen(context, builder, signature, args):
+        k, n, b, bt, b_col, panel = args
+        vec = _Vectors(builder, context.get_value_type(signature.args[2].dtype))
+        b = _pointer(context, builder, signature.args[2], b, bt)
+        panel = _pointer(context, builder, signature.args[5], panel, _int64(0))
+        lanes, half, wide = _int64(vec.lanes), vec.lanes // 2, _int64(2 * vec.lanes)
+        halves = [[i // 2 + start + (vec.lanes if i % 2 else 0) for i in range(vec.lanes)] for start in (0, half)]
+        low, high = (ir.Constant(ir.VectorType(ir.IntType(32), vec.lanes), places) for places in halves)
+        blocks = builder.sdiv(builder.add(k, _int64(vec.lanes - 1)), lanes)
+        last = builder.sub(n, _int64(1))
+
+        def block(i):
+            first = builder.mul(builder.srem(i, blocks), lanes)
+            column = builder.mul(builder.sdiv(i, blocks), lanes)
+            mask = vec.first(builder.sub(k, first))
+            rows = []
+            for r in range(vec.lanes):
+                own = builder.add(column, _int64(r))
+                own = builder.select(builder.icmp_signed("<", own, last), own, last)
+                rows.append(vec.load(builder.gep(b, [builder.add(builder.mul(own, b_col), first)]), mask))
+            for _ in range(half.bit_length()):  # each pass interleaves the first half of the rows with the second
+                rows = [builder.shuffle_vector(rows[r // 2], rows[r // 2 + half], (low, high)[r % 2]) for r in range(vec.lanes)]
+            for r in range(vec.lanes):
+                line = builder.mul(builder.add(first, _int64(r)), wide)
+                vec.store(rows[r], builder.gep(panel, [builder.add(line, column)]), vec.every())
+
+        _loop(builder, builder.mul(blocks, builder.sdiv(builder.add(last, lanes), lanes)), block)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def multiply(
+    rows: int, vectors: int, m: int, n: int, k: int, a: np.ndarray, at: int, a_row: int, a_col: int,
+    b: np.ndarray, bt: int, b_row: int, c: np.ndarray, ct: int, c_row: int, add: bool,
+) -> None:  # fmt: skip
+    """c (m × n) = a (m × k) · b (k × n), or added to c, each array from its position on.
+
+    ``rows`` ≥ m and ``vectors`` of columns ≥ n are literals; k > 0. Elements of a stand ``a_row`` and ``a_col`` apart, rows of
+    b and c ``b_row`` and ``c_row``. An element is the sum of its terms in their order, wherever in a block it stands.
+    """
+    terms = a[at + np.arange(m)[:, None] * a_row + np.arange(k) * a_col], b[bt + np.arange(k)[:, None] * b_row + np.arange(n)]
+    places = ct + np.arange(m)[:, None] * c_row + np.arange(n)
+    c[places] = terms[0] @ terms[1] + (c[places] if add else 0)
+
+
+def copy_panel(k: int, n: int, b: np.ndarray, bt: int, b_row: int, panel: np.ndarray) -> None:
+    """The rows of ``panel``, two vectors long, become those of b (k × n)."""
+    panel.reshape(-1, 2 * BYTES // b.itemsize)[:k, :n] = b[bt + np.arange(k)[:, None] * b_row + np.arange(n)]
+
+
+def turn_panel(k: int, n: int, b: np.ndarray, bt: int, b_col: int, panel: np.ndarray) -> None:
+    """As `copy_panel`, where the columns of b are contiguous; it writes rows up to the next multiple of a vector."""
+    panel.reshape(-1, 2 * BYTES // b.itemsize)[:k, :n] = b[bt + np.arange(k)[:, None] + np.arange(n) * b_col]
+
+
+if not config.DISABLE_JIT:
+    multiply, copy_panel, turn_panel = _multiply, _copy_panel, _turn_panel
