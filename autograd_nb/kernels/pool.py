@@ -11,7 +11,7 @@ def max_forward(planes, geometry, x, y, index):
     n_in = di * hi * wi
     position = 0
     for p in range(planes):
-        plane = x[p * n_in:p * n_in + n_in]
+        plane = x[p * n_in : p * n_in + n_in]
         for od in range(do):
             for oh in range(ho):
                 for ow in range(wo):
@@ -46,22 +46,26 @@ def max_forward_pairs(planes, height, width, x, y, index):
     for p in range(planes):
         for oh in range(ho):
             start = (p * height + 2 * oh) * width
-            upper = x[start:start + 2 * wo]
-            lower = x[start + width:start + width + 2 * wo]
-            target = y[(p * ho + oh) * wo:(p * ho + oh) * wo + wo]
-            where = index[(p * ho + oh) * wo:(p * ho + oh) * wo + wo]
+            upper = x[start : start + 2 * wo]
+            lower = x[start + width : start + width + 2 * wo]
+            target = y[(p * ho + oh) * wo : (p * ho + oh) * wo + wo]
+            where = index[(p * ho + oh) * wo : (p * ho + oh) * wo + wo]
             base = 2 * oh * width
             for i in range(target.size):
-                a, b, c, d = upper[np.uintp(2 * i)], upper[np.uintp(2 * i + 1)], lower[np.uintp(2 * i)], lower[np.uintp(2 * i + 1)]
-                second = (b > a) | ((b != b) & (a == a))
+                a, b, c, d = (
+                    upper[np.uintp(2 * i)],
+                    upper[np.uintp(2 * i + 1)],
+                    lower[np.uintp(2 * i)],
+                    lower[np.uintp(2 * i + 1)],
+                )
+                # without a branch: which of four is the largest is anybody's guess
+                second = (a == a) & (not (a >= b))
                 top = b if second else a
-                at = 1 if second else 0
-                fourth = (d > c) | ((d != d) & (c == c))
+                fourth = (c == c) & (not (c >= d))
                 low = d if fourth else c
-                under = width + 1 if fourth else width
-                down = (low > top) | ((low != low) & (top == top))
+                down = (top == top) & (not (top >= low))
                 target[i] = low if down else top
-                where[i] = base + 2 * i + (under if down else at)
+                where[i] = base + 2 * i + (width + np.int64(fourth) if down else np.int64(second))
 
 
 def scatter(planes, n_in, n_out, g, index, out):
@@ -69,9 +73,9 @@ def scatter(planes, n_in, n_out, g, index, out):
     for i in range(out.size):
         out[i] = 0
     for p in range(planes):
-        plane = out[p * n_in:p * n_in + n_in]
-        source = g[p * n_out:p * n_out + n_out]
-        where = index[p * n_out:p * n_out + n_out]
+        plane = out[p * n_in : p * n_in + n_in]
+        source = g[p * n_out : p * n_out + n_out]
+        where = index[p * n_out : p * n_out + n_out]
         for i in range(source.size):
             plane[np.uintp(where[i])] += source[i]
 
@@ -79,9 +83,9 @@ def scatter(planes, n_in, n_out, g, index, out):
 def gather(planes, n_in, n_out, x, index, out):
     """out[p, i] = x[p, index[p, i]]."""
     for p in range(planes):
-        plane = x[p * n_in:p * n_in + n_in]
-        target = out[p * n_out:p * n_out + n_out]
-        where = index[p * n_out:p * n_out + n_out]
+        plane = x[p * n_in : p * n_in + n_in]
+        target = out[p * n_out : p * n_out + n_out]
+        where = index[p * n_out : p * n_out + n_out]
         for i in range(target.size):
             target[i] = plane[np.uintp(where[i])]
 
@@ -101,7 +105,7 @@ def average_forward(planes, geometry, include_pad, divisor, x, y):
     n_in = di * hi * wi
     position = 0
     for p in range(planes):
-        plane = x[p * n_in:p * n_in + n_in]
+        plane = x[p * n_in : p * n_in + n_in]
         for od in range(do):
             for oh in range(ho):
                 for ow in range(wo):
@@ -131,7 +135,7 @@ def average_backward(planes, geometry, include_pad, divisor, g, out):
         out[i] = 0
     position = 0
     for p in range(planes):
-        plane = out[p * n_in:p * n_in + n_in]
+        plane = out[p * n_in : p * n_in + n_in]
         for od in range(do):
             for oh in range(ho):
                 for ow in range(wo):
@@ -158,7 +162,7 @@ def adaptive_forward(planes, geometry, x, y):
     n_in = di * hi * wi
     position = 0
     for p in range(planes):
-        plane = x[p * n_in:p * n_in + n_in]
+        plane = x[p * n_in : p * n_in + n_in]
         for od in range(do):
             za, ze = od * di // do, ((od + 1) * di + do - 1) // do
             for oh in range(ho):
@@ -182,7 +186,7 @@ def adaptive_backward(planes, geometry, g, out):
         out[i] = 0
     position = 0
     for p in range(planes):
-        plane = out[p * n_in:p * n_in + n_in]
+        plane = out[p * n_in : p * n_in + n_in]
         for od in range(do):
             za, ze = od * di // do, ((od + 1) * di + do - 1) // do
             for oh in range(ho):
@@ -203,7 +207,7 @@ def adaptive_max(planes, geometry, x, y, index):
     n_in = di * hi * wi
     position = 0
     for p in range(planes):
-        plane = x[p * n_in:p * n_in + n_in]
+        plane = x[p * n_in : p * n_in + n_in]
         for od in range(do):
             za, ze = od * di // do, ((od + 1) * di + do - 1) // do
             for oh in range(ho):
@@ -246,7 +250,7 @@ def fractional(planes, n, sizes, samples, x, y, index):
                 starts[at + i] = int((samples.dtype.type(i) + u) * step) - int(u * step)
             starts[at + outputs - 1] = inputs - window
             at += outputs
-        plane = x[p * n_in:p * n_in + n_in]
+        plane = x[p * n_in : p * n_in + n_in]
         for a in range(do):
             for b in range(ho):
                 for c in range(wo):
