@@ -190,6 +190,10 @@ class Kernel:
         origin = ("kernel", self.module, self.name, tuple(argument_type(a) for a in args))
         observer(_Observed(compiled, self.name, self.outputs, origin=origin, parts=parts), args)
 
+    def entry(self, key: Any) -> Entry | None:
+        """The entry point for a key, for plans that forget it when observing begins (see `plan_table`); None before its first call."""
+        return self._entries.get(key)
+
     def each(self, key: Any, parts: list[tuple]) -> None:
         """``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
         if _observing:

@@ -49,7 +49,18 @@ _LINEAR = frozenset(
 )
 
 #: linear in each of the first two operands
-_BILINEAR = frozenset(("matmul._bmm", "matmul._mm", "matmul._mv", "matmul._dot", "conv._conv_by_input", "conv._conv_by_weight"))
+_BILINEAR = frozenset(
+    (
+        "matmul._bmm",
+        "matmul._mm",
+        "matmul._mm_nt",
+        "matmul._mm_tn",
+        "matmul._mv",
+        "matmul._dot",
+        "conv._conv_by_input",
+        "conv._conv_by_weight",
+    )
+)
 
 
 def _name(op: Any) -> str:

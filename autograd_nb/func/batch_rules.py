@@ -188,6 +188,16 @@ def _mm(op: Any, args: tuple, level: int, size: int) -> Any:
     return _mm_batched(a, b)
 
 
+@_rule("matmul._mm_nt")
+def _mm_nt(op: Any, args: tuple, level: int, size: int) -> Any:
+    return OPS["mm"].call(args[0], args[1].t()).value
+
+
+@_rule("matmul._mm_tn")
+def _mm_tn(op: Any, args: tuple, level: int, size: int) -> Any:
+    return OPS["mm"].call(args[0].t(), args[1]).value
+
+
 @_rule("matmul._bmm")
 def _bmm(op: Any, args: tuple, level: int, size: int) -> Any:
     a, b = (materialize(x, level, size) for x in args)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import weakref
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, launch, threads
+from ..graph.modes import state
 from ..shapes import Layout, broadcast_shapes, layout
 from ..tensor import Tensor, make
 from .cast import cast, clone, dense
-from .recording import store
+from .recording import mark_inference, store
 from .reduction import sum as sum_
 from .registry import OPS, public
-from .structured import structured, tensor_argument
+from .structured import Structured, structured, tensor_argument
 
 _MATMUL = launch.Kernel("matmul", "matmul")
 _TILED = launch.Kernel("tiled", "matmul")
@@ -93,22 +97,109 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     return out
 
 
-_PLANS: dict[tuple[Layout, Layout], tuple | None] = {}  # of two matrices: the kernel's numbers and the product's layout
+class ProductPlan:
+    """How two matrices are multiplied in one small launch, and for `quick` the kernel's entry point."""
 
+    __slots__ = ("carrier", "entry", "kernel", "layout", "numbers", "rows", "size")
 
-def _plan(la: Layout, lb: Layout) -> tuple | None:
-    """How two matrices are multiplied in one small launch; None where that needs a copy, a cast or several threads."""
-    if len(_PLANS) > 5_000:
-        _PLANS.clear()
-    (m, k), n, d = la.shape, lb.shape[1], la.dtype
-    plan = None
-    if d is not dtypes.float16 and m * n * k < LARGE and _readable(la) and _readable(lb):
+    def __init__(self, la: Layout, lb: Layout):
+        """Of layouts that fit and that BLAS could read, turned where the product turns them."""
+        (m, k), n, d = la.shape, lb.shape[1], la.dtype
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
-        numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
-        plan = (d, numbers, _kernel(d, m, n, k), layout((m, n), None, d), d.carrier, m)
-    _PLANS[la, lb] = plan
+        self.numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
+        self.kernel, self.layout, self.carrier = _kernel(d, m, n, k), layout((m, n), None, d), d.carrier
+        self.rows, self.size = m, m * n
+        self.entry: Any = None
+
+    def __call__(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+        """The product, added to ``out`` when given."""
+        t = make(launch.empty(self.size, self.carrier), self.layout, [0, 0]) if out is None else out
+        self.kernel(self.layout.dtype, *self.numbers, out is not None, a._data, b._data, t._data)
+        return t
+
+
+def _turned(lay: Layout) -> Layout:
+    return layout(tuple(lay.shape)[::-1], lay.strides[::-1], lay.dtype)
+
+
+_PLANS: dict[tuple[Layout, Layout, str], ProductPlan | None] = {}
+_TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
+
+
+def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
+    """The plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
+    try:
+        return _PLANS[la, lb, kind]
+    except KeyError:
+        pass
+    if len(_PLANS) > 5_000:
+        _PLANS.clear()
+    first, second = (_turned(lay) if turn else lay for lay, turn in zip((la, lb), _TURNS[kind], strict=True))
+    (m, k), n = first.shape, second.shape[1]
+    fits = la.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
+    plan = _PLANS[la, lb, kind] = ProductPlan(first, second) if fits else None
     return plan
+
+
+def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
+    plan = _plan(a._layout, b._layout, kind)
+    if plan is not None:
+        return plan(a, b)
+    a, b = (t.t() if turn else t for t, turn in zip((a, b), _TURNS[kind], strict=True))
+    y = product(_batch_of_one(a), _batch_of_one(b))
+    return make(y._data, layout(y.shape[1:], None, y.dtype), [0, 0])
+
+
+def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
+    """Decorator of a function that ends in the product ``op``: where its two operands' layouts were seen before, it begins there.
+
+    Operands of transforms have layouts of their own and so find no plan; while launches are observed nobody does.
+    """
+
+    def decorate(long: Callable) -> Callable:
+        plans: dict = launch.plan_table()
+        empty, new = np.empty, object.__new__
+
+        def first(input, other):
+            y = long(input, other)
+            la, lb = (t._layout for t in (input, other))
+            if la.__class__ is Layout and lb.__class__ is Layout and la.ndim == lb.ndim == 2 and not launch.observing():
+                plan = _plan(la, lb, kind)
+                if plan is not None and plan.size * la.dtype.itemsize < launch.BIG:
+                    plan.entry = plan.kernel.entry(la.dtype)
+                    if len(plans) > 5_000:
+                        plans.clear()
+                    plans[la, lb] = plan
+            return y
+
+        @wraps(long)
+        def call(*args, **options):
+            if options or len(args) != 2:
+                return long(*args, **options)
+            input, other = args
+            try:
+                plan = plans[input._layout, other._layout]
+            except (KeyError, AttributeError):
+                return first(input, other)
+            data = empty(plan.size, plan.carrier)
+            plan.entry(*plan.numbers, False, input._data, other._data, data)
+            t = new(Tensor)  # `make`, written out
+            t._data = data
+            t._layout = plan.layout
+            t._version_ = [0, 0]
+            t._rg = False
+            t._edge = t._grad = t._view = t._leaf_hook_set = None
+            if state.grad:
+                if input._rg or other._rg or input._view is not None or other._view is not None:
+                    op.record((input, other), t)
+            elif state.inference:
+                mark_inference(t)
+            return t
+
+        return call
+
+    return decorate
 
 
 LARGE = 1 << 22  #: multiplications from which a product pays for being shared by threads
@@ -150,19 +241,38 @@ def _bmm(a, b):
     return product(a, b)
 
 
-@structured(a=lambda g, b: _mm(g, b.mT), b=lambda g, a: _mm(a.mT, g), node="MmBackward0")
+# the three products of matrices are each other's derivatives, so that none needs a transposed view
+@structured(a=lambda g, b: _times_turned(g, b), b=lambda g, a: _turned_times(a, g), node="MmBackward0")
 def _mm(a, b):
-    try:
-        plan = _PLANS[a._layout, b._layout]
-    except KeyError:
-        plan = _plan(a._layout, b._layout)
-    if plan is not None:
-        d, numbers, kernel, lay, carrier, _ = plan
-        data = launch.empty(lay.size, carrier)
-        kernel(d, *numbers, False, a._data, b._data, data)
-        return make(data, lay, [0, 0])
-    y = product(_batch_of_one(a), _batch_of_one(b))
-    return make(y._data, layout(y.shape[1:], None, y.dtype), [0, 0])
+    return _multiplied(a, b, "nn")
+
+
+@structured(a=lambda g, b: _times(g, b), b=lambda g, a: _turned_times(g, a), node="MmBackward0")
+def _mm_nt(a, b):
+    return _multiplied(a, b, "nt")
+
+
+@structured(a=lambda g, b: _times_turned(b, g), b=lambda g, a: _times(a, g), node="MmBackward0")
+def _mm_tn(a, b):
+    return _multiplied(a, b, "tn")
+
+
+@quick(_mm, "nn")
+def _times(input, other):
+    """A·B of two matrices that fit."""
+    return _mm(input, other)
+
+
+@quick(_mm_nt, "nt")
+def _times_turned(input, other):
+    """A·Bᵀ."""
+    return _mm_nt(input, other)
+
+
+@quick(_mm_tn, "tn")
+def _turned_times(input, other):
+    """Aᵀ·B."""
+    return _mm_tn(input, other)
 
 
 def _batch_of_one(x: Tensor) -> Tensor:
@@ -182,6 +292,7 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
 
 
 @public()
+@quick(_mm, "nn")
 def mm(input, mat2, *, out=None):
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g.
 
@@ -268,6 +379,7 @@ def dot(input, tensor, *, out=None):
 
 
 @public("__matmul__")
+@quick(_mm, "nn")
 def matmul(input, other, *, out=None):
     """Product of vectors, matrices and batches of them; batch dims broadcast.
 
@@ -443,33 +555,20 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
 # ---------------------------------------------------------------------------------------------------- linear
 
 
-_TURNED: weakref.WeakKeyDictionary[Layout, Layout] = weakref.WeakKeyDictionary()  # layout of a weight -> of its transpose
-_FITTING: set[tuple[Layout, Layout, Layout]] = set()  #: operands of `linear` that need no checks
-
-
 @structured(
-    x=lambda g, weight: _mm(g, weight),
-    weight=lambda g, x: _mm(g.t(), x),
+    x=lambda g, weight: _times(g, weight),
+    weight=lambda g, x: _turned_times(g, x),
     bias=lambda g: sum_(g, 0),
     node="AddmmBackward0",
 )
 def _linear(x, weight, bias):
-    turned = _TURNED.get(weight._layout)
-    if turned is None:
-        lay = weight._layout
-        turned = _TURNED[lay] = layout(tuple(lay.shape)[::-1], lay.strides[::-1], lay.dtype)
-    try:
-        plan = _PLANS[x._layout, turned]
-    except KeyError:
-        plan = _plan(x._layout, turned)
-    if plan is not None and plan[1][3]:
-        d, numbers, kernel, lay, carrier, m = plan
-        data = launch.empty(lay.size, carrier)
-        _FILL_ROWS(d, m, dense(bias), data)
-        kernel(d, *numbers, True, x._data, weight._data, data)
-        return make(data, lay, [0, 0])
-    m, n = x.shape[0], weight.shape[0]
+    plan = _plan(x._layout, weight._layout, "nt")
     d = x.dtype
+    if plan is not None and x.shape[1]:
+        data = launch.empty(plan.size, plan.carrier)
+        _FILL_ROWS(d, plan.rows, dense(bias), data)
+        return plan(x, weight, make(data, plan.layout, [0, 0]))
+    m, n = x.shape[0], weight.shape[0]
     if d is dtypes.float16:
         return cast(_linear.forward(*(cast(t, dtypes.float32) for t in (x, weight, bias))), d)
     lay = layout((1, m, n), None, d)
@@ -480,6 +579,20 @@ def _linear(x, weight, bias):
     return make(y._data, layout((m, n), None, d), [0, 0])
 
 
+_LINEAR: dict[tuple[Layout, Layout, Layout], tuple] = launch.plan_table()  #: of layouts of x, weight, bias seen before
+
+
+def _remember_linear(x: Tensor, w: Tensor, b: Tensor) -> None:
+    lays = (x._layout, w._layout, b._layout)
+    if launch.observing() or not lays[2].contiguous or not x.shape[1] or not all(lay.__class__ is Layout for lay in lays):
+        return
+    plan = _plan(lays[0], lays[1], "nt")
+    if plan is not None and plan.size * x.dtype.itemsize < launch.BIG:
+        if len(_LINEAR) > 5_000:
+            _LINEAR.clear()
+        _LINEAR[lays] = (plan, plan.kernel.entry(x.dtype), _FILL_ROWS.entry(x.dtype))
+
+
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.linear")
 def linear(input, weight, bias=None, *, out=None):
     """y = x·Wᵀ + b over the last dim: (…, in) → (…, out) with W (out × in); dx = g·W, dW = gᵀ·x, db = Σ g.
@@ -487,12 +600,31 @@ def linear(input, weight, bias=None, *, out=None):
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
-    if bias is not None and out is None:
-        try:
-            if (input._layout, weight._layout, bias._layout) in _FITTING:
-                return _linear(input, weight, bias)
-        except AttributeError:
-            pass  # not tensors; said below
+    if bias is None and out is None:
+        return _unbiased(input, weight)
+    try:
+        plan, entry, fill = _LINEAR[input._layout, weight._layout, bias._layout]
+    except (KeyError, AttributeError):
+        return _long_linear(input, weight, bias, out)
+    if out is not None:
+        return _long_linear(input, weight, bias, out)
+    data = np.empty(plan.size, plan.carrier)
+    fill(plan.rows, bias._data, data)
+    entry(*plan.numbers, True, input._data, weight._data, data)
+    t = make(data, plan.layout, [0, 0])
+    if state.grad:
+        _linear.record((input, weight, bias), t)
+    elif state.inference:
+        mark_inference(t)
+    return t
+
+
+@quick(_mm_nt, "nt")
+def _unbiased(input, weight):
+    return _long_linear(input, weight, None, None)
+
+
+def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
     if out is not None:
         return store(out, linear(input, weight, bias), "linear")
     x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
@@ -500,23 +632,22 @@ def linear(input, weight, bias=None, *, out=None):
         y = matmul(x, w)
         return y if bias is None else y + bias
     if w.ndim != 2 or x.ndim == 0:
-        raise RuntimeError(f"linear(): expected a matrix as weight and at least 1-D input, got {list(w.shape)} and {list(x.shape)}")
+        raise RuntimeError(
+            f"linear(): expected a matrix as weight and at least 1-D input, got {list(w.shape)} and {list(x.shape)}"
+        )
     if x.shape[-1] != w.shape[1]:
         rows = x._layout.size // max(x.shape[-1], 1)
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
     _same_dtype(x, w, "linear")
     flat = x if x.ndim == 2 else x.reshape(x._layout.size // max(x.shape[-1], 1), x.shape[-1])
     if bias is None or bias.ndim != 1 or bias.shape[0] != w.shape[0]:
-        y = _mm(flat, w.t())
+        y = _mm_nt(flat, w)
         if bias is not None:
             y = y + bias
     else:
         _same_dtype(x, bias, "linear")
         y = _linear(flat, w, bias)
-        if x.ndim == 2:
-            if len(_FITTING) > 5_000:
-                _FITTING.clear()
-            _FITTING.add((x._layout, w._layout, bias._layout))
+        _remember_linear(flat, w, bias)
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], w.shape[0])
 
 

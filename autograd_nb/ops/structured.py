@@ -20,7 +20,7 @@ from typing import Any
 
 from ..codegen.maths import m
 from ..graph.modes import state
-from ..graph.node import Node, Output
+from ..graph.node import Node, Output, set_edges
 from ..tensor import Tensor, attach, make, refresh, share_view
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
 from .views import keep, look, recipe_of
@@ -68,7 +68,7 @@ class Recording:
     ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes.
     """
 
-    __slots__ = ("every", "needed", "out", "rules", "saved", "shapes")
+    __slots__ = ("every", "needed", "out", "rules", "saved", "shapes", "simple")
 
     def __init__(self, op: Structured, mask: int, present: int, lengths: tuple):
         counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
@@ -93,6 +93,7 @@ class Recording:
         self.out = "out" in wanted
         self.saved = [(p, i, first.get(p)) for i, p in enumerate(op.params) if p in wanted]
         self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
+        self.simple = not (op.every or lengths)  # a rule for each operand, each operand one tensor
 
 
 class Structured:
@@ -182,52 +183,50 @@ class Structured:
         for i in self.operands:
             a = args[i]
             if isinstance(a, Tensor):
-                group: Any = (a,)
-            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
-                group = a
-                lengths += (i, len(a))
-            else:
-                continue
-            present |= 1 << i
-            for t in group:
-                if t._view is not None:
-                    refresh(t)
-                if t._rg:
-                    mask |= 1 << len(edges)
-                    e = t._edge
-                    if e is None:
-                        e = t
-                        if plain:
-                            plain = 1
-                    elif e.__class__ is Output:
-                        plain = 0
-                    edges.append(e)
-                else:
+                present |= 1 << i
+                if a._view is not None:
+                    refresh(a)
+                if not a._rg:
                     edges.append(None)
+                    continue
+                mask |= 1 << len(edges)
+                e = a._edge
+                if e is None:
+                    e = a
+                    if plain:
+                        plain = 1
+                elif e.__class__ is Output:
+                    plain = 0
+                edges.append(e)
+            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
+                present |= 1 << i
+                lengths += (i, len(a))
+                for t in a:
+                    if t._view is not None:
+                        refresh(t)
+                    if t._rg:
+                        mask |= 1 << len(edges)
+                    edges.append((t._edge if t._edge is not None else t) if t._rg else None)
         if not mask:
             return
         recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
         several = isinstance(out, _SEQUENCES)
         node = _new(self.several_node if several else self.node)
         node.edges, node.plain, node.recording = tuple(edges), plain, recording
-        values: dict[str, Any] = {}
+        if lengths:
+            set_edges(node, node.edges)
         saved: list[tuple] = []
         versions = []
-        stamp = 0
+        values: dict[str, Any] = {}
         for p, i, first in recording.saved:
             a = args[i]
             if isinstance(a, Tensor):
                 saved.append((p, a._data, a._layout, first))
-                version = a._version_
-                versions.append(version)
-                stamp += version[0]
-                if version[0] < 0:
-                    refuse_inference()
+                versions.append(a._version_)
             elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
                 for k, t in enumerate(a):
                     saved.append((f"{p}/", t._data, t._layout, None if first is None else first + k))
                     versions.append(t._version_)
-                    stamp += t._version_[0]
             else:
                 values[p] = a
         for name, i in recording.shapes:
@@ -237,7 +236,11 @@ class Structured:
             for o in out if several else (out,):
                 saved.append(("out", o._data, o._layout, None))
                 versions.append(o._version_)
-                stamp += o._version_[0]
+        stamp = 0
+        for version in versions:
+            stamp += version[0]
+            if version[0] < 0:
+                refuse_inference()
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
         finish_node(node)
         if several:
@@ -261,6 +264,19 @@ class Structured:
             values[p] = [conj(t) for t in value] if isinstance(value, list) else conj(value)
 
     def gradients(self, node: StructuredNode, g: Any) -> tuple:
+        recording = node.recording
+        if recording.simple and not node.several and not state.grad:
+            values = {"g": g, **node.values}
+            if node.saved is not None:
+                for (p, data, lay, _), version in zip(node.saved, node.versions, strict=True):
+                    values[p] = make(data, lay, version)
+                    if lay.dtype.category == 3:
+                        return self._gradients(node, g)
+            return tuple([None if rule is None else rule(*[values[n] for n in names]) for rule, names, _, _ in recording.rules])
+        return self._gradients(node, g)
+
+    def _gradients(self, node: StructuredNode, g: Any) -> tuple:
+        """Of any kind of op and pass."""
         values = dict(node.values)
         values["g"] = g
         conjugate, graph = False, state.grad
