@@ -44,18 +44,20 @@ _state = _State()
 class _Hooked(Doors):
     """Doors behind the recording of nodes; while open, ops do not find their plans by the quick way."""
 
-    quick: list[tuple[Pointwise, dict]]
+    quick: list[tuple[Pointwise, dict, dict]]
 
     def opened(self) -> None:
-        self.quick = [(op, op.plans) for op in pointwise.EVERY]
-        for op, quick in self.quick:
-            op.plans = dict(quick)
+        self.quick = [(op, op.plans, op.inplace_plans) for op in pointwise.EVERY]
+        for op, quick, inplace in self.quick:
+            op.plans, op.inplace_plans = dict(quick), dict(inplace)
             quick.clear()
+            inplace.clear()
 
     def closed(self) -> None:
-        for op, quick in self.quick:
+        for op, quick, inplace in self.quick:
             quick.update(op.plans)
-            op.plans = quick
+            inplace.update(op.inplace_plans)
+            op.plans, op.inplace_plans = quick, inplace
 
 
 _DOORS = _Hooked()

@@ -25,9 +25,6 @@ from ..ops import generator
 from ..tensor import Tensor
 from .slots import FloatSlot, IntSlot, _Slot, plain_number
 
-#: kernels (…, target, source, out) that write over a target without reading it: new memory is none of Python's constants then
-OVERWRITES = {"copy_", "fill_", "zero_"}
-
 
 class Buffer:
     """A block of memory. ``kind``: "state" (reached from the function), "argument", "temporary", "constant", "foreign"."""
@@ -54,6 +51,11 @@ class Use:
 
     def __init__(self, buffer: Buffer, offset: int, size: int, dtype: np.dtype):
         self.buffer, self.offset, self.size, self.dtype = buffer, offset, size, dtype
+
+    def array(self) -> np.ndarray:
+        """The memory as it is now."""
+        end = self.offset + self.size * self.dtype.itemsize
+        return self.buffer.array.view(np.uint8)[self.offset : end].view(self.dtype)
 
     def key(self) -> tuple:
         """What tells it from other uses."""
@@ -170,12 +172,11 @@ class Capture:
     def __call__(self, call: Any, args: tuple) -> None:
         n = len(args)
         writes = tuple(range(n - call.outputs, n)) + (() if call.over is None else (call.over,))
-        unread = n - 3 if call.name in OVERWRITES else -1
         operands: list[Any] = []
         plain: list[Any] = []
         for i, a in enumerate(args):
             if isinstance(a, np.ndarray):
-                operands.append(self.use(a, i in writes or i == unread))
+                operands.append(self.use(a, i in writes))
                 plain.append(a)
             elif isinstance(a, tuple):
                 operands.append(a)

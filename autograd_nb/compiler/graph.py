@@ -26,7 +26,7 @@ from .capture import Buffer, Capture, Step, Use, address, watching
 from .fuse import fuse
 from .guards import Reach, TooMuch
 from .program import Program, show
-from .simplify import simplify
+from .simplify import compute_constants, simplify
 from .source import check_source
 
 
@@ -400,6 +400,7 @@ def load_graph(path: Any) -> Graph:
                 raise GraphError(f"{path}: buffer {number} is damaged")
             buffers[number] = Buffer(number, array, kind, where)
         steps = [_loaded(s, buffers, path) for s in head["steps"]]
+        compute_constants(steps)
         graph = Graph(str(head["name"]), steps, [])
         for name, number, offset, shape, strides, dtype, step in head["values"]:
             lay = layout(tuple(shape), tuple(strides), BY_NAME[dtype])

@@ -41,6 +41,17 @@ def _without_constants(steps: list[Step], outside: set[int]) -> list[Step]:
     return kept
 
 
+def compute_constants(steps: list[Step]) -> None:
+    """Run the steps that `simplify` drops: in a graph from a file nothing stands in memory yet."""
+    writers = _writers(steps)
+    for step in steps:
+        if step.check is None and step.writes and _fixed(step, writers, set()):
+            step.call.entry(*[o.array() if isinstance(o, Use) else o for o in step.operands])
+            for u, written in step.uses():
+                if written:
+                    u.buffer.kind = "constant"
+
+
 def _fixed(step: Step, writers: Counter[int], outside: set[int]) -> bool:
     for i, o in enumerate(step.operands):
         if isinstance(o, Use):

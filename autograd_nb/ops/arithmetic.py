@@ -90,18 +90,6 @@ def _div(a, b):
     return a / b
 
 
-@public(kind="inplace")
-def add_(input, other, *, alpha=1):
-    """In-place version of `add`."""
-    return add.inplace(input, other) if alpha.__class__ is int and alpha == 1 else _add_scaled.inplace(input, other, alpha)
-
-
-@public("subtract_", kind="inplace")
-def sub_(input, other, *, alpha=1):
-    """In-place version of `sub`."""
-    return sub.inplace(input, other) if alpha.__class__ is int and alpha == 1 else _sub_scaled.inplace(input, other, alpha)
-
-
 @public()
 def rsub(input, other, *, alpha=1):
     """y = b − alpha·a."""
@@ -656,7 +644,7 @@ def _install() -> None:
         setattr(Tensor, f"__{name}__", _wrapped(function))
         setattr(Tensor, f"__r{name}__", _swapped(function))
     Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined,method-assign]
-    inplace = {"add": add_, "sub": sub_, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
+    inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
                "pow": _pow.inplace, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():
         setattr(Tensor, f"__i{name}__", function)

@@ -40,6 +40,7 @@ class _Copy(Pointwise):
 
     def __init__(self, name: str = "copy", node: str = "CopyBackwards", own: Any = None):
         super().__init__(lambda x, source: source, [own, lambda: 1], "same", (), name, node)
+        self.reads = False
 
     def result_dtypes(self, keys):
         source = keys[1]
@@ -54,6 +55,18 @@ class _Copy(Pointwise):
         return ["bool", compute]  # the first operand is not read
 
 
+class _Zero(Pointwise):
+    """The first operand's memory is filled with 0."""
+
+    def __init__(self, rules: list):
+        super().__init__(lambda x: 0, rules, "same", (), "zero", "ZeroBackward0")
+        self.reads = False
+
+    def inplace(self, args):
+        x = args[0]
+        return (_cleared if isinstance(x, Tensor) and x._view is not None and self is not _cleared else super()).inplace(args)
+
+
 def _warn_of_loss(source: dtype, target: dtype) -> None:
     """PyTorch's warning, given when a plan is made and so about once."""
     if source.is_complex and not target.is_complex and target is not dtypes.bool_:
@@ -64,7 +77,8 @@ _casts: dict[dtype, Any] = {}
 _copy = _inplace(_Copy())
 #: filled, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's business)
 _fill = _inplace(_Copy("fill", "FillBackward0", lambda: 0))
-_zero = _inplace(_Copy("zero", "ZeroBackward0", lambda: 0))
+_cleared = _Zero([])
+zero_ = register("zero_", _inplace(_Zero([lambda: 0])), "inplace")
 
 
 def cast(x: Tensor, d: dtype) -> Tensor:
@@ -108,6 +122,8 @@ def _fitting(target: Tensor, value: Any) -> Any:
 @public(kind="inplace")
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
+    if src.__class__ is Tensor:
+        return _copy(input, src)
     tensor_argument(input, "copy_")
     if not isinstance(src, (Tensor, bool, int, float, complex)):
         raise TypeError(f"copy_(): argument 'src' must be Tensor, not {type(src).__name__}")
@@ -117,21 +133,14 @@ def copy_(input, src, non_blocking=False):
 @public(kind="inplace")
 def fill_(input, value):
     """Overwrite every element with ``value``, a number or a 0-d tensor."""
+    kind = value.__class__
+    if kind is float or kind is int:
+        return (_fill if getattr(input, "_rg", False) and input._view is None else _copy)(input, value)
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions (value.shape={list(value.shape)})"
         )
-    return (_fill if _keeps_history(input) else _copy)(input, _fitting(input, value))
-
-
-@public(kind="inplace")
-def zero_(input):
-    """Overwrite every element with 0."""
-    return (_zero if _keeps_history(input) else _copy)(input, 0)
-
-
-def _keeps_history(x: Any) -> bool:
-    return isinstance(x, Tensor) and x._rg and x._view is None
+    return (_fill if isinstance(input, Tensor) and input._rg and input._view is None else _copy)(input, _fitting(input, value))
 
 
 def as_device(value: Any) -> None:

@@ -184,8 +184,12 @@ def pointwise_entry(
     outputs: list[str],
     in_layouts: Sequence[Layout],
     out_layouts: Sequence[Layout],
+    over: bool = False,
 ) -> tuple[Callable, np.ndarray | None]:
-    """(entry point, dims) of a pointwise kernel for these layouts; dims is None for the flat variant."""
+    """(entry point, dims) of a pointwise kernel for these layouts; dims is None for the flat variant.
+
+    ``over``: the output is the first operand, and the flat variant is given it once.
+    """
     with real_only(name):
         body = loops.trace_body(formula, inputs, compute, outputs)
     argtypes = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
@@ -196,16 +200,21 @@ def pointwise_entry(
     recipe: Recipe | None = Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, False)
     effort = body.effort()
 
-    def split_flat(entry: Callable) -> Callable:
-        return threads.flat(entry, len(inputs), first.size, effort)
+    def flat() -> Callable:
+        types, outs = tuple(argtypes[:-1] if over else argtypes), n_out - over
+        text = loops.pointwise_flat(body, over=0 if over else None)
+        return launch.entry(
+            text, "kernel", types, name, outs, recipe, 0 if over else None,
+            lambda entry: threads.flat(entry, 0 if over else len(inputs), first.size, effort),
+        )  # fmt: skip
 
     if all(lay.contiguous and lay.shape == first.shape for lay in everyone):
-        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe, split=split_flat), None
+        return flat(), None
     strides: list[Sequence[int]] = [broadcast_strides(lay, first.shape) for lay in everyone]
     order = sort_dims(first.shape, strides)
     sizes, steps = coalesce([first.shape[d] for d in order], [[s[d] for d in order] for s in strides])
     if len(sizes) <= 1 and all(not t or t[0] == 1 for t in steps):
-        return launch.entry(loops.pointwise_flat(body), "kernel", tuple(argtypes), name, n_out, recipe, split=split_flat), None
+        return flat(), None
     lead = max(0, len(sizes) - loops.RANK)
     inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
     inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
@@ -478,9 +487,9 @@ class Rule:
 
 
 class InplacePlan:
-    """A pointwise kernel that writes over its first operand."""
+    """A pointwise kernel that writes over its first operand; ``size``: what the flat loop runs over, −1 for another."""
 
-    __slots__ = ("dims", "entry", "record")
+    __slots__ = ("dims", "entry", "reads", "record", "size")
 
     def __init__(self, op: Pointwise, keys: tuple):
         target = keys[0]
@@ -488,11 +497,35 @@ class InplacePlan:
         if op.result == "real" and target.dtype.is_complex:
             raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
         check_result(op.name + "_", target, plan.out)
+        self.reads = op.reads
         compute, _ = op.result_dtypes(keys)
+        computes, formula = op.compute_list(compute), op.formula
+        if not op.reads:  # what only overwrites is not given the old values
+            keys, computes = keys[1:], computes[1:]
+
+            def formula(*x: Any) -> Any:
+                return op.formula(None, *x)
+
         self.entry, self.dims = pointwise_entry(
-            op.name + "_", lambda *x: (op.formula(*x),), [_input(k) for k in keys], op.compute_list(compute),
-            [target.dtype.name], [k for k in keys if isinstance(k, Layout)], [target],
+            op.name + "_", lambda *x: (formula(*x),), [_input(k) for k in keys], computes,
+            [target.dtype.name], [k for k in keys if isinstance(k, Layout)], [target], op.reads,
         )  # fmt: skip
+        self.size = target.size if self.dims is None else -1
+
+    def write(self, target: np.ndarray, *values: Any) -> None:
+        """Run the kernel on the target's memory and the other operands' arrays and numbers."""
+        if self.dims is not None:
+            if self.reads:
+                self.entry(self.dims, target, *values, target)
+            else:
+                self.entry(self.dims, *values, target)
+            return
+        if len(target) != self.size:  # the flat loop runs over all that it is given: a view's memory goes on behind the view
+            target = target[: self.size]
+        if self.reads:
+            self.entry(target, *values)
+        else:
+            self.entry(*values, target)
 
 
 class _InplaceRecord:

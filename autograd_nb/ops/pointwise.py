@@ -64,6 +64,7 @@ class Pointwise:
         )
         self.check: Callable | None = None
         self.holomorphic = True
+        self.reads = True  # whether the formula looks at its first operand, or only overwrites it in place
         self.numbers = "both"
         self.plans: dict = launch.plan_table()
         EVERY.append(self)
@@ -202,7 +203,6 @@ class Pointwise:
             if isinstance(a, Tensor) and a._version_ is target._version_ and (a._data is not target._data or a._layout is not target._layout):
                 args[i] = a.clone()
                 return self.inplace(args)
-        old = target
         recorded = False
         out = make(target._data, target._layout, target._version_)
         if self.differentiable and state.grad:
@@ -216,12 +216,10 @@ class Pointwise:
                 node.stamp -= target._version_[0]
                 node.saved[k] = copy._data
                 node.versions = tuple([copy._version_ if j == k else v for j, v in enumerate(node.versions)])
-        values = [a._data if isinstance(a, Tensor) else a for a in args]
-        if plan.dims is None:  # the flat loop runs over all that it is given: a view's memory goes on behind the view
-            n = old._layout.size
-            plan.entry(*values, old._data if old._data.size == n else old._data[:n])
-        else:
-            plan.entry(plan.dims, *values, old._data)
+        try:
+            plan.write(*[a._data if isinstance(a, Tensor) else a for a in args])
+        except OverflowError:
+            raise too_large(self.name + "_", args[-1]) from None
         target._version_[0] += 1
         if recorded:
             node = out._edge
@@ -524,7 +522,7 @@ def pointwise(
             register(op.name, call, "pointwise", method=method, namespaces=namespaces, aliases=aliases,
                      differentiable=op.differentiable, rule=op, **info)  # fmt: skip
         if inplace and result != "bool":
-            inner = _inplace(op)
+            inner = _inplace(op, scaled)
             call.inplace = inner  # type: ignore[attr-defined]
             if public:
                 places = ("torch",) if "torch" in namespaces else ()
@@ -534,14 +532,171 @@ def pointwise(
     return declare
 
 
-def _inplace(op: Pointwise) -> Callable:
-    def call(input, *args):
-        if len(args) + 1 != len(op.params):
-            raise TypeError(f"{op.name}_() takes {len(op.params)} arguments ({', '.join(op.params)}) but got {len(args) + 1}")
-        if op.numbers == "none":
-            only_tensors(op.name + "_", input, *args)
-        return op.inplace([input, *args])
-
+def _inplace(op: Pointwise, scaled: Callable | None = None) -> Callable:
+    """``<name>_``; ``scaled`` takes ``alpha``."""
+    n = len(op.params)
+    call = _inplace_unary(op) if n == 1 else _inplace_binary(op, scaled) if n == 2 else _inplace_many(op)
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__doc__ = f"In-place version of `{op.name}`."
     return call
+
+
+def _inplace_unary(op: Pointwise) -> Callable:
+    plans = op.inplace_plans
+
+    def call(input):
+        try:
+            plan = plans[input._layout]
+        except (KeyError, AttributeError):
+            t = op.inplace([input])
+            if (input._layout,) in plans:
+                plans[input._layout] = plans[(input._layout,)]  # one operand: found by its bare layout next time
+            return t
+        version = input._version_
+        node: Any = False
+        if version[0] < 0:
+            return op.inplace([input])
+        if (input._rg or input._view is not None) and state.grad and (input._rg or input._view._rg):
+            node = _node_in_place(op, plan, input, None)
+            if node is False:
+                return op.inplace([input])
+        data = input._data
+        if len(data) == plan.size:
+            plan.entry(data)
+        else:
+            plan.write(data)
+        version[0] += 1
+        if node is not False:
+            rewrite_history(input, node)
+        return input
+
+    return call
+
+
+def _inplace_binary(op: Pointwise, scaled: Callable | None) -> Callable:
+    plans = op.inplace_plans
+    reads = op.reads
+
+    def call(input, other, *, alpha=None):
+        if alpha is not None and not (alpha.__class__ is int and alpha == 1):
+            if scaled is None:
+                raise TypeError(f"{op.name}_() got an unexpected keyword argument 'alpha'")
+            return scaled.inplace(input, other, alpha)  # type: ignore[attr-defined]
+        kind = other.__class__
+        number = kind is float or kind is int
+        try:
+            if number:
+                plan = plans[input._layout, kind]
+                b = other
+            else:
+                plan = plans[input._layout, other._layout]
+                b = other._data
+        except (KeyError, AttributeError):
+            if op.numbers == "none":
+                only_tensors(op.name + "_", input, other)
+            return op.inplace([input, other])
+        version = input._version_
+        if version[0] < 0 or (not number and other._version_ is version):
+            return op.inplace([input, other])
+        node: Any = False
+        if (
+            (input._rg or input._view is not None or (not number and (other._rg or other._view is not None)))
+            and state.grad
+            and (input._rg or (input._view is not None and input._view._rg) or (not number and other.requires_grad))
+        ):
+            node = _node_in_place(op, plan, input, other)
+            if node is False:
+                return op.inplace([input, other])
+        data = input._data
+        try:
+            if len(data) != plan.size:
+                plan.write(data, b)
+            elif reads:
+                plan.entry(data, b)
+            else:
+                plan.entry(b, data)
+        except OverflowError:
+            raise too_large(op.name + "_", other) from None
+        version[0] += 1
+        if node is not False:
+            rewrite_history(input, node)
+        return input
+
+    return call
+
+
+def _inplace_many(op: Pointwise) -> Callable:
+    plans = op.inplace_plans
+    params = op.params
+
+    def call(*args):
+        if len(args) != len(params):
+            raise TypeError(f"{op.name}_() takes {len(params)} arguments ({', '.join(params)}) but got {len(args)}")
+        input, grad = args[0], state.grad
+        keys: list[Any] = []
+        values: list[Any] = []
+        for a in args:
+            if a.__class__ is float or a.__class__ is int:
+                keys.append(a.__class__)
+                values.append(a)
+            elif isinstance(a, Tensor) and (a is input or a._version_ is not input._version_) and not (grad and (a._rg or a._view is not None)):
+                keys.append(a._layout)
+                values.append(a._data)
+            else:
+                return op.inplace(args)
+        plan = plans.get(tuple(keys))
+        if plan is None or input._version_[0] < 0:
+            return op.inplace(args)
+        try:
+            plan.write(*values)
+        except OverflowError:
+            raise too_large(op.name + "_", args[-1]) from None
+        input._version_[0] += 1
+        return input
+
+    return call
+
+
+def _node_in_place(op: Pointwise, plan: InplacePlan, input: Tensor, other: Any) -> Any:
+    """The node of a write over ``input`` that is about to happen; None where the new contents have no history.
+
+    False where this takes more: for views, for leaves, and where a rule reads the old values.
+    """
+    if input._view is not None:
+        return False
+    e, f = input._edge, None
+    if e is None and input._rg:
+        return False
+    mask = 1 if e is not None and input._rg and op.rules[0] is not None else 0
+    if isinstance(other, Tensor):
+        if other._view is not None:
+            refresh(other)
+        if other._rg and op.rules[1] is not None:
+            mask |= 2
+            f = other._edge if other._edge is not None else other
+    if not mask:
+        return None
+    record: Any = plan.record
+    spec = record.specs[mask] or record.spec(mask)
+    save = spec.save
+    if save & 9 or record.out.dtype.category < 2:
+        return False
+    node = _new(spec.node)
+    node.spec = spec
+    set_edges(node, (e if mask & 1 else None,) if len(op.params) == 1 else (e if mask & 1 else None, f))
+    saved, versions, stamp = [], [], 0
+    if save & 2:
+        if other._version_[0] < 0:
+            refuse_inference()
+        saved.append(other._data)
+        versions.append(other._version_)
+        stamp += other._version_[0]
+    if save & 4:
+        saved.append(input._data)
+        versions.append(input._version_)
+        stamp += input._version_[0] + 1  # the new contents
+    if spec.scalar_names:
+        saved.append(other)
+    node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
+    finish_node(node)
+    return node

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,11 @@ def values(seed: int, *shape: int) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------------- one op
 
 
+@cache
+def classes(lib: Any) -> Any:
+    return lib.tensor([2, 0, 1, 3])
+
+
 #: name -> (lib, x, w) -> y; x and y are 4×4 unless the op itself changes that, w is a second operand
 SINGLE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "add": lambda lib, x, w: x + w,
@@ -40,6 +47,12 @@ SINGLE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "matmul": lambda lib, x, w: x @ w,
     "linear": lambda lib, x, w: lib.nn.functional.linear(x, w),
     "softmax": lambda lib, x, w: lib.softmax(x, -1),
+    "log_softmax": lambda lib, x, w: lib.log_softmax(x, -1),
+    "cross_entropy": lambda lib, x, w: lib.nn.functional.cross_entropy(x, classes(lib)),
+    "layer_norm": lambda lib, x, w: lib.nn.functional.layer_norm(x, (4,), w[0], w[1]),
+    "batch_norm": lambda lib, x, w: lib.nn.functional.batch_norm(x, None, None, w[0], w[1], True),
+    "embedding": lambda lib, x, w: lib.nn.functional.embedding(classes(lib), x),
+    "dropout": lambda lib, x, w: lib.dropout(x, 0.5, True),
     "cat": lambda lib, x, w: lib.cat([x, w]),
     "stack": lambda lib, x, w: lib.stack([x, w]),
     "where": lambda lib, x, w: lib.where(x > w, x, w),
@@ -54,10 +67,11 @@ SINGLE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "unsqueeze": lambda lib, x, w: x.unsqueeze(0),
     "expand": lambda lib, x, w: x.expand(3, 4, 4),
 }
+RANDOM = {"dropout"}  #: run, and not compared
 VIEWS = {"index int", "index slice", "index tuple", "view", "reshape", "transpose", "permute", "unsqueeze", "expand"}
 
 
-def forward(fn: Callable, recorded: bool) -> Callable[[Any], Program]:
+def forward(fn: Callable, recorded: bool, seen: bool = True) -> Callable[[Any], Program]:
     """The op called again and again on the same operands; the graph, if there is one, is dropped each time."""
 
     def build(lib: Any) -> Program:
@@ -68,7 +82,7 @@ def forward(fn: Callable, recorded: bool) -> Callable[[Any], Program]:
         def step() -> Any:
             for _ in rounds:
                 y = fn(lib, x, w)
-            return y
+            return y if seen else x
 
         def unrecorded() -> Any:
             with lib.no_grad():
@@ -79,7 +93,7 @@ def forward(fn: Callable, recorded: bool) -> Callable[[Any], Program]:
     return build
 
 
-def both(fn: Callable) -> Callable[[Any], Program]:
+def both(fn: Callable, seen: bool = True) -> Callable[[Any], Program]:
     """The op recorded, and the engine run over its node."""
 
     def build(lib: Any) -> Program:
@@ -92,7 +106,7 @@ def both(fn: Callable) -> Callable[[Any], Program]:
             for _ in rounds:
                 x.grad = None
                 fn(lib, x, w).backward(g)
-            return x.grad
+            return x.grad if seen else x
 
         return Program(step)
 
@@ -101,24 +115,50 @@ def both(fn: Callable) -> Callable[[Any], Program]:
 
 for _name, _fn in SINGLE.items():
     _kind = "view" if _name in VIEWS else "op"
-    add(f"{_name} | no_grad", f"{_kind}, not recorded", forward(_fn, False))
-    add(f"{_name} | recorded", f"{_kind}, recorded", forward(_fn, True), quick=_name in ("add", "sum", "index int"))
-    add(f"{_name} | backward", f"{_kind}, backward", both(_fn), quick=_name in ("mul", "matmul", "view"))
+    add(f"{_name} | no_grad", f"{_kind}, not recorded", forward(_fn, False, _name not in RANDOM))
+    add(
+        f"{_name} | recorded",
+        f"{_kind}, recorded",
+        forward(_fn, True, _name not in RANDOM),
+        quick=_name in ("add", "sum", "index int"),
+    )
+    add(f"{_name} | backward", f"{_kind}, backward", both(_fn, _name not in RANDOM), quick=_name in ("mul", "matmul", "view"))
 
 
-#: name -> what is done to a tensor that no graph knows
+def assigned(x: Any, index: Any, value: Any) -> Any:
+    x[index] = value
+    return x
+
+
+#: name -> what is done to x, which returns x
 IN_PLACE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "add_": lambda lib, x, w: x.add_(w),
+    "x += w": lambda lib, x, w: operator.iadd(x, w),
+    "add_ alpha": lambda lib, x, w: x.add_(w, alpha=0.01),
     "mul_ number": lambda lib, x, w: x.mul_(0.99),
     "sigmoid_": lambda lib, x, w: x.sigmoid_(),
+    "clamp_": lambda lib, x, w: x.clamp_(0.1, 0.9),
     "zero_": lambda lib, x, w: x.zero_(),
+    "fill_": lambda lib, x, w: x.fill_(0.5),
     "copy_": lambda lib, x, w: x.copy_(w),
-    "x[1] = number": lambda lib, x, w: x.__setitem__(1, 0.5),
-    "x[1:3] = tensor": lambda lib, x, w: x.__setitem__(slice(1, 3), w[1:3]),
+    "masked_fill_": lambda lib, x, w: x.masked_fill_(mask(lib), 0.5),
+    "x[1] = number": lambda lib, x, w: assigned(x, 1, 0.5),
+    "x[1] = tensor": lambda lib, x, w: assigned(x, 1, w[0]),
+    "x[1:3] = tensor": lambda lib, x, w: assigned(x, slice(1, 3), w[1:3]),
+    "x[1, 2] = number": lambda lib, x, w: assigned(x, (1, 2), 0.5),
+    "x[mask] = number": lambda lib, x, w: assigned(x, mask(lib), 0.5),
+    "x[index] = number": lambda lib, x, w: assigned(x, classes(lib), 0.5),
 }
 
 
+@cache
+def mask(lib: Any) -> Any:
+    return lib.from_numpy(values(0, 4, 4)) > 1
+
+
 def in_place(fn: Callable) -> Callable[[Any], Program]:
+    """On a tensor that no graph knows."""
+
     def build(lib: Any) -> Program:
         x, w = (lib.from_numpy(values(i, 4, 4)) for i in range(2))
         rounds = range(OPS)
@@ -133,8 +173,58 @@ def in_place(fn: Callable) -> Callable[[Any], Program]:
     return build
 
 
+def in_place_recorded(fn: Callable, backward: bool) -> Callable[[Any], Program]:
+    """On the result of a product, which is part of what is timed."""
+
+    def build(lib: Any) -> Program:
+        x, w = (lib.from_numpy(values(i, 4, 4)) for i in range(2))
+        x.requires_grad_()
+        g = lib.from_numpy(np.ones((4, 4), np.float32))
+        rounds = range(OPS)
+
+        def step() -> Any:
+            for _ in rounds:
+                y = fn(lib, x * w, w)
+            return y
+
+        def whole() -> Any:
+            for _ in rounds:
+                x.grad = None
+                fn(lib, x * w, w).backward(g)
+            return x.grad
+
+        return Program(whole if backward else step)
+
+    return build
+
+
+NO_GRADIENT = {"copy_"}
+
 for _name, _fn in IN_PLACE.items():
     add(_name, "in place", in_place(_fn))
+    add(
+        f"{_name} | recorded",
+        "in place, recorded",
+        in_place_recorded(_fn, False),
+        quick=_name in ("add_", "zero_", "x[1] = tensor"),
+    )
+    if _name not in NO_GRADIENT:
+        add(f"{_name} | backward", "in place, backward", in_place_recorded(_fn, True), quick=_name in ("add_", "x[1] = tensor"))
+
+
+def detaching(lib: Any) -> Program:
+    x = lib.from_numpy(values(0, 4, 4))
+    rounds = range(OPS)
+
+    def step() -> Any:
+        for _ in rounds:
+            x.detach_()
+        return x
+
+    return Program(step)
+
+
+add("detach_", "in place", detaching)
 
 
 #: things that are not ops on 4×4 tensors
@@ -318,6 +408,38 @@ def optimizer_step(make: Callable[[Any, Any], Any]) -> Callable[[Any], Program]:
 
     return build
 
+
+def clipping(lib: Any) -> Program:
+    """Of the gradients of ten parameters."""
+    parameters = [lib.from_numpy(values(i, 16)).requires_grad_() for i in range(10)]
+    for i, p in enumerate(parameters):
+        p.grad = lib.from_numpy(values(100 + i, 16))
+
+    def step() -> Any:
+        return lib.nn.utils.clip_grad_norm_(parameters, 1.0)
+
+    return Program(step, lambda: [p.grad for p in parameters])
+
+
+def zeroing(to_none: bool) -> Callable[[Any], Program]:
+    def build(lib: Any) -> Program:
+        parameters = [lib.from_numpy(values(i, 16)).requires_grad_() for i in range(10)]
+        optimizer = lib.optim.SGD(parameters, lr=0.1)
+        for i, p in enumerate(parameters):
+            p.grad = lib.from_numpy(values(100 + i, 16))
+
+        def step() -> Any:
+            optimizer.zero_grad(to_none)
+            return parameters
+
+        return Program(step)
+
+    return build
+
+
+add("clip_grad_norm_, 10 parameters", "optimizer", clipping, per=1)
+add("zero_grad, 10 parameters", "optimizer", zeroing(True), per=1)
+add("zero_grad to zeros, 10 parameters", "optimizer", zeroing(False), per=1)
 
 OPTIMIZERS: dict[str, Callable[[Any, Any], Any]] = {
     "SGD": lambda lib, p: lib.optim.SGD(p, lr=1e-6),
