@@ -1,7 +1,8 @@
 """What a captured program takes for granted about Python: every value that its function can reach, and a quick test of it.
 
 `Reach` walks from a function through its closure, its globals, the objects and containers found there, and lists places: a
-value and how to get at it again. `Reach.checker` turns the list into one generated function that says which place has changed.
+value and how to get at it again. `Reach.guard` turns the list into a `Guard`: what words of memory tell is compared natively
+(see `watch`), the rest by a generated function, which says which place has changed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
+import gc
 import io
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -21,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor
+from . import watch
 
 PACKAGE = __name__.partition(".")[0]
 MOST = 50_000  #: places; a function that reaches more is not captured
@@ -60,13 +63,16 @@ class Place:
     """One value: ``path`` as a user would write it, where it stands, and how it is compared.
 
     ``holder`` and ``key``: the name of the mapping that it is an entry of; else ``code`` fetches it. ``how``: "is" (the same
-    object), "equal" (a number or text of the same type and digits) or "like" (anything that compares equal).
+    object), "equal" (a number or text of the same type and digits) or "like" (anything that compares equal). ``part``: (object,
+    which part of it) where words of memory may tell of a change (see `watch.records`).
     """
 
-    __slots__ = ("code", "holder", "how", "key", "path", "value")
+    __slots__ = ("code", "holder", "how", "key", "part", "path", "value")
 
-    def __init__(self, path: str, code: str, value: Any, how: str, holder: str = "", key: str = ""):
-        self.path, self.code, self.value, self.how, self.holder, self.key = path, code, value, how, holder, key
+    def __init__(
+        self, path: str, code: str, value: Any, how: str, holder: str = "", key: str = "", part: tuple[Any, str] | None = None
+    ):
+        self.path, self.code, self.value, self.how, self.holder, self.key, self.part = path, code, value, how, holder, key, part
 
 
 def _unchanged(now: Any, then: Any, how: str) -> bool:
@@ -102,15 +108,20 @@ class Reach:
             self._objects.append(value)
         return f"o{number}"
 
-    def _place(self, path: str, code: str | tuple[str, str], value: Any, how: str) -> None:
+    def _place(self, path: str, code: str | tuple[str, str], value: Any, how: str, part: tuple[Any, str] | None = None) -> None:
         if len(self.places) >= MOST:
             raise TooMuch(
                 f"it reaches more than {MOST} values (the last: {path}); pass large containers as arguments or keep them out of it"
             )
         if isinstance(code, tuple):
-            self.places.append(Place(path, f"{code[0]}[{code[1]}]", value, how, *code))
+            holder = self._objects[int(code[0][1:])]
+            scope = isinstance(holder, dict) and "__builtins__" in holder
+            # any line of a script changes its globals: comparing those that matter is quicker
+            self.places.append(
+                Place(path, f"{code[0]}[{code[1]}]", value, how, *code, part=None if scope else (holder, "entries"))
+            )
         else:
-            self.places.append(Place(path, code, value, how))
+            self.places.append(Place(path, code, value, how, part=part))
 
     @property
     def live_numbers(self) -> bool:
@@ -132,23 +143,18 @@ class Reach:
             step, *args = self._queue.popleft()
             step(*args)
 
-    def _value(self, path: str, code: str | tuple[str, str], value: Any) -> None:
+    def _value(self, path: str, code: str | tuple[str, str], value: Any, part: tuple[Any, str] | None = None) -> None:
         """Note a value at a place (``code``: how it is fetched, or (mapping, key); empty: held by the caller), and look into it."""
-        if isinstance(value, Tensor):
-            if code:
-                self._place(path, code, value, "is")
-            self._tensor(path, value)
-            return
-        if value is None or isinstance(value, (bool, Enum)):
-            if code:
-                self._place(path, code, value, "is")
-            return
-        if isinstance(value, _PLAIN) or (isinstance(value, tuple) and all(isinstance(v, _PLAIN) or v is None for v in value)):
-            if code:
-                self._place(path, code, value, "equal")
-            return
+        plain = isinstance(value, _PLAIN) or (
+            isinstance(value, tuple) and all(isinstance(v, _PLAIN) or v is None for v in value)
+        )
+        single = value is None or isinstance(value, (bool, Enum))
         if code:
-            self._place(path, code, value, "is")
+            self._place(path, code, value, "equal" if plain and not single else "is", part)
+        if isinstance(value, Tensor):
+            self._tensor(path, value)
+        if plain or single or isinstance(value, Tensor):
+            return
         if id(value) in self._seen:
             return
         self._name(value)
@@ -159,10 +165,10 @@ class Reach:
             return
         self.tensors[id(t)] = (path, t)
         name = self._name(t)
-        self._place(path + " (its memory)", f"{name}._data", t._data, "is")
-        self._place(path + " (its shape)", f"{name}._layout", t._layout, "is")
-        self._place(path + ".requires_grad", f"{name}._rg", t._rg, "is")
-        self._place(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, "is")
+        self._place(path + " (its memory)", f"{name}._data", t._data, "is", (t, "_data"))
+        self._place(path + " (its shape)", f"{name}._layout", t._layout, "is", (t, "_layout"))
+        self._place(path + ".requires_grad", f"{name}._rg", t._rg, "is", (t, "_rg"))
+        self._place(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, "is", (t, "_leaf_hook_set"))
         if t._leaf_hook_set is not None:
             self._queue.append((self._hooks, path, t._leaf_hook_set))
 
@@ -194,11 +200,11 @@ class Reach:
             self._mapping(path, value)
         elif isinstance(value, (list, tuple, deque)):
             name = self._name(value)
-            self._place(f"len({path})", f"len({name})", len(value), "like")
+            self._place(f"len({path})", f"len({name})", len(value), "like", (value, "entries"))
             for i, v in enumerate(value):
                 self._value(f"{path}[{i}]", (name, str(i)), v)
         elif isinstance(value, (set, frozenset, bytearray)):
-            self._place(f"the contents of {path}", self._name(value), value.copy(), "like")
+            self._place(f"the contents of {path}", self._name(value), value.copy(), "like", (value, "entries"))
         elif isinstance(value, io.IOBase):
             raise TooMuch(f"it reaches a file ({path}), which a captured run would neither read nor write")
         elif type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
@@ -216,9 +222,9 @@ class Reach:
     def _mapping(self, path: str, d: Any) -> None:
         name = self._name(d)
         if d:
-            self._place(f"the keys of {path}", f"tuple({name})", tuple(d), "like")
+            self._place(f"the keys of {path}", f"tuple({name})", tuple(d), "like", (d, "entries"))
         else:
-            self._place(f"len({path})", f"len({name})", 0, "like")
+            self._place(f"len({path})", f"len({name})", 0, "like", (d, "entries"))
         for k, v in d.items():
             key = repr(k) if type(k) in (str, int, bool) else self._name(k)
             self._value(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", (name, key), v)
@@ -238,7 +244,7 @@ class Reach:
         attributes = getattr(value, "__dict__", None)
         if isinstance(attributes, dict):
             name = self._name(attributes)
-            self._place(f"attributes of {path}", f"len({name})", len(attributes), "like")
+            self._place(f"attributes of {path}", f"len({name})", len(attributes), "like", (attributes, "entries"))
             for k, v in attributes.items():
                 self._value(f"{path}.{k}", (name, repr(k)), v)
         for cls in kind.__mro__:
@@ -252,6 +258,7 @@ class Reach:
         for base in cls.__mro__:
             if _library(base.__module__):
                 continue
+            entries = gc.get_referents(vars(base))[0]  # the dict behind the proxy
             for k, v in list(vars(base).items()):
                 code = f"vars({self._name(base)}).get({k!r}, MISSING)"
                 if isinstance(v, (staticmethod, classmethod)):
@@ -261,11 +268,11 @@ class Reach:
                         if f is not None:
                             self._value(f"{base.__name__}.{k}", "", f)
                 elif isinstance(v, types.FunctionType) or not k.startswith("__"):
-                    self._value(f"{base.__name__}.{k}", code, v)
+                    self._value(f"{base.__name__}.{k}", code, v, (entries, "entries"))
                     continue
                 else:
                     continue
-                self._place(f"{base.__name__}.{k}", code, v, "is")
+                self._place(f"{base.__name__}.{k}", code, v, "is", (entries, "entries"))
 
     def _function(self, path: str, function: Any) -> None:
         if isinstance(function, types.MethodType):
@@ -327,15 +334,43 @@ class Reach:
             value = cell.cell_contents
         except ValueError:
             return
-        self._value(name, f"{self._name(cell)}.cell_contents", value)
+        self._value(name, f"{self._name(cell)}.cell_contents", value, (cell, "cell"))
 
     # ---- the test
-    def checker(self, skip: Collection[tuple[str, str]] = ()) -> Callable[[], int]:
-        """A function that gives the number of the first place that has changed, or −1. ``skip``: entries that are live numbers.
+    def guard(self, skip: Collection[tuple[str, str]] = ()) -> Guard:
+        """The test of all places. ``skip``: entries that are live numbers."""
+        parts: dict[tuple[int, str], list[Place]] = {}
+        for p in self.places:
+            if p.part is not None:
+                parts.setdefault((id(p.part[0]), p.part[1]), []).append(p)
+        dicts: list[dict] = []
+        words: list[watch.Record] = []
+        told: set[tuple[int, str]] = set()  # the parts of which words tell
+        for key, places in parts.items():
+            of, part = places[0].part  # type: ignore[misc]
+            if part == "entries" and watch.versioned(of):
+                dicts.append(of)
+            else:
+                found = watch.records(of, part, [p.value for p in places if p.holder or part != "entries"])
+                if found is None:
+                    continue
+                words += found
+            told.add(key)
+        always: list[int] = []
+        watched: list[int] = []
+        for i, p in enumerate(self.places):
+            if (p.holder, p.key) not in skip:
+                (watched if p.part is not None and (id(p.part[0]), p.part[1]) in told else always).append(i)
+        return Guard(self._test(always), self._test(watched), watch.Watch(dicts, words) if told else None)
+
+    def _test(self, numbers: list[int]) -> Callable[[], int] | None:
+        """A function that gives the first of some places that has changed, or −1; None where there are none.
 
         The entries of one mapping or sequence are fetched together and compared by identity, empty containers are tested
         together: a few dozen comparisons cost a microsecond. Only where an object is another is it looked at closer.
         """
+        if not numbers:
+            return None
         together: dict[str, list[int]] = {}
         empty: list[int] = []
         lines: list[str] = []
@@ -348,9 +383,8 @@ class Reach:
             values[f"v{i}"] = value
             return f"{code} is not v{i}"
 
-        for i, p in enumerate(self.places):
-            if (p.holder, p.key) in skip:
-                continue
+        for i in numbers:
+            p = self.places[i]
             if p.holder:
                 together.setdefault(p.holder, []).append(i)
             elif p.how == "is":
@@ -394,6 +428,37 @@ class Reach:
             return "a container that it reads has changed"
         p = self.places[number]
         return f"{p.path} is no longer {_short(p.value)}" if p.how == "equal" else f"{p.path} has changed"
+
+
+class Guard:
+    """Whether all places are as they were. ``always`` tests those that no words tell of, ``watched`` the others; −1: unchanged.
+
+    ``same()``: whether the others are surely unchanged, numbers that programs read anew included. It is what a call begins with.
+    """
+
+    def __init__(self, always: Callable[[], int] | None, watched: Callable[[], int] | None, words: watch.Watch | None):
+        self.always, self._watched, self._words = always, watched, words
+        self.same: Callable[[], bool] = bool  # nothing has been looked at yet
+
+    def __call__(self) -> int:
+        """The number of a place that has changed, or −1."""
+        changed = -1 if self.always is None else self.always()
+        return changed if changed >= 0 or self.same() else self.look()
+
+    def look(self) -> int:
+        """The number of a place that has changed among those that words tell of, or −1."""
+        if self._watched is None or self._words is None:
+            return -1
+        versions = self._words.versions()
+        changed = self._watched()
+        if changed < 0:
+            self._words.renew(versions)
+            self.same = self._words.same
+        return changed
+
+    def sees(self, mapping: dict) -> bool:
+        """Whether a change of this dict is a change to `same`."""
+        return self._words is not None and any(d is mapping for d in self._words.dicts)
 
 
 def _short(value: Any) -> str:

@@ -1,12 +1,13 @@
 """The quick way to run a captured step: what `Variant.run` does, for the commonest kind, with everything looked up beforehand.
 
-It serves programs that are one native segment and whose results are new memory, gradients or the user's own tensors. Addresses
-of arguments and results are written by one small compiled function.
+It serves programs that are one native segment and whose results are new memory, gradients or the user's own tensors. What is as
+the last run left it is not done again: numbers that are read anew, gradients that nobody has taken, memory of results that
+nobody has kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from sys import getrefcount
 from typing import Any
 
@@ -16,6 +17,8 @@ from .. import launch
 from ..codegen import build
 from ..tensor import make
 from . import native
+from .capture import address
+from .watch import Watch, held_alone
 
 
 def _binder(types: list[str]) -> Callable[..., None]:
@@ -26,8 +29,56 @@ def _binder(types: list[str]) -> Callable[..., None]:
     return build.build(source, "kernel", ("int64[:]", "int64[:]", "int64[:]", *types))
 
 
-def quick(variant: Any) -> Callable[[list], Any] | None:
-    """A function of the argument tensors that runs the variant, or None where it is of another kind."""
+class _Memory:
+    """The memory of a result: one of two blocks, in turn, as the caller lets go of one when it has the next."""
+
+    def __init__(self, cell: int, size: int, carrier: Any):
+        self.cell, self.size, self.carrier = cell, size, carrier
+        self._blocks = [np.empty(size, carrier) for _ in range(2)]
+        self._addresses = [address(b) for b in self._blocks]
+        self._turn = 0
+
+    def take(self, values: np.ndarray) -> np.ndarray:
+        """A block that nobody has; its address is written to its cell."""
+        k = self._turn = 1 - self._turn
+        block = self._blocks[k]
+        if getrefcount(block) > 3:  # the list, the local name, getrefcount's argument
+            block = self._blocks[k] = np.empty(self.size, self.carrier)
+            self._addresses[k] = address(block)
+        values[self.cell] = self._addresses[k]
+        return block
+
+
+class _Gradients:
+    """The gradients that a run leaves: the tensors of the last one, unless somebody else has them."""
+
+    def __init__(self, variant: Any):
+        self._variant = variant
+        self._held = [g for g in variant.gradients if g[2] is not None]
+        self._watch: Watch | None = None
+        self.mine: Callable[[], bool] = bool  # whether all surely are those of the last run, and nobody else's
+
+    def take(self) -> None:
+        """Let each be a tensor that nobody has."""
+        reads = self._variant.program._reads
+        found = [self._variant._fresh_gradient(g) and held_alone(g[0], g[1], 1 + reads) for g in self._held]
+        self._watch = Watch([], [r for records in found for r in records]) if all(found) else None
+        self.mine = bool if self._watch is None else self._watch.same
+
+    def leave(self) -> None:
+        """Put them in their places."""
+        for g in self._held:
+            g[0]._grad = g[1]
+
+
+def _settled(number: Any) -> bool:
+    """Whether it, or a tuple of it, cannot change in place as a tensor or a list can."""
+    return number.__class__ in (float, int) or (number.__class__ is tuple and all(_settled(n) for n in number))
+
+
+def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], Any] | None:
+    """A function of the argument tensors that runs the variant, or None where it is of another kind. ``live``: the entries of parameter groups
+    (id of the group, name) that are read anew."""
     program = variant.program
     if variant.back is not None or len(program.segments) != 1 or program.segments[0].__class__ is not tuple:
         return None
@@ -37,33 +88,30 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
         or sum(kind == "new" for kind, *_ in variant.outputs) != len({s[0] for kind, *s in variant.outputs if kind == "new"})
     ):
         return None
-    new: dict[int, tuple[int, Any]] = {}
+    new: dict[int, _Memory] = {}
     for kind, *spec in variant.outputs:
         if kind == "new":
-            new.setdefault(spec[0], (spec[1], spec[2]))
-            if spec[1] * spec[2].itemsize >= launch.BIG:
+            if spec[1] * spec[2].itemsize >= launch.BIG or spec[0] not in program.cells:
                 return None
+            new[spec[0]] = _Memory(program.cells[spec[0]], spec[1], spec[2])
         elif kind == "argument" and not spec[3]:
             return None
     positions = [i for i, a in enumerate(variant.arguments) if a.buffer is not None and a.buffer in program.cells]
-    fresh = [(n, size, carrier) for n, (size, carrier) in new.items() if n in program.cells]
-    if len(fresh) != len(new):
-        return None
     arguments = [variant.arguments[i] for i in positions]
-    places = np.array([program.cells[a.buffer] for a in arguments] + [program.cells[n] for n, _, _ in fresh] or [0], np.int64)
-    shifts = np.array([a.shift for a in arguments] + [0] * len(fresh) or [0], np.int64)
+    places = np.array([program.cells[a.buffer] for a in arguments], np.int64)
+    shifts = np.array([a.shift for a in arguments], np.int64)
     types = [launch.argument_type(np.empty(0, a.layout.dtype.carrier)) for a in arguments]
-    types += [launch.argument_type(np.empty(0, carrier)) for _, _, carrier in fresh]
     bind = _binder(types) if types else None
-    values, draws, live = program.values, program.draws, program._live
-    drive, records, values_at = program._drive, program._records_at, program._values_at
+    values, draws = program.values, program.draws
     start, words = program.segments[0]
-    records += 8 * start
+    table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
+    drive = native.runner(address(table))
     gradients, written = variant.gradients, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
     cleared = [g[0] for g in gradients if g[2] is None]
-    held = [g for g in gradients if g[2] is not None]
+    taken = _Gradients(variant) if any(g[2] is not None for g in gradients) else None
     versions = variant.versions
-    order = {n: k for k, (n, _, _) in enumerate(fresh)}
+    order = {n: k for k, n in enumerate(new)}
+    memories = list(new.values())
     recipe = []
     for kind, *spec in variant.outputs:
         if kind == "new":
@@ -75,31 +123,40 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
         else:
             recipe.append((3, spec[0], 0, None, 0))
     single = recipe[0][1:] if len(recipe) == 1 and recipe[0][0] == 0 and variant.plain else None
-    sizes = [(size, carrier) for _, size, carrier in fresh]
-    kinds = [(cell, slot.read, argtype) for cell, slot, argtype in live]
+    kinds = [(cell, slot.read, argtype) for cell, slot, argtype in program._live]
+    groups = [(g, name) for o in variant.reach.optimizers for g in o.param_groups for name in g if (id(g), name) in live]
+    # (numbers of random streams, and those that are not seen to change, are read each time)
+    always = bool(draws) or not all(variant.guard.sees(g) for g, _ in groups)
     doubles = values.view(np.float64)
-    lock, empty, encode = program.lock, np.empty, native.encode
+    lock, encode = program.lock, native.encode
 
-    def run(leaves: list) -> Any:
-        with lock:
-            for g in held:
-                tensor = g[1]
-                # references: the list, the leaf's slot, the local name, getrefcount's argument
-                if (
-                    tensor is None or getrefcount(tensor) > (4 if g[0]._grad is tensor else 3) or getrefcount(tensor._data) > 3
-                ):  # (its slot, the program)
-                    variant._fresh_gradient(g)
-            outs = [empty(size, carrier) for size, carrier in sizes]
-            if bind is not None:
-                bind(values, places, shifts, *[leaves[i]._data for i in positions], *outs)
-            for source, now in draws:
-                now[0], now[1] = source._next()
+    def read_numbers() -> None:
+        # (another thread that has changed a number says so before it gets here: what it says must not be lost)
+        variant.changed = not all(_settled(g.get(name)) for g, name in groups)
+        try:
             for cell, read, argtype in kinds:
                 if argtype == "float64":
                     doubles[cell] = read()
                 else:
                     values[cell] = encode(read(), argtype)
-            if drive(records, words, values_at):
+        except BaseException:
+            variant.changed = True
+            raise
+
+    def run(leaves: list) -> Any:
+        mine = True
+        with lock:
+            if taken is not None and not taken.mine():
+                mine = False
+                taken.take()
+            outs = [m.take(values) for m in memories]
+            if bind is not None:
+                bind(values, places, shifts, *[leaves[i]._data for i in positions])
+            for source, now in draws:
+                now[0], now[1] = source._next()
+            if always or variant.changed:
+                read_numbers()
+            if drive():
                 for i, n in zip(positions, arguments, strict=True):
                     program.memory[n.buffer] = leaves[i]._data
                 program.drive(start, words)
@@ -109,8 +166,8 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
             leaves[i]._version_[0] += by
         for leaf in cleared:
             leaf._grad = None
-        for g in held:
-            g[0]._grad = g[1]
+        if not mine:
+            taken.leave()
         if single is not None:
             data = outs[single[0]]
             return make(data[single[1] :] if single[1] else data, single[2], [single[3], 0])
@@ -123,4 +180,5 @@ def quick(variant: Any) -> Callable[[list], Any] | None:
                 results.append(leaves[which] if kind == 1 else gradients[which][1] if kind == 2 else which)
         return variant.rebuilt(results)
 
+    run.table = table  # type: ignore[attr-defined]  # what `drive` reads lives as long
     return run

@@ -101,7 +101,8 @@ class Session:
         for g in (g for o in reach.optimizers for g in o.param_groups):
             number = reach._seen.get(id(g))
             codes |= {(f"o{number}", repr(name)) for (i, name) in self.replaced if i == id(g)}
-        changed = reach.checker(codes)()
+        guard = reach.guard(codes)
+        changed = guard()
         if changed >= 0:
             raise Unstable(reach.describe(changed))
         if capture.problems:
@@ -126,10 +127,10 @@ class Session:
         program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {b for _, b, *_ in held})
         if reach.handles and program.refuses_late:
             raise Problem("it handles errors, and changes something before a value may be refused")
-        changed = reach.checker(codes)()
+        changed = guard()
         if changed >= 0:
             raise Unstable(reach.describe(changed))
-        variant = Variant(key, arguments, reach.checker(codes), reach, program)
+        variant = Variant(key, arguments, guard, reach, program)
         variant.back = back
         variant.outputs, variant.result, variant.order = outputs, result, order
         variant.held, variant.expects_some, variant.state_roots = held, expects_some, self.state_roots
@@ -152,7 +153,7 @@ class Session:
                 variant.versions.append((counter, counter[0] - before))
         variant.result = emptied(result)
         program.starts_over = True
-        variant.quick = quick(variant)
+        variant.quick = quick(variant, self.replaced)
         capture._kept.clear()
         capture.grads.clear()
         for b in capture.buffers.values():  # what the run computed is not needed any more

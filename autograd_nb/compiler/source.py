@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 _IMPORTS = {"import math", "import numpy as np", "from autograd_nb.codegen import iterative"}
-_RUNTIME = {"advance", "entry", "position", "radd", "rmul", "row", "scratch", "start", "steps"}
+_RUNTIME = {"advance", "entry", "pack", "position", "radd", "rmul", "row", "scratch", "start", "steps", "turn"}
 _BUILTINS = {"range", "min", "max", "abs", "float", "int", "bool", "len", "round"}
 _NUMPY = {
     "array", "empty", "zeros", "inf", "nan", "iinfo", "finfo", "intp", "uintp", "bool_", "sqrt", "floor", "ceil", "trunc", "rint",
@@ -63,5 +63,9 @@ def _check(node: ast.AST, defined: set[str], imported: set[str]) -> None:
         allowed = _NUMPY if module == "np" else None if module in ("math", "iterative") else _METHODS
         if node.attr.startswith("_") or (allowed is not None and node.attr not in allowed):
             raise SourceError(f"not a kernel: {ast.unparse(node)}")
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in _BUILTINS | (_RUNTIME & imported) | defined:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id not in _BUILTINS | (_RUNTIME & imported) | defined
+    ):
         raise SourceError(f"not a kernel: {node.func.id}()")

@@ -15,7 +15,7 @@ from ..graph.node import set_edges
 from ..ops.cast import dense
 from ..tensor import LeafBackward0, Tensor, edge, fill_node, make, share_view
 from .capture import address, root
-from .guards import Reach
+from .guards import Guard, Reach
 from .nested import rebuild, tensors_in
 from .program import Program
 from .slots import _Slot
@@ -42,8 +42,9 @@ def stand_in(t: Tensor) -> Tensor:
 class Variant:
     """One captured call: its program, when it holds, and what it does to Python's objects."""
 
-    def __init__(self, key: Any, arguments: list[Argument], guard: Callable[[], int], reach: Reach, program: Program):
+    def __init__(self, key: Any, arguments: list[Argument], guard: Guard, reach: Reach, program: Program):
         self.key, self.arguments, self.guard, self.reach, self.program = key, arguments, guard, reach, program
+        self.changed = True  # whether live numbers may have, since the program was last given them
         self.function: Any = None
         self.given: Any = None  # (args, kwargs) with places for tensors
         self.writes = False  # whether the program writes to arguments or state
@@ -67,22 +68,22 @@ class Variant:
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Why this program does not serve a call whose key is the same; empty if it does."""
-        for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
-            if t._layout is not a.layout:
-                wanted = a.layout
-                return (
-                    f"argument {i} has shape {list(t.shape)}, strides {list(t.stride())}, {t.dtype} and not {list(wanted.shape)}, "
-                    f"{list(wanted.strides)}, {wanted.dtype}"
-                )
-            if (t._rg if t._view is None else t.requires_grad) is not a.requires_grad:
-                return f"requires_grad of argument {i} is {t.requires_grad}"
-            if (t._grad is not None) is not a.has_grad:
-                return f"argument {i} has {'no' if t._grad is None else 'a'} gradient"
-        if self.writes or self.sharing:
+        for t, a in zip(leaves, self.arguments, strict=True):
+            if (
+                t._layout is not a.layout
+                or (t._rg if t._view is None else t.requires_grad) is not a.requires_grad
+                or (t._grad is not None) is not a.has_grad
+            ):
+                return self._other(leaves)
+        if leaves and (self.writes or self.sharing):
             shared = self._shared(leaves)
             if shared:
                 return shared
-        changed = self.guard()
+        guard = self.guard
+        changed = -1 if guard.always is None else guard.always()
+        if changed < 0 and not guard.same():
+            self.changed = True
+            changed = guard.look()
         if changed >= 0:
             return self.reach.describe(changed)
         for t in self.expects_none:
@@ -91,16 +92,32 @@ class Variant:
         for t in self.expects_some:
             if t._grad is None:
                 return "a gradient is None that was not"
-        for t, _, layout, _, _ in self.held:
-            g = t._grad
-            if g is None or g._layout is not layout or g._rg:
-                return "a gradient that it adds to is another"
-        if self.held and len({id(root(t._grad._data)) for t, *_ in self.held} - self.state_roots) != len(self.held):
-            return "gradients share memory"
+        if self.held:
+            for t, _, layout, _, _ in self.held:
+                g = t._grad
+                if g is None or g._layout is not layout or g._rg:
+                    return "a gradient that it adds to is another"
+            if len({id(root(t._grad._data)) for t, *_ in self.held} - self.state_roots) != len(self.held):
+                return "gradients share memory"
         for slot, value in self.decided:
             if slot.read() != value:
                 return "a number that decides what is computed has changed"
         return ""
+
+    def _other(self, leaves: list[Tensor]) -> str:
+        """Which argument is of another kind."""
+        for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
+            if t._layout is not a.layout:
+                wanted = a.layout
+                return (
+                    f"argument {i} has shape {list(t.shape)}, strides {list(t.stride())}, {t.dtype} and not {list(wanted.shape)}, "
+                    f"{list(wanted.strides)}, {wanted.dtype}"
+                )
+            if t.requires_grad is not a.requires_grad:
+                return f"requires_grad of argument {i} is {t.requires_grad}"
+            if (t._grad is not None) is not a.has_grad:
+                return f"argument {i} has {'no' if t._grad is None else 'a'} gradient"
+        return "an argument is of another kind"
 
     def _shared(self, leaves: list[Tensor]) -> str:
         """Where arguments share memory in another way than when this was captured."""
@@ -218,15 +235,18 @@ class Variant:
                 results.append(spec[0])
         return results
 
-    def _fresh_gradient(self, g: list) -> None:
-        """The tensor that will be the leaf's gradient: the last one, if nobody else has it."""
+    def _fresh_gradient(self, g: list) -> bool:
+        """Let ``g`` have the tensor that will be the leaf's gradient: the last one, if nobody else has it; whether it is in place."""
         leaf, tensor, buffer, layout, size, carrier = g
         if buffer is None:
-            return
+            return True
+        there = leaf._grad is tensor
         # references: this list, the leaf's slot if it is there, the local name, getrefcount's argument
-        if tensor is None or sys.getrefcount(tensor) > (4 if leaf._grad is tensor else 3) or sys.getrefcount(tensor._data) > 3:
+        if tensor is None or tensor._rg or sys.getrefcount(tensor) > (4 if there else 3) or sys.getrefcount(tensor._data) > 3:
             g[1] = make(launch.empty(size, carrier), layout, [0, 0])
             self.program.bind(buffer, g[1]._data)
+            return False
+        return there
 
 
 _NUMBERS = -1  #: in a frame, the numbers that the forward pass drew

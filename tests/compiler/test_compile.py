@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import random
+import sys
 import threading
 import warnings
 
@@ -304,7 +305,13 @@ def captures(c):
 
 def test_shapes_dtypes_and_layouts():
     c = torch.compile(lambda x: x.sum(0) * 2, fullgraph=True)
-    for x in (torch.ones(2, 3), torch.ones(3, 3), torch.ones(3, 3).t(), torch.ones(3, 3, dtype=torch.float64), torch.ones(6, 3)[::2]):
+    for x in (
+        torch.ones(2, 3),
+        torch.ones(3, 3),
+        torch.ones(3, 3).t(),
+        torch.ones(3, 3, dtype=torch.float64),
+        torch.ones(6, 3)[::2],
+    ):
         n = captures(c)
         torch.testing.assert_close(c(x), x.sum(0) * 2)
         torch.testing.assert_close(c(x + 1), (x + 1).sum(0) * 2)
@@ -499,11 +506,11 @@ def test_no_growth_over_many_calls():
     for _ in range(10):
         step(x, y)
     gc.collect()
-    before = len(gc.get_objects())
-    for _ in range(5_000):
+    objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
+    for _ in range(100_000):
         step(x, y)
     gc.collect()
-    assert len(gc.get_objects()) - before < 50
+    assert len(gc.get_objects()) - objects < 50 and sys.getallocatedblocks() - blocks < 500
 
 
 def test_threads_with_a_step_each():
