@@ -315,13 +315,21 @@ REDUCED = 2  #: outer loops over reduced dims
 
 
 def reduction(
-    body: Body, fold: Fold, inner: str, kinds: str, finish: Callable[..., Sym] | None, out: str, name: str = "kernel"
+    body: Body,
+    fold: Fold,
+    inner: str,
+    kinds: str,
+    finish: Callable[..., Sym] | None,
+    out: str,
+    wide: bool,
+    name: str = "kernel",
 ) -> str:
     """``name(dims, x0, …, o0)``: fold the body's one result over the reduced loops.
 
     ``dims``: three kept sizes, two reduced sizes, the inner size; then the same six strides for each array operand and for
     the output (0 along reduced loops). ``inner``: "reduced" or "kept". ``kinds``: inner stride of each array operand.
-    ``finish``: formula from the accumulated value (and the scalar arguments) to the stored one.
+    ``finish``: formula from the accumulated value (and the scalar arguments) to the stored one. ``wide``: whether every single
+    float32 is added in float64; else the lanes of a chunk, a few dozen numbers each, add up in float32.
     """
     ((value, _),) = body.results
     if value.dtype in COMPONENT and fold in (MAX, MIN):
@@ -347,7 +355,8 @@ def reduction(
     done_before, done_lines = done_trace.lines([done])
 
     n = len(everyone)
-    cast = f"np.{numpy_name(acc)}({value.name})" if value.dtype != acc else value.name
+    lane = value.dtype if fold is SUM and value.dtype == "float32" and not wide else acc
+    cast = f"np.{numpy_name(lane)}({value.name})" if value.dtype != lane else value.name
     reads = _Rows(everyone, keep, kinds, "size", "c", inputs=body.inputs)
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
@@ -361,7 +370,7 @@ def reduction(
         text += _indent(kept, 1)
         text += _indent([f"total = {begin}", "for _ in range(rows):"], 2)
         text += _indent(chunks, 3)
-        text += _indent([size, *reads.rows, f"acc = {begin}", "for i in range(size):"], 4)
+        text += _indent([size, *reads.rows, f"acc = {fold.start(lane)}", "for i in range(size):"], 4)
         text += _indent([*reads.loads, *lines, f"v = {cast}", f"acc = {fold.combine.format(a='acc', x='v')}"], 5)
         text += _indent([f"total = {_ordered(fold).format(a='total', x='acc')}"], 4)
         text += _indent([next_row], 3)

@@ -17,6 +17,7 @@ an operand). After the last step it is back at the first, so a walk may be neste
 """
 
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -218,26 +219,34 @@ def _itemsize(context, kind):
     return context.get_abi_sizeof(context.get_data_type(kind))
 
 
+def _steps_of(context, builder, begin, end, step):
+    return cgutils.for_range_slice(builder, begin, end, _constant(context, step), inc=True)
+
+
 @intrinsic
 def _pack(typingctx, buffer, array, start, size, step):
+    kinds = (start, size, step)
+
     def codegen(context, builder, signature, args):
-        first, n, s = (_int(context, builder, v, t) for v, t in zip(args[2:], (start, size, step), strict=True))
+        first, n, s = (_int(context, builder, v, t) for v, t in zip(args[2:], kinds, strict=True))
         whole = context.make_array(array)(context, builder, value=args[1])
         _checked(context, builder, whole, first, n, s)
         source = _words(context, builder, array.dtype, builder.gep(whole.data, [first]))
         target = _words(context, builder, array.dtype, _pointer(context, builder, buffer, args[0]))
-
-        def copy(step):
-            with cgutils.for_range(builder, n) as loop:
-                i = loop.index
-                builder.store(builder.load(builder.gep(source, [builder.mul(i, step)])), builder.gep(target, [i]))
-
-        two = _constant(context, 2)
-        with builder.if_else(builder.icmp_signed("==", s, two)) as (pairs, others):
-            with pairs:  # LLVM makes vectors of a step that it knows
-                copy(two)
-            with others:
-                copy(s)
+        steps = partial(_steps_of, context, builder)
+        size, lanes = _itemsize(context, array.dtype), 16
+        vector = ir.VectorType(source.type.pointee, lanes).as_pointer()
+        even = ir.Constant(ir.VectorType(ir.IntType(32), lanes), list(range(0, 2 * lanes, 2)))
+        # of every second element vectors are made by hand, as LLVM would gather them; what follows the last one is not read
+        vectorised = builder.and_(builder.sub(n, _constant(context, 1)), _constant(context, -lanes))
+        done = builder.select(builder.icmp_signed("==", s, _constant(context, 2)), vectorised, _constant(context, 0))
+        with steps(_constant(context, 0), done, lanes) as (i, _):
+            at = builder.bitcast(builder.gep(source, [builder.add(i, i)]), vector)
+            pair = [builder.load(builder.gep(at, [_constant(context, k)]), align=size) for k in (0, 1)]
+            line = builder.shuffle_vector(*pair, even)
+            builder.store(line, builder.bitcast(builder.gep(target, [i]), vector), align=size)
+        with steps(done, n, 1) as (i, _):
+            builder.store(builder.load(builder.gep(source, [builder.mul(i, s)])), builder.gep(target, [i]))
         return context.get_dummy_value()
 
     return types.void(buffer, array, start, size, step), codegen
@@ -261,9 +270,7 @@ def _turn(typingctx, buffer, width, array, start, rows, columns, step):
         lanes = min(16, 64 // size)
         zero = _constant(context, 0)
         across = _constant(context, width.literal_value)
-
-        def steps(begin, end, step):
-            return cgutils.for_range_slice(builder, begin, end, _constant(context, step), inc=True)
+        steps = partial(_steps_of, context, builder)
 
         def copy(r0, r1, c0, c1):  # one by one
             with steps(r0, r1, 1) as (r, _), steps(c0, c1, 1) as (c, _):
@@ -377,7 +384,7 @@ def scratch(size: int, dtype: type) -> np.ndarray:
 
 
 def pack(buffer: np.ndarray, array: np.ndarray, start: int, size: int, step: int) -> None:
-    """``buffer[i] = array[start + i * step]``: what a vectorised loop is to read."""
+    """``buffer[i] = array[start + i * step]`` for ``size`` > 0: what a vectorised loop is to read."""
     buffer[:size] = row(array, start, size, step)[::step] if step else array[start]
 
 

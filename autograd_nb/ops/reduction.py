@@ -82,7 +82,7 @@ def reduction_entry(
         kinds = "".join("u" if k == "0" else k for k in kinds)
     with real_only(name):
         body = loops.trace_body(formula, inputs, compute, [None])
-        source = loops.reduction(body, fold, inner, kinds, finish, out)
+        source = loops.reduction(body, fold, inner, kinds, finish, out, _wide(out))
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
     argtypes.append(f"{loops.storage(out)}[:]")
     outer = range(most_kept - (not inner_reduced))
@@ -104,6 +104,11 @@ def reduction_entry(
     return entry, dims_array(sizes, steps)
 
 
+def _wide(out: str) -> bool:
+    """Whether a sum of float32 is asked for in more digits than float32 has."""
+    return out == "float64"
+
+
 def _stages(
     name: str, inputs: list[Input], fold: Fold, finish: Callable | None, out: str, body: loops.Body, loop: tuple[str, str],
     sizes: list[int], steps: list[list[int]],
@@ -123,7 +128,8 @@ def _stages(
     if len(blocks) < 2 or folded < 32 * len(blocks):
         return None
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs] + [found.kernel]
-    first = launch.entry(loops.reduction(body, fold, inner, kinds, None, found.name), "kernel", tuple(argtypes), name)
+    source = loops.reduction(body, fold, inner, kinds, None, found.name, _wide(out))
+    first = launch.entry(source, "kernel", tuple(argtypes), name)
     numbers = [s for s in inputs if s.scalar]
     shape = (len(blocks), kept)
     second, dims = reduction_entry(
@@ -372,8 +378,8 @@ def _sum(x, dims, keepdim):
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1.
 
-    Integers and booleans sum to int64; ``dtype`` casts first. float32 adds in float64, so the error is that of one rounding;
-    float64 adds in chunks of 1,024 in a fixed order.
+    Integers and booleans sum to int64; ``dtype`` casts first. Chunks of 1,024 elements are added in a fixed order, those of
+    float32 in float64.
 
     Example:
         >>> import autograd_nb as torch
