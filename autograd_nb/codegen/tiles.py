@@ -1,7 +1,7 @@
 """Blocks of a matrix product in registers: what LLVM's own vectoriser does not find in plain loops.
 
 `multiply` sums up a block of a product, a few rows by one or two vectors of columns, without a store in between;
-`copy_panel` and `turn_panel` bring columns of a matrix together for it. They are intrinsics on flat arrays, of which the caller
+`copy_rows` and `turn_panel` bring columns of a matrix together for it. They are intrinsics on flat arrays, of which the caller
 gives the position of the first element; they look at no bounds. The Python that each one stands for is the second half of this
 file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
 """
@@ -147,23 +147,29 @@ def _loop(builder, steps, body):
 
 
 @intrinsic
-def _copy_panel(typingctx, k, n, b, bt, b_row, panel):
-    signature = types.void(types.intp, types.intp, b, types.intp, types.intp, panel)
+def _copy_rows(typingctx, m, n, a, at, a_row, out, ot, out_row):
+    signature = types.void(types.intp, types.intp, a, types.intp, types.intp, out, types.intp, types.intp)
 
     def codegen(context, builder, signature, args):
-        k, n, b, bt, b_row, panel = args
+        m, n, a, at, a_row, out, ot, out_row = args
         vec = _Vectors(builder, context.get_value_type(signature.args[2].dtype))
-        b = _pointer(context, builder, signature.args[2], b, bt)
-        panel = _pointer(context, builder, signature.args[5], panel, _int64(0))
-        starts = _int64(0), _int64(vec.lanes)
-        masks = [vec.first(builder.sub(n, s)) for s in starts]
+        a = _pointer(context, builder, signature.args[2], a, at)
+        out = _pointer(context, builder, signature.args[5], out, ot)
+        lanes = _int64(vec.lanes)
 
-        def body(p):
-            row, mine = builder.gep(b, [builder.mul(p, b_row)]), builder.gep(panel, [builder.mul(p, _int64(2 * vec.lanes))])
-            for s, mask in zip(starts, masks, strict=True):
-                vec.store(vec.load(builder.gep(row, [s]), mask), builder.gep(mine, [s]), vec.every())
+        def columns(v):
+            start = builder.mul(v, lanes)
+            mask = vec.first(builder.sub(n, start))
+            source, target = builder.gep(a, [start]), builder.gep(out, [start])
 
-        _loop(builder, k, body)
+            def row(r):
+                value = vec.load(builder.gep(source, [builder.mul(r, a_row)]), mask)
+                vec.store(value, builder.gep(target, [builder.mul(r, out_row)]), mask)
+
+            _loop(builder, m, row)
+
+        with builder.if_then(builder.icmp_signed(">", builder.mul(m, n), _int64(0))):
+            _loop(builder, builder.sdiv(builder.add(n, _int64(vec.lanes - 1)), lanes), columns)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -219,15 +225,19 @@ def multiply(
     c[places] = terms[0] @ terms[1] + (c[places] if add else 0)
 
 
-def copy_panel(k: int, n: int, b: np.ndarray, bt: int, b_row: int, panel: np.ndarray) -> None:
-    """The rows of ``panel``, two vectors long, become those of b (k × n)."""
-    panel.reshape(-1, 2 * BYTES // b.itemsize)[:k, :n] = b[bt + np.arange(k)[:, None] * b_row + np.arange(n)]
+def copy_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarray, ot: int, out_row: int) -> None:
+    """out (m × n) = a, in rows that stand ``a_row`` and ``out_row`` apart."""
+    rows = np.arange(m)[:, None]
+    out[ot + rows * out_row + np.arange(n)] = a[at + rows * a_row + np.arange(n)]
 
 
 def turn_panel(k: int, n: int, b: np.ndarray, bt: int, b_col: int, panel: np.ndarray) -> None:
-    """As `copy_panel`, where the columns of b are contiguous; it writes rows up to the next multiple of a vector."""
+    """The rows of ``panel``, two vectors long, become those of b (k × n), whose columns are contiguous.
+
+    It writes rows up to the next multiple of a vector.
+    """
     panel.reshape(-1, 2 * BYTES // b.itemsize)[:k, :n] = b[bt + np.arange(k)[:, None] + np.arange(n) * b_col]
 
 
 if not config.DISABLE_JIT:
-    multiply, copy_panel, turn_panel = _multiply, _copy_panel, _turn_panel
+    multiply, copy_rows, turn_panel = _multiply, _copy_rows, _turn_panel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import BYTES, HALF, ROWS, copy_panel, multiply, turn_panel
+from ..codegen.tiles import BYTES, HALF, ROWS, copy_rows, multiply, turn_panel
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are
@@ -41,7 +41,7 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
                         start = i * sb + p * b_row + j * b_col
                         if not direct:
                             if b_col == 1:
-                                copy_panel(deep, width, b, start, b_row, panel)
+                                copy_rows(deep, width, b, start, b_row, panel, 0, wide)
                             else:
                                 turn_panel(deep, width, b, start, b_col, panel)
                             start = 0

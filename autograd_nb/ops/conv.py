@@ -17,6 +17,9 @@ from .structured import structured, tensor_argument
 _CORRELATE = launch.Kernel("direct", "correlate")
 _BY_INPUT = launch.Kernel("conv", "by_input")
 _BY_WEIGHT = launch.Kernel("direct", "by_weight")
+_PLANES = launch.Kernel("depthwise", "forward")
+_PLANES_BY_INPUT = launch.Kernel("depthwise", "by_input")
+_PLANES_BY_WEIGHT = launch.Kernel("depthwise", "by_weight")
 
 
 def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple) -> tuple[int, ...]:
@@ -69,6 +72,11 @@ def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry:
     )  # fmt: skip
 
 
+def _by_planes(w_shape: Any, groups: int) -> bool:
+    """Whether groups have one input channel and so few outputs that each is best made from its plane."""
+    return groups > 1 and w_shape[1] == 1 and w_shape[0] <= 4 * groups
+
+
 def _flipped(geometry: tuple) -> tuple | None:
     """The geometry of the gradient by the input, where that is a convolution of the output's: at stride 1."""
     sizes, outs, kernel, strides, paddings, dilations = (geometry[i : i + 3] for i in range(0, 18, 3))
@@ -94,7 +102,13 @@ def _conv(x, w, bias, how, spatial):
     if x.dtype is dtypes.float16:
         return _half(_conv.forward, (x, w, bias), (how, spatial))
     y_shape = [x.shape[0], w.shape[0], *spatial]
-    return _correlate(x, w, bias, how[3], _geometry(x.shape, w.shape, y_shape, how), False, y_shape)
+    groups, geometry = how[3], _geometry(x.shape, w.shape, y_shape, how)
+    if not _by_planes(w.shape, groups):
+        return _correlate(x, w, bias, groups, geometry, False, y_shape)
+    return _by_images(
+        _PLANES, x.shape[0], (groups, 1, w.shape[0] // groups, geometry), (dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias)),
+        (numel(x.shape[1:]), 0, 0), numel(w.shape) * x.shape[0] * numel(spatial), y_shape, x.dtype,
+    )  # fmt: skip
 
 
 @structured(
@@ -106,11 +120,12 @@ def _conv_by_input(y, w, x_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_input.forward, (y, w), (x_shape, how))
     groups, geometry = how[3], _geometry(x_shape, w.shape, y.shape, how)
-    flipped = _flipped(geometry)
+    planes = _by_planes(w.shape, groups)
+    flipped = None if planes else _flipped(geometry)
     if flipped is not None:
         return _correlate(y, w, None, groups, flipped, True, x_shape)
     return _by_images(
-        _BY_INPUT, x_shape[0], (groups, w.shape[1], w.shape[0] // groups, geometry), (dense(y), dense(w)),
+        _PLANES_BY_INPUT if planes else _BY_INPUT, x_shape[0], (groups, w.shape[1], w.shape[0] // groups, geometry), (dense(y), dense(w)),
         (numel(y.shape[1:]), 0), numel(w.shape) * x_shape[0] * numel(y.shape[2:]), x_shape, y.dtype,
     )  # fmt: skip
 
@@ -126,13 +141,14 @@ def _conv_by_weight(y, x, w_shape, how):
     d, images, places, size = y.dtype, x.shape[0], numel(y.shape[2:]), numel(w_shape)
     sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))
     gs, xs = dense(y), dense(x)
+    kernel = _PLANES_BY_WEIGHT if _by_planes(w_shape, how[3]) else _BY_WEIGHT
     count = min(8, images, images * places // MANY) if images * places * size >= LARGE else 1
     step = -(-images // max(1, count))
     begins = range(0, images, max(1, step))
     if len(begins) < 2:
         lay = layout(w_shape, None, d)
         out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
-        _BY_WEIGHT(d, images, *sizes, gs, xs, out._data)
+        kernel(d, images, *sizes, gs, xs, out._data)
         return out
     # sums over blocks of images, which depend on the sizes only and not on the threads
     sums = launch.empty(len(begins) * size, d.carrier)
@@ -143,7 +159,7 @@ def _conv_by_weight(y, x, w_shape, how):
         parts.append(
             (end - i, *sizes, gs[i * g_size : end * g_size], xs[i * x_size : end * x_size], sums[k * size : (k + 1) * size])
         )
-    _BY_WEIGHT.each(d, parts)
+    kernel.each(d, parts)
     return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
 
 
