@@ -49,11 +49,11 @@ class _Tile:
         self._fma = self._intrinsic("fmuladd", [self.type] * 3)
         self._pointer = self.type.as_pointer()
         self._masks = ir.VectorType(ir.IntType(1), self.lanes)
-        self._masked = self._intrinsic("masked.load", [self._pointer, ir.IntType(32), self._masks, self.type], ".p0")
+        self._align = ir.Constant(ir.IntType(32), self.itemsize)
 
-    def _intrinsic(self, name: str, arguments: list, suffix: str = "") -> Any:
+    def _intrinsic(self, name: str, arguments: list, suffix: str = "", result: Any = None) -> Any:
         name = f"llvm.{name}.v{self.lanes}f{self.itemsize * 8}{suffix}"
-        return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(self.type, arguments), name)
+        return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result or self.type, arguments), name)
 
     def at(self, pointer: Any, *indices: Any) -> Any:
         for i in indices:
@@ -67,12 +67,19 @@ class _Tile:
         """The vector that begins at any element."""
         return self.builder.load(self.builder.bitcast(pointer, self._pointer), align=self.itemsize)
 
-    def load_first(self, pointer: Any, count: Any) -> Any:
-        """The vector of ``count`` elements, and zeros behind them, which are not read."""
-        order = ir.Constant(ir.VectorType(ir.IntType(64), self.lanes), list(range(self.lanes)))
-        mask = self.builder.icmp_signed("<", order, self.spread(count))
-        align = ir.Constant(ir.IntType(32), self.itemsize)
-        return self.builder.call(self._masked, [self.builder.bitcast(pointer, self._pointer), align, mask, self.zero])
+    def before(self, count: Any) -> Any:
+        """The mask of the first ``count`` lanes."""
+        order = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), list(range(self.lanes)))
+        return self.builder.icmp_signed("<", order, self.spread(self.builder.trunc(count, ir.IntType(32))))
+
+    def load_some(self, pointer: Any, mask: Any) -> Any:
+        """The vector of the elements where ``mask`` is set, and zeros; others are not read."""
+        load = self._intrinsic("masked.load", [self._pointer, ir.IntType(32), self._masks, self.type], ".p0")
+        return self.builder.call(load, [self.builder.bitcast(pointer, self._pointer), self._align, mask, self.zero])
+
+    def store_some(self, value: Any, pointer: Any, mask: Any) -> None:
+        store = self._intrinsic("masked.store", [self.type, self._pointer, ir.IntType(32), self._masks], ".p0", ir.VoidType())
+        self.builder.call(store, [value, self.builder.bitcast(pointer, self._pointer), self._align, mask])
 
     def store(self, value: Any, pointer: Any) -> None:
         self.builder.store(value, self.builder.bitcast(pointer, self._pointer), align=self.itemsize)
@@ -92,6 +99,10 @@ class _Tile:
 
     def add_product(self, place: Any, a: Any, b: Any) -> None:
         self.builder.store(self.builder.call(self._fma, [a, b, self.builder.load(place)]), place)
+
+    def evens(self, a: Any, b: Any) -> Any:
+        """Every other element of two vectors."""
+        return self._shuffle(a, b, list(range(0, 2 * self.lanes, 2)))
 
     def _shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), lanes))
@@ -164,7 +175,7 @@ def _dot_tile(typingctx, a, b, lefts, rights, out, left, right, start, size, a_s
             with cgutils.for_range_slice(builder, _int(0), whole, _int(tile.lanes), intp=start.type) as (place, _):
                 add_products(outer.index, place, tile.load)
             with builder.if_then(builder.icmp_signed(">", rest, _int(0))):
-                add_products(outer.index, whole, lambda p: tile.load_first(p, rest))
+                add_products(outer.index, whole, lambda p: tile.load_some(p, tile.before(rest)))
         final = [builder.load(s) for s in sums]
         final += [tile.zero] * (-len(final) % tile.lanes)
         for k in range(0, len(final), tile.lanes):
@@ -172,6 +183,49 @@ def _dot_tile(typingctx, a, b, lefts, rights, out, left, right, start, size, a_s
         return context.get_dummy_value()
 
     return types.none(a, b, lefts, rights, out, left, right, start, size, a_step, b_step, count), codegen
+
+
+@intrinsic(prefer_literal=True)
+def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines):
+    pairs = stride.literal_value == 2
+
+    def codegen(context, builder, signature, args):
+        tile = _Tile(context, builder, signature, args, 1, 3)
+        x, out = tile.data
+        source, step, target, pitch, width, low, high, begin, end, lines = tile.ints
+        at, sub = tile.at, builder.sub
+
+        def inside(first, scale):
+            """The mask of the elements from ``first`` on that are copied, ``scale`` elements of x to one of them."""
+            bounds = tile.times(sub(low, first), scale), sub(tile.times(sub(high, first), scale), _int(scale - 1))
+            outside, under = (tile.before(bound) for bound in bounds)
+            return builder.and_(builder.not_(outside), under)
+
+        with cgutils.for_range_slice(builder, _int(0), width, _int(tile.lanes), intp=low.type) as (first, _):
+            written = tile.before(sub(width, first))
+
+            def each(start, stop, read):
+                with cgutils.for_range_slice(builder, start, stop, _int(1), intp=low.type) as (line, _):
+                    tile.store_some(read(line), at(out, target, tile.times(line, pitch), first), written)
+
+            def one(line):
+                return tile.load_some(at(x, source, tile.times(sub(line, begin), step), first), masks[0])
+
+            def two(line):
+                start = at(x, source, tile.times(sub(line, begin), step), tile.times(first, 2))
+                return tile.evens(tile.load_some(start, masks[0]), tile.load_some(at(start, tile.lanes), masks[1]))
+
+            if pairs:
+                half = builder.add(first, _int(tile.lanes // 2))
+                masks = [inside(first, 2), inside(half, 2)]
+            else:
+                masks = [inside(first, 1)]
+            each(_int(0), begin, lambda line: tile.zero)
+            each(begin, end, two if pairs else one)
+            each(end, lines, lambda line: tile.zero)
+        return context.get_dummy_value()
+
+    return types.none(stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines), codegen
 
 
 # ------------------------------------------------------------------------------------------------ in Python
@@ -203,5 +257,18 @@ def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step,
             out[i * RIGHT + j] = sum((x * y).sum() for x, y in pairs)
 
 
+def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines):
+    """out[target + i·pitch + j] = x[source + (i − begin)·step + j·stride] for begin ≤ i < end and low ≤ j < high, else 0.
+
+    For i < ``lines`` and j < ``width``; ``stride`` is 1 or 2.
+    """
+    for i in range(lines):
+        line = out[target + i * pitch : target + i * pitch + width]
+        line[:] = 0
+        if begin <= i < end and low < high:
+            start = source + (i - begin) * step
+            line[low:high] = x[start + low * stride : start + (high - 1) * stride + 1 : stride]
+
+
 if not config.DISABLE_JIT:
-    multiply_tile, dot_tile = _multiply_tile, _dot_tile
+    multiply_tile, dot_tile, copy_lines = _multiply_tile, _dot_tile, _copy_lines

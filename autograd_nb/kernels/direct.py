@@ -15,103 +15,85 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import helper
-from ..codegen.lanes import BROAD, BYTES, LEFT, NARROW, RIGHT, ROWS, dot_tile, multiply_tile
+from ..codegen.lanes import BROAD, BYTES, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
 
 WIDE = 3 << 18  #: bytes of ``wide``, which stay in the second-level cache
+SMALL = 24  #: output positions below which images are laid side by side
+SIDE = 256  #: positions of images side by side
 POSITIONS = 1024  #: output positions from which the sum of a weight's gradient pays for being added up
 
 
 @helper
-def lines_of(geometry, channels, size):
-    """(output lines of a block, lines of one plane of ``wide``, elements of ``wide``); ``size``: elements that it may have."""
+def block_of(geometry, channels, size):
+    """(output lines of a block, input lines of a plane of ``wide``, planes); ``size``: elements that ``wide`` may have."""
     ho, wo, kd, kh, kw, sh, dh = geometry[4], geometry[5], geometry[6], geometry[7], geometry[8], geometry[10], geometry[16]
     reach = (kh - 1) * dh
     remainders = min(sh, reach + 1)
-    planes = max(1, channels * kd * kw * wo)
-    lines = max(1, min(ho, size // planes // remainders - reach // sh))
-    own = remainders * (lines + reach // sh)
-    return lines, own, planes * own
+    planes = channels * kd * kw
+    lines = max(1, min(ho, size // max(1, planes * wo) // remainders - reach // sh))
+    return lines, remainders * (lines + reach // sh), planes
 
 
 @helper
-def place_weights(geometry, channels, own, offsets):
-    """offsets[row] = where in ``wide`` the weight of that row begins."""
-    wo, kd, kh, kw, sh, dh = geometry[5], geometry[6], geometry[7], geometry[8], geometry[10], geometry[16]
-    per = own // min(sh, (kh - 1) * dh + 1)
+def place_weights(geometry, channels, tall, pitch, offsets):
+    """offsets[row] = where in ``wide`` the weight of that row begins; ``pitch``: elements from line to line."""
+    kd, kh, kw, sh, dh = geometry[6], geometry[7], geometry[8], geometry[10], geometry[16]
+    per = tall // min(sh, (kh - 1) * dh + 1)
     row = 0
     for c in range(channels * kd):
         for b in range(kh):
             line = (b * dh) % sh * per + (b * dh) // sh
             for e in range(kw):
-                offsets[np.uintp(row)] = ((c * kw + e) * own + line) * wo
+                offsets[np.uintp(row)] = ((c * kw + e) * tall + line) * pitch
                 row += 1
     for i in range(row, offsets.size):
         offsets[np.uintp(i)] = offsets[np.uintp(row - 1)]
 
 
 @helper
-def widen(x, geometry, channels, z, first, own, wide):
-    """``wide`` for the output lines from ``first`` on at output depth ``z``."""
+def widen(x, geometry, channels, z, first, tall, wide, target, pitch):
+    """``wide`` from ``target`` on, for the output lines from ``first`` on at output depth ``z``."""
     di, hi, wi, _, _, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, dd, dh, dw = geometry
-    zero = wide.dtype.type(0)
     remainders = min(sh, (kh - 1) * dh + 1)
-    per = own // remainders
-    start = 0
-    for c in range(channels):
-        for a in range(kd):
-            deep = z * sd + a * dd - pd
-            plane = (c * di + deep) * hi * wi
-            for e in range(kw):
-                shift = e * dw - pw
-                # output columns whose input column is inside the image
-                low = min(wo, 0 if shift >= 0 else (-shift + sw - 1) // sw)
-                high = max(low, min(wo, (wi - shift + sw - 1) // sw))
-                for remainder in range(remainders):
-                    top = ph - remainder
-                    begin = min(per, max(0, (top + sh - 1) // sh - first))
-                    end = min(per, max(begin, (hi + top + sh - 1) // sh - first))
-                    if deep < 0 or deep >= di or low == high:
-                        end = begin
-                    whole = wide[start : start + per * wo]
-                    start += per * wo
-                    for i in range(begin * wo):
-                        whole[np.uintp(i)] = zero
-                    for i in range(end * wo, whole.size):
-                        whole[np.uintp(i)] = zero
-                    if end == begin:
-                        continue
-                    source = plane + ((first + begin) * sh - top) * wi + shift
-                    if sw == 1 and sh == 1 and wo == wi:
-                        # lines follow on one another in both: one run, whose ends outside the line are 0 afterwards
-                        length = (end - begin) * wo - low - (wo - high)
-                        target = whole[begin * wo + low : begin * wo + low + length]
-                        run = x[source + low : source + low + length]
-                        for i in range(target.size):
-                            target[i] = run[i]
-                        for line in range(begin, end):
-                            for i in range(line * wo, line * wo + low):
-                                whole[np.uintp(i)] = zero
-                            for i in range(line * wo + high, line * wo + wo):
-                                whole[np.uintp(i)] = zero
-                        continue
-                    for line in range(begin, end):
-                        for i in range(line * wo, line * wo + low):
-                            whole[np.uintp(i)] = zero
-                        for i in range(line * wo + high, line * wo + wo):
-                            whole[np.uintp(i)] = zero
-                        target = whole[line * wo + low : line * wo + high]
-                        if sw == 1:
-                            run = x[source + low : source + high]
-                            for i in range(target.size):
-                                target[i] = run[i]
-                        elif sw == 2:
-                            run = x[source + 2 * low : source + 2 * high - 1]
-                            for i in range(target.size):
-                                target[i] = run[2 * i]
-                        else:
-                            for i in range(target.size):
-                                target[i] = x[np.uintp(source + (low + i) * sw)]
-                        source += sh * wi
+    per = tall // remainders
+    for e in range(kw):
+        shift = e * dw - pw
+        # output columns whose input column is inside the image, and lines whose input line is
+        low = min(wo, 0 if shift >= 0 else (-shift + sw - 1) // sw)
+        high = max(low, min(wo, (wi - shift + sw - 1) // sw))
+        for remainder in range(remainders):
+            top = ph - remainder
+            begin = min(per, max(0, (top + sh - 1) // sh - first))
+            end = min(per, max(begin, (hi + top + sh - 1) // sh - first))
+            for a in range(kd):
+                deep = z * sd + a * dd - pd
+                last = end if 0 <= deep < di and low < high else begin
+                source = (deep * hi + (first + begin) * sh - top) * wi + shift
+                into = target + ((a * kw + e) * remainders + remainder) * per * pitch
+                for _ in range(channels):
+                    if sw == 1:
+                        copy_lines(1, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per)
+                    elif sw == 2:
+                        copy_lines(2, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per)
+                    else:
+                        for line in range(per):
+                            here = source + (line - begin) * sh * wi
+                            for i in range(wo):
+                                value = wide.dtype.type(0)
+                                if begin <= line < last and low <= i < high:
+                                    value = x[np.uintp(here + i * sw)]
+                                wide[np.uintp(into + line * pitch + i)] = value
+                    source += di * hi * wi
+                    into += kd * kw * tall * pitch
+
+
+@helper
+def images_together(images, positions, size, room):
+    """How many images are laid side by side, line by line, as on the few ``positions`` of one vectors would stay half empty.
+
+    ``size``: the elements of ``wide`` that an image needs, and how many it may have.
+    """
+    return max(1, min(images, room // max(1, size), SIDE // positions)) if positions < SMALL else 1
 
 
 @helper
@@ -141,6 +123,56 @@ def pack(w, taps, inputs, outputs, flipped, bias, packed):
             block[np.uintp(rows * ROWS + k)] = bias[first + k] if bias.size else zero
 
 
+@helper
+def multiply(packed, wide, offsets, rows, outputs, out, count, ld, spare):
+    """out[k·ld + q] = the sums of output k at position q, for k < outputs and q < count; ``spare`` has room for a tile."""
+    lanes = BYTES // out.itemsize
+    q = 0
+    while q < count:
+        vectors = (count - q + lanes - 1) // lanes
+        broad = vectors == BROAD or vectors > BROAD + 1
+        width = lanes * (BROAD if broad else NARROW)
+        for k in range(0, outputs, ROWS):
+            weights = k * (rows + 1)
+            whole = q + width <= count and k + ROWS <= outputs
+            target = out if whole else spare
+            into, step = (k * ld + q, ld) if whole else (0, width)
+            if broad:
+                multiply_tile(BROAD, packed, wide, offsets, target, weights, rows, q, into, step)
+            else:
+                multiply_tile(NARROW, packed, wide, offsets, target, weights, rows, q, into, step)
+            if not whole:
+                length = min(width, count - q)
+                copy_lines(
+                    1,
+                    spare,
+                    out,
+                    0,
+                    width,
+                    k * ld + q,
+                    ld,
+                    length,
+                    0,
+                    length,
+                    0,
+                    min(ROWS, outputs - k),
+                    min(ROWS, outputs - k),
+                )
+        q += width
+
+
+@helper
+def add_dots(a, b, lefts, rights, sums, out, outputs, rows, ld, start, size, a_step, b_step, count):
+    """out[k·ld + r] += the dots (see `dot_tile`) of left k and right r, for k < outputs and r < rows."""
+    for r in range(0, rows, RIGHT):
+        for k in range(0, outputs, LEFT):
+            dot_tile(a, b, lefts, rights, sums, k, r, start, size, a_step, b_step, count)
+            for p in range(min(LEFT, outputs - k)):
+                line = out[(k + p) * ld + r : (k + p) * ld + min(r + RIGHT, rows)]
+                for q in range(line.size):
+                    line[q] += sums[np.uintp(p * RIGHT + q)]
+
+
 def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y):
     """y = conv(x, w) + bias (of size 0: none). ``inputs`` and ``outputs``: channels of one group.
 
@@ -155,12 +187,16 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
     rows = inputs * taps
     lanes = BYTES // y.itemsize
     blocks = (outputs + ROWS - 1) // ROWS
-    lines, own, size = lines_of(geometry, inputs, WIDE // y.itemsize)
-    wide = np.empty(size + 3 * lanes, dtype=y.dtype)
+    room = WIDE // y.itemsize
+    lines, tall, planes = block_of(geometry, inputs, room)
+    together = images_together(images, n_out, planes * tall * wo, room) if lines == ho else 1
+    pitch = together * wo
+    wide = np.empty(planes * tall * pitch + BROAD * lanes, dtype=y.dtype)
     offsets = np.empty(rows, dtype=np.int64)
-    place_weights(geometry, inputs, own, offsets)
+    place_weights(geometry, inputs, tall, pitch, offsets)
     packed = np.empty(blocks * (rows + 1) * ROWS, dtype=y.dtype)
-    spare = np.empty(ROWS * 3 * lanes, dtype=y.dtype)
+    spare = np.empty(ROWS * BROAD * lanes, dtype=y.dtype)
+    side = np.empty(blocks * ROWS * (lines * pitch + BROAD * lanes) if together > 1 else 0, dtype=y.dtype)
     for g in range(groups):
         pack(
             w[g * outputs * rows :],
@@ -171,35 +207,23 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
             bias[g * outputs : (g + 1) * outputs] if bias.size else bias,
             packed,
         )
-        for i in range(images):
+        for i in range(0, images, together):
+            own = y[(i * groups + g) * outputs * n_out :]
             for z in range(depths):
                 for first in range(0, ho, lines):
-                    widen(x[(i * groups + g) * inputs * n_in :], geometry, inputs, z, first, own, wide)
-                    out = y[(i * groups + g) * outputs * n_out + (z * ho + first) * wo :]
-                    count = min(lines, ho - first) * wo
-                    q = 0
-                    while q < count:
-                        vectors = (count - q + lanes - 1) // lanes
-                        broad = vectors == BROAD or vectors > BROAD + 1
-                        width = lanes * (BROAD if broad else NARROW)
-                        for k in range(blocks):
-                            own_weights = k * (rows + 1) * ROWS
-                            place = k * ROWS * n_out + q
-                            whole = q + width <= count and (k + 1) * ROWS <= outputs
-                            target = out if whole else spare
-                            into, ld = (place, n_out) if whole else (0, width)
-                            if broad:
-                                multiply_tile(BROAD, packed, wide, offsets, target, own_weights, rows, q, into, ld)
-                            else:
-                                multiply_tile(NARROW, packed, wide, offsets, target, own_weights, rows, q, into, ld)
-                            if not whole:
-                                for r in range(min(ROWS, outputs - k * ROWS)):
-                                    length = min(width, count - q)
-                                    line = out[place + r * n_out : place + r * n_out + length]
-                                    source = spare[r * width : r * width + length]
-                                    for j in range(line.size):
-                                        line[j] = source[j]
-                        q += width
+                    for j in range(min(together, images - i)):
+                        image = x[((i + j) * groups + g) * inputs * n_in :]
+                        widen(image, geometry, inputs, z, first, tall, wide, j * wo, pitch)
+                    count = min(lines, ho - first)
+                    if together == 1:
+                        multiply(packed, wide, offsets, rows, outputs, own[(z * ho + first) * wo :], count * wo, n_out, spare)
+                        continue
+                    ld = side.size // (blocks * ROWS)
+                    multiply(packed, wide, offsets, rows, blocks * ROWS, side, ld, ld, spare)
+                    for j in range(min(together, images - i)):
+                        for k in range(outputs):
+                            place = (j * groups * outputs + k) * n_out + z * ho * wo
+                            copy_lines(1, side, own, k * ld + j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho)
 
 
 def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
@@ -213,39 +237,65 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
     if out.size == 0 or g.size == 0:
         return
     # as many channels at a time as leave room for enough positions
+    room = WIDE // out.itemsize
     channels = inputs
     while True:
-        lines, own, size = lines_of(geometry, channels, WIDE // out.itemsize)
-        together = max(1, min(images, WIDE // out.itemsize // size, POSITIONS // (lines * wo)))
-        if channels <= 8 or together * lines * wo >= min(POSITIONS // 2, images * ho * wo):
+        lines, tall, planes = block_of(geometry, channels, room)
+        size = planes * tall * wo
+        count = max(1, min(images, room // size, POSITIONS // (lines * wo)))
+        if channels <= 8 or count * lines * wo >= min(POSITIONS // 2, images * ho * wo):
             break
         channels = (channels + 1) // 2
     rows = channels * taps
-    wide = np.empty(size * together, dtype=out.dtype)
+    beside = images_together(images, n_out, size, room) > 1 and lines == ho
+    ld = lines * count * wo if beside else n_out
+    wide = np.empty(size * count, dtype=out.dtype)
+    side = np.empty(outputs * ld if beside else 0, dtype=out.dtype)
     rights = np.empty((rows + RIGHT - 1) // RIGHT * RIGHT, dtype=np.int64)
-    place_weights(geometry, channels, own, rights)
     lefts = np.empty((outputs + LEFT - 1) // LEFT * LEFT, dtype=np.int64)
     for k in range(lefts.size):
-        lefts[k] = min(k, outputs - 1) * n_out
-    sums = np.empty(2 * LEFT * RIGHT, dtype=out.dtype)
+        lefts[k] = min(k, outputs - 1) * ld
+    sums = np.empty(LEFT * RIGHT + BYTES // out.itemsize, dtype=out.dtype)
+    step = groups * outputs * n_out
     for k in range(groups):
-        own_out = out[k * outputs * inputs * taps :]
+        own = out[k * outputs * inputs * taps :]
         for c in range(0, inputs, channels):
             some = min(channels, inputs - c)
-            for i in range(0, images, together):
-                count = min(together, images - i)
+            for i in range(0, images, count):
+                here = min(count, images - i)
+                pitch = here * wo if beside else wo
+                place_weights(geometry, channels, tall, pitch, rights)
                 for z in range(depths):
                     for first in range(0, ho, lines):
-                        for j in range(count):
-                            place = ((i + j) * groups + k) * inputs + c
-                            widen(x[place * n_in :], geometry, some, z, first, own, wide[j * size :])
+                        for j in range(here):
+                            image = x[(((i + j) * groups + k) * inputs + c) * n_in :]
+                            widen(image, geometry, some, z, first, tall, wide, j * wo if beside else j * size, pitch)
                         start = (i * groups + k) * outputs * n_out + (z * ho + first) * wo
-                        n = min(lines, ho - first) * wo
-                        for r in range(0, some * taps, RIGHT):
-                            for o in range(0, outputs, LEFT):
-                                dot_tile(g, wide, lefts, rights, sums, o, r, start, n, groups * outputs * n_out, size, count)
-                                for p in range(min(LEFT, outputs - o)):
-                                    place = ((o + p) * inputs + c) * taps + r
-                                    line = own_out[place : place + min(RIGHT, some * taps - r)]
-                                    for q in range(line.size):
-                                        line[q] += sums[np.uintp(p * RIGHT + q)]
+                        if not beside:
+                            n = min(lines, ho - first) * wo
+                            add_dots(
+                                g,
+                                wide,
+                                lefts,
+                                rights,
+                                sums,
+                                own[c * taps :],
+                                outputs,
+                                some * taps,
+                                inputs * taps,
+                                start,
+                                n,
+                                step,
+                                size,
+                                here,
+                            )
+                            continue
+                        for j in range(here):
+                            for o in range(outputs):
+                                copy_lines(
+                                    1, g, side, start + j * step + o * n_out, wo, o * ld + j * wo, pitch, wo, 0, wo, 0, ho, ho
+                                )
+                        n = lines * pitch
+                        add_dots(
+                            side, wide, lefts, rights, sums, own[c * taps :], outputs, some * taps, inputs * taps, 0, n, 0, 0, 1
+                        )
