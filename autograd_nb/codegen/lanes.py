@@ -4,6 +4,7 @@ Left to itself LLVM keeps such a tile in memory, or vectorises the wrong loop. A
 in Python in the second half of the file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -186,13 +187,13 @@ def _dot_tile(typingctx, a, b, lefts, rights, out, left, right, start, size, a_s
 
 
 @intrinsic(prefer_literal=True)
-def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines):
+def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart):
     pairs = stride.literal_value == 2
 
     def codegen(context, builder, signature, args):
         tile = _Tile(context, builder, signature, args, 1, 3)
         x, out = tile.data
-        source, step, target, pitch, width, low, high, begin, end, lines = tile.ints
+        source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart = tile.ints
         at, sub = tile.at, builder.sub
 
         def inside(first, scale):
@@ -203,29 +204,30 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
 
         with cgutils.for_range_slice(builder, _int(0), width, _int(tile.lanes), intp=low.type) as (first, _):
             written = tile.before(sub(width, first))
-
-            def each(start, stop, read):
-                with cgutils.for_range_slice(builder, start, stop, _int(1), intp=low.type) as (line, _):
-                    tile.store_some(read(line), at(out, target, tile.times(line, pitch), first), written)
-
-            def one(line):
-                return tile.load_some(at(x, source, tile.times(sub(line, begin), step), first), masks[0])
-
-            def two(line):
-                start = at(x, source, tile.times(sub(line, begin), step), tile.times(first, 2))
-                return tile.evens(tile.load_some(start, masks[0]), tile.load_some(at(start, tile.lanes), masks[1]))
-
             if pairs:
-                half = builder.add(first, _int(tile.lanes // 2))
-                masks = [inside(first, 2), inside(half, 2)]
+                masks = [inside(first, 2), inside(builder.add(first, _int(tile.lanes // 2)), 2)]
             else:
                 masks = [inside(first, 1)]
-            each(_int(0), begin, lambda line: tile.zero)
-            each(begin, end, two if pairs else one)
-            each(end, lines, lambda line: tile.zero)
+            with cgutils.for_range(builder, count, intp=low.type) as plane:
+                origin = at(x, source, tile.times(plane.index, far), tile.times(first, 2 if pairs else 1))
+                goal = at(out, target, tile.times(plane.index, apart), first)
+
+                def each(start, stop, read, goal=goal):
+                    with cgutils.for_range_slice(builder, start, stop, _int(1), intp=low.type) as (line, _):
+                        tile.store_some(read(line), at(goal, tile.times(line, pitch)), written)
+
+                def copied(line, origin=origin, masks=masks):
+                    start = at(origin, tile.times(sub(line, begin), step))
+                    parts = [tile.load_some(at(start, k * tile.lanes), mask) for k, mask in enumerate(masks)]
+                    return tile.evens(*parts) if pairs else parts[0]
+
+                each(_int(0), begin, lambda line: tile.zero)
+                each(begin, end, copied)
+                each(end, lines, lambda line: tile.zero)
         return context.get_dummy_value()
 
-    return types.none(stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines), codegen
+    given = source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart
+    return types.none(stride, x, out, *given), codegen
 
 
 # ------------------------------------------------------------------------------------------------ in Python
@@ -257,16 +259,16 @@ def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step,
             out[i * RIGHT + j] = sum((x * y).sum() for x, y in pairs)
 
 
-def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines):
-    """out[target + i·pitch + j] = x[source + (i − begin)·step + j·stride] for begin ≤ i < end and low ≤ j < high, else 0.
+def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart):
+    """out[target + k·apart + i·pitch + j] = x[source + k·far + (i − begin)·step + j·stride], where that is to be read, else 0.
 
-    For i < ``lines`` and j < ``width``; ``stride`` is 1 or 2.
+    For k < ``count``, i < ``lines`` and j < ``width``; read for begin ≤ i < end and low ≤ j < high; ``stride`` is 1 or 2.
     """
-    for i in range(lines):
-        line = out[target + i * pitch : target + i * pitch + width]
+    for k, i in itertools.product(range(count), range(lines)):
+        line = out[target + k * apart + i * pitch :][:width]
         line[:] = 0
         if begin <= i < end and low < high:
-            start = source + (i - begin) * step
+            start = source + k * far + (i - begin) * step
             line[low:high] = x[start + low * stride : start + (high - 1) * stride + 1 : stride]
 
 

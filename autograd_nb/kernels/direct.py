@@ -18,8 +18,8 @@ from ..codegen.jit import helper
 from ..codegen.lanes import BROAD, BYTES, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
 
 WIDE = 3 << 18  #: bytes of ``wide``, which stay in the second-level cache
-SMALL = 24  #: output positions below which images are laid side by side
-SIDE = 256  #: positions of images side by side
+SIDE = 256  #: output positions of images side by side
+WORTH = 256  #: what copying a line costs, in multiplications of which a vector does one
 POSITIONS = 1024  #: output positions from which the sum of a weight's gradient pays for being added up
 
 
@@ -70,30 +70,35 @@ def widen(x, geometry, channels, z, first, tall, wide, target, pitch):
                 last = end if 0 <= deep < di and low < high else begin
                 source = (deep * hi + (first + begin) * sh - top) * wi + shift
                 into = target + ((a * kw + e) * remainders + remainder) * per * pitch
-                for _ in range(channels):
-                    if sw == 1:
-                        copy_lines(1, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per)
-                    elif sw == 2:
-                        copy_lines(2, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per)
-                    else:
-                        for line in range(per):
-                            here = source + (line - begin) * sh * wi
-                            for i in range(wo):
-                                value = wide.dtype.type(0)
-                                if begin <= line < last and low <= i < high:
-                                    value = x[np.uintp(here + i * sw)]
-                                wide[np.uintp(into + line * pitch + i)] = value
-                    source += di * hi * wi
-                    into += kd * kw * tall * pitch
+                size, apart = di * hi * wi, kd * kw * tall * pitch
+                if sw == 1:
+                    copy_lines(1, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
+                    continue
+                if sw == 2:
+                    copy_lines(2, x, wide, source, sh * wi, into, pitch, wo, low, high, begin, last, per, channels, size, apart)
+                    continue
+                for c in range(channels):
+                    for line in range(per):
+                        here = source + c * size + (line - begin) * sh * wi
+                        for i in range(wo):
+                            value = wide.dtype.type(0)
+                            if begin <= line < last and low <= i < high:
+                                value = x[np.uintp(here + i * sw)]
+                            wide[np.uintp(into + c * apart + line * pitch + i)] = value
 
 
 @helper
-def images_together(images, positions, size, room):
-    """How many images are laid side by side, line by line, as on the few ``positions`` of one vectors would stay half empty.
+def images_together(images, positions, line, rows, size, room):
+    """How many images are laid side by side, line by line: more than one where a tile of vectors would be too empty on one image.
 
-    ``size``: the elements of ``wide`` that an image needs, and how many it may have.
+    ``positions`` of an output, of which a ``line`` has so many; ``rows`` of weights; ``size``: the elements of ``wide`` that an
+    image needs, and how many it may have (``room``).
     """
-    return max(1, min(images, room // max(1, size), SIDE // positions)) if positions < SMALL else 1
+    tile = NARROW * BYTES // 4
+    empty = (positions + BYTES // 4 - 1) // (BYTES // 4) * (BYTES // 4) - positions if positions > tile else tile - positions
+    if empty * rows * line < WORTH * positions:  # less than it takes to copy the lines to where they belong
+        return 1
+    return max(1, min(images, room // max(1, size), (SIDE + positions - 1) // positions))
 
 
 @helper
@@ -105,22 +110,25 @@ def pack(w, taps, inputs, outputs, flipped, bias, packed):
     zero = packed.dtype.type(0)
     rows = inputs * taps
     for first in range(0, outputs, ROWS):
-        block = packed[first * (rows + 1) : (first + ROWS) * (rows + 1)]
+        block = packed[first * (rows + 1):(first + ROWS) * (rows + 1)]
         count = min(ROWS, outputs - first)
         if count < ROWS:
             for i in range(block.size):
                 block[i] = zero
         for k in range(count):
-            if flipped:
-                for c in range(inputs):
-                    source = w[(c * outputs + first + k) * taps : (c * outputs + first + k + 1) * taps]
+            block[np.uintp(rows * ROWS + k)] = bias[first + k] if bias.size else zero
+        if flipped:
+            for c in range(inputs):
+                for k in range(count):
+                    source = w[(c * outputs + first + k) * taps:(c * outputs + first + k + 1) * taps]
                     for t in range(source.size):
                         block[np.uintp((c * taps + taps - 1 - t) * ROWS + k)] = source[t]
-            else:
-                source = w[(first + k) * rows : (first + k + 1) * rows]
+            continue
+        for part in range(0, rows, 128):  # as many as stay in the first-level cache
+            for k in range(count):
+                source = w[(first + k) * rows + part:(first + k) * rows + min(rows, part + 128)]
                 for t in range(source.size):
-                    block[np.uintp(t * ROWS + k)] = source[t]
-            block[np.uintp(rows * ROWS + k)] = bias[first + k] if bias.size else zero
+                    block[np.uintp((part + t) * ROWS + k)] = source[t]
 
 
 @helper
@@ -142,22 +150,8 @@ def multiply(packed, wide, offsets, rows, outputs, out, count, ld, spare):
             else:
                 multiply_tile(NARROW, packed, wide, offsets, target, weights, rows, q, into, step)
             if not whole:
-                length = min(width, count - q)
-                copy_lines(
-                    1,
-                    spare,
-                    out,
-                    0,
-                    width,
-                    k * ld + q,
-                    ld,
-                    length,
-                    0,
-                    length,
-                    0,
-                    min(ROWS, outputs - k),
-                    min(ROWS, outputs - k),
-                )
+                n, there = min(width, count - q), min(ROWS, outputs - k)
+                copy_lines(1, spare, out, 0, width, k * ld + q, ld, n, 0, n, 0, there, there, 1, 0, 0)
         q += width
 
 
@@ -189,7 +183,7 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
     blocks = (outputs + ROWS - 1) // ROWS
     room = WIDE // y.itemsize
     lines, tall, planes = block_of(geometry, inputs, room)
-    together = images_together(images, n_out, planes * tall * wo, room) if lines == ho else 1
+    together = images_together(images, n_out, wo, rows, planes * tall * wo, room) if lines == ho else 1
     pitch = together * wo
     wide = np.empty(planes * tall * pitch + BROAD * lanes, dtype=y.dtype)
     offsets = np.empty(rows, dtype=np.int64)
@@ -221,9 +215,8 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
                     ld = side.size // (blocks * ROWS)
                     multiply(packed, wide, offsets, rows, blocks * ROWS, side, ld, ld, spare)
                     for j in range(min(together, images - i)):
-                        for k in range(outputs):
-                            place = (j * groups * outputs + k) * n_out + z * ho * wo
-                            copy_lines(1, side, own, k * ld + j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho)
+                        place = j * groups * outputs * n_out + z * ho * wo
+                        copy_lines(1, side, own, j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho, outputs, ld, n_out)
 
 
 def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
@@ -247,7 +240,7 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
             break
         channels = (channels + 1) // 2
     rows = channels * taps
-    beside = images_together(images, n_out, size, room) > 1 and lines == ho
+    beside = images_together(images, n_out, wo, rows, size, room) > 1 and lines == ho
     ld = lines * count * wo if beside else n_out
     wide = np.empty(size * count, dtype=out.dtype)
     side = np.empty(outputs * ld if beside else 0, dtype=out.dtype)
@@ -291,10 +284,8 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
                             )
                             continue
                         for j in range(here):
-                            for o in range(outputs):
-                                copy_lines(
-                                    1, g, side, start + j * step + o * n_out, wo, o * ld + j * wo, pitch, wo, 0, wo, 0, ho, ho
-                                )
+                            place = start + j * step
+                            copy_lines(1, g, side, place, wo, j * wo, pitch, wo, 0, wo, 0, ho, ho, outputs, n_out, ld)
                         n = lines * pitch
                         add_dots(
                             side, wide, lefts, rights, sums, own[c * taps :], outputs, some * taps, inputs * taps, 0, n, 0, 0, 1
