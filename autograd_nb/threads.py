@@ -222,15 +222,15 @@ class Walk(Split):
         return found
 
 
-def rows(args: tuple, strides: Sequence[int], work: int) -> list[tuple]:
+def rows(args: tuple, strides: Sequence[int], work: int, step: int = 1) -> list[tuple]:
     """The argument lists of pieces of a kernel that does the same for each of ``args[0]`` rows.
 
-    ``strides``: for each further argument the elements of a row, 0 for what is the same for all.
+    ``strides``: for each further argument the elements of a row, 0 for what is the same for all. ``step``: rows that stay together.
     """
     count, *rest = args
     return [
         (end - begin, *[a[begin * n : end * n] if n else a for a, n in zip(rest, strides, strict=True)])
-        for begin, end in pieces(count, work)
+        for begin, end in pieces(count, work, step)
     ]
 
 

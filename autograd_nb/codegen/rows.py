@@ -14,7 +14,8 @@ row values found by an earlier step, ``n`` (the row's length) and ``i`` (the pos
      Each(stores={"y": lambda y, s: y / s})]
 
 Rows that are contiguous (inner = 1) are walked one by one; otherwise a block of neighbouring rows at a time, so that the
-vectorised loop runs over memory in order either way.
+vectorised loop runs over memory in order either way. Of short contiguous rows some go through each step together: one does not
+wait for the other's sum, and what is computed once a row is computed for vectors of rows.
 """
 
 from __future__ import annotations
@@ -26,11 +27,18 @@ from typing import Any
 
 from .loops import CHUNK, MAX, MIN, Fold, _indent, _ordered
 from .maths import m
-from .symbols import FLOATS, Sym, Trace, numpy_name
+from .symbols import BOOL, FLOATS, Sym, Trace, numpy_name
 
 BLOCK = 256  #: rows at a time where rows are interleaved
+SHORT = 16  #: contiguous rows at a time at most,
+ROOM = 2048  #: and elements at which they stay in the first cache from step to step
 
-_HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import radd, rmul\n"
+_HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import radd, rmul, row, scratch\n"
+
+
+def together(n: int) -> int:
+    """How many contiguous rows of ``n`` elements go through the steps of a kernel together."""
+    return min(SHORT, max(1, ROOM // max(n, 1)))
 
 
 @dataclass(frozen=True)
@@ -86,13 +94,13 @@ class _Writer:
         self.kinds, self.dtypes, self.outputs, self.compute, self.columns = kinds, dtypes, outputs, compute, columns
         self.values: dict[str, str] = {}  # row values found so far and their dtypes
         self.sums: dict[str, str] = {}
-        self.written: set[str] = set()
         self.before: list[str] = []
         self.tables = ""
         self.buffers: dict[str, str] = {}
         self.body = ""
         self.tail = ""
         self.phases = 0
+        self.lane = "i" if columns else "k"  # the number of a row in its block
 
     # ---- formulas
     def trace(self, formulas: Sequence[Callable], known: Mapping[str, Any]) -> tuple[list[Sym], list[str], list[str]]:
@@ -153,23 +161,43 @@ class _Writer:
     def is_row(self, name: str) -> bool:
         return name in self.values or self.kinds.get(name) == "row"
 
-    def done(self, value: Sym, dtype: str) -> tuple[str, list[str]]:
+    @staticmethod
+    def done(value: Sym, dtype: str) -> str:
         """The text of a result as ``dtype``."""
-        return (value.name, []) if value.dtype == dtype else (f"np.{numpy_name(dtype)}({value.name})", [])
+        return value.name if value.dtype == dtype else f"np.{numpy_name(dtype)}({value.name})"
 
     # ---- where things are
     def load_row_values(self, names: Iterable[str]) -> list[str]:
-        """In a loop over a block of rows: the row values that a formula uses."""
+        """In a loop over rows: the row values that a formula uses."""
         out = []
         for p in names:
             if p in self.values:
-                out.append(f"{p}_ = {p}_b[i]")
+                out.append(f"{p}_ = {p}_b[{self.lane}]{self.truth(self.values[p])}")
             elif self.kinds.get(p) == "row":
-                out.append(f"{p}_ = {p}[rows + i]")
+                out.append(f"{p}_ = row({p}, rows, size, 1)[{self.lane}]{self.truth(self.dtypes[p])}")
         return out
 
+    @staticmethod
+    def truth(dtype: str) -> str:
+        return " != 0" if dtype == BOOL else ""  # rows of booleans hold bytes
+
+    def load(self, p: str, index: str) -> str:
+        return f"{p}_ = {p}_r[{index}]{self.truth(self.dtypes[p])}"
+
     def buffer(self, name: str, dtype: str) -> None:
+        """A row value for each row of the block."""
         self.buffers[name] = dtype
+        self.values[name] = dtype
+
+    def each_row(self, lines: Sequence[str]) -> None:
+        self.put(1, [f"for {self.lane} in range(size):"])
+        self.put(2, lines)
+
+    def place(self, name: str, index: str) -> str:
+        """The element ``index`` of the row, of a full or col operand."""
+        if self.kinds[name] == "col":
+            return f"{name}[{index}_]"
+        return f"{name}[at + {index}_ * inner + i]" if self.columns else f"{name}[(rows + k) * n + {index}_]"
 
     # ---- steps
     def each(self, step: Each) -> None:
@@ -178,69 +206,52 @@ class _Writer:
         formulas = [*step.stores.values(), *[self._fed(fold, f) for _, (fold, f) in folds]]
         results, lines, used = self.trace(formulas, dict.fromkeys(n for n in names if n))
         stored = results[: len(step.stores)]
-        folded = results[len(step.stores) :]
-        full = [p for p in used if self.kinds.get(p) == "full"]
+        folded = [
+            # of integers that stand for floats, the float is to be found
+            (f"{name}_t" if self._fed(fold, f) is not f else name, fold, value)
+            for (name, (fold, f)), value in zip(folds, results[len(step.stores) :], strict=True)
+        ]
+        full = sorted({*[p for p in used if self.kinds.get(p) == "full"], *step.stores})
         cols = [p for p in used if self.kinds.get(p) == "col"]
-        loads = [f"{p}_ = {p}_r[i]" for p in full]
-        stores = [f"{o}_r[i] = {self.done(v, self.dtypes[o])[0]}" for o, v in zip(step.stores, stored, strict=True)]
-        slices = sorted({*full, *step.stores})
-        bound = f"{slices[0]}_r.size" if slices else "size"
+        loads = [self.load(p, "i") for p in full if p in used]
+        stores = [f"{o}_r[i] = {self.done(v, self.dtypes[o])}" for o, v in zip(step.stores, stored, strict=True)]
+        row_values = self.load_row_values(used)
         if not self.columns:
-            accs, after, start = [], [], []
-            for (name, (fold, _)), value in zip(folds, folded, strict=True):
-                total = fold.accumulator(value.dtype)
-                lane = value.dtype
-                start.append(f"{name}_t = {fold.start(total)}")
-                accs.append((name, fold, value, lane))
-                after.append(f"{name}_t = " + _ordered(fold).format(a=f"{name}_t", x=f"np.{numpy_name(total)}({name}_a)"))
-            self.put(1, start)
-            self.put(1, [f"for c in range(0, n, {CHUNK}):"])
-            self.put(2, [f"size = min({CHUNK}, n - c)"])
-            self.put(2, [f"{p}_r = {p}[at + c:at + c + size]" for p in slices])
-            self.put(2, [f"{p}_r = {p}[c:c + size]" for p in cols])
-            self.put(2, [f"{name}_a = {fold.start(lane)}" for name, fold, _, lane in accs])
-            self.put(2, [f"for i in range({bound}):"])
-            if "i" in used:
-                loads.append("i_ = c + i")
-            loads += [f"{p}_ = {p}_r[i]" for p in cols]
-            self.put(3, [*loads, *lines, *stores])
-            for name, fold, value, _ in accs:
-                self.put(3, [f"{name}_v = {value.name}", f"{name}_a = " + fold.combine.format(a=f"{name}_a", x=f"{name}_v")])
-            self.put(2, after)
+            start, fold_lines, after, keep = [], [], [], []
+            first = []
+            for name, fold, value in folded:
+                total, lane = fold.accumulator(value.dtype), value.dtype
+                start.append(f"{name}_s = {fold.start(total)}")
+                first.append(f"{name}_a = {fold.start(lane)}")
+                fold_lines += [f"{name}_v = {value.name}", f"{name}_a = " + fold.combine.format(a=f"{name}_a", x=f"{name}_v")]
+                after.append(f"{name}_s = " + _ordered(fold).format(a=f"{name}_s", x=f"np.{numpy_name(total)}({name}_a)"))
+                keep.append(f"{name}_b[k] = {name}_s")
+            self.each_row(["at = (rows + k) * n", *row_values, *start, f"for c in range(0, n, {CHUNK}):"])
+            self.put(3, [f"width = min({CHUNK}, n - c)", *[f"{p}_r = row({p}, at + c, width, 1)" for p in full]])
+            self.put(3, [*[f"{p}_r = row({p}, c, width, 1)" for p in cols], *first, "for i in range(width):"])
+            position = ["i_ = c + i"] if "i" in used else []
+            self.put(4, [*position, *loads, *[self.load(p, "i") for p in cols], *lines, *stores, *fold_lines])
+            self.put(3, after)
+            self.put(2, keep)
         else:
-            for (name, (fold, _)), value in zip(folds, folded, strict=True):
+            start, fold_lines = [], []
+            for name, fold, value in folded:
                 total = fold.accumulator(value.dtype)
-                self.buffer(f"{name}_t", total)
-                self.put(1, [f"{name}_tb = {name}_t_buffer[:size]", f"{name}_tb[:] = {fold.start(total)}"])
+                start.append(f"{name}_b[i] = {fold.start(total)}")
+                fold_lines += [f"{name}_v = {self.done(value, total)}", f"{name}_o = {name}_b[i]{self.truth(total)}"]
+                fold_lines.append(f"{name}_b[i] = " + _ordered(fold).format(a=f"{name}_o", x=f"{name}_v"))
+            if start:
+                self.each_row(start)
             self.put(1, ["for j in range(n):"])
-            self.put(2, ["q = at + j * inner"])
-            self.put(2, [f"{p}_r = {p}[q:q + size]" for p in slices])
-            self.put(2, [f"{p}_ = {p}[j]" for p in cols])
-            self.put(2, [f"for i in range({bound}):"])
-            loads += self.load_row_values(used)
-            if "i" in used:
-                loads.append("i_ = j")
-            self.put(3, [*loads, *lines, *stores])
-            for (name, (fold, _)), value in zip(folds, folded, strict=True):
-                total = fold.accumulator(value.dtype)
-                self.put(3, [f"{name}_v = {self.done(value, total)[0]}", f"{name}_o = {name}_tb[i]",
-                             f"{name}_tb[i] = " + _ordered(fold).format(a=f"{name}_o", x=f"{name}_v")])  # fmt: skip
-        self.written |= set(step.stores)
-        # what the fold found, brought back to a float where it was an ordered integer
-        finishing: dict[str, Callable] = {}
-        for (name, (fold, f)), value in zip(folds, folded, strict=True):
-            total = fold.accumulator(value.dtype)
-            self.dtypes = {**self.dtypes, f"{name}_t": total}
-            self.values[f"{name}_t"] = total
-            keyed = self._fed(fold, f) is not f
-            finishing[name] = _named(f"{name}_t", (lambda k: m.from_order_key(k)) if keyed else (lambda s: s))
-        if finishing:
-            if self.columns:
-                for name in finishing:
-                    self.put(1, [f"{name}_t_b = {name}_tb"])
-            else:
-                self.put(1, [f"{name}_t_ = {name}_t" for name in finishing])
-            self.row(Row(finishing))
+            self.put(2, ["q = at + j * inner", *[f"{p}_r = row({p}, q, size, 1)" for p in full]])
+            self.put(2, [*[f"{p}_ = {p}[j]" for p in cols], "for i in range(size):"])
+            position = ["i_ = j"] if "i" in used else []
+            self.put(3, [*position, *loads, *row_values, *lines, *stores, *fold_lines])
+        for name, fold, value in folded:
+            self.buffer(name, fold.accumulator(value.dtype))
+        keyed = {name: _named(f"{name}_t", m.from_order_key) for name, (fold, f) in folds if self._fed(fold, f) is not f}
+        if keyed:
+            self.row(Row(keyed))
 
     def _fed(self, fold: Fold, f: Callable) -> Callable:
         if fold not in (MAX, MIN):
@@ -257,67 +268,39 @@ class _Writer:
         self.cast_to_compute = False
         results, lines, used = self.trace(list(step.values.values()), step.values)
         self.cast_to_compute = True
-        if not self.columns:
-            self.put(1, lines)
-            for name, v in zip(step.values, results, strict=True):
-                self.put(1, [f"{name}_ = {v.name}"])
-        else:
-            for name, v in zip(step.values, results, strict=True):
-                self.buffer(name, v.dtype)
-                self.put(1, [f"{name}_b = {name}_buffer[:size]"])
-            self.put(1, ["for i in range(size):"])
-            self.put(2, [*self.load_row_values(used), *lines])
-            self.put(2, [f"{name}_b[i] = {v.name}" for name, v in zip(step.values, results, strict=True)])
+        keep = [f"{name}_b[{self.lane}] = {v.name}" for name, v in zip(step.values, results, strict=True)]
+        out = [name for name in step.values if self.kinds.get(name) == "row" and name in self.outputs]
+        keep += [
+            f"row({name}, rows, size, 1)[{self.lane}] = {name}_b[{self.lane}]{self.truth(self.dtypes[name])}" for name in out
+        ]
+        self.each_row([*self.load_row_values(used), *lines, *keep])
         for name, v in zip(step.values, results, strict=True):
-            if self.kinds.get(name) == "row" and name in self.outputs:
-                if self.columns:
-                    self.put(1, ["for i in range(size):", f"    {name}[rows + i] = {name}_b[i]"])
-                else:
-                    self.put(1, [f"{name}[r] = {name}_"])
-            self.values[name] = v.dtype
+            self.buffer(name, v.dtype)
 
     def pick(self, step: Pick) -> None:
-        dtype = self.dtypes[step.operand]
-        if self.kinds[step.operand] == "col":
-            place, one = f"{step.operand}[{step.index}_]", f"{step.operand}[{step.index}_]"
-        else:
-            place, one = f"{step.operand}[at + {step.index}_ * inner + i]", f"{step.operand}[at + {step.index}_]"
-        if self.columns:
-            self.buffer(step.name, dtype)
-            self.put(1, [f"{step.name}_b = {step.name}_buffer[:size]", "for i in range(size):",
-                         *["    " + s for s in self.load_row_values([step.index])],
-                         f"    {step.name}_b[i] = {place}"])  # fmt: skip
-        else:
-            self.put(1, [f"{step.name}_ = {one}"])
-        self.values[step.name] = dtype
+        self.each_row(
+            [*self.load_row_values([step.index]), f"{step.name}_b[{self.lane}] = {self.place(step.operand, step.index)}"]
+        )
+        self.buffer(step.name, self.dtypes[step.operand])
 
     def put_one(self, step: Put) -> None:
-        known = {step.output: ""}
         (result,), lines, used = self.trace([step.formula], {})
-        value = self.done(result, self.dtypes[step.output])[0]
-        place = f"{step.output}[at + {step.index}_ * inner + i]" if self.columns else f"{step.output}[at + {step.index}_]"
-        text = [f"{p}_ = {place}" for p in used if p in known]
-        if self.columns:
-            self.put(1, ["for i in range(size):"])
-            self.put(2, [*self.load_row_values({*used, step.index}), *text, *lines, f"{place} = {value}"])
-        else:
-            self.put(1, [*text, *lines, f"{place} = {value}"])
+        place = self.place(step.output, step.index)
+        own = [f"{step.output}_ = {place}"] if step.output in used else []
+        value = self.done(result, self.dtypes[step.output])
+        self.each_row([*self.load_row_values({*used, step.index}), *own, *lines, f"{place} = {value}"])
 
     def total(self, step: Total) -> None:
         results, lines, used = self.trace(list(step.sums.values()), {})
         self.before += [f"{name}_ = 0.0" for name in step.sums]
         add = [f"{name}_ += np.float64({v.name})" for name, v in zip(step.sums, results, strict=True)]
-        if self.columns:
-            self.put(1, ["for i in range(size):"])
-            self.put(2, [*self.load_row_values(used), *lines, *add])
-        else:
-            self.put(1, [*lines, *add])
+        self.each_row([*self.load_row_values(used), *lines, *add])
         self.sums.update(dict.fromkeys(step.sums, "float64"))
         self.cast_to_compute = False
         results, lines, _ = self.trace(list(step.outputs.values()), {})
         self.cast_to_compute = True
         self.tail += _indent(
-            [*lines, *[f"{o}[0] = {self.done(v, self.dtypes[o])[0]}" for o, v in zip(step.outputs, results, strict=True)]], 1
+            [*lines, *[f"{o}[0] = {self.done(v, self.dtypes[o])}" for o, v in zip(step.outputs, results, strict=True)]], 1
         )
 
     def put(self, level: int, lines: Sequence[str]) -> None:
@@ -356,14 +339,16 @@ def row_kernel(
         run(step)
     ones = [f"{p}_ = {p}[0]" for p, kind in operands.items() if kind == "one"]
     ones += [f"{p}_ = {p}" for p, kind in operands.items() if kind == "number"]
-    buffers = [f"{b}_buffer = np.empty({BLOCK}, dtype=np.{numpy_name(d)})" for b, d in w.buffers.items()]
+    room = BLOCK if columns else SHORT
+    buffers = [f"{b}_b = scratch({room}, np.{numpy_name(d)})" for b, d in w.buffers.items()]
     text = _HEADER + w.tables + f"def {name}({', '.join(['outer', 'n', 'inner', *operands, *outputs])}):\n"
     text += _indent(["n_ = n", *ones, *w.before, *buffers], 1)
-    text += "    for r in range(outer):\n"
     if columns:
+        text += "    for r in range(outer):\n"
         text += f"        for rows in range(r * inner, (r + 1) * inner, {BLOCK}):\n"
         text += _indent([f"size = min({BLOCK}, (r + 1) * inner - rows)", "at = r * n * inner + rows - r * inner"], 3)
     else:
-        text += "        at = r * n\n"
-        text += _indent([f"{p}_ = {p}[r]" for p, kind in operands.items() if kind == "row"], 2)
+        text += f"    block = min({SHORT}, max(1, {ROOM} // max(n, 1)))\n"  # as `together` has it
+        text += "    for rows in range(0, outer, block):\n"
+        text += _indent(["size = min(block, outer - rows)"], 2)
     return text + w.body + w.tail

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch, threads
-from ..codegen.rows import Step, Total, row_kernel
+from ..codegen.rows import Step, Total, row_kernel, together
 from ..shapes import numel
 from .recording import not_for_complex, real_only
 
@@ -75,7 +75,7 @@ class _Rows(threads.Split):
         if work < threads.WORTH:
             return [args]
         strides = [{"full": n * inner, "row": inner}.get(kind, 0) for kind in self.kinds]
-        return threads.rows(args, (0, 0, *strides), work)
+        return threads.rows(args, (0, 0, *strides), work, together(n) if inner == 1 else 1)
 
 
 def row_sizes(shape: Sequence[int], d: int) -> tuple[int, int, int]:
