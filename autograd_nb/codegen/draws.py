@@ -164,7 +164,9 @@ def random_map(
     size = BLOCK * lanes
     args = ["seed", "call", "skipped", *(f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(inputs)), "o"]
     rows = [f"a{j}r = a{j}[base:base + {size}]" for j in arrays]
-    scratch = [f"a{j}r = np.empty({size}, a{j}.dtype)\na{j}r[:n - base] = a{j}[base:]" for j in arrays]
+    # (element by element: Numba compiles a function that words an error with each assignment of an array to a slice)
+    copied = "for i in range(n - base):\n    "
+    scratch = [f"a{j}r = np.empty({size}, a{j}.dtype)\n{copied}a{j}r[i] = a{j}[np.uintp(base + i)]" for j in arrays]
     text = HEADER + f"def {name}({', '.join(args)}):\n"
     setup = ["k0 = np.uint32(seed)", "k1 = np.uint32(seed >> 32)", "c2 = np.uint32(call)", "c3 = np.uint32(call >> 32)"]
     text += _indent([*setup, *before, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)
@@ -173,9 +175,11 @@ def random_map(
     text += _indent([f"if base + {size} <= n:"], 2)
     text += _indent([f"row = o[base:base + {size}]", *rows, f"count = {BLOCK}"], 3)
     text += _indent(["else:"], 2)  # the last tile goes through memory of a whole tile's size
-    text += _indent([f"row = np.empty({size}, o.dtype)", *"\n".join(scratch).splitlines(), f"count = min({BLOCK}, n - base)"], 3)
+    text += _indent(
+        [f"row = np.empty({size}, o.dtype)", *"\n".join(scratch).splitlines(), f"count = min({BLOCK}, n - base)"], 3
+    )
     text += _indent(["for i in range(count):"], 2)
     text += _indent([*PHILOX, *loads, *lines, *stores], 3)
     text += _indent([f"if base + {size} > n:"], 2)
-    text += _indent(["o[base:] = row[:n - base]"], 3)
+    text += _indent(f"{copied}o[np.uintp(base + i)] = row[i]".splitlines(), 3)
     return text
