@@ -75,7 +75,13 @@ class PointwiseNode(Node):
             if plan.entry is None:
                 return (g, g) if plan.both is True else (g, None) if plan.both == "first" else (None, g)
             lay, carrier = plan.both
-            if lay.size <= 64 and getrefcount(g) == _OURS and getrefcount(g._data) == 2 and g._layout is lay and g._view is None:
+            if (
+                lay.size <= 64
+                and getrefcount(g) == _OURS
+                and getrefcount(g._data) == 2
+                and g._layout is lay
+                and g._view is None
+            ):
                 data = g._data
                 b = np.empty(lay.size, carrier)
                 plan.entry(data, *self.saved, data, b)
@@ -224,7 +230,9 @@ def pointwise_entry(
     def split(entry: Callable) -> Callable:
         return threads.walk(entry, inner_sizes, range(loops.RANK), effort) if threads.writes_apart(out_layouts) else entry
 
-    entry = launch.entry(loops.pointwise_strided(body, kinds), "kernel", ("int64[:]", *argtypes), name, n_out, recipe, split=split)
+    entry = launch.entry(
+        loops.pointwise_strided(body, kinds), "kernel", ("int64[:]", *argtypes), name, n_out, recipe, split=split
+    )
     dims = dims_array(inner_sizes, inner_steps)
     if lead:
         scalars = [s.scalar for s in inputs] + [False] * n_out
@@ -251,7 +259,23 @@ def _nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: 
 class Spec:
     """How a call is recorded and differentiated for one set of operands that require grad."""
 
-    __slots__ = ("__weakref__", "backs", "compute", "conjugate", "keys", "mask", "needs", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+    __slots__ = (
+        "__weakref__",
+        "backs",
+        "compute",
+        "conjugate",
+        "keys",
+        "mask",
+        "needs",
+        "node",
+        "op",
+        "ops",
+        "out",
+        "rules",
+        "save",
+        "saved",
+        "scalar_names",
+    )
 
     def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
         self.op, self.keys, self.out, self.mask = op, keys, out, mask
@@ -269,6 +293,7 @@ class Spec:
         # what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
         self.backs: dict = {}
+        self.ops: Any = None  # of a recorded backward pass, one for each rule
         launch.holds_plans(self)
 
     # ---- the fused kernels
@@ -308,11 +333,37 @@ class Spec:
         if d.is_complex is not self.compute.startswith("complex"):  # |z|, or a complex number of two real ones
             d = BY_NAME[self.compute]
         for which, t in values.items():
-            if isinstance(t, Tensor) and t.dtype is not d and (which == "out" or self.op.params[which] not in self.op.conditions):
+            if (
+                isinstance(t, Tensor)
+                and t.dtype is not d
+                and (which == "out" or self.op.params[which] not in self.op.conditions)
+            ):
                 values[which] = t.to(d)
-        for (i, _), value in zip(self.rules, self.factors(g, values), strict=True):
+        found = self._by_ops(g, values) or self.factors(g, values)
+        for (i, _), value in zip(self.rules, found, strict=True):
             grads[i] = _fit(value, g, self.keys[i])
         return tuple(grads)
+
+    def _by_ops(self, g: Tensor, values: dict) -> list | None:
+        """The gradients, those of longer formulas computed by ops of their own (see `ops.second`); only of one real dtype."""
+        lay = self.out.dtype
+        if g.__class__ is not Tensor or g._layout.dtype is not lay or not lay.is_floating_point or lay.compute != lay.name:
+            return None
+        if self.ops is None:
+            from .second import gradient_op
+
+            plain = not self.op.conditions and all(w == "out" or self.keys[w].dtype is lay for w in self.saved)
+            self.ops = [gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
+        if not any(self.ops):
+            return None
+        out: list = []
+        for (_, rule), found in zip(self.rules, self.ops, strict=True):
+            if found is None:
+                out.append(rule.whole(g, values, self.op.params))
+            else:
+                call, which = found
+                out.append(call(g, *[values[w] for w in which]))
+        return out
 
 
 def _fit(value: Any, g: Tensor, lay: Layout) -> Tensor:
@@ -332,7 +383,21 @@ class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
 
-    __slots__ = ("alias", "both", "count", "dims", "entry", "nested", "outs", "over", "overwrite", "reductions", "simple", "small", "spec")
+    __slots__ = (
+        "alias",
+        "both",
+        "count",
+        "dims",
+        "entry",
+        "nested",
+        "outs",
+        "over",
+        "overwrite",
+        "reductions",
+        "simple",
+        "small",
+        "spec",
+    )
 
     def __init__(self, spec: Spec, g: Layout):
         op, keys = spec.op, spec.keys
@@ -343,7 +408,9 @@ class BackPlan:
         inputs += [_input(keys[i]) for i in spec.scalar_names]
         per_operand = op.compute_list(spec.compute)
         mixed = g.dtype.is_complex or spec.compute.startswith("complex")  # then the gradient is read as what it is
-        compute = [g.dtype.compute if mixed else spec.compute] + [spec.compute if w == "out" else per_operand[w] for w in spec.saved]
+        compute = [g.dtype.compute if mixed else spec.compute] + [
+            spec.compute if w == "out" else per_operand[w] for w in spec.saved
+        ]
         compute += [per_operand[i] for i in spec.scalar_names]
 
         def formulas(picked: list[int]) -> Callable:
@@ -384,7 +451,7 @@ class BackPlan:
             if size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
                 self.over = self.simple[0]
             elif size >= WIDE:  # worth a kernel of its own
-                (k, i), = full
+                ((k, i),) = full
                 body = loops.trace_body(formulas([k]), inputs, compute, [keys[i].dtype.name])
                 argtypes = tuple(f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs)
                 layouts = [g, *saved_layouts]
@@ -410,7 +477,9 @@ class BackPlan:
 
             for k, i in reduced:
                 lead = spec.out.ndim - keys[i].ndim
-                axes = [d for d in range(spec.out.ndim) if d < lead or (keys[i].shape[d - lead] == 1 and spec.out.shape[d] != 1)]
+                axes = [
+                    d for d in range(spec.out.ndim) if d < lead or (keys[i].shape[d - lead] == 1 and spec.out.shape[d] != 1)
+                ]
                 try:
                     entry, dims = reduction_entry(
                         op.name + "_backward", formulas([k]), inputs, compute, loops.SUM, None, keys[i].dtype.name,

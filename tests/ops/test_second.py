@@ -1,0 +1,59 @@
+"""Recorded backward passes: one launch for a longer derivative, and right to the third derivative."""
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+from autograd_nb import launch
+
+CASES = {
+    "tanh": (torch.tanh, lambda y: 1 - y * y, lambda y: -2 * y * (1 - y * y), lambda y: (6 * y * y - 2) * (1 - y * y)),
+    "sigmoid": (
+        torch.sigmoid,
+        lambda y: y * (1 - y),
+        lambda y: y * (1 - y) * (1 - 2 * y),
+        lambda y: y * (1 - y) * (1 - 6 * y + 6 * y * y),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_three_derivatives(name):
+    function, *expected = CASES[name]
+    x = torch.linspace(-2, 2, 7, dtype=torch.float64).requires_grad_()
+    y = function(x)
+    value = y
+    for formula in expected:
+        (value,) = torch.autograd.grad(value.sum(), x, create_graph=True)
+        np.testing.assert_allclose(value.detach().numpy(), formula(y.detach().numpy()), rtol=1e-12, atol=1e-14)
+
+
+def test_one_launch():
+    x = torch.ones(3, requires_grad=True)
+    seen = []
+
+    def watch(call, args):
+        seen.append(call.name)
+        call.entry(*args)
+
+    y = torch.tanh(x)
+    with launch.observe(watch):
+        torch.autograd.grad(y, x, torch.ones(3), create_graph=True)
+    assert seen.count("tanh_backward") == 1
+    assert "mul" not in seen
+
+
+def test_long_derivatives_and_flat_ones_keep_their_history():
+    x = torch.tensor([0.5, -1.0], dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(torch.nn.functional.gelu(x).sum(), x, create_graph=True)
+    assert g.requires_grad
+    w = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    (g,) = torch.autograd.grad(torch.relu(x), x, w, create_graph=True)  # linear in the gradient, flat in x
+    (h,) = torch.autograd.grad(g.sum(), w)
+    assert h.tolist() == [1.0, 0.0]
+
+
+def test_products_of_transposes_under_vmap():
+    a, b = torch.randn(3, 4, 5, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
+    for both in (lambda x: torch.nn.functional.linear(x, b), lambda x: torch.nn.functional.linear(b, x)):
+        np.testing.assert_allclose(torch.vmap(both)(a).numpy(), np.stack([both(t).numpy() for t in a]), rtol=1e-12)
