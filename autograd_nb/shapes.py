@@ -52,14 +52,15 @@ class Layout:
     """Shape, strides (in elements) and dtype of a tensor; interned, compare with ``is``.
 
     ``contiguous``: elements stand in C order without gaps. ``size``: number of elements. ``extent``: how many elements of
-    storage it spans. ``dense``: the contiguous layout of the same shape and dtype.
+    storage it spans. ``dense``: the contiguous layout of the same shape and dtype. ``sizes``: the shape as a plain tuple, which is
+    quicker to take numbers from.
     """
 
-    __slots__ = ("__weakref__", "contiguous", "dense", "dtype", "extent", "ndim", "shape", "size", "strides")
+    __slots__ = ("__weakref__", "contiguous", "dense", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides")
 
     def __init__(self, shape: Size, strides: tuple[int, ...], d: dtype):
         self.shape, self.strides, self.dtype = shape, strides, d
-        self.ndim = len(shape)
+        self.ndim, self.sizes = len(shape), tuple(shape)
         self.size = numel(shape)
         self.contiguous = is_contiguous(shape, strides)
         self.extent = 0 if self.size == 0 else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))

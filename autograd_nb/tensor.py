@@ -130,7 +130,9 @@ class Tensor(metaclass=TensorMeta):
     @property
     def is_leaf(self) -> bool:
         """True for tensors made by the user and for all that do not require grad."""
-        return not self.requires_grad or self._edge is None
+        if self._view is not None:
+            refresh(self)
+        return self._edge is None or not self._rg
 
     @property
     def grad_fn(self) -> Node | None:
@@ -151,7 +153,8 @@ class Tensor(metaclass=TensorMeta):
 
         Reading it on a tensor that is neither a leaf nor retains its grad warns and gives None.
         """
-        launch.looked()
+        if launch._observing:
+            launch.looked()
         if self._grad is None and self._edge is not None and not self.retains_grad and self._rg:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
@@ -359,13 +362,15 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
 
 def ndarray(t: Tensor) -> np.ndarray:
     """A NumPy array that shares the tensor's memory, whatever its place in the graph."""
-    launch.escapes("numpy() or the printing of a tensor")
+    if launch._observing:
+        launch.escapes("numpy() or the printing of a tensor")
     lay = t._layout
     data = t._data
     if lay.dtype.carrier is not lay.dtype.np:
         data = data.view(lay.dtype.np)
     if lay.contiguous:
-        return data[: lay.size].reshape(lay.shape)
+        data = data[: lay.size]
+        return data if lay.ndim == 1 else data.reshape(lay.sizes)
     step = lay.dtype.itemsize
     return np.lib.stride_tricks.as_strided(data, lay.shape, tuple(s * step for s in lay.strides))
 

@@ -17,6 +17,7 @@ class _State(threading.local):
 
 
 state = _State()
+inference_used = False  #: until inference mode is first entered, nobody need ask whether his thread is in it
 
 
 class _Mode:
@@ -56,7 +57,9 @@ class _Mode:
 
             return generator
         if inspect.isclass(function):
-            raise TypeError(f"{type(self).__name__} decorates functions, not classes; decorate the methods of {function.__name__}")
+            raise TypeError(
+                f"{type(self).__name__} decorates functions, not classes; decorate the methods of {function.__name__}"
+            )
 
         @functools.wraps(function)
         def call(*args, **kwargs):
@@ -157,6 +160,8 @@ class inference_mode(_Mode):
         return type(self)(self.mode)
 
     def __enter__(self):
+        global inference_used
+        inference_used = True
         self._previous = state.grad, state.inference
         state.inference = self.mode
         state.grad = not self.mode and state.grad

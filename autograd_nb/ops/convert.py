@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch
+from ..shapes import wrap_dim
 from ..tensor import Tensor, ndarray, wrap
 from .registry import OPS, public
 from .structured import tensor_argument
@@ -28,15 +29,19 @@ def item(input):
     lay = input._layout
     if lay.size != 1:
         raise RuntimeError(f"a Tensor with {lay.size} elements cannot be converted to Scalar")
-    if lay.dtype.carrier is lay.dtype.np:
+    if launch._observing:
         launch.escapes("item()")
-        return input._data[0].item()
+    if lay.dtype.carrier is lay.dtype.np:
+        return input._data.item(0)
     return ndarray(input).item()
 
 
 @public()
 def tolist(input):
     """Nested lists of Python numbers."""
+    lay = input._layout
+    if lay.ndim == 1 and lay.contiguous and lay.dtype.carrier is lay.dtype.np and not launch._observing:
+        return input._data[: lay.size].tolist()
     return ndarray(input).tolist()
 
 
@@ -47,17 +52,16 @@ def _scalar(kind: type) -> Any:
     def convert(self):
         if self._layout.size != 1:
             raise ValueError(_ONE_ELEMENT + f" (this one has {self._layout.size})")
-        return kind(_real_number(item(self)) if kind is not complex else item(self))
+        value = item(self)
+        return kind(_real_number(value) if value.__class__ is complex and kind is not complex else value)
 
     return convert
 
 
-def _real_number(value: Any) -> Any:
-    if isinstance(value, complex):
-        if value.imag:
-            raise RuntimeError(f"value cannot be converted to type double without overflow: {value} has an imaginary part")
-        return value.real
-    return value
+def _real_number(value: complex) -> float:
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type double without overflow: {value} has an imaginary part")
+    return value.real
 
 
 _warned = False
@@ -75,7 +79,8 @@ def _float(self: Tensor) -> float:
         )
     if self._layout.size != 1:
         raise ValueError(_ONE_ELEMENT + f" (this one has {self._layout.size})")
-    return float(_real_number(item(self)))
+    value = item(self)
+    return value if value.__class__ is float else float(_real_number(value) if value.__class__ is complex else value)
 
 
 def _bool(self: Tensor) -> bool:
@@ -98,7 +103,7 @@ def _index(self: Tensor) -> int:
 def _len(self: Tensor) -> int:
     if not self._layout.ndim:
         raise TypeError("len() of a 0-d tensor")
-    return self._layout.shape[0]
+    return self._layout.sizes[0]
 
 
 def _iter(self: Tensor) -> Any:
@@ -205,23 +210,22 @@ Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[attr-defined]
 @public()
 def size(input, dim=None):
     """The shape, or one size of it."""
+    lay = input._layout
     if dim is None:
-        return input._layout.shape
-    from ..shapes import wrap_dim
-
-    if not input.ndim:
+        return lay.shape
+    if not lay.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return input._layout.shape[wrap_dim(dim, input.ndim)]
+    return lay.sizes[wrap_dim(dim, lay.ndim)]
+
+
+Tensor.size = size  # type: ignore[attr-defined]  # it has no other name for its dim
 
 
 @public()
 def stride(input, dim=None):
     """The strides in elements, or one of them."""
-    if dim is None:
-        return input._layout.strides
-    from ..shapes import wrap_dim
-
-    return input._layout.strides[wrap_dim(dim, input.ndim)]
+    lay = input._layout
+    return lay.strides if dim is None else lay.strides[wrap_dim(dim, lay.ndim)]
 
 
 @public("ndimension")
@@ -233,7 +237,10 @@ def dim(input):
 @public("nelement")
 def numel(input):
     """The number of elements."""
-    return tensor_argument(input, "numel")._layout.size
+    try:
+        return input._layout.size
+    except AttributeError:
+        return tensor_argument(input, "numel")._layout.size
 
 
 @public()
@@ -292,7 +299,9 @@ def is_same_size(input, other):
 def is_nonzero(input):
     """Whether the one element is not 0."""
     if input._layout.size != 1:
-        raise RuntimeError(f"Boolean value of Tensor with {'no values' if not input._layout.size else 'more than one value'} is ambiguous")
+        raise RuntimeError(
+            f"Boolean value of Tensor with {'no values' if not input._layout.size else 'more than one value'} is ambiguous"
+        )
     return bool(item(input))
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextvars
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes, launch
 from ..codegen import loops
-from ..dtypes import as_dtype, dtype, from_numpy_dtype
+from ..dtypes import _default, as_dtype, dtype, from_numpy_dtype
+from ..graph import modes
 from ..graph.modes import state
 from ..shapes import Layout, as_int, as_shape, check_sizes, contiguous_strides, layout
 from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
@@ -18,8 +22,10 @@ from .cast import as_device, cast
 from .recording import mark_inference, store
 from .registry import OPS, public
 from .structured import tensor_argument
+from .views import exact
 
 _dtype = dtype
+_new = object.__new__
 
 
 def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
@@ -67,7 +73,50 @@ def _options(dtype: Any, device: Any, layout: Any = None, pin_memory: Any = Fals
 # --------------------------------------------------------------------------------------------- from data
 
 
+class _Casting(threading.local):
+    """NumPy's casts without its warnings; an errstate around each would cost five times as much as the cast."""
+
+    def __init__(self) -> None:
+        context = contextvars.Context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+_casting = _Casting()
+
+
+def _parse_numbers(data: Any, d: dtype | None) -> Tensor | None:
+    """A tensor of (nested) lists that begin with a Python number, None where there is more to look at."""
+    first = data
+    while type(first) is list or type(first) is tuple:
+        if not first:
+            return None
+        first = first[0]
+    kind = type(first)
+    if kind is not float and kind is not int and kind is not bool:
+        return None
+    try:
+        array = np.array(data)
+    except (ValueError, OverflowError, TypeError):
+        return None
+    found = array.dtype.char
+    if d is None:
+        d = _FOUND.get(found) or _default[0]
+    if found not in "dl?" or d.carrier is not d.np:
+        return None
+    if array.dtype is not d.np:
+        array = _casting.run(array.astype, d.np)
+    return make(array if array.ndim == 1 else array.reshape(-1), layout(array.shape, None, d), [0, 0])
+
+
+_FOUND = {"l": dtypes.int64, "?": dtypes.bool_}
+
+
 def _parse(data: Any, d: dtype | None) -> Tensor:
+    if (data.__class__ is list or data.__class__ is tuple) and not launch.observing():
+        t = _parse_numbers(data, d)
+        if t is not None:
+            return t
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
     if isinstance(data, (np.ndarray, np.generic)):
@@ -81,7 +130,9 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, Sequence) and not isinstance(data, (str, bytes, list, tuple, range)):  # a deque, an array.array
         data = list(data)
     if not isinstance(data, (list, tuple, range)):
-        raise TypeError(f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors")
+        raise TypeError(
+            f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
+        )
     if _holds_tensors(data):
         data = _unwrapped(data)
     if launch.observer() is not None:
@@ -96,7 +147,9 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         bad = next((x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex, np.generic))), None)
         if bad is None:
             raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits")
-        raise TypeError(f"Could not infer dtype of {type(bad).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors")
+        raise TypeError(
+            f"Could not infer dtype of {type(bad).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
+        )
     if array.dtype.kind == "c" and d is not None and not d.is_complex:
         raise TypeError(f"must be real number, not complex (dtype={d!r})")
     if array.dtype.kind in "USMm":
@@ -191,9 +244,13 @@ def from_numpy(ndarray):
             "(You can probably work around this by making a copy of your array  with array.copy().) "
         )
     if any(s % ndarray.itemsize for s in ndarray.strides) or not ndarray.flags.aligned:
-        raise ValueError("given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory.")
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+        )
     if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported.")
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported."
+        )
     launch.escapes("from_numpy()")
     return wrap(ndarray, d)
 
@@ -238,12 +295,82 @@ def _legacy(args: tuple, d: dtype) -> Tensor:
 # ------------------------------------------------------------------------------------------------- filled
 
 
+_MOST = 256  #: patterns kept of each function
+_BYTES = 4096  #: the largest
+
+
+def _copied(lay: Layout, data: np.ndarray | None, requires_grad: bool) -> Tensor:
+    """A new tensor with the contents of a pattern, or where there is none with any."""
+    t = _new(Tensor)
+    t._data = launch.empty(lay.size, lay.dtype.carrier) if data is None else data.copy()
+    t._layout = lay
+    t._version_ = [0, 0]
+    t._rg = False
+    t._edge = t._grad = t._view = t._leaf_hook_set = None
+    return _finish(t, requires_grad) if requires_grad or (modes.inference_used and state.inference) else t
+
+
+def _keep_pattern(patterns: dict, key: tuple, t: Tensor, blank: bool, args: tuple | None = None) -> None:
+    lay = t._layout
+    small = lay.size * lay.dtype.itemsize <= _BYTES
+    if (small or blank) and not launch.observing():
+        if len(patterns) >= _MOST:
+            patterns.clear()
+        try:
+            patterns[key] = (lay, t._data[: lay.size].copy() if small else None, args)
+        except TypeError:  # a list cannot be a key
+            pass
+
+
+def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[..., Tensor]:
+    """Decorator of a function that makes tensors of nothing but its arguments: what is small is made once, and copied then.
+
+    Not so while launches are observed: a captured program must make it anew. ``blank``: the contents do not matter.
+    """
+    patterns: dict[tuple, tuple] = {}
+
+    @wraps(function)
+    def call(*args: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False, **options: Any) -> Tensor:
+        if device is not None:
+            as_device(device)
+        key = (args, dtype, _default[0])
+        try:
+            pattern = None if options or launch._observing else patterns.get(key)
+        except TypeError:
+            pattern = None
+        if pattern is not None:
+            lay, data, seen = pattern
+            if seen is None:
+                for a in args:
+                    if type(a) is not int:  # 2.0 and True are equal to ints too
+                        break
+                else:
+                    return _copied(lay, data, requires_grad)
+            elif _alike(args, seen):
+                return _copied(lay, data, requires_grad)
+        t = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)
+        if not options and not any(isinstance(a, float) and a == 0 for a in args):  # 0.0 is equal to -0.0
+            _keep_pattern(patterns, key, t, blank, None if all(type(a) is int for a in args) else args)
+        return t
+
+    return call
+
+
+def _alike(args: tuple, seen: tuple) -> bool:
+    """Whether arguments that are equal to others are of their types too; mostly they are the same objects."""
+    for a, b in zip(args, seen):  # noqa: B905, SIM110  (equal tuples are of equal length; a generator would take thrice as long)
+        if a is not b and (type(a) is not type(b) or (type(a) is tuple and not exact(a))):
+            return False
+    return True
+
+
 def _filled(name: str, value: Any) -> Any:
-    def make_filled(*size, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None):
-        if not size:
-            shape: tuple[int, ...] = ()
-        else:
-            shape = as_shape(size)
+    def make_filled(
+        *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None
+    ):  # fmt: skip
+        if size is not None:
+            args = (size,)
+        shape: tuple[int, ...] = as_shape(args) if args else ()
         check_sizes(shape)
         d = _options(dtype, device)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
@@ -251,26 +378,32 @@ def _filled(name: str, value: Any) -> Any:
             return store(out, t, name)
         return _finish(t, requires_grad)
 
-    def sized(*args, size=None, **kw):
-        return make_filled(*(args if size is None else (size,)), **kw)
+    make_filled.__name__ = make_filled.__qualname__ = name
+    make_filled.__doc__ = f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
+    sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
+    own_name = name + "_like"
+    patterns: dict[tuple, tuple] = {}
 
-    sized.__name__ = sized.__qualname__ = name
-    sized.__doc__ = (
-        f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
-    )
-    public(method=False, name=name)(sized)
+    def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
+        lay = tensor_argument(input, own_name)._layout
+        pattern = patterns.get((lay, dtype))
+        if pattern is not None and not launch._observing:
+            if device is not None:
+                as_device(device)
+            return _copied(pattern[0], pattern[1], requires_grad)
+        fresh = make_filled(lay.shape, dtype=dtype or lay.dtype, device=device, requires_grad=requires_grad)
+        t = input._beside(fresh)
+        if t is fresh:
+            _keep_pattern(patterns, (lay, dtype), t, value is None)
+        return t
 
-    def like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-        x = tensor_argument(input, name + "_like")
-        return x._beside(make_filled(x.shape, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad))
-
-    like.__name__ = like.__qualname__ = name + "_like"
+    like.__name__ = like.__qualname__ = own_name
     like.__doc__ = f"`{name}` with the shape and dtype of another tensor."
-    public(method=False, name=name + "_like")(like)
+    public(method=False, name=own_name)(like)
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
         return self._beside(
-            make_filled(*(size or (kw["size"],)), dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+            sized(*(size or (kw["size"],)), dtype=dtype or self._layout.dtype, device=device, requires_grad=requires_grad)
         )
 
     new.__name__ = new.__qualname__ = "new_" + name
@@ -285,6 +418,7 @@ empty = _filled("empty", None)
 
 
 @public(method=False)
+@repeated
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of ``size`` filled with one number; its dtype follows the number."""
     shape = as_shape((size,))
@@ -350,7 +484,9 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
         )
     for k, d in enumerate(order):
         if not 0 <= d < len(shape):
-            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {k})")
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {k})"
+            )
         if d in order[:k]:
             raise RuntimeError(f"Duplicate dim not allowed (physical_layout={list(order)})")
     steps = contiguous_strides([shape[d] for d in order])
@@ -393,13 +529,18 @@ def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, 
 
 
 @public(method=False)
-def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+@repeated
+def arange(
+    start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign."""
     if end is None:
         start, end = 0, start
     if end is None:
         raise TypeError("arange() missing 1 required positional argument: 'end'")
-    start, end, step = (x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (0 if start is None else start, end, step))
+    start, end, step = (
+        x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (0 if start is None else start, end, step)
+    )
     for name, x in (("start", start), ("end", end), ("step", step)):
         if not isinstance(x, (int, float)):
             raise TypeError(f"arange(): argument '{name}' must be Number, not {type(x).__name__}")
@@ -412,7 +553,7 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     integral = all(isinstance(x, int) for x in (start, end, step))
     d = _options(dtype, device, default=dtypes.int64 if integral else None)
     if d.is_complex:
-        raise NotImplementedError(f"\"arange_cpu\" not implemented for complex tensors (dtype={d!r})")
+        raise NotImplementedError(f'"arange_cpu" not implemented for complex tensors (dtype={d!r})')
     n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
     if d.category < 2 and not integral:  # PyTorch rounds the ends towards 0 first
         start, end, step = int(start), int(end), int(step)
@@ -427,6 +568,7 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
 
 
 @public(method=False)
+@repeated
 def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
@@ -457,6 +599,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None,
 
 
 @public(method=False)
+@repeated
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """An n × m matrix with ones on the diagonal."""
     n = as_int(n, "n")
@@ -467,5 +610,3 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
         t.diagonal().fill_(1)
     t._version_[0] = 0
     return _finish(t, requires_grad) if out is None else store(out, t, "eye")
-
-

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import launch
 from ..dtypes import dtype
+from ..graph import modes
 from ..graph.modes import state
 from ..graph.node import Output
 from ..shapes import Layout, Size
@@ -47,7 +48,7 @@ def look(x: Tensor, recipe: tuple) -> Any:
             t._edge = _record(x, node_class, recording, values, lay)
             t._rg = True
     else:
-        untracked = "inference" if state.inference else "no_grad"
+        untracked = "inference" if modes.inference_used and state.inference else "no_grad"
         if base is None:
             t._view, t._view_kind = x, untracked
         else:
@@ -136,7 +137,7 @@ def keep(recipes: dict, key: tuple, recipe: tuple | None) -> None:
 _INTS = frozenset((int,))
 
 
-def _exact(value: Any) -> bool:
+def exact(value: Any) -> bool:
     """Whether an argument is surely what it is equal to: True and 1.0 are keys of 1 too, and no sizes."""
     kind = type(value)
     return kind is Size or value is None or kind is dtype or (kind is tuple and _INTS.issuperset(map(type, value)))
@@ -158,7 +159,7 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
             recipe = None
         if recipe is not None:
             for a in args:
-                if type(a) is not int and not _exact(a):
+                if type(a) is not int and not exact(a):
                     break
             else:
                 return look(x, recipe)

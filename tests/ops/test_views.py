@@ -1,0 +1,164 @@
+"""Views and small tensors that are made again by what is remembered of the first: the second is as the first, errors too."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import autograd_nb as torch
+
+x = torch.arange(16.0).view(4, 4).clone()
+
+VIEWS = {
+    "view": lambda t: t.view(2, 8),
+    "view of a tuple": lambda t: t.view((2, -1)),
+    "reshape of a transpose": lambda t: t.t().reshape(-1),
+    "flatten": lambda t: t.flatten(),
+    "permute": lambda t: t.permute(1, 0),
+    "T": lambda t: t.T,
+    "mT": lambda t: t.mT,
+    "unsqueeze": lambda t: t.unsqueeze(axis=-1),
+    "squeeze": lambda t: torch.squeeze(dim=0, input=t[None]),
+    "expand": lambda t: t.expand(2, -1, 4),
+    "select": lambda t: t.select(1, -1),
+    "narrow": lambda t: t.narrow(0, 1, 2),
+    "diagonal": lambda t: t.diagonal(1),
+    "split": lambda t: t.split([1, 3], 1)[1],
+    "chunk": lambda t: t.chunk(3)[1],
+    "unbind": lambda t: t.unbind(1)[2],
+    "iteration": lambda t: list(t)[3],
+    "int": lambda t: t[-1],
+    "slice": lambda t: t[1:-1:2],
+    "tuple": lambda t: t[..., 1:, None],
+    "column": lambda t: t[:, 1],
+    "element": lambda t: t[1, -2],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_repeated_view_is_as_the_first(name):
+    look = VIEWS[name]
+    leaf = torch.arange(16.0).view(4, 4).clone().requires_grad_()
+    grads, kinds = [], []
+    for _ in range(3):
+        y = leaf * 1
+        v = look(y)
+        first = look(x)
+        assert v.tolist() == first.tolist()
+        assert v.stride() == first.stride()
+        if name != "reshape of a transpose":  # which copies
+            assert first._base is x
+            assert first.storage_offset() == look(x).storage_offset()
+        (v * v.detach().cos()).sum().backward()
+        grads.append(leaf.grad.tolist())
+        kinds.append(v.grad_fn.name())
+        leaf.grad = None
+    assert grads[0] == grads[1] == grads[2]
+    assert kinds[0] == kinds[1] == kinds[2]
+
+
+def test_what_is_equal_to_an_argument_need_not_be_one():
+    for wrong in ((2.0, 8), (True, 16), ((2.0, 8),)):
+        assert x.view(2, 8).shape == x.view((2, 8)).shape == (2, 8)
+        assert x.view(1, 16).shape == (1, 16)
+        with pytest.raises(TypeError):
+            x.view(*wrong)
+    assert x[1].shape == (4,)
+    assert x[True].shape == (1, 4, 4)
+    assert x[1:3].shape == x[1 : torch.tensor(3)].shape == (2, 4)
+    assert x[-1:].shape == (1, 4)
+    with pytest.raises(IndexError):
+        x[1.0]
+    with pytest.raises(TypeError):
+        x[1.0:3]
+    assert torch.zeros(2, 3).shape == (2, 3)
+    for args in ((2.0, 3), (True, 3)):
+        with pytest.raises(TypeError):
+            torch.zeros(*args)
+
+
+def test_views_share_memory_and_version_with_their_base():
+    for _ in range(2):
+        base = torch.zeros(4, 4)
+        rows = base.chunk(2)
+        base[1].view(2, 2)[0].add_(1)
+        assert base.sum() == 2
+        assert rows[0]._version == base._version == 1
+
+
+def test_views_made_without_recording():
+    leaf = torch.ones(4, requires_grad=True)
+    for _ in range(2):
+        base = leaf * 1
+        with torch.no_grad():
+            v = base[:2]
+        with pytest.raises(RuntimeError, match="created in no_grad mode"):
+            v.add_(1)
+        with torch.inference_mode():
+            w, new = base[:2], base + 1
+            u = torch.ones(4)
+        assert new.is_inference()
+        assert u.is_inference()
+        assert not w.is_inference()
+        with pytest.raises(RuntimeError, match="created in inference mode"):
+            w.add_(1)
+
+
+MADE = {
+    "zeros": lambda: torch.zeros(2, 3),
+    "ones": lambda: torch.ones((2,), dtype=torch.int64),
+    "full": lambda: torch.full((2,), 0.5),
+    "full of ints": lambda: torch.full((2,), 1),
+    "full of floats": lambda: torch.full((2,), 1.0),
+    "arange": lambda: torch.arange(3),
+    "arange of floats": lambda: torch.arange(3.0),
+    "linspace": lambda: torch.linspace(0.5, 1, 3),
+    "eye": lambda: torch.eye(2, 3),
+    "ones_like": lambda: torch.ones_like(x.t()),
+    "new_zeros": lambda: x.new_zeros(3),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_each_small_tensor_has_memory_of_its_own(name):
+    first = MADE[name]()
+    expected, kind = first.tolist(), first.dtype
+    for _ in range(3):
+        t = MADE[name]()
+        assert t.tolist() == expected
+        assert t.dtype is kind
+        assert t._version == 0
+        t.add_(1)
+    assert torch.zeros(2, requires_grad=True).requires_grad
+    assert not torch.zeros(2).requires_grad
+
+
+def test_made_of_what_is_equal_but_not_the_same():
+    for _ in range(2):
+        assert math.copysign(1, torch.full((2,), -0.0)[0].item()) == -1
+        assert math.copysign(1, torch.full((2,), 0.0)[0].item()) == 1
+        assert torch.full((2,), True).dtype is torch.bool
+        assert torch.full((2,), 1).dtype is torch.int64
+        assert torch.arange(2.0).dtype is torch.float32
+        assert torch.arange(2).dtype is torch.int64
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.zeros(2, 3).dtype is torch.arange(2.0).dtype is torch.tensor([1.0]).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_a_captured_program_makes_its_tensors_anew():
+    def f(t):
+        z = torch.zeros(4)
+        z += t
+        return z, torch.ones_like(t) * t, torch.tensor([1.0, 2.0, 3.0, 4.0]) + t
+
+    for t in (torch.ones(4), torch.ones(4) * 2):
+        f(t)  # so that all of it is known
+    step = torch.compile(f, fullgraph=True)
+    for k in range(4):
+        t = torch.ones(4) * k
+        for a, b in zip(step(t), f(t), strict=True):
+            assert a.tolist() == b.tolist()
