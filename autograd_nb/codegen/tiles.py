@@ -1,7 +1,7 @@
 """Blocks of a matrix product in registers: what LLVM's own vectoriser does not find in plain loops.
 
 `multiply` sums up a block of a product, a few rows by one or two vectors of columns, without a store in between;
-`copy_rows` and `turn_panel` bring columns of a matrix together for it. They are intrinsics on flat arrays, of which the caller
+`copy_rows` and `turn_rows` move blocks of a matrix. They are intrinsics on flat arrays, of which the caller
 gives the position of the first element; they look at no bounds. The Python that each one stands for is the second half of this
 file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
 """
@@ -50,9 +50,6 @@ class _Vectors:
     def first(self, count: Any) -> Any:
         """The mask of the first ``count`` elements."""
         return self.builder.icmp_signed("<", ir.Constant(ir.VectorType(ir.IntType(64), self.lanes), list(range(self.lanes))), self.splat(count))
-
-    def every(self) -> Any:
-        return ir.Constant(ir.VectorType(ir.IntType(1), self.lanes), [True] * self.lanes)
 
     def _call(self, name: str, result: Any, *args: Any) -> Any:
         kind = ir.FunctionType(result, [a.type for a in args])
@@ -176,36 +173,42 @@ def _copy_rows(typingctx, m, n, a, at, a_row, out, ot, out_row):
 
 
 @intrinsic
-def _turn_panel(typingctx, k, n, b, bt, b_col, panel):
-    signature = types.void(types.intp, types.intp, b, types.intp, types.intp, panel)
+def _turn_rows(typingctx, m, n, a, at, a_row, out, ot, out_row):
+    signature = types.void(types.intp, types.intp, a, types.intp, types.intp, out, types.intp, types.intp)
 
     def codegen(context, builder, signature, args):
-        k, n, b, bt, b_col, panel = args
+        m, n, a, at, a_row, out, ot, out_row = args
         vec = _Vectors(builder, context.get_value_type(signature.args[2].dtype))
-        b = _pointer(context, builder, signature.args[2], b, bt)
-        panel = _pointer(context, builder, signature.args[5], panel, _int64(0))
-        lanes, half, wide = _int64(vec.lanes), vec.lanes // 2, _int64(2 * vec.lanes)
+        a = _pointer(context, builder, signature.args[2], a, at)
+        out = _pointer(context, builder, signature.args[5], out, ot)
+        lanes, half = _int64(vec.lanes), vec.lanes // 2
         halves = [[i // 2 + start + (vec.lanes if i % 2 else 0) for i in range(vec.lanes)] for start in (0, half)]
         low, high = (ir.Constant(ir.VectorType(ir.IntType(32), vec.lanes), places) for places in halves)
-        blocks = builder.sdiv(builder.add(k, _int64(vec.lanes - 1)), lanes)
-        last = builder.sub(n, _int64(1))
+        across, down = (builder.sdiv(builder.add(count, _int64(vec.lanes - 1)), lanes) for count in (n, m))
+        last_row, last_column = builder.sub(m, _int64(1)), builder.sub(n, _int64(1))
+
+        def bounded(x, last):
+            return builder.select(builder.icmp_signed("<", x, last), x, last)
 
         def block(i):
-            first = builder.mul(builder.srem(i, blocks), lanes)
-            column = builder.mul(builder.sdiv(i, blocks), lanes)
-            mask = vec.first(builder.sub(k, first))
+            first = builder.mul(builder.srem(i, across), lanes)
+            top = builder.mul(builder.sdiv(i, across), lanes)
+            mask = vec.first(builder.sub(n, first))
             rows = []
             for r in range(vec.lanes):
-                own = builder.add(column, _int64(r))
-                own = builder.select(builder.icmp_signed("<", own, last), own, last)
-                rows.append(vec.load(builder.gep(b, [builder.add(builder.mul(own, b_col), first)]), mask))
+                line = builder.mul(bounded(builder.add(top, _int64(r)), last_row), a_row)
+                rows.append(vec.load(builder.gep(a, [builder.add(line, first)]), mask))
             for _ in range(half.bit_length()):  # each pass interleaves the first half of the rows with the second
                 rows = [builder.shuffle_vector(rows[r // 2], rows[r // 2 + half], (low, high)[r % 2]) for r in range(vec.lanes)]
+            mask = vec.first(builder.sub(m, top))
             for r in range(vec.lanes):
-                line = builder.mul(builder.add(first, _int64(r)), wide)
-                vec.store(rows[r], builder.gep(panel, [builder.add(line, column)]), vec.every())
+                own = builder.add(first, _int64(r))
+                line = builder.mul(bounded(own, last_column), out_row)
+                inside = builder.and_(mask, vec.splat(builder.icmp_signed("<=", own, last_column)))
+                vec.store(rows[r], builder.gep(out, [builder.add(line, top)]), inside)
 
-        _loop(builder, builder.mul(blocks, builder.sdiv(builder.add(last, lanes), lanes)), block)
+        with builder.if_then(builder.icmp_signed(">", builder.mul(m, n), _int64(0))):
+            _loop(builder, builder.mul(across, down), block)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -231,13 +234,11 @@ def copy_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarra
     out[ot + rows * out_row + np.arange(n)] = a[at + rows * a_row + np.arange(n)]
 
 
-def turn_panel(k: int, n: int, b: np.ndarray, bt: int, b_col: int, panel: np.ndarray) -> None:
-    """The rows of ``panel``, two vectors long, become those of b (k × n), whose columns are contiguous.
-
-    It writes rows up to the next multiple of a vector.
-    """
-    panel.reshape(-1, 2 * BYTES // b.itemsize)[:k, :n] = b[bt + np.arange(k)[:, None] + np.arange(n) * b_col]
+def turn_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarray, ot: int, out_row: int) -> None:
+    """out (n × m) = aᵀ, of rows that stand ``a_row`` and ``out_row`` apart."""
+    rows = np.arange(m)[:, None]
+    out[ot + rows + np.arange(n) * out_row] = a[at + rows * a_row + np.arange(n)]
 
 
 if not config.DISABLE_JIT:
-    multiply, copy_rows, turn_panel = _multiply, _copy_rows, _turn_panel
+    multiply, copy_rows, turn_rows = _multiply, _copy_rows, _turn_rows

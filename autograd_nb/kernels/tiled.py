@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import BYTES, HALF, ROWS, copy_rows, multiply, turn_panel
+from ..codegen.tiles import BYTES, HALF, ROWS, copy_rows, multiply, turn_rows
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are
@@ -43,7 +43,7 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
                             if b_col == 1:
                                 copy_rows(deep, width, b, start, b_row, panel, 0, wide)
                             else:
-                                turn_panel(deep, width, b, start, b_col, panel)
+                                turn_rows(width, deep, b, start, b_col, panel, 0, wide)
                             start = 0
                         y = r
                         while y < bottom:

@@ -240,3 +240,25 @@ def test_named_results_and_out():
     q, r = nb.empty(3, 3).double(), nb.empty(3, 3).double()
     assert linalg.qr(a, out=(q, r)).Q is q
     close(q @ r, a.numpy())
+
+
+@pytest.mark.parametrize("d", [nb.float32, nb.float64])
+def test_many_small_matrices_give_what_each_gives_alone(d):
+    """Matrices that are factorised together take the same steps as one by itself: rows exchanged, zeros and nan met."""
+    rng = np.random.default_rng(2)
+    for batch, n in ((4, 1), (19, 3), (37, 8)):
+        a, b = (nb.tensor(rng.normal(size=(batch, n, n)), dtype=d) for _ in range(2))
+        if n > 2:
+            a[1, :, 1] = 0
+            a[2, 0, 0] = float("nan")
+        whole = [*nb.linalg.lu_factor_ex(a), *nb.linalg.solve_ex(a, b), *nb.linalg.inv_ex(a)]
+        lu, pivots = whole[:2]
+        whole += [nb.linalg.lu_solve(lu, pivots, b), nb.linalg.lu_solve(lu, pivots, b, adjoint=True)]
+        for i in range(batch):
+            x, y = a[i], b[i]
+            alone = [*nb.linalg.lu_factor_ex(x), *nb.linalg.solve_ex(x, y), *nb.linalg.inv_ex(x)]
+            alone += [nb.linalg.lu_solve(lu[i], pivots[i], y), nb.linalg.lu_solve(lu[i], pivots[i], y, adjoint=True)]
+            for t, (many, one) in enumerate(zip(whole, alone, strict=True)):
+                if n > 2 and i in (1, 2) and t >= 3:  # of these only the factors mean something
+                    continue
+                np.testing.assert_allclose(many[i].numpy(), one.numpy(), rtol=1e-3 if d is nb.float32 else 1e-10, atol=1e-5)

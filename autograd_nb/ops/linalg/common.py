@@ -135,6 +135,15 @@ def several(maker: Callable[..., Any], values: Sequence[Tensor], out: Any, name:
     return maker(*[store(o, v, name) for o, v in zip(out, values, strict=True)])
 
 
+SMALL = 8  #: rows of a matrix up to which many are factorised together, one in each lane of a vector
+
+
+def many_small(a: Tensor, b: Tensor | None = None) -> bool:
+    """Whether `kernels.batched` serves for matrices like ``a``, as many as ``b`` has (or ``a``)."""
+    d = a.dtype
+    return d.category == 2 and a.shape[-1] <= SMALL and count(a if b is None else b) >= 4
+
+
 def new_info(n: int) -> np.ndarray:
     return np.zeros(n, np.int32)
 

@@ -15,6 +15,7 @@ from ..rearrange import tril, triu
 from ..registry import OPS, public
 from ..structured import structured, tensor_argument
 from .common import (
+    SMALL,
     adjoint,
     batch_of,
     broadcast,
@@ -25,6 +26,7 @@ from .common import (
     given,
     identity,
     info_tensor,
+    many_small,
     new_info,
     same_dtype,
     scalar_name,
@@ -38,6 +40,8 @@ from .triangular import solve as solve_triangle
 
 _FACTOR, _SOLVE = Kernel("lapack", "lu_factor", outputs=3), Kernel("lapack", "lu_solve")
 _INVERSE, _PERMUTATION = Kernel("lapack", "inverse", outputs=2), Kernel("lapack", "permutation")
+_MANY_FACTOR, _MANY_SOLVE = Kernel("batched", "lu_factor", outputs=3), Kernel("batched", "lu_solve")
+_MANY_INVERSE = Kernel("batched", "inverse", outputs=2)
 
 
 def _factors(a: Tensor) -> list[Tensor]:
@@ -46,7 +50,8 @@ def _factors(a: Tensor) -> list[Tensor]:
     batch = batch_of(a)
     lu, pivots, info = new_empty(a.shape, a.dtype), new_empty((*batch, min(m, n)), dtypes.int32), new_info(count(a))
     if lu._layout.size:
-        _FACTOR(a.dtype, count(a), m, n, dense(a), lu._data, pivots._data, info)
+        factor = _MANY_FACTOR if m == n and many_small(a) else _FACTOR
+        factor(a.dtype, count(a), m, n, dense(a), lu._data, pivots._data, info)
     return [lu, pivots, info_tensor(info, batch)]
 
 
@@ -55,7 +60,8 @@ def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tenso
     out = new_empty(b.shape, b.dtype)
     n, k = b.shape[-2:]
     if out._layout.size:
-        _SOLVE(
+        solve = _MANY_SOLVE if k <= SMALL and many_small(lu, b) else _SOLVE
+        solve(
             b.dtype, count(b), n, k, trans, stride(lu, n * n), stride(pivots, n), n * k, dense(lu), dense(pivots), dense(b), out._data
         )
     return out
@@ -367,7 +373,8 @@ def _inv_rule(g: Any, out: Any) -> Any:
 def _inv(a):
     out, info = new_empty(a.shape, a.dtype), new_info(count(a))
     if out._layout.size:
-        _INVERSE(a.dtype, count(a), a.shape[-1], dense(a), out._data, info)
+        inverse = _MANY_INVERSE if many_small(a) else _INVERSE
+        inverse(a.dtype, count(a), a.shape[-1], dense(a), out._data, info)
     return [out, info_tensor(info, batch_of(a))]
 
 

@@ -1,0 +1,180 @@
+"""Factorisations of many small real matrices at once: as many as a vector has lanes, one in each.
+
+The matrices of a group stand element by element next to one another, so that each step is one on vectors; where the matrices
+differ in what they do (rows exchanged), a step selects. The steps of each are those of the loops in `lapack`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..codegen.jit import helper
+from ..codegen.tiles import BYTES, turn_rows
+
+
+@helper
+def gather(matrices, size, a, start, step, group):
+    """``matrices`` of ``size`` elements, ``step`` apart, into the lanes of a group; lanes that are left hold the first once more."""
+    lanes = BYTES // a.itemsize
+    if step == size or (step == 0 and matrices == 1):
+        turn_rows(matrices, size, a, start, size, group, 0, lanes)
+        rest = matrices
+    else:
+        rest = 1
+        turn_rows(1, size, a, start, size, group, 0, lanes)
+    for e in range(size):
+        own = group[e * lanes:e * lanes + lanes]
+        for k in range(rest, lanes):
+            own[k] = own[0]
+
+
+@helper
+def exchange(n, who, row, x, y, lanes):
+    """Rows x and y, of n elements, change places in the lanes whose ``who`` is ``row``."""
+    hits = 0
+    for k in range(who.size):
+        hits += who[k] == row
+    if not hits:
+        return
+    for c in range(n):
+        p = x[c * lanes:c * lanes + who.size]
+        q = y[c * lanes:c * lanes + who.size]
+        for k in range(who.size):
+            here, there = p[k], q[k]
+            swap = who[k] == row
+            p[k] = there if swap else here
+            q[k] = here if swap else there
+
+
+@helper
+def subtract(x, y, z):
+    """x -= y·z"""
+    for k in range(x.size):
+        x[k] -= y[k] * z[k]
+
+
+@helper
+def lu_group(n, a, pivots, info, who, best):
+    """LU of a group's n × n matrices in place; ``pivots`` (n × lanes) from 0, ``info`` as LAPACK's."""
+    lanes = info.size
+    row = n * lanes
+    for k in range(info.size):
+        info[k] = 0
+    for j in range(n):
+        top = a[j * row:j * row + row]
+        d = top[j * lanes:j * lanes + lanes]
+        for k in range(who.size):
+            best[k] = abs(d[k])
+            who[k] = j
+        for i in range(j + 1, n):
+            start = i * row + j * lanes
+            x = a[start:start + lanes]
+            for k in range(who.size):
+                size = abs(x[k])
+                more = size > best[k]
+                best[k] = size if more else best[k]
+                who[k] = i if more else who[k]
+        mine = pivots[j * lanes:j * lanes + lanes]
+        for k in range(who.size):
+            mine[k] = who[k]
+        for i in range(j + 1, n):
+            exchange(n, who, i, top, a[i * row:], lanes)
+        for k in range(who.size):
+            info[k] = j + 1 if d[k] == 0 and info[k] == 0 else info[k]
+        for i in range(j + 1, n):
+            own = a[i * row:i * row + row]
+            x = own[j * lanes:j * lanes + lanes]
+            for k in range(who.size):
+                x[k] = x[k] / d[k] if d[k] != 0 else x[k]
+            for c in range(j + 1, n):
+                y = own[c * lanes:c * lanes + lanes]
+                z = top[c * lanes:c * lanes + lanes]
+                for k in range(y.size):
+                    y[k] = y[k] - x[k] * z[k] if d[k] != 0 else y[k]
+
+
+@helper
+def solve_group(n, columns, trans, lu, pivots, x, lanes):
+    """x (n × columns in each lane) becomes op(a)⁻¹·x, from the factors of a."""
+    row, line = n * lanes, columns * lanes
+    if not trans:
+        for j in range(n):
+            for i in range(j + 1, n):
+                exchange(columns, pivots[j * lanes:j * lanes + lanes], i, x[j * line:], x[i * line:], lanes)
+    for forward in (True, False):
+        for step in range(n):
+            i = step if forward else n - 1 - step
+            for j in range(i) if forward else range(i + 1, n):
+                place = j * row + i * lanes if trans else i * row + j * lanes
+                t = lu[place:place + lanes]
+                for c in range(columns):
+                    mine = i * line + c * lanes
+                    other = j * line + c * lanes
+                    subtract(x[mine:mine + lanes], t, x[other:other + lanes])
+            if forward == trans:
+                d = lu[i * row + i * lanes:i * row + i * lanes + lanes]
+                for c in range(columns):
+                    mine = x[i * line + c * lanes:i * line + c * lanes + lanes]
+                    for k in range(mine.size):
+                        mine[k] /= d[k]
+    if trans:
+        for step in range(n):
+            j = n - 1 - step
+            for i in range(j + 1, n):
+                exchange(columns, pivots[j * lanes:j * lanes + lanes], i, x[j * line:], x[i * line:], lanes)
+
+
+def lu_factor(batch, m, n, a, lu, pivots, info):
+    """As `lapack.lu_factor`, of square matrices."""
+    lanes = BYTES // a.itemsize
+    group = np.empty(n * n * lanes, a.dtype)
+    places = np.empty(n * lanes, np.int32)
+    bad, who, best = np.empty(lanes, np.int32), np.empty(lanes, np.int32), np.empty(lanes, a.dtype)
+    for i in range(0, batch, lanes):
+        count = min(lanes, batch - i)
+        gather(count, n * n, a, i * n * n, n * n, group)
+        lu_group(n, group, places, bad, who, best)
+        turn_rows(n * n, count, group, 0, lanes, lu, i * n * n, n * n)
+        for k in range(count):
+            info[i + k] = bad[k]
+            for j in range(n):
+                pivots[(i + k) * n + j] = places[j * lanes + k] + 1
+
+
+def lu_solve(batch, n, columns, trans, sl, sp, sb, lu, pivots, b, x):
+    """As `lapack.lu_solve`."""
+    lanes = BYTES // b.itemsize
+    group, right = np.empty(n * n * lanes, b.dtype), np.empty(n * columns * lanes, b.dtype)
+    places = np.empty(n * lanes, np.int32)
+    for i in range(0, batch, lanes):
+        count = min(lanes, batch - i)
+        if sl or i == 0:
+            gather(count, n * n, lu, i * sl, sl, group)
+        for k in range(lanes):
+            start = (i + min(k, count - 1)) * sp
+            for j in range(n):
+                places[j * lanes + k] = pivots[start + j] - 1
+        gather(count, n * columns, b, i * sb, sb, right)
+        solve_group(n, columns, trans, group, places, right, lanes)
+        turn_rows(n * columns, count, right, 0, lanes, x, i * n * columns, n * columns)
+
+
+def inverse(batch, n, a, out, info):
+    """As `lapack.inverse`."""
+    lanes = BYTES // a.itemsize
+    group, right = np.empty(n * n * lanes, a.dtype), np.empty(n * n * lanes, a.dtype)
+    places = np.empty(n * lanes, np.int32)
+    bad, who, best = np.empty(lanes, np.int32), np.empty(lanes, np.int32), np.empty(lanes, a.dtype)
+    for i in range(0, batch, lanes):
+        count = min(lanes, batch - i)
+        gather(count, n * n, a, i * n * n, n * n, group)
+        lu_group(n, group, places, bad, who, best)
+        right[:] = a.dtype.type(0)
+        for j in range(n):
+            one = right[(j * n + j) * lanes:(j * n + j + 1) * lanes]
+            for k in range(one.size):
+                one[k] = a.dtype.type(1)
+        solve_group(n, n, False, group, places, right, lanes)
+        turn_rows(n * n, count, right, 0, lanes, out, i * n * n, n * n)
+        for k in range(count):
+            info[i + k] = bad[k]
