@@ -568,14 +568,19 @@ def rewrite_history(t: Tensor, new_edge: Any) -> None:
         if had or t._rg:
             t._version_[1] += 1
         return
+    rewrite_part(base, new_edge, t._layout, offset_in(t, base))
+    refresh(t)
+
+
+def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None:
+    """The same, for a tensor of which the op changed a part: what a view of that layout, so many elements on, would show."""
     if new_edge is None and not base._rg:
         return
     old = base._edge if base._edge is not None else (base if base._rg else None)
-    node = fill_node(CopySlices(), (old, new_edge))
-    node.base_layout, node.view_layout, node.offset = base._layout, t._layout, offset_in(t, base)
+    node = fill_node(CopySlices(), (old, new_edge), 3)
+    node.base_layout, node.view_layout, node.offset = base._layout, part, offset
     base._edge, base._rg = node, True
-    t._version_[1] += 1
-    refresh(t)
+    base._version_[1] += 1
 
 
 def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:

@@ -185,6 +185,16 @@ def _pointwise(inner: Callable) -> Callable:
     return record
 
 
+@_DOORS.at(Pointwise, "record_in_place")
+def _pointwise_in_place(inner: Callable) -> Callable:
+    def record_in_place(self: Pointwise, plan: Any, args: Sequence[Any]) -> Any:
+        node = inner(self, plan, args)
+        _recorded(node)
+        return node
+
+    return record_in_place
+
+
 @_DOORS.at(Pointwise, "inplace")
 def _inplace(inner: Callable) -> Callable:
     def inplace(self: Pointwise, args: Sequence[Any]) -> Tensor:

@@ -74,7 +74,8 @@ def _warn_of_loss(source: dtype, target: dtype) -> None:
 
 
 _casts: dict[dtype, Any] = {}
-_copy = _inplace(_Copy())
+copying = _Copy()
+_copy = _inplace(copying)
 #: filled, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's business)
 _fill = _inplace(_Copy("fill", "FillBackward0", lambda: 0))
 _cleared = _Zero([])

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes, launch, threads
+from ..graph.modes import state
 from ..launch import Kernel
 from ..shapes import Layout, Size, broadcast_shapes, coalesce, contiguous_strides, layout, numel, view_strides
-from ..tensor import Tensor, make
-from .cast import cast, clone, dense
+from ..tensor import Tensor, make, offset_in, rewrite_part
+from .cast import cast, clone, copying, dense
 from .create import from_numpy, new_empty, new_full, tensor
 from .inplace import write_inplace
+from .plans import InplacePlan
 from .recording import tensor_type as _tensor_type
 from .registry import OPS, public
 from .shape import _alias, _select, _with, expand, reshape
@@ -643,7 +645,27 @@ def _value_tensor(self: Tensor, value: Any) -> Tensor:
     return new_full((), number, self.dtype)
 
 
+_assignments = launch.plan_table()
+
+
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    kind = type(index)
+    key: Any = None
+    if kind is int or kind is slice or kind is tuple:
+        of: Any = type(value)
+        if of is not int and of is not float:
+            of = value._layout if isinstance(value, Tensor) else None
+        if kind is int:
+            key = (self._layout, index, of)
+        else:
+            try:
+                view_key = _key_of(self._layout, index if kind is tuple else (index,))
+                key = None if view_key is None else (view_key, of)
+            except (TypeError, ValueError):
+                pass  # no index; what reads it will say why
+        found = _assignments.get(key)
+        if found is not None and _assign(self, value, found):
+            return
     number = None if isinstance(value, Tensor) else _plain_number(value)
     if number is None:
         value = _value_tensor(self, value)
@@ -654,8 +676,10 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if tensors is None:
         if number is not None:
             view.fill_(number)
-            return
-        view.copy_(_stripped(value, view._layout.shape))
+        else:
+            view.copy_(_stripped(value, view._layout.shape))
+        if key is not None and not launch.observing():
+            _remember(key, self, view, value)
         return
     if number is not None:
         value = new_full((), number, self.dtype)
@@ -668,6 +692,48 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = cast(value, self.dtype)
     place = advanced_index(view, tensors)
     put_in_place(view, *place, value, False)
+
+
+def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
+    """Keep what an assignment of such a value to such a view takes: (slice of the memory, plan, the view's layout, offset)."""
+    lay, offset = view._layout, offset_in(view, x)
+    plan = copying.inplace_plans.get((lay, key[-1]))
+    if plan is None and isinstance(value, Tensor) and value._layout.ndim <= lay.ndim:  # it was expanded
+        plan = copying.inplace_plans[lay, key[-1]] = InplacePlan(copying, (lay, key[-1]))
+    if plan is not None and offset >= 0:
+        keep(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
+
+
+def _assign(x: Tensor, value: Any, found: tuple) -> bool:
+    """x[…] = value without a view; whether that was all, else nothing has happened."""
+    cut, plan, part, offset = found
+    version = x._version_
+    if version[0] < 0:
+        return False
+    number = type(value) is int or type(value) is float
+    if not number and value._version_ is version:
+        return False
+    node: Any = False
+    if (
+        (x._rg or x._view is not None or not (number or (not value._rg and value._view is None)))
+        and state.grad
+        and (x._rg or (x._view is not None and x._view._rg) or not (number or not value.requires_grad))
+    ):
+        if x._view is not None or (x._rg and x._edge is None):
+            return False
+        node = copying.record_in_place(plan, (x, value))
+    data = x._data[cut]
+    try:
+        if plan.size < 0:
+            plan.write(data, value if number else value._data)
+        else:
+            plan.entry(value if number else value._data, data)
+    except OverflowError:
+        return False
+    version[0] += 1
+    if node is not False:
+        rewrite_part(x, node, part, offset)
+    return True
 
 
 def _kind(d: Any) -> str:

@@ -12,7 +12,7 @@ from .cast import cast
 from .gather import named
 from .indexing import _plain_number, index_put_op, pick, true_indices
 from .inplace import in_place
-from .pointwise import Pointwise
+from .pointwise import Pointwise, _inplace
 from .recording import store
 from .registry import public
 from .shape import _slice, expand, reshape
@@ -40,8 +40,12 @@ class _MaskedFill(Pointwise):
         d = keys[0].dtype
         return d.compute, d
 
+    def inplace(self, args):
+        return super().inplace(_masked_fill_args(*args, "masked_fill_"))
+
 
 _masked_fill = _MaskedFill()
+_masked_fill_inplace = _inplace(_masked_fill)
 
 
 def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:
@@ -81,7 +85,7 @@ def masked_fill(input, mask, value):
 @public(kind="inplace", namespaces=())
 def masked_fill_(input, mask, value):
     """In-place version of `masked_fill`."""
-    return _masked_fill.inplace(_masked_fill_args(input, mask, value, "masked_fill_"))
+    return _masked_fill_inplace(input, mask, value)
 
 
 @public()

@@ -600,7 +600,7 @@ class InplacePlan:
 class _InplaceRecord:
     """The recording part of a plan, with the target's layout for the output."""
 
-    __slots__ = ("copies", "keys", "op", "out", "specs")
+    __slots__ = ("copies", "keys", "op", "out", "recorded", "specs")
 
     def __init__(self, op: Pointwise, keys: tuple):
         self.op, self.keys = op, keys
@@ -612,8 +612,9 @@ class _InplaceRecord:
         self.specs: list = [None] * (1 << len(keys))
         if shape == target.shape and can_cast(d, target.dtype):
             self.out = target
+        self.recorded = self.out.dtype.category >= 2
 
-    spec = Plan.spec
+    spec: Any = Plan.spec
 
     def kept(self, spec: Spec) -> Spec:
         """The same record with a dense copy of the target's old values in the target's place."""

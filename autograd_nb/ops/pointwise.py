@@ -203,32 +203,59 @@ class Pointwise:
             if isinstance(a, Tensor) and a._version_ is target._version_ and (a._data is not target._data or a._layout is not target._layout):
                 args[i] = a.clone()
                 return self.inplace(args)
-        recorded = False
-        out = make(target._data, target._layout, target._version_)
-        if self.differentiable and state.grad:
-            # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed
-            recorded = self.record(plan.record, args, out)
-            if recorded and 0 in out._edge.spec.saved:  # the old values are needed: keep a copy of them
-                node = out._edge
-                k = node.spec.saved.index(0)
-                copy = target.detach().clone()
-                node.spec = plan.record.kept(node.spec)
-                node.stamp -= target._version_[0]
-                node.saved[k] = copy._data
-                node.versions = tuple([copy._version_ if j == k else v for j, v in enumerate(node.versions)])
+        # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed
+        node = self.record_in_place(plan, args) if state.grad else None
         try:
             plan.write(*[a._data if isinstance(a, Tensor) else a for a in args])
         except OverflowError:
             raise too_large(self.name + "_", args[-1]) from None
         target._version_[0] += 1
-        if recorded:
-            node = out._edge
-            if "out" in node.spec.saved:
-                node.stamp += 1  # the output is the new contents
+        if node is not None or (target._rg and state.grad):
             rewrite_history(target, node)
-        elif target._rg and state.grad:
-            rewrite_history(target, None)
         return target
+
+    def record_in_place(self, plan: InplacePlan, args: Sequence[Any]) -> PointwiseNode | None:
+        """The node of a write over the first operand that is about to happen; None where the new contents have no history."""
+        rules = self.rules
+        mask, plain = 0, 2
+        edges: list = []
+        for a in args:
+            e = None
+            if a.__class__ is not float and isinstance(a, Tensor):
+                if a._view is not None:
+                    refresh(a)
+                if a._rg and rules[len(edges)] is not None:
+                    mask |= 1 << len(edges)
+                    e = a._edge
+                    if e is None:
+                        e = a
+                        if plain:
+                            plain = 1
+                    elif e.__class__ is Output:
+                        plain = 0
+            edges.append(e)
+        record = plan.record
+        if not mask or not record.recorded:
+            return None
+        spec = record.specs[mask] or record.spec(mask)
+        node = _new(spec.node)
+        node.edges, node.plain = tuple(edges), plain
+        save, input = spec.save, args[0]
+        if save & 1:  # the old values are needed: keep a copy of them
+            old = make(input._data, input._layout, input._version_)
+            spec, args = record.kept(spec), (old.clone(), *args[1:])
+        node.spec = spec
+        if save == 0:
+            node.saved = tuple([args[i] for i in spec.scalar_names]) if spec.scalar_names else ()
+            node.versions, node.stamp = (), 0
+        elif save == 4 and not spec.scalar_names:
+            node.saved, node.versions, node.stamp = (input._data,), input._version_, input._version_[0] + 1
+        else:
+            self.save(node, args, input)
+            if save & 4:
+                node.stamp += 1  # the output is the new contents
+        finish_node(node, 3)
+        return node
 
 
 # --------------------------------------------------------------------------------------------- the hot calls
@@ -535,7 +562,7 @@ def pointwise(
 def _inplace(op: Pointwise, scaled: Callable | None = None) -> Callable:
     """``<name>_``; ``scaled`` takes ``alpha``."""
     n = len(op.params)
-    call = _inplace_unary(op) if n == 1 else _inplace_binary(op, scaled) if n == 2 else _inplace_many(op)
+    call = _inplace_unary(op) if n == 1 else _inplace_binary(op, scaled) if n == 2 else _inplace_ternary(op) if n == 3 else _inplace_many(op)
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__doc__ = f"In-place version of `{op.name}`."
     return call
@@ -553,13 +580,13 @@ def _inplace_unary(op: Pointwise) -> Callable:
                 plans[input._layout] = plans[(input._layout,)]  # one operand: found by its bare layout next time
             return t
         version = input._version_
-        node: Any = False
         if version[0] < 0:
             return op.inplace([input])
+        node: Any = False
         if (input._rg or input._view is not None) and state.grad and (input._rg or input._view._rg):
-            node = _node_in_place(op, plan, input, None)
-            if node is False:
+            if input._edge is None or input._view is not None:
                 return op.inplace([input])
+            node = op.record_in_place(plan, (input,))
         data = input._data
         if len(data) == plan.size:
             plan.entry(data)
@@ -604,9 +631,9 @@ def _inplace_binary(op: Pointwise, scaled: Callable | None) -> Callable:
             and state.grad
             and (input._rg or (input._view is not None and input._view._rg) or (not number and other.requires_grad))
         ):
-            node = _node_in_place(op, plan, input, other)
-            if node is False:
+            if input._view is not None or (input._rg and input._edge is None):
                 return op.inplace([input, other])
+            node = op.record_in_place(plan, (input, other))
         data = input._data
         try:
             if len(data) != plan.size:
@@ -625,78 +652,42 @@ def _inplace_binary(op: Pointwise, scaled: Callable | None) -> Callable:
     return call
 
 
-def _inplace_many(op: Pointwise) -> Callable:
+def _inplace_ternary(op: Pointwise) -> Callable:
     plans = op.inplace_plans
-    params = op.params
 
-    def call(*args):
-        if len(args) != len(params):
-            raise TypeError(f"{op.name}_() takes {len(params)} arguments ({', '.join(params)}) but got {len(args)}")
-        input, grad = args[0], state.grad
-        keys: list[Any] = []
-        values: list[Any] = []
-        for a in args:
-            if a.__class__ is float or a.__class__ is int:
-                keys.append(a.__class__)
-                values.append(a)
-            elif isinstance(a, Tensor) and (a is input or a._version_ is not input._version_) and not (grad and (a._rg or a._view is not None)):
-                keys.append(a._layout)
-                values.append(a._data)
-            else:
-                return op.inplace(args)
-        plan = plans.get(tuple(keys))
-        if plan is None or input._version_[0] < 0:
-            return op.inplace(args)
+    def call(input, b, c):
+        kind = b.__class__
+        first = kind is float or kind is int
+        kind = c.__class__
+        second = kind is float or kind is int
         try:
-            plan.write(*values)
+            plan = plans[input._layout, b.__class__ if first else b._layout, kind if second else c._layout]
+        except (KeyError, AttributeError):
+            return op.inplace([input, b, c])
+        version = input._version_
+        if version[0] < 0 or (not first and b._version_ is version) or (not second and c._version_ is version):
+            return op.inplace([input, b, c])
+        node: Any = False
+        if state.grad and (input.requires_grad or not (first or not b.requires_grad) or not (second or not c.requires_grad)):
+            if input._view is not None or (input._rg and input._edge is None):
+                return op.inplace([input, b, c])
+            node = op.record_in_place(plan, (input, b, c))
+        try:
+            plan.write(input._data, b if first else b._data, c if second else c._data)
         except OverflowError:
-            raise too_large(op.name + "_", args[-1]) from None
-        input._version_[0] += 1
+            raise too_large(op.name + "_", c) from None
+        version[0] += 1
+        if node is not False:
+            rewrite_history(input, node)
         return input
 
     return call
 
 
-def _node_in_place(op: Pointwise, plan: InplacePlan, input: Tensor, other: Any) -> Any:
-    """The node of a write over ``input`` that is about to happen; None where the new contents have no history.
+def _inplace_many(op: Pointwise) -> Callable:
+    def call(*args):
+        if len(args) != len(op.params):
+            raise TypeError(f"{op.name}_() takes {len(op.params)} arguments ({', '.join(op.params)}) but got {len(args)}")
+        return op.inplace(args)
 
-    False where this takes more: for views, for leaves, and where a rule reads the old values.
-    """
-    if input._view is not None:
-        return False
-    e, f = input._edge, None
-    if e is None and input._rg:
-        return False
-    mask = 1 if e is not None and input._rg and op.rules[0] is not None else 0
-    if isinstance(other, Tensor):
-        if other._view is not None:
-            refresh(other)
-        if other._rg and op.rules[1] is not None:
-            mask |= 2
-            f = other._edge if other._edge is not None else other
-    if not mask:
-        return None
-    record: Any = plan.record
-    spec = record.specs[mask] or record.spec(mask)
-    save = spec.save
-    if save & 9 or record.out.dtype.category < 2:
-        return False
-    node = _new(spec.node)
-    node.spec = spec
-    set_edges(node, (e if mask & 1 else None,) if len(op.params) == 1 else (e if mask & 1 else None, f))
-    saved, versions, stamp = [], [], 0
-    if save & 2:
-        if other._version_[0] < 0:
-            refuse_inference()
-        saved.append(other._data)
-        versions.append(other._version_)
-        stamp += other._version_[0]
-    if save & 4:
-        saved.append(input._data)
-        versions.append(input._version_)
-        stamp += input._version_[0] + 1  # the new contents
-    if spec.scalar_names:
-        saved.append(other)
-    node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
-    finish_node(node)
-    return node
+    return call

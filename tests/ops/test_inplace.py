@@ -1,0 +1,108 @@
+"""In-place ops and assignments, called twice: the second call finds what the first one worked out."""
+
+import pytest
+
+import autograd_nb as torch
+
+OPS = {
+    "add_": (lambda x, w: x.add_(w), lambda x, w: x + w),
+    "iadd": (lambda x, w: x.__iadd__(0.5), lambda x, w: x + 0.5),
+    "add_ alpha": (lambda x, w: x.add_(w, alpha=0.3), lambda x, w: x + 0.3 * w),
+    "add_ row": (lambda x, w: x.add_(w[0]), lambda x, w: x + w[0]),
+    "mul_": (lambda x, w: x.mul_(w), lambda x, w: x * w),
+    "add_ itself": (lambda x, w: x.add_(x), lambda x, w: x + x),
+    "sigmoid_": (lambda x, w: x.sigmoid_(), lambda x, w: x.sigmoid()),
+    "sin_": (lambda x, w: x.sin_(), lambda x, w: x.sin()),
+    "clamp_": (lambda x, w: x.clamp_(0.1, 0.9), lambda x, w: x.clamp(0.1, 0.9)),
+    "masked_fill_": (lambda x, w: x.masked_fill_(w > 0, 0.5), lambda x, w: x.masked_fill(w > 0, 0.5)),
+    "zero_": (lambda x, w: x.zero_(), lambda x, w: x * 0),
+    "fill_": (lambda x, w: x.fill_(2), lambda x, w: x * 0 + 2),
+    "copy_": (lambda x, w: x.copy_(w), lambda x, w: x * 0 + w),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("view", [False, True])
+def test_values_and_gradients_are_those_of_the_op_out_of_place(name, view):
+    inplace, plain = OPS[name]
+    a = torch.linspace(-1, 1.5, 12).reshape(3, 4)
+    w = torch.linspace(2, -1, 12).reshape(3, 4)
+    for _ in range(2):
+        found = []
+        for function in (inplace, plain):
+            x, v = a.clone().requires_grad_(), w.clone().requires_grad_()
+            y = x * 2
+            if view and function is inplace:
+                part = y[1:]
+                assert inplace(part, v[1:]) is part
+            elif view:
+                y = torch.cat([y[:1], plain(y[1:], v[1:])])
+            elif function is inplace:
+                version = y._version
+                assert inplace(y, v) is y and y._version == version + 1
+            else:
+                y = plain(y, v)
+            grads = torch.autograd.grad((y**2).sum(), (x, v), create_graph=True, allow_unused=True)
+            total = sum((((g**2).sum() for g in grads if g is not None)), (x * v).sum())
+            second = torch.autograd.grad(total, (x, v))
+            found.append([y, *grads, *second])
+        for p, q in zip(*found, strict=True):
+            torch.testing.assert_close(torch.zeros(3, 4) if p is None else p, torch.zeros(3, 4) if q is None else q)
+
+
+def test_what_is_refused_is_refused_again():
+    x, leaf = torch.ones(2), torch.ones(2, requires_grad=True)
+    for _ in range(2):
+        x.add_(1).mul_(x).sigmoid_().clamp_(0, 1).zero_()
+        for call in (
+            lambda: leaf.add_(1),
+            lambda: leaf.sigmoid_(),
+            lambda: leaf.clamp_(0, 1),
+            lambda: leaf.zero_(),
+            lambda: leaf.__setitem__(0, 1.0),
+        ):
+            with pytest.raises(RuntimeError, match="leaf"):
+                call()
+        with torch.no_grad():
+            leaf.add_(1).zero_()
+            leaf[0] = 1.0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y = (leaf * 2).sigmoid()
+            y.add_(1)
+            y.sum().backward()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            s = leaf * 2
+            y = s.exp() * s
+            s[0] = 5.0
+            y.sum().backward()
+        with torch.inference_mode():
+            frozen = torch.ones(2)
+        with pytest.raises(RuntimeError, match=r"[Ii]nference"):
+            frozen.add_(1)
+        with pytest.raises(RuntimeError, match=r"[Ii]nference"):
+            frozen[0] = 1.0
+        with pytest.raises(RuntimeError, match="overflow"):
+            torch.ones(2, dtype=torch.int64).add_(1 << 70)
+
+
+@pytest.mark.parametrize("index", [1, -1, slice(1, 3), (slice(None), 1), (1, slice(0, 4, 2)), (..., None, 0), (2, 3)])
+@pytest.mark.parametrize("value", ["number", "tensor", "broadcast", "itself"])
+def test_assignments_and_their_gradients(index, value):
+    for _ in range(2):
+        x = torch.arange(12.0).reshape(3, 4).requires_grad_()
+        shape = x.detach()[index].shape
+        v = torch.full(shape[1:] if value == "broadcast" else shape, 7.0, requires_grad=True)
+        y = x * 1
+        other = y[-1 if isinstance(index, int) else index]
+        source = {"number": 7.0, "itself": other}.get(value, v)
+        expected = y.detach().clone()
+        expected[index].copy_(source.detach() if isinstance(source, torch.Tensor) else torch.tensor(source))
+        y[index] = source
+        torch.testing.assert_close(y.detach(), expected)
+        if value == "itself":
+            continue
+        gx, gv = torch.autograd.grad((y * 3).sum(), (x, v), allow_unused=True)
+        hole = torch.full((3, 4), 3.0)
+        hole[index] = 0
+        torch.testing.assert_close(gx, hole)
+        assert gv is None if value == "number" else gv.sum() == 3.0 * hole.eq(0).sum()
