@@ -229,27 +229,22 @@ def _unused(i: int) -> AutogradError:
 
 def _check_used(roots: list, wanted: list) -> None:
     """Refuse unused inputs before anything runs."""
-    reached: set = set()
+    missing = set(wanted)
     seen: set = set()
     stack = list(roots)
-    goal = set(wanted)
     while stack:
         e = stack.pop()
-        if e is None:
-            continue
-        reached.add(e)
-        if e.is_leaf_edge:
+        if e in missing:
+            missing.discard(e)
+            if not missing:
+                return
+        if e is None or e.is_leaf_edge:
             continue
         node = e.node if e.__class__ is Output else e
-        if node in seen:
-            continue
-        seen.add(node)
-        stack.extend(node.edges)
-        if goal <= reached:
-            return
-    for i, e in enumerate(wanted):
-        if e not in reached:
-            raise _unused(i)
+        if node not in seen:
+            seen.add(node)
+            stack.extend(node.edges)
+    raise _unused(next(i for i, e in enumerate(wanted) if e in missing))
 
 
 def _method(

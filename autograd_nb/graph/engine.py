@@ -239,9 +239,11 @@ def run(
     pending, finals = work.pending, work.finals
     take, add_to = pending.pop, work.add
     consumer = None if retain_graph else here(depth + 1)
-    quick = not create_graph and targets is None and watch is None
+    quick = watch is None and not work.inner
+    running = None
     if targets is not None:
         work.running = set(nodes)
+        running = work.running.union(last)
     previous = state.grad
     state.grad = create_graph
     try:
@@ -256,10 +258,18 @@ def run(
             node = nodes.pop()  # the list must not keep alive what was passed
             g = take(node, None)
             if quick and g is not None and node.hooks is None and node.plain:
-                result: Any = node.run(g)
+                result: Any = node.run_graph(g) if create_graph else node.run(g)
                 g = None
                 plain = node.plain
-                if plain == 3:
+                if running is not None:  # not all edges lead to a target
+                    for e, value in zip(node.edges, result):  # noqa: B905
+                        if e in running and value is not None:
+                            if e in pending:
+                                add_to(e, value)
+                            else:
+                                pending[e] = value
+                    value = None
+                elif plain == 3:
                     e = node.edge
                     if e in pending:
                         add_to(e, result[0])
