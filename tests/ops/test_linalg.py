@@ -262,3 +262,30 @@ def test_many_small_matrices_give_what_each_gives_alone(d):
                 if n > 2 and i in (1, 2) and t >= 3:  # of these only the factors mean something
                     continue
                 np.testing.assert_allclose(many[i].numpy(), one.numpy(), rtol=1e-3 if d is nb.float32 else 1e-10, atol=1e-5)
+
+
+@pytest.mark.parametrize("d", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["dense", "rank deficient", "zero", "tiny", "huge", "integers"])
+def test_values_of_many_small_matrices(d, kind):
+    rng = np.random.default_rng(4)
+    factor = {"zero": 0.0, "tiny": 1e-30, "huge": 1e30}.get(kind, 1.0)
+    for batch, m, n in ((16, 1, 1), (19, 3, 3), (37, 8, 8), (15, 2, 7), (15, 6, 3)):
+        a = rng.normal(size=(batch, m, n)) * factor
+        if kind == "rank deficient":
+            a[..., -1] = a[..., 0]
+        a = (np.round(a) if kind == "integers" else a).astype(d)
+        found, expected = linalg.svdvals(nb.tensor(a)).numpy(), np.linalg.svd(a.astype(np.float64), compute_uv=False)
+        assert (np.abs(found - expected) <= 10 * np.finfo(d).eps * expected.max(-1, keepdims=True)).all()
+        if m == n:
+            low, high = (t + np.swapaxes(t, 1, 2) - np.eye(n) * t for t in (np.tril(a), np.triu(a)))
+            for side, whole in (("L", low), ("U", high)):
+                found, expected = linalg.eigvalsh(nb.tensor(a), side).numpy(), np.linalg.eigvalsh(whole.astype(np.float64))
+                assert (np.abs(found - expected) <= 10 * np.finfo(d).eps * np.abs(expected).max(-1, keepdims=True)).all()
+
+
+@pytest.mark.parametrize("f", [linalg.svdvals, linalg.eigvalsh])
+def test_values_of_many_small_matrices_that_are_not_finite(f):
+    a = nb.ones(18, 3, 3)
+    a[3, 0, 0] = float("nan")
+    with pytest.raises(linalg.LinAlgError, match=r"element 3.*non-finite"):
+        f(a)

@@ -138,10 +138,9 @@ def several(maker: Callable[..., Any], values: Sequence[Tensor], out: Any, name:
 SMALL = 8  #: rows of a matrix up to which many are factorised together, one in each lane of a vector
 
 
-def many_small(a: Tensor, b: Tensor | None = None) -> bool:
-    """Whether `kernels.batched` serves for matrices like ``a``, as many as ``b`` has (or ``a``)."""
-    d = a.dtype
-    return d.category == 2 and a.shape[-1] <= SMALL and count(a if b is None else b) >= 4
+def many_small(a: Tensor, b: Tensor | None = None, least: int = 4) -> bool:
+    """Whether kernels of a matrix in each lane serve for matrices like ``a``, as many as ``b`` has (or ``a``)."""
+    return a.dtype.category == 2 and max(a.shape[-2:]) <= SMALL and count(a if b is None else b) >= least
 
 
 def new_info(n: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from .common import (
     given,
     identity,
     info_tensor,
+    many_small,
     matrix,
     new_info,
     place,
@@ -33,6 +34,8 @@ from .common import (
 
 _SVD, _EIGH = Kernel("lapack", "svd", outputs=4), Kernel("lapack", "eigh", outputs=3)
 _EIG, _EIG_COMPLEX = Kernel("lapack", "eig", outputs=3), Kernel("lapack", "eig_complex", outputs=3)
+_SINGULAR_VALUES, _EIGENVALUES = Kernel("jacobi", "singular_values", outputs=2), Kernel("jacobi", "eigenvalues", outputs=2)
+ROTATED = 12  #: small matrices from which on values alone are found by Jacobi's rotations, of all at once
 ONLY_VALUES, THIN, FULL = 78, 83, 65  #: which singular vectors: 'N', 'S', 'A'
 
 
@@ -119,7 +122,10 @@ def _svd(a, job):
     u, v = new_empty((*batch, m, rows), a.dtype), new_empty((*batch, columns, n), a.dtype)
     s = new_empty((*batch, r), a.dtype.to_real())
     info = new_info(count(a))
-    if a._layout.size:
+    if a._layout.size and job == ONLY_VALUES and many_small(a, least=ROTATED):
+        _SINGULAR_VALUES(a.dtype, count(a), m, n, dense(a), s._data, info)
+        check(info_tensor(info, batch), "linalg.svd", _not_converged("singular values"))
+    elif a._layout.size:
         scratch = [t._data if t._layout.size else new_empty((1,), a.dtype)._data for t in (u, v)]
         _SVD(a.dtype, count(a), m, n, job, dense(a), scratch[0], s._data, scratch[1], info)
         check(info_tensor(info, batch), "linalg.svd", _not_converged("singular values"))
@@ -217,7 +223,10 @@ def _eigh(a, upper, vectors):
     n, batch = a.shape[-1], batch_of(a)
     w, v, info = new_empty((*batch, n), a.dtype.to_real()), new_empty(a.shape, a.dtype), new_info(count(a))
     if a._layout.size:
-        _EIGH(a.dtype, count(a), n, vectors, upper, dense(a), w._data, v._data, info)
+        if not vectors and many_small(a, least=ROTATED):
+            _EIGENVALUES(a.dtype, count(a), n, upper, dense(a), w._data, info)
+        else:
+            _EIGH(a.dtype, count(a), n, vectors, upper, dense(a), w._data, v._data, info)
         check(info_tensor(info, batch), "linalg.eigh", _not_converged("eigenvalues"))
     return [w, v]
 
