@@ -324,24 +324,26 @@ def reduction(
     wide: bool,
     name: str = "kernel",
 ) -> str:
-    """``name(dims, x0, …, o0)``: fold the body's one result over the reduced loops.
+    """``name(dims, x0, …, o0, …)``: fold each of the body's results (of one dtype) over the reduced loops.
 
     ``dims``: three kept sizes, two reduced sizes, the inner size; then the same six strides for each array operand and for
-    the output (0 along reduced loops). ``inner``: "reduced" or "kept". ``kinds``: inner stride of each array operand.
+    each output (0 along reduced loops). ``inner``: "reduced" or "kept". ``kinds``: inner stride of each array operand.
     ``finish``: formula from the accumulated value (and the scalar arguments) to the stored one. ``wide``: whether every single
     float32 is added in float64; else the lanes of a chunk, a few dozen numbers each, add up in float32.
     """
-    ((value, _),) = body.results
+    values = [v for v, _ in body.results]
+    value = values[0]
     if value.dtype in COMPONENT and fold in (MAX, MIN):
         raise ComplexError(f"complex values have no {fold.name}")
     if value.dtype in COMPONENT and fold is SUM:
         fold = COMPLEX_SUM
-    before, lines = body.trace.lines([value])
+    before, lines = body.trace.lines(values)
     live = _live(body)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
     keep = [a for a in arrays if int(a[1:]) in live]
-    everyone = [*arrays, "o0"]
-    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + ["o0"]
+    outs = [f"o{k}" for k in range(len(values))]
+    everyone = [*arrays, *outs]
+    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + outs
     acc = fold.accumulator(value.dtype)
     begin = fold.start(acc)
     done_trace = Trace(acc, "d")
@@ -356,7 +358,15 @@ def reduction(
 
     n = len(everyone)
     lane = value.dtype if fold is SUM and value.dtype == "float32" and not wide else acc
-    cast = f"np.{numpy_name(lane)}({value.name})" if value.dtype != lane else value.name
+    lines += [
+        f"v_{o} = np.{numpy_name(lane)}({v.name})" if v.dtype != lane else f"v_{o} = {v.name}"
+        for o, v in zip(outs, values, strict=True)
+    ]
+
+    def of_all(*texts: str) -> list[str]:
+        return [t.replace("{o}", o) for o in outs for t in texts]
+
+    add = _ordered(fold).format
     reads = _Rows(everyone, keep, kinds, "size", "c", inputs=body.inputs)
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
@@ -368,40 +378,43 @@ def reduction(
     next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
     if inner == "reduced":
         text += _indent(kept, 1)
-        text += _indent([f"total = {begin}", "for _ in range(rows):"], 2)
+        text += _indent([*of_all(f"total_{{o}} = {begin}"), "for _ in range(rows):"], 2)
         text += _indent(chunks, 3)
-        text += _indent([size, *reads.rows, f"acc = {fold.start(lane)}", "for i in range(size):"], 4)
-        text += _indent([*reads.loads, *lines, f"v = {cast}", f"acc = {fold.combine.format(a='acc', x='v')}"], 5)
-        text += _indent([f"total = {_ordered(fold).format(a='total', x='acc')}"], 4)
+        text += _indent([size, *reads.rows, *of_all(f"acc_{{o}} = {fold.start(lane)}"), "for i in range(size):"], 4)
+        text += _indent([*reads.loads, *lines, *of_all("acc_{o} = " + fold.combine.format(a="acc_{o}", x="v_{o}"))], 5)
+        text += _indent(of_all("total_{o} = " + add(a="total_{o}", x="acc_{o}")), 4)
         text += _indent([next_row], 3)
-        text += _indent([*done_lines, f"row(o0, position(place, {n - 1}), 1, 1)[0] = {done.name}", next_kept], 2)
-        return text
+        for o in outs:
+            place = f"row({o}, position(place, {everyone.index(o)}), 1, 1)"
+            text += _indent([f"total = total_{o}", *done_lines, f"{place}[0] = {done.name}"], 2)
+        return text + _indent([next_kept], 2)
     # inner kept: a block of columns at a time, rows folded into a buffer. Of a float64 sum every 64 rows go up one level;
     # others have an accumulator so wide that they need not
     truth = _TRUTH if acc == BOOL else ""
     levels = fold is SUM and value.dtype == "float64"
-    writes = _Rows(everyone, ["o0"], "s" * n, "size", "c")
-    text += _indent([*writes.before, f"acc_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
+    buffer = f"scratch({CHUNK}, np.{numpy_name(acc)})"
+    writes = _Rows(everyone, outs, "s" * n, "size", "c")
+    text += _indent([*writes.before, *of_all(f"row_{{o}} = {buffer}")], 1)
     if levels:
-        text += _indent([f"sum_row = scratch({CHUNK}, np.{numpy_name(acc)})"], 1)
+        text += _indent(of_all(f"sum_{{o}} = {buffer}"), 1)
     text += _indent(kept, 1)
     text += _indent(chunks, 2)
-    text += _indent([size, "for i in range(size):", f"    acc_row[i] = {begin}"], 3)
+    text += _indent([size, "for i in range(size):", *of_all(f"    row_{{o}}[i] = {begin}")], 3)
     if levels:
-        text += _indent([f"    sum_row[i] = {begin}", "count = 0"], 3)
+        text += _indent([*of_all(f"    sum_{{o}}[i] = {begin}"), "count = 0"], 3)
     text += _indent(["for _ in range(rows):"], 3)
     text += _indent([*reads.rows, "for i in range(size):"], 4)
-    text += _indent([*reads.loads, *lines, f"v = {cast}", f"acc = acc_row[i]{truth}"], 5)
-    text += _indent([f"acc_row[i] = {_ordered(fold).format(a='acc', x='v')}"], 5)
+    text += _indent([*reads.loads, *lines], 5)
+    text += _indent(of_all(f"acc_{{o}} = row_{{o}}[i]{truth}", "row_{o}[i] = " + add(a="acc_{o}", x="v_{o}")), 5)
     if levels:
         text += _indent(["count += 1", "if count == 64:", "    count = 0", "    for i in range(size):"], 4)
-        text += _indent(["sum_row[i] += acc_row[i]", f"acc_row[i] = {begin}"], 6)
+        text += _indent(of_all("sum_{o}[i] += row_{o}[i]", f"row_{{o}}[i] = {begin}"), 6)
     text += _indent([next_row], 4)
     text += _indent([*writes.rows, "for i in range(size):"], 3)
-    text += _indent([f"total = {'sum_row[i] + ' if levels else ''}acc_row[i]{truth}", *done_lines], 4)
-    text += _indent([f"o0r[i * o0s5] = {done.name}"], 4)
-    text += _indent([next_kept], 2)
-    return text
+    for o in outs:
+        text += _indent([f"total = {f'sum_{o}[i] + ' if levels else ''}row_{o}[i]{truth}", *done_lines], 4)
+        text += _indent([f"{o}r[i * {o}s5] = {done.name}"], 4)
+    return text + _indent([next_kept], 2)
 
 
 def _ordered(fold: Fold) -> str:

@@ -214,7 +214,8 @@ class Batched(Wrapped):
 
     def fold(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
         dims, *others = rest
-        return batch(op(align(args, self.level), tuple(d + 1 for d in dims), *others), self.level)
+        found = op(align(args, self.level), tuple(d + 1 for d in dims), *others)
+        return tuple(batch(y, self.level) for y in found) if op.count > 1 else batch(found, self.level)
 
     def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
         rule = getattr(op, "vmap", None)

@@ -23,15 +23,18 @@ from .reduction import MOST_PLANS, NestedReduction, count_of, expand_reduced, re
 
 
 class FoldOf:
-    """A fold over a formula of several operands that broadcast; like `reduction.Reduction`, for more than one tensor."""
+    """A fold over a formula of several operands that broadcast; like `reduction.Reduction`, for more than one tensor.
 
-    def __init__(self, name: str, fold: Fold, feed: Callable, finish: Callable | None = None):
-        self.name, self.fold, self.feed, self.finish = name, fold, feed, finish
+    ``count``: the formula gives so many values, which are folded side by side, and the result is a tuple.
+    """
+
+    def __init__(self, name: str, fold: Fold, feed: Callable, finish: Callable | None = None, count: int = 1):
+        self.name, self.fold, self.feed, self.finish, self.count = name, fold, feed, finish, count
         self.plans: dict = launch.plan_table()
 
     def __call__(
         self, args: Sequence[Any], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]
-    ) -> Tensor:
+    ) -> Any:
         """Fold over ``dims`` of the operands' broadcast shape; ``args`` are tensors and Python numbers, in feed's order."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = (keys, dims, keepdim, out, compute)
@@ -44,21 +47,22 @@ class FoldOf:
                 order = [*[d for d in range(len(shape)) if d not in dims], *dims]
                 flat = [a.expand(shape).permute(order).contiguous() if isinstance(a, Tensor) else a for a in args]
                 y = self(flat, tuple(range(len(shape) - len(dims), len(shape))), False, out, compute)
-                return y.reshape(reduced_shape(shape, dims, keepdim))
+                kept = reduced_shape(shape, dims, keepdim)
+                return y.reshape(kept) if self.count == 1 else tuple([t.reshape(kept) for t in y])
             if len(self.plans) > MOST_PLANS:
                 self.plans.clear()
             self.plans[key] = plan
         entry, array, lay = plan
-        data = launch.empty(lay.size, lay.dtype.carrier)
-        entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], data)
-        return make(data, lay, [0, 0])
+        found = [launch.empty(lay.size, lay.dtype.carrier) for _ in range(self.count)]
+        entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
+        return make(found[0], lay, [0, 0]) if self.count == 1 else tuple([make(data, lay, [0, 0]) for data in found])
 
     def _plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
         layouts = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
         entry, array = reduction_entry(
             self.name,
-            lambda *x: (self.feed(*x),),
+            self.feed if self.count > 1 else lambda *x: (self.feed(*x),),
             [_input(k) for k in keys],
             compute,
             self.fold,
@@ -67,6 +71,7 @@ class FoldOf:
             layouts,
             shape,
             dims,
+            self.count,
         )
         return entry, array, layout(reduced_shape(shape, dims, keepdim), None, out)
 

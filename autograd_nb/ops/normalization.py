@@ -50,6 +50,14 @@ def _input_gradient(x, g, mean, rstd, w, total, total_x, inverse):
     return rstd * (g * w - (total + hat * total_x) * inverse)
 
 
+@pointwise(name="norm_backward", public=False, inplace=False)
+def _channel_gradient(x, g, mean, rstd, w, total, total_x, inverse):
+    """The same where the weight varies as the statistics do, with totals that have no part of it."""
+    hat = (x - mean) * rstd
+    return (rstd * w) * (g - (total + hat * total_x) * inverse)
+
+
+_SUMS = FoldOf("norm_backward", SUM, lambda g, x, mean, rstd: (g, g * ((x - mean) * rstd)), count=2)
 _SUM_G = FoldOf("norm_backward", SUM, lambda g: g)
 _SUM_GX = FoldOf("norm_backward", SUM, lambda g, x, mean, rstd: g * ((x - mean) * rstd))
 
@@ -96,7 +104,7 @@ def _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs):
     d = x.dtype
     # sums over the dims where neither statistics nor weight vary; all other sums are made of them
     inner = tuple(i for i in dims if i in wdims)
-    total, total_x = _SUM_G((g,), inner, True, d, d.name), _SUM_GX((g, x, mean, rstd), inner, True, d, d.name)
+    total, total_x = _SUMS((g, x, mean, rstd), inner, True, d, d.name)
     rest = tuple(i for i in wdims if i not in inner)
     grads = {}
     if "b" in needs:
@@ -105,12 +113,13 @@ def _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs):
         grads["w"] = total_x.sum(rest, True) if rest else total_x
     if "x" in needs:
         outer = tuple(i for i in dims if i not in inner)
-        if w is not None:
-            total, total_x = total * w, total_x * w
         if outer:
+            if w is not None:
+                total, total_x = total * w, total_x * w
             total, total_x = total.sum(outer, True), total_x.sum(outer, True)
         inverse = 1.0 / max(numel(x.shape[i] for i in dims), 1)
-        grads["x"] = _input_gradient(x, g, mean, rstd, 1.0 if w is None else w, total, total_x, inverse)
+        gradient = _input_gradient if outer else _channel_gradient
+        grads["x"] = gradient(x, g, mean, rstd, 1.0 if w is None else w, total, total_x, inverse)
     return grads
 
 
@@ -196,9 +205,11 @@ def _row_rule(g, x, w, mean, rstd, k, eps, centered, needs):
                     d.name, _rows(x, k), [dense(g), dense(x), mean._data, rstd._data, *weights], [data]
                 )
             grads["x"] = make(data, lay, [0, 0])
-        if "w" in needs:
+        if "w" in needs and "b" in needs:
+            grads["b"], grads["w"] = _SUMS((g, x, mean, rstd), wdims, True, d, d.name)
+        elif "w" in needs:
             grads["w"] = _SUM_GX((g, x, mean, rstd), wdims, True, d, d.name)
-        if "b" in needs:
+        elif "b" in needs:
             grads["b"] = _SUM_G((g,), wdims, True, d, d.name)
     for p in ("w", "b"):
         if p in grads:

@@ -34,10 +34,11 @@ def reduction_entry(
     in_layouts: Sequence[Layout],
     shape: Sequence[int],
     axes: Sequence[int],
+    count: int = 1,
 ) -> tuple[Callable, np.ndarray]:
-    """(entry point, dims) of a kernel that folds ``formula(*inputs)[0]`` over ``axes`` of the broadcast ``shape``.
+    """(entry point, dims) of a kernel that folds the ``count`` values of ``formula(*inputs)`` over ``axes`` of the broadcast ``shape``.
 
-    Its arguments: dims, the inputs, the flat output (contiguous, of the kept dims).
+    Its arguments: dims, the inputs, the flat outputs (contiguous, of the kept dims).
     """
     gone = set(axes)
     kept_shape = [n for d, n in enumerate(shape) if d not in gone]
@@ -49,7 +50,7 @@ def reduction_entry(
         else:
             out_strides.append(out_strides_kept[k])
             k += 1
-    strides: list[Sequence[int]] = [broadcast_strides(lay, shape) for lay in in_layouts] + [out_strides]
+    strides: list[Sequence[int]] = [broadcast_strides(lay, shape) for lay in in_layouts] + [out_strides] * count
     kept, kept_steps = _group([d for d in range(len(shape)) if d not in gone], shape, strides)
     # the reduced dims may be walked in any order: widest strides of the first operand outermost
     red_order = sorted(gone, key=lambda d: tuple(-s[d] for s in strides))
@@ -77,14 +78,14 @@ def reduction_entry(
     else:
         sizes = total_kept[:-1] + total_red + total_kept[-1:]
         steps = [a[:-1] + b + a[-1:] for a, b in zip(kept_steps_full, red_steps_full, strict=True)]
-    kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in steps[:-1])
+    kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in steps[:-count])
     if sizes[-1] == 1:  # a loop of one step may take any stride; unit keeps the variants few
         kinds = "".join("u" if k == "0" else k for k in kinds)
     with real_only(name):
-        body = loops.trace_body(formula, inputs, compute, [None])
+        body = loops.trace_body(formula, inputs, compute, [None] * count)
         source = loops.reduction(body, fold, inner, kinds, finish, out, _wide(out))
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
-    argtypes.append(f"{loops.storage(out)}[:]")
+    argtypes += [f"{loops.storage(out)}[:]"] * count
     outer = range(most_kept - (not inner_reduced))
     if not lead and all(sizes[a] < threads.EVEN for a in outer):
         stages = _stages(name, inputs, fold, finish, out, body, (inner, kinds), sizes, steps)
@@ -95,11 +96,11 @@ def reduction_entry(
         axes = outer if inner_reduced else (*outer, loops.RANK - 1)
         return threads.walk(entry, sizes, axes, body.effort(), loops.CHUNK)
 
-    entry = launch.entry(source, "kernel", tuple(argtypes), name, split=split)
+    entry = launch.entry(source, "kernel", tuple(argtypes), name, count, split=split)
     if lead:
         from .plans import _nested
 
-        scalars = [s.scalar for s in inputs] + [False]
+        scalars = [s.scalar for s in inputs] + [False] * count
         entry = _nested(entry, kept[:lead], [t[:lead] for t in kept_steps], scalars)
     return entry, dims_array(sizes, steps)
 
@@ -114,7 +115,7 @@ def _stages(
     sizes: list[int], steps: list[list[int]],
 ) -> _Stages | None:  # fmt: skip
     """A fold as one of blocks, each of which keeps all results, and one of theirs; None where that does not pay."""
-    work, value = numel(sizes) * body.effort(), body.results[0][0]
+    work, value, count = numel(sizes) * body.effort(), body.results[0][0], len(body.results)
     found = dtypes.BY_NAME.get(fold.accumulator(value.dtype))
     if work < threads.MANY or found is None or found.is_complex or "complex" in value.dtype:
         return None
@@ -123,13 +124,15 @@ def _stages(
     axis = max(axes, key=lambda d: sizes[d])
     folded = numel(sizes[a] for a in axes)
     kept = numel(sizes) // folded
-    count = 32 if work >= 8 * threads.MANY and folded >= 1024 else 8
-    blocks = list(threads.cut(sizes[axis], count, loops.CHUNK if axis == loops.RANK - 1 else 1))
+    most = 32 if work >= 8 * threads.MANY and folded >= 1024 else 8
+    blocks = list(threads.cut(sizes[axis], most, loops.CHUNK if axis == loops.RANK - 1 else 1))
     if len(blocks) < 2 or folded < 32 * len(blocks):
         return None
-    argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs] + [found.kernel]
+    argtypes = (
+        ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs] + [found.kernel] * count
+    )
     source = loops.reduction(body, fold, inner, kinds, None, found.name, _wide(out))
-    first = launch.entry(source, "kernel", tuple(argtypes), name)
+    first = launch.entry(source, "kernel", tuple(argtypes), name, count)
     numbers = [s for s in inputs if s.scalar]
     shape = (len(blocks), kept)
     second, dims = reduction_entry(
@@ -139,31 +142,35 @@ def _stages(
     own = []
     for begin, end in blocks:
         cut = [*sizes[:axis], end - begin, *sizes[axis + 1 :]]
-        own.append((dims_array(cut, steps), [begin * t[axis] for t in steps[:-1]]))
-    return _Stages(first, second, dims, own, kept, [s.scalar for s in inputs], found.carrier)
+        own.append((dims_array(cut, steps), [begin * t[axis] for t in steps[:-count]]))
+    return _Stages(first, second, dims, own, kept, [s.scalar for s in inputs], found.carrier, count)
 
 
 class _Stages:
     """An entry point in two stages. Blocks depend on the shape only, so that the result is the same for every number of threads."""
 
-    __slots__ = ("blocks", "carrier", "dims", "first", "kept", "scalars", "second")
+    __slots__ = ("blocks", "carrier", "count", "dims", "first", "kept", "scalars", "second")
 
     def __init__(
-        self, first: Callable, second: Callable, dims: np.ndarray, blocks: list, kept: int, scalars: list[bool], carrier: Any
-    ):
+        self, first: Callable, second: Callable, dims: np.ndarray, blocks: list, kept: int, scalars: list[bool], carrier: Any,
+        count: int,
+    ):  # fmt: skip
+        self.count = count
         self.first, self.second, self.dims, self.blocks = first, second, dims, blocks
         self.kept, self.scalars, self.carrier = kept, scalars, carrier
 
     def __call__(self, dims: np.ndarray, *args: Any) -> None:
-        kept = self.kept
-        found = launch.empty(len(self.blocks) * kept, self.carrier)
+        kept, inputs, outputs = self.kept, args[: -self.count], args[-self.count :]
+        found = [launch.empty(len(self.blocks) * kept, self.carrier) for _ in outputs]
         parts = []
         for k, (sizes, starts) in enumerate(self.blocks):
             start = iter(starts)
-            moved = [a if scalar else a[next(start) :] for a, scalar in zip(args[:-1], self.scalars, strict=True)]
-            parts.append((sizes, *moved, found[k * kept : (k + 1) * kept]))
+            moved = [a if scalar else a[next(start) :] for a, scalar in zip(inputs, self.scalars, strict=True)]
+            parts.append((sizes, *moved, *[f[k * kept : (k + 1) * kept] for f in found]))
         launch.each(self.first, parts)
-        self.second(self.dims, found, *[a for a, scalar in zip(args[:-1], self.scalars, strict=True) if scalar], args[-1])
+        numbers = [a for a, scalar in zip(inputs, self.scalars, strict=True) if scalar]
+        for f, out in zip(found, outputs, strict=True):
+            self.second(self.dims, f, *numbers, out)
 
 
 class NestedReduction(Exception):
