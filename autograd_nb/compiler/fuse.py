@@ -2,7 +2,8 @@
 
 A pointwise step knows the formula that it was made from (`ops.plans.Recipe`). Several of them are run one after the other on
 symbols; the kernel that comes out reads every array once. A step joins an earlier group when all that it depends on has been
-computed by then, when it shares data with the group, and when both walk shared memory in the same order of elements.
+computed by then, when it shares data with the group, and when both walk shared memory in the same order of elements, perhaps
+after one of them has been looped over the other's shape.
 """
 
 from __future__ import annotations
@@ -13,55 +14,15 @@ from typing import Any
 from .. import launch
 from ..codegen.loops import Input
 from ..ops.plans import pointwise_entry
-from ..shapes import Layout, broadcast_strides
+from ..shapes import Layout
 from .capture import Buffer, Step, Use
+from .early import advance
+from .members import Member, member, reshaped, walk
+from .products import absorb
 from .slots import _Slot
 
 MOST_STEPS = 48
 MOST_ARRAYS = 24
-
-
-@dataclass
-class Member:
-    """A pointwise step taken apart."""
-
-    step: Step
-    inputs: list[tuple[Any, Any]]  # (Use, layout) or (number, dtype name), in the formula's order
-    compute: list[str]
-    outputs: list[tuple[Use, Layout, str]]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """What it loops over."""
-        return tuple(self.outputs[0][1].shape)
-
-
-def member(step: Step) -> Member | None:
-    """A step as a member of a group, or None for other kernels."""
-    recipe = getattr(step.call, "recipe", None)
-    if recipe is None or step.check is not None:
-        return None
-    operands = step.operands[1:] if recipe.dims else step.operands
-    layouts = iter(recipe.in_layouts)
-    inputs: list[tuple[Any, Any]] = []
-    for spec, o in zip(recipe.inputs, operands, strict=False):
-        if spec.dtype == "float16" or (spec.scalar and spec.dtype.startswith("complex")):
-            return None
-        inputs.append((o, spec.dtype) if spec.scalar else (o, next(layouts)))
-    outs = operands[len(recipe.inputs) :] if step.call.over is None else [operands[step.call.over]]
-    if len(outs) != len(recipe.outputs) or "float16" in recipe.outputs:
-        return None
-    if step.call.over is not None and recipe.in_layouts[0].shape != recipe.out_layouts[0].shape:
-        return None
-    compute = recipe.compute
-    compute = [compute] * len(inputs) if isinstance(compute, str) else list(compute)
-    return Member(step, inputs, compute, list(zip(outs, recipe.out_layouts, recipe.outputs, strict=True)))
-
-
-def walk(use: Use, layout: Layout, shape: tuple[int, ...]) -> tuple:
-    """How a use is walked: two equal walks meet the same element at the same index."""
-    strides = tuple(s if n != 1 else 0 for s, n in zip(broadcast_strides(layout, shape), shape, strict=True))
-    return use.buffer.number, use.offset, strides, layout.dtype.name
 
 
 @dataclass
@@ -73,9 +34,28 @@ class Group:
     walks: dict[int, set] = field(default_factory=dict)  # buffer -> the ways in which it is walked
     written: set[int] = field(default_factory=set)
 
-    def takes(self, m: Member) -> bool:
-        """Whether the member can be computed in the same loop."""
-        if m.shape != self.shape or len(self.members) >= MOST_STEPS:
+    def fitting(self, m: Member) -> Member | None:
+        """The member as it can be computed in the same loop, or None: over the group's shape, or the group over the member's."""
+        if m.shape == self.shape:
+            return m if self._takes(m) else None
+        if not any(u.buffer.number in self.walks for u, _ in _arrays(m)):
+            return None
+        other = reshaped(m, self.shape)
+        if other is not None:
+            return other if self._takes(other) else None
+        turned = Group(m.shape)
+        for n in self.members:
+            other = reshaped(n, m.shape)
+            if other is None:
+                return None
+            turned.add(other)
+        if not turned._takes(m):
+            return None
+        self.shape, self.members, self.walks, self.written = turned.shape, turned.members, turned.walks, turned.written
+        return m
+
+    def _takes(self, m: Member) -> bool:
+        if len(self.members) >= MOST_STEPS:
             return False
         shared = False
         mine = {o[0].buffer.number for o in m.outputs}
@@ -86,6 +66,10 @@ class Group:
                 if (n in self.written or n in mine) and self.walks[n] != {walk(use, layout, self.shape)}:
                     return False
         return shared and len(self.walks) <= MOST_ARRAYS
+
+    def feeds(self, m: Member) -> bool:
+        """Whether the member reads what the group writes."""
+        return any(o.buffer.number in self.written for o, _ in m.inputs if isinstance(o, Use))
 
     def add(self, m: Member) -> None:
         """Take it in."""
@@ -102,7 +86,9 @@ def _arrays(m: Member) -> list[tuple[Use, Layout]]:
 def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
     """The steps with pointwise ones fused. ``outside``: buffers that are read after the program; ``number``: the first unused
     number of a buffer."""
-    places: list[Step | Group] = []
+    steps, number = advance(steps, outside, number)
+    steps = absorb(steps, outside)
+    places: list[Step | Group | None] = []  # None: a group that has moved on to what reads it
     wrote: dict[int, int] = {}  # buffer -> place of its last write
     read: dict[int, int] = {}  # buffer -> last place that read it
     wall = -1  # the place of the last check: nothing may move from behind it to before
@@ -125,11 +111,20 @@ def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
             for place, g in reversed(open_groups):
                 if place < after or place < wall:
                     break
-                if g.takes(m):
-                    joined = (place, g)
+                fits = g.fitting(m)
+                if fits is not None:
+                    joined, m = (place, g), fits
                     break
             if joined is None:
                 g = Group(m.shape)
+                for k in range(len(open_groups) - 1, -1, -1):
+                    place, made = open_groups[k]
+                    if made.feeds(m) and _idle(made, place, wrote, read) and (fits := made.fitting(m)) is not None:
+                        g, m, places[place] = made, fits, None
+                        wrote.update(dict.fromkeys(g.written, at))
+                        read.update(dict.fromkeys(g.walks, at))
+                        del open_groups[k]
+                        break
                 open_groups.append((at, g))
                 places.append(g)
             else:
@@ -142,14 +137,16 @@ def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
             read[n] = max(read.get(n, -1), at)
     users: dict[int, set[int]] = {}
     for i, p in enumerate(places):
-        for s in [p] if isinstance(p, Step) else [m.step for m in p.members]:
+        for s in [] if p is None else [p] if isinstance(p, Step) else [m.step for m in p.members]:
             for use, _ in s.uses():
                 users.setdefault(use.buffer.number, set()).add(i)
     found: list[Step] = []
     for i, p in enumerate(places):
+        if p is None:
+            continue
         if isinstance(p, Step):
             found.append(p)
-        elif len(p.members) == 1:
+        elif len(p.members) == 1 and p.members[0].step.call.entry is not None:
             found.append(p.members[0].step)
         else:
             needed = {
@@ -157,12 +154,26 @@ def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
                 if n in outside or users[n] != {i} or any(u.buffer.kind != "temporary" for m in p.members for u, _, _ in m.outputs if u.buffer.number == n)
             }  # fmt: skip
             fused = _one(p, needed, number)
-            if fused is None:
-                found.extend(m.step for m in p.members)
-            else:
-                number += 1
+            if fused is not None:
                 found.append(fused)
+                number += 1
+                continue
+            for m in p.members:  # apart
+                if m.step.call.entry is None:
+                    alone = Group(p.shape)
+                    alone.add(m)
+                    found.append(_one(alone, alone.written, number) or m.step)
+                    number += 1
+                else:
+                    found.append(m.step)
     return found
+
+
+def _idle(group: Group, place: int, wrote: dict[int, int], read: dict[int, int]) -> bool:
+    """Whether a group may as well run later: nobody has used what it writes, or written what it reads."""
+    if any(u.buffer.kind != "temporary" for m in group.members for u, _, _ in m.outputs):
+        return False
+    return all(wrote.get(n, -1) <= place for n in group.walks) and all(read[n] <= place for n in group.written)
 
 
 def _one(group: Group, needed: set[int], number: int) -> Step | None:
@@ -224,6 +235,3 @@ def _one(group: Group, needed: set[int], number: int) -> Step | None:
 
 def _number_key(value: Any, dtype: str) -> tuple:
     return (id(value), dtype) if isinstance(value, _Slot) else (type(value), repr(value), dtype)
-
-
-
