@@ -340,6 +340,11 @@ def empty(size: int, d: np.dtype) -> np.ndarray:
     return _empty_big(size, d)
 
 
+def zeros(size: int, d: np.dtype) -> np.ndarray | None:
+    """A new flat array of zeros; None where a kernel is to write them: big blocks are used again, and a capture must see it."""
+    return np.zeros(size, d) if size * d.itemsize < BIG and not _observing else None
+
+
 def _empty_big(size: int, d: np.dtype) -> np.ndarray:
     global _pooled
     n = _rounded(size * d.itemsize)

@@ -36,8 +36,10 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 def _tensors(value: Any, name: str, function: str) -> tuple:
     if isinstance(value, (Tensor, GradientEdge)):
         return (value,)
-    if not isinstance(value, (Sequence, dict)) and not hasattr(value, "__iter__"):
-        raise TypeError(f"{function}(): argument '{name}' must be a Tensor or a sequence of Tensors, not {type(value).__name__}")
+    if value.__class__ is not tuple and not isinstance(value, (Sequence, dict)) and not hasattr(value, "__iter__"):
+        raise TypeError(
+            f"{function}(): argument '{name}' must be a Tensor or a sequence of Tensors, not {type(value).__name__}"
+        )
     out = tuple(value)
     for i, t in enumerate(out):
         if t is not None and not isinstance(t, (Tensor, GradientEdge)):
@@ -184,7 +186,9 @@ def grad(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.grad.html
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
     if is_grads_batched:
         from ..func import vmap
 
@@ -216,7 +220,7 @@ def grad(
             if not allow:
                 raise _unused(i)
             if materialize_grads:
-                            found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype)
+                found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype)
     return tuple(found) if names is None else dict(zip(names, found, strict=True))
 
 

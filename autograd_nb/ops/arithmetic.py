@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import getrefcount
 from typing import Any
 
 from .. import dtypes, launch
@@ -684,8 +685,6 @@ def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
 
 def _engine_own(g: Tensor) -> Tensor:
     """A gradient as a leaf may keep it: its own dense memory, shared with nobody who might change it."""
-    from sys import getrefcount
-
     # 2 references to the tensor are ours (argument and caller), and its memory must have no other owner
     if g._layout.contiguous and g._view is None and getrefcount(g) <= 4 and getrefcount(g._data) <= 2 and g.__class__ is Tensor:
         return g if not g._rg else make(g._data, g._layout, g._version_)

@@ -35,6 +35,11 @@ def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
 
 
 def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
+    if value.__class__ is int and not value:
+        lay = layout(shape, None, d)
+        data = launch.zeros(lay.size, d.carrier)
+        if data is not None:
+            return make(data, lay, [0, 0])
     t = new_empty(shape, d)
     t.fill_(value)
     t._version_[0] = 0

@@ -28,6 +28,9 @@ from .views import quick
 
 def _zeros(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
     lay = layout(shape, None, d)
+    data = launch.zeros(lay.size, d.carrier)
+    if data is not None:
+        return make(data, lay, [0, 0])
     t = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
     t.zero_()
     return t
@@ -459,7 +462,10 @@ def _split(x, d, sizes):
 
 
 def _join_parts(grads: list, shape: Sequence[int], d: int, sizes: Sequence[int]) -> Tensor:
-    first = next(g for g in grads if g is not None)
+    there = [k for k, g in enumerate(grads) if g is not None]
+    first = grads[there[0]]
+    if len(there) == 1 < len(grads):
+        return _slice_backward(first, shape, d, sum(sizes[: there[0]]), first.shape[d], 1)
     parts = [
         g if g is not None else _zeros([*shape[:d], n, *shape[d + 1 :]], first.dtype) for g, n in zip(grads, sizes, strict=True)
     ]
@@ -544,7 +550,10 @@ def _unbind(x, d):
 
 
 def _stack_parts(grads: list, shape: Sequence[int], d: int) -> Tensor:
-    first = next(g for g in grads if g is not None)
+    there = [k for k, g in enumerate(grads) if g is not None]
+    first = grads[there[0]]
+    if len(there) == 1 < len(grads):
+        return _select_backward(first, shape, d, there[0])
     rest = [*shape[:d], *shape[d + 1 :]]
     return stack([g if g is not None else _zeros(rest, first.dtype) for g in grads], d)
 
