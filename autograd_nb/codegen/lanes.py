@@ -61,6 +61,9 @@ class _Tile:
             pointer = self.builder.gep(pointer, [_int(i) if isinstance(i, int) else i])
         return pointer
 
+    def rolled(self) -> None:
+        _stay_rolled(self.builder)
+
     def times(self, a: Any, b: Any) -> Any:
         return self.builder.mul(a, _int(b) if isinstance(b, int) else b)
 
@@ -121,6 +124,23 @@ class _Tile:
         return vectors[0]
 
 
+def _stay_rolled(builder: Any) -> None:
+    """Empty assembly in a loop's body: LLVM leaves the loop as it is.
+
+    For some processors it unrolls short loops many times over, which makes compiling several times slower.
+    """
+    builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+
+
+@intrinsic
+def _rolled(typingctx):
+    def codegen(context, builder, signature, args):
+        _stay_rolled(builder)
+        return context.get_dummy_value()
+
+    return types.none(), codegen
+
+
 def _int(n: int) -> ir.Constant:
     return ir.Constant(ir.IntType(64), n)
 
@@ -136,6 +156,7 @@ def _multiply_tile(typingctx, vectors, weights, x, offsets, out, w, count, start
         at, load = tile.at, builder.load
         sums = tile.sums(ROWS * columns)
         with cgutils.for_range(builder, count, intp=start.type) as loop:
+            tile.rolled()
             source = at(x, start, load(at(offsets, loop.index)))
             row = [tile.load(at(source, v * tile.lanes)) for v in range(columns)]
             for r in range(ROWS):
@@ -166,6 +187,7 @@ def _dot_tile(typingctx, a, b, lefts, rights, out, left, right, start, size, a_s
         whole = builder.sub(size, rest)
 
         def add_products(i, place, read):
+            tile.rolled()
             vectors = [read(at(p, tile.times(i, a_step), place)) for p in rows]
             for j, p in enumerate(columns):
                 other = read(at(p, tile.times(i, b_step), place))
@@ -203,6 +225,7 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
             return builder.and_(builder.not_(outside), under)
 
         with cgutils.for_range_slice(builder, _int(0), width, _int(tile.lanes), intp=low.type) as (first, _):
+            tile.rolled()
             written = tile.before(sub(width, first))
             if pairs:
                 masks = [inside(first, 2), inside(builder.add(first, _int(tile.lanes // 2)), 2)]
@@ -212,18 +235,16 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
                 origin = at(x, source, tile.times(plane.index, far), tile.times(first, 2 if pairs else 1))
                 goal = at(out, target, tile.times(plane.index, apart), first)
 
-                def each(start, stop, read, goal=goal):
-                    with cgutils.for_range_slice(builder, start, stop, _int(1), intp=low.type) as (line, _):
-                        tile.store_some(read(line), at(goal, tile.times(line, pitch)), written)
-
-                def copied(line, origin=origin, masks=masks):
-                    start = at(origin, tile.times(sub(line, begin), step))
-                    parts = [tile.load_some(at(start, k * tile.lanes), mask) for k, mask in enumerate(masks)]
-                    return tile.evens(*parts) if pairs else parts[0]
-
-                each(_int(0), begin, lambda line: tile.zero)
-                each(begin, end, copied)
-                each(end, lines, lambda line: tile.zero)
+                with cgutils.for_range(builder, lines, intp=low.type) as loop:
+                    tile.rolled()
+                    line = sub(loop.index, begin)
+                    there = tile.spread(builder.icmp_unsigned("<", line, sub(end, begin)))
+                    start = at(origin, tile.times(line, step))
+                    parts = [
+                        tile.load_some(at(start, k * tile.lanes), builder.and_(mask, there)) for k, mask in enumerate(masks)
+                    ]
+                    value = tile.evens(*parts) if pairs else parts[0]
+                    tile.store_some(value, at(goal, tile.times(loop.index, pitch)), written)
         return context.get_dummy_value()
 
     given = source, step, target, pitch, width, low, high, begin, end, lines, count, far, apart
@@ -231,6 +252,10 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
 
 
 # ------------------------------------------------------------------------------------------------ in Python
+
+
+def rolled():
+    """To stand in the body of a loop that is not worth being vectorised or unrolled."""
 
 
 def multiply_tile(vectors, weights, x, offsets, out, w, count, start, o, ld):
@@ -273,4 +298,4 @@ def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, be
 
 
 if not config.DISABLE_JIT:
-    multiply_tile, dot_tile, copy_lines = _multiply_tile, _dot_tile, _copy_lines
+    multiply_tile, dot_tile, copy_lines, rolled = _multiply_tile, _dot_tile, _copy_lines, _rolled

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import helper
-from ..codegen.lanes import BROAD, BYTES, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
+from ..codegen.lanes import BROAD, BYTES, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile, rolled
 
 WIDE = 3 << 18  #: bytes of ``wide``, which stay in the second-level cache
 SIDE = 256  #: output positions of images side by side
@@ -44,9 +44,11 @@ def place_weights(geometry, channels, tall, pitch, offsets):
         for b in range(kh):
             line = (b * dh) % sh * per + (b * dh) // sh
             for e in range(kw):
+                rolled()
                 offsets[np.uintp(row)] = ((c * kw + e) * tall + line) * pitch
                 row += 1
     for i in range(row, offsets.size):
+        rolled()
         offsets[np.uintp(i)] = offsets[np.uintp(row - 1)]
 
 
@@ -81,6 +83,7 @@ def widen(x, geometry, channels, z, first, tall, wide, target, pitch):
                     for line in range(per):
                         here = source + c * size + (line - begin) * sh * wi
                         for i in range(wo):
+                            rolled()
                             value = wide.dtype.type(0)
                             if begin <= line < last and low <= i < high:
                                 value = x[np.uintp(here + i * sw)]
@@ -110,24 +113,28 @@ def pack(w, taps, inputs, outputs, flipped, bias, packed):
     zero = packed.dtype.type(0)
     rows = inputs * taps
     for first in range(0, outputs, ROWS):
-        block = packed[first * (rows + 1):(first + ROWS) * (rows + 1)]
+        block = packed[first * (rows + 1) : (first + ROWS) * (rows + 1)]
         count = min(ROWS, outputs - first)
         if count < ROWS:
             for i in range(block.size):
+                rolled()
                 block[i] = zero
         for k in range(count):
+            rolled()
             block[np.uintp(rows * ROWS + k)] = bias[first + k] if bias.size else zero
         if flipped:
             for c in range(inputs):
                 for k in range(count):
-                    source = w[(c * outputs + first + k) * taps:(c * outputs + first + k + 1) * taps]
+                    source = w[(c * outputs + first + k) * taps : (c * outputs + first + k + 1) * taps]
                     for t in range(source.size):
+                        rolled()
                         block[np.uintp((c * taps + taps - 1 - t) * ROWS + k)] = source[t]
             continue
         for part in range(0, rows, 128):  # as many as stay in the first-level cache
             for k in range(count):
-                source = w[(first + k) * rows + part:(first + k) * rows + min(rows, part + 128)]
+                source = w[(first + k) * rows + part : (first + k) * rows + min(rows, part + 128)]
                 for t in range(source.size):
+                    rolled()
                     block[np.uintp((part + t) * ROWS + k)] = source[t]
 
 
@@ -141,6 +148,7 @@ def multiply(packed, wide, offsets, rows, outputs, out, count, ld, spare):
         broad = vectors == BROAD or vectors > BROAD + 1
         width = lanes * (BROAD if broad else NARROW)
         for k in range(0, outputs, ROWS):
+            rolled()
             weights = k * (rows + 1)
             whole = q + width <= count and k + ROWS <= outputs
             target = out if whole else spare
@@ -164,6 +172,7 @@ def add_dots(a, b, lefts, rights, sums, out, outputs, rows, ld, start, size, a_s
             for p in range(min(LEFT, outputs - k)):
                 line = out[(k + p) * ld + r : (k + p) * ld + min(r + RIGHT, rows)]
                 for q in range(line.size):
+                    rolled()
                     line[q] += sums[np.uintp(p * RIGHT + q)]
 
 
@@ -206,6 +215,7 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
             for z in range(depths):
                 for first in range(0, ho, lines):
                     for j in range(min(together, images - i)):
+                        rolled()
                         image = x[((i + j) * groups + g) * inputs * n_in :]
                         widen(image, geometry, inputs, z, first, tall, wide, j * wo, pitch)
                     count = min(lines, ho - first)
@@ -215,6 +225,7 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
                     ld = side.size // (blocks * ROWS)
                     multiply(packed, wide, offsets, rows, blocks * ROWS, side, ld, ld, spare)
                     for j in range(min(together, images - i)):
+                        rolled()
                         place = j * groups * outputs * n_out + z * ho * wo
                         copy_lines(1, side, own, j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho, outputs, ld, n_out)
 
@@ -226,6 +237,7 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
     n_out = depths * ho * wo
     taps = geometry[6] * geometry[7] * geometry[8]
     for i in range(out.size):
+        rolled()
         out[i] = 0
     if out.size == 0 or g.size == 0:
         return
@@ -247,6 +259,7 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
     rights = np.empty((rows + RIGHT - 1) // RIGHT * RIGHT, dtype=np.int64)
     lefts = np.empty((outputs + LEFT - 1) // LEFT * LEFT, dtype=np.int64)
     for k in range(lefts.size):
+        rolled()
         lefts[k] = min(k, outputs - 1) * ld
     sums = np.empty(LEFT * RIGHT + BYTES // out.itemsize, dtype=out.dtype)
     step = groups * outputs * n_out
@@ -261,6 +274,7 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
                 for z in range(depths):
                     for first in range(0, ho, lines):
                         for j in range(here):
+                            rolled()
                             image = x[(((i + j) * groups + k) * inputs + c) * n_in :]
                             widen(image, geometry, some, z, first, tall, wide, j * wo if beside else j * size, pitch)
                         start = (i * groups + k) * outputs * n_out + (z * ho + first) * wo
@@ -284,6 +298,7 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
                             )
                             continue
                         for j in range(here):
+                            rolled()
                             place = start + j * step
                             copy_lines(1, g, side, place, wo, j * wo, pitch, wo, 0, wo, 0, ho, ho, outputs, n_out, ld)
                         n = lines * pitch
