@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..graph.modes import no_grad
 from ..ops import attention, cross_entropy, normalization
 from ..ops.registry import OPS
+from ..shapes import numel
 from ..tensor import Tensor
 from .wrapped import everywhere, innermost
 
@@ -61,6 +63,23 @@ def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> 
     if w is not None:
         y = y * w
     return y if b is None else y + b
+
+
+@composite(normalization, "_statistics")
+def _statistics(
+    x: Tensor, dims: tuple[int, ...], eps: float, running: Any = (None, None), momentum: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    with no_grad():
+        x = x.detach()
+        n = numel(x.shape[d] for d in dims)
+        mean = x.mean(dims, True)
+        gap = x - mean
+        var = (gap * gap).mean(dims, True)
+        for t, now in zip(running, (mean, var * (n / max(n - 1, 1))), strict=True):
+            if t is not None and n:
+                now = now.mean(0) if now.shape[0] > 1 else now  # instance norm has statistics of every sample
+                t.mul_(1 - momentum).add_(now.reshape(t.shape).to(t.dtype), alpha=momentum)
+        return mean, (var + eps).rsqrt()
 
 
 @composite(attention, "attention_weights")

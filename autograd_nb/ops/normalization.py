@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, launch
 from ..codegen.loops import SUM
 from ..codegen.maths import m
@@ -62,14 +64,30 @@ _SUM_G = FoldOf("norm_backward", SUM, lambda g: g)
 _SUM_GX = FoldOf("norm_backward", SUM, lambda g, x, mean, rstd: g * ((x - mean) * rstd))
 
 
-def _statistics(x: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """(mean, biased variance, 1/√(variance + eps)) over ``dims``, kept, outside the graph."""
+_finish = launch.Kernel("norm", "statistics", outputs=4)
+
+
+def _statistics(
+    x: Tensor, dims: tuple[int, ...], eps: float, running: Sequence[Tensor | None] = (None, None), momentum: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """(mean, 1/√(biased variance + eps)) over ``dims``, kept, outside the graph; ``running`` mean and variance move towards them."""
     with no_grad():
         n = numel(x.shape[d] for d in dims)
         x = x.detach()
         center = _WIDE_MEAN(x, dims, True, dtypes.float64, x.dtype.compute, 1.0 / n if n else math.nan)
         var = _SQUARES((x, center, float(n)), dims, True, x.dtype, "float64")
-        return cast(center, x.dtype), var, (var + eps).rsqrt()
+        lay = var._layout
+        mean, rstd = launch.empty(lay.size, lay.dtype.carrier), launch.empty(lay.size, lay.dtype.carrier)
+        kept = [None if t is None or not n else t.to(x.dtype).contiguous() for t in running]  # an empty batch tells nothing
+        moved = [np.empty(0, lay.dtype.carrier) if t is None else t._data[: t._layout.size] for t in kept]
+        _finish(x.dtype.name, eps, momentum, n, center._data, var._data, mean, rstd, *moved)
+        for t, k in zip(running, kept, strict=True):
+            if t is not None and k is not None:
+                if k is t:
+                    t._version_[0] += t._version_[0] >= 0
+                else:
+                    t.copy_(k)
+        return make(mean, lay, [0, 0]), make(rstd, lay, [0, 0])
 
 
 # ------------------------------------------------------------------------- statistics over any dims, weights along others
@@ -325,26 +343,13 @@ def _per_channel(x: Tensor, name: str, **tensors: Any) -> list:
     return out
 
 
-def _update(running: Tensor | None, now: Tensor, momentum: float) -> None:
-    """running ← (1 − momentum)·running + momentum·now."""
-    if running is not None:
-        running.mul_(1 - momentum).add_(cast(now.reshape(running.shape), running.dtype), alpha=momentum)
-
-
 def _channel_norm(x, running_mean, running_var, weight, bias, training, momentum, eps, dims, op, name):
     w, b, rm, rv = _per_channel(x, name, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if not training:
         with no_grad():
             rstd = (rv.detach() + eps).rsqrt()
         return _apply(x, rm.detach(), rstd, 1.0 if w is None else w, 0.0 if b is None else b)
-    mean, var, rstd = _statistics(x, dims, eps)
-    n = numel(x.shape[d] for d in dims)
-    if n and (running_mean is not None or running_var is not None):  # an empty batch tells nothing
-        with no_grad():
-            unbiased = var * (n / max(n - 1, 1))
-            lead = mean.shape[0]  # instance norm has statistics of every sample
-            _update(running_mean, mean.mean(0) if lead > 1 else mean, momentum)
-            _update(running_var, unbiased.mean(0) if lead > 1 else unbiased, momentum)
+    mean, rstd = _statistics(x, dims, eps, (running_mean, running_var), momentum)
     wdims = tuple(d for d in range(x.ndim) if d != 1)
     return op(x, w, b, mean, rstd, dims, wdims, eps)
 
@@ -443,7 +448,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
         [x.shape[0], num_groups, c // num_groups, -1] if x._layout.size else [0, num_groups, c // num_groups, 0]
     )
     w, b = (None if t is None else _wide(t).reshape([1, num_groups, c // num_groups, 1]) for t in (weight, bias))
-    mean, _, rstd = _statistics(wide, (2, 3), float(eps))
+    mean, rstd = _statistics(wide, (2, 3), float(eps))
     y = _group_norm(wide, w, b, mean, rstd, (2, 3), (0, 3), float(eps))
     return cast(y.reshape(x.shape), x.dtype)
 
