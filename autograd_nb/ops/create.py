@@ -64,7 +64,7 @@ def _settled(data: Any) -> Any:
 def _finish(t: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         set_requires_grad(t, True)
-    if state.inference:
+    if modes.inference_used and state.inference:
         mark_inference(t)
     return t
 
@@ -312,7 +312,7 @@ def _copied(lay: Layout, data: np.ndarray | None, requires_grad: bool) -> Tensor
     t._version_ = [0, 0]
     t._rg = False
     t._edge = t._grad = t._view = t._leaf_hook_set = None
-    return _finish(t, requires_grad) if requires_grad or (modes.inference_used and state.inference) else t
+    return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
 
 
 def _keep_pattern(patterns: dict, key: tuple, t: Tensor, blank: bool, args: tuple | None = None) -> None:

@@ -6,6 +6,7 @@ same for any number of threads, and differ from PyTorch's.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,10 +17,10 @@ from .. import dtypes, launch, threads
 from ..codegen import draws
 from ..codegen.loops import Input
 from ..codegen.maths import m
-from ..dtypes import as_dtype, dtype
+from ..dtypes import _default, as_dtype, dtype
 from ..graph.modes import no_grad, state
 from ..launch import Kernel
-from ..shapes import as_int, as_shape, check_sizes, overlaps_itself
+from ..shapes import Layout, as_int, as_shape, check_sizes, overlaps_itself
 from ..tensor import Tensor, check_inplace, make, rewrite_history
 from .cast import as_device, cast, dense
 from .create import _finish, new_empty
@@ -27,6 +28,7 @@ from .generator import stream
 from .recording import store, tensor_type
 from .registry import OPS, public
 from .structured import structured, tensor_argument
+from .views import exact
 
 _dtype = dtype
 
@@ -51,7 +53,10 @@ class Law:
             entry = self.entries.get(d)
             if entry is None:
                 entry = self.entries[d] = self._compile((d,))
-            entry(*key, 0, out)
+            seed, call = key
+            if entry.__class__ is _Drawn and out.size * DRAW < threads.WORTH:
+                entry = entry.entry
+            entry(seed, call, 0, out)
             return
         kinds = (d, *[a[1] if type(a) is tuple else type(a) for a in operands])
         entry = self.entries.get(kinds)
@@ -61,7 +66,9 @@ class Law:
 
     def _compile(self, kinds: tuple) -> Callable:
         d, *rest = kinds
-        inputs = [Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest]
+        inputs = [
+            Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest
+        ]
         compute = self.compute or (d.compute if d.category == 2 else "float32")
         source = draws.random_map(self.draw, self.finish, inputs, compute, d.name)
         types = [s.dtype if s.scalar else k.kernel for s, k in zip(inputs, rest, strict=True)]
@@ -150,7 +157,7 @@ def _float_dtype(value: Any, kernel: str) -> dtype:
         return dtypes.get_default_dtype()
     d = dtypes.get_default_dtype() if value is None else as_dtype(value)
     if not d.is_floating_point and not d.is_complex:
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{_kind(d)}\' (dtype={d!r}; use a floating dtype)')
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{_kind(d)}' (dtype={d!r}; use a floating dtype)")
     return d
 
 
@@ -166,7 +173,9 @@ def _draw_parts(t: Tensor, law: Callable, generator: Any, operands: tuple) -> No
     law(stream(generator), t._data.view(part.carrier), part, *operands)
 
 
-def _new(shape: Sequence[int], d: dtype, law: Callable, generator: Any, out: Any, requires_grad: bool, name: str, *operands: Any) -> Tensor:
+def _new(
+    shape: Sequence[int], d: dtype, law: Callable, generator: Any, out: Any, requires_grad: bool, name: str, *operands: Any
+) -> Tensor:
     t = new_empty(shape, d)
     if d.is_complex:
         _draw_parts(t, law, generator, operands)
@@ -178,7 +187,18 @@ def _new(shape: Sequence[int], d: dtype, law: Callable, generator: Any, out: Any
 
 
 @public(method=False)
-def rand(*size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+def rand(
+    *size,
+    generator=None,
+    names=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    **kw,
+):
     """A tensor of ``size`` filled with numbers uniform on [0, 1).
 
     Example:
@@ -188,24 +208,66 @@ def rand(*size, generator=None, names=None, out=None, dtype=None, layout=None, d
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.rand.html
     """
-    shape = _sized("rand", size, _only_size("rand", kw) if kw else None)
     if device is not None:
         as_device(device)
+    if out is None and not kw:
+        return _drawn_tensor("rand", _UNIT, size, dtype, generator, requires_grad, "check_uniform_bounds")
+    shape = _sized("rand", size, _only_size("rand", kw) if kw else None)
     d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "check_uniform_bounds")
     return _new(shape, d, _UNIT, generator, out, requires_grad, "rand")
 
 
 @public(method=False)
-def randn(*size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+def randn(
+    *size,
+    generator=None,
+    names=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    **kw,
+):
     """A tensor of ``size`` filled with standard normal numbers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.randn.html
     """
-    shape = _sized("randn", size, _only_size("randn", kw) if kw else None)
     if device is not None:
         as_device(device)
+    if out is None and not kw:
+        return _drawn_tensor("randn", _STANDARD, size, dtype, generator, requires_grad, "normal_kernel_cpu")
+    shape = _sized("randn", size, _only_size("randn", kw) if kw else None)
     d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "normal_kernel_cpu")
     return _new(shape, d, _STANDARD, generator, out, requires_grad, "randn")
+
+
+_layouts: dict[tuple, Layout] = {}
+
+
+def _drawn_tensor(name: str, law: Law, size: tuple, dtype: Any, generator: Any, requires_grad: Any, kernel: str) -> Tensor:
+    """`_new` for a law without operands, by what is remembered of the arguments."""
+    key = (size, dtype, _default[0])
+    try:
+        lay = _layouts.get(key)
+    except TypeError:  # a list cannot be a key
+        lay = None
+    if lay is not None:
+        for n in size:
+            if type(n) is not int and not exact(n):
+                break
+        else:
+            t = make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
+            law(stream(generator), t._data, lay.dtype)
+            return _finish(t, requires_grad)
+    t = _new(_sized(name, size, None), _float_dtype(dtype, kernel), law, generator, None, requires_grad, name)
+    if not t._layout.dtype.is_complex:
+        if len(_layouts) >= 5_000:
+            _layouts.clear()
+        with contextlib.suppress(TypeError):
+            _layouts[key] = t._layout
+    return t
 
 
 def _only_size(name: str, kw: dict) -> Any:
@@ -219,14 +281,22 @@ def _only_size(name: str, kw: dict) -> Any:
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """`rand` with the shape and dtype of another tensor."""
     x = tensor_argument(input, "rand_like")
-    return rand(x.shape, generator=generator, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad)
+    if device is not None:
+        as_device(device)
+    return _drawn_tensor(
+        "rand", _UNIT, (x._layout.shape,), dtype or x._layout.dtype, generator, requires_grad, "check_uniform_bounds"
+    )
 
 
 @public(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """`randn` with the shape and dtype of another tensor."""
     x = tensor_argument(input, "randn_like")
-    return randn(x.shape, generator=generator, dtype=dtype or x.dtype, device=device, requires_grad=requires_grad)
+    if device is not None:
+        as_device(device)
+    return _drawn_tensor(
+        "randn", _STANDARD, (x._layout.shape,), dtype or x._layout.dtype, generator, requires_grad, "normal_kernel_cpu"
+    )
 
 
 def _limits(d: dtype) -> tuple[int, int]:
@@ -281,7 +351,18 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
 
 
 @public(method=False)
-def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def randint_like(
+    input,
+    *args,
+    low=None,
+    high=None,
+    generator=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    memory_format=None,
+):
     """`randint` with the shape and dtype of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
     x = tensor_argument(input, "randint_like")
     return randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device,
@@ -342,7 +423,9 @@ def _fill(name: str, target: Any, law: Callable, generator: Any, *operands: Any)
 
 def _floats(name: str, x: Any, kernel: str) -> None:
     if not tensor_argument(x, name, "self").dtype.is_floating_point:
-        raise NotImplementedError(f'"{kernel}" not implemented for \'{_kind(x.dtype)}\' ({name}() needs a floating tensor, got {x.dtype!r})')
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{_kind(x.dtype)}' ({name}() needs a floating tensor, got {x.dtype!r})"
+        )
 
 
 def _number(name: str, argument: str, value: Any) -> float:
@@ -369,7 +452,9 @@ def uniform_(self, from_=0, to=1, *, generator=None, **kw):
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={_found(low)} > to={_found(high)}")
     limit = dtypes.finfo(self.dtype).max
     if not (abs(low) <= limit and abs(high) <= limit and high - low <= limit):
-        raise RuntimeError(f"uniform_ expects to-from <= std::numeric_limits<{self.dtype.name}>::max(), but found to={high} and from={low}")
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{self.dtype.name}>::max(), but found to={high} and from={low}"
+        )
     if low == 0 and high == 1:
         return _fill("uniform_", self, _UNIT, generator)
     return _fill("uniform_", self, _UNIFORM, generator, low, high)
@@ -459,7 +544,9 @@ def _check_probabilities(p: Tensor) -> None:
 
     def inside(bad):
         if bad[0]:
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false. (bernoulli() needs probabilities in [0, 1])")
+            raise RuntimeError(
+                "Expected p_in >= 0 && p_in <= 1 to be true, but got false. (bernoulli() needs probabilities in [0, 1])"
+            )
 
     launch.check(inside, bad, passes=((0, 0, 0, 0),))
 
@@ -498,7 +585,19 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 
 @public(method=False)
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def normal(
+    mean=0.0,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
     """Normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``.
 
     Errors: RuntimeError for a negative standard deviation.
@@ -569,7 +668,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         raise RuntimeError(f"multinomial expects Long tensor out, got: {_kind(out.dtype)}")
     k = x.shape[-1]
     if not replacement and n > k:
-        raise RuntimeError(f"cannot sample n_sample > prob_dist.size(-1) samples without replacement (num_samples={n}, {k} weights)")
+        raise RuntimeError(
+            f"cannot sample n_sample > prob_dist.size(-1) samples without replacement (num_samples={n}, {k} weights)"
+        )
     rows = x.shape[0] if x.ndim == 2 else 1
     flat = dense(cast(x, dtypes.float64))
     status = launch.empty(1, np.dtype(np.int64))
