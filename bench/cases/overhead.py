@@ -66,9 +66,25 @@ SINGLE: dict[str, Callable[[Any, Any, Any], Any]] = {
     "permute": lambda lib, x, w: x.permute(1, 0),
     "unsqueeze": lambda lib, x, w: x.unsqueeze(0),
     "expand": lambda lib, x, w: x.expand(3, 4, 4),
+    "index column": lambda lib, x, w: x[:, 1],
+    "index element": lambda lib, x, w: x[1, 2],
+    "flatten": lambda lib, x, w: x.flatten(),
+    "squeeze": lambda lib, x, w: x.squeeze(),
+    "T": lambda lib, x, w: x.T,
+    "narrow": lambda lib, x, w: x.narrow(0, 1, 2),
+    "select": lambda lib, x, w: x.select(1, 2),
+    "diagonal": lambda lib, x, w: x.diagonal(),
+    "view_as": lambda lib, x, w: x.view_as(w),
+    "chunk": lambda lib, x, w: x.chunk(2)[1],
+    "split": lambda lib, x, w: x.split(2)[1],
+    "unbind": lambda lib, x, w: x.unbind()[1],
+    "iteration": lambda lib, x, w: list(x)[1],
 }
 RANDOM = {"dropout"}  #: run, and not compared
-VIEWS = {"index int", "index slice", "index tuple", "view", "reshape", "transpose", "permute", "unsqueeze", "expand"}
+VIEWS = {
+    "index int", "index slice", "index tuple", "index column", "index element", "view", "reshape", "transpose", "permute", "unsqueeze", "expand",
+    "flatten", "squeeze", "T", "narrow", "select", "diagonal", "view_as", "chunk", "split", "unbind", "iteration",
+}  # fmt: skip
 
 
 def forward(fn: Callable, recorded: bool, seen: bool = True) -> Callable[[Any], Program]:
@@ -227,39 +243,70 @@ def detaching(lib: Any) -> Program:
 add("detach_", "in place", detaching)
 
 
-#: things that are not ops on 4×4 tensors
-def making(lib: Any) -> Program:
-    rounds = range(OPS)
+MAKING: dict[str, Callable[[Any, Any], Any]] = {
+    "tensor([1., 2., 3.])": lambda lib, x: lib.tensor([1.0, 2.0, 3.0]),
+    "tensor([[1, 2], [3, 4]])": lambda lib, x: lib.tensor([[1, 2], [3, 4]]),
+    "tensor(1.5)": lambda lib, x: lib.tensor(1.5),
+    "zeros(4, 4)": lambda lib, x: lib.zeros(4, 4),
+    "ones(4, 4)": lambda lib, x: lib.ones(4, 4),
+    "full((4, 4), 0.5)": lambda lib, x: lib.full((4, 4), 0.5),
+    "arange(8)": lambda lib, x: lib.arange(8),
+    "eye(4)": lambda lib, x: lib.eye(4),
+    "linspace(0, 1, 5)": lambda lib, x: lib.linspace(0, 1, 5),
+    "zeros_like": lambda lib, x: lib.zeros_like(x),
+    "detach()": lambda lib, x: x.detach(),
+    "detach().requires_grad_()": lambda lib, x: x.detach().requires_grad_(),
+    "from_numpy(x.numpy())": lambda lib, x: lib.from_numpy(x.numpy()),
+}
 
-    def step() -> Any:
-        for _ in rounds:
-            y = lib.tensor([1.0, 2.0, 3.0])
-        return y
+#: what gives something else than a tensor, or something that cannot be compared
+ASKING: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "empty(4, 4)": lambda lib, x, one: lib.empty(4, 4),
+    "randn(4, 4)": lambda lib, x, one: lib.randn(4, 4),
+    "rand(4, 4)": lambda lib, x, one: lib.rand(4, 4),
+    "item()": lambda lib, x, one: one.item(),
+    "float(t)": lambda lib, x, one: float(one),
+    "bool(t)": lambda lib, x, one: bool(one),
+    "tolist()": lambda lib, x, one: x.tolist(),
+    "numpy()": lambda lib, x, one: x.numpy(),
+    "shape": lambda lib, x, one: x.shape,
+    "size()": lambda lib, x, one: x.size(),
+    "size(0)": lambda lib, x, one: x.size(0),
+    "numel()": lambda lib, x, one: x.numel(),
+    "dim()": lambda lib, x, one: x.dim(),
+    "len(t)": lambda lib, x, one: len(x),
+    "is_contiguous()": lambda lib, x, one: x.is_contiguous(),
+}
 
-    return Program(step)
+
+def making(fn: Callable) -> Callable[[Any], Program]:
+    def build(lib: Any) -> Program:
+        x = lib.from_numpy(values(0, 4, 4))
+        rounds = range(OPS)
+
+        def step() -> Any:
+            for _ in rounds:
+                y = fn(lib, x)
+            return y
+
+        return Program(step)
+
+    return build
 
 
-def zeros(lib: Any) -> Program:
-    rounds = range(OPS)
+def asking(fn: Callable) -> Callable[[Any], Program]:
+    def build(lib: Any) -> Program:
+        x, one = lib.from_numpy(values(0, 4, 4)), lib.tensor(1.5)
+        rounds = range(OPS)
 
-    def step() -> Any:
-        for _ in rounds:
-            y = lib.zeros(4, 4)
-        return y
+        def step() -> Any:
+            for _ in rounds:
+                fn(lib, x, one)
+            return one
 
-    return Program(step)
+        return Program(step)
 
-
-def item(lib: Any) -> Program:
-    x = lib.tensor(1.5)
-    rounds = range(OPS)
-
-    def step() -> Any:
-        for _ in rounds:
-            y = x.item()
-        return y
-
-    return Program(step)
+    return build
 
 
 def linear_module(lib: Any) -> Program:
@@ -276,9 +323,10 @@ def linear_module(lib: Any) -> Program:
     return Program(step)
 
 
-add("tensor([1., 2., 3.])", "making", making)
-add("zeros(4, 4)", "making", zeros)
-add("item()", "making", item)
+for _name, _fn in MAKING.items():
+    add(_name, "making", making(_fn))
+for _name, _asked in ASKING.items():
+    add(_name, "asking", asking(_asked))
 add("Linear(4, 4)(x)", "op, recorded", linear_module)
 
 
