@@ -44,7 +44,7 @@ _LINEAR = frozenset(
     pool._adaptive_back rearrange._flip rearrange._roll reduction._sum reduction._mean scan._cumsum
     shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._t shape._expand shape._squeeze
     shape._unsqueeze shape._select shape._select_backward shape._slice shape._slice_backward shape._split shape._unbind
-    shape._diagonal shape._diagonal_backward shape._as_strided shape._cat
+    shape._diagonal shape._diagonal_backward shape._as_strided shape._cat shape._stack
     """.split()  # noqa: SIM905
 )
 

@@ -48,7 +48,7 @@ SHIFT = frozenset(
     scan._cumsum scan._linear_scan scan._cumprod scan._prod scan._cummax scan._cummin scan._logcumsumexp
     shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._squeeze shape._unsqueeze
     shape._select shape._select_backward shape._slice shape._slice_backward shape._split shape._unbind shape._diagonal
-    shape._diagonal_backward shape._cat
+    shape._diagonal_backward shape._cat shape._stack
     softmax._softmax_backward softmax._softmax softmax._log_softmax_backward softmax._log_softmax
     decompose._qr lu._lu_factor lu._inv lu._det lu._slogdet spectral._svd spectral._eigh spectral._eig
     spectral._pinv triangular._cholesky triangular._cholesky_solve

@@ -21,6 +21,7 @@ from ..shapes import (
 )
 from ..tensor import Tensor, _storage, make
 from .cast import clone, contiguous
+from .joining import Joins, join
 from .registry import OPS, public
 from .structured import structured, tensor_argument, tensors_argument
 from .views import quick
@@ -792,12 +793,19 @@ def _cat(tensors, d):
     return y
 
 
+_cats = Joins(_cat)
+
+
 @public("concat", "concatenate", method=False)
 def cat(tensors, dim=0, *, axis=None, out=None):
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted.
 
     Errors: RuntimeError for an empty list or sizes that differ. Source: https://docs.pytorch.org/docs/stable/generated/torch.cat.html
     """
+    if out is None and axis is None:
+        y = _cats.find(dim, tensors)
+        if y is not None:
+            return y
     ts = tensors_argument(tensors, "cat")
     # PyTorch lets old-style empty tensors of shape (0,) join anything
     kept = [t for t in ts if tuple(t.shape) != (0,)] or [ts[0]]
@@ -817,6 +825,8 @@ def cat(tensors, dim=0, *, axis=None, out=None):
                     f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number {i} in "
                     "the list."
                 )
+    if len(kept) == len(ts):
+        _cats.keep(dim, ts, join(ts, d, [*first.shape[:d], sum(t.shape[d] for t in ts), *first.shape[d + 1 :]]))
     y = _cat(tuple(t.to(kind) for t in kept), d)
     if out is None:
         return y
@@ -825,9 +835,24 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     return store(out, y, "cat", ts)
 
 
+@structured(
+    tensors=lambda g, tensors_shape, d: tuple([_select(g, d, i) for i in range(len(tensors_shape))]), node="StackBackward0"
+)
+def _stack(tensors, d):
+    return _cat.forward([_unsqueeze(t, d) for t in tensors], d)
+
+
+_stacks = Joins(_stack)
+
+
 @public(method=False)
-def stack(tensors, dim=0, *, out=None):
+def stack(tensors, dim=0, *, axis=None, out=None):
     """Join tensors of one shape along a new dim. RuntimeError when shapes differ."""
+    dim = dim if axis is None else axis
+    if out is None:
+        y = _stacks.find(dim, tensors)
+        if y is not None:
+            return y
     ts = tensors_argument(tensors, "stack")
     d = wrap_dim(dim, ts[0].ndim + 1)
     for i, t in enumerate(ts):
@@ -835,7 +860,11 @@ def stack(tensors, dim=0, *, out=None):
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(ts[0].shape)} at entry 0 and {list(t.shape)} at entry {i}"
             )
-    y = cat([unsqueeze(t, d) for t in ts], d)
+    kind = ts[0].dtype
+    for t in ts[1:]:
+        kind = dtypes.promote_types(kind, t.dtype)
+    _stacks.keep(dim, ts, join(ts, d, [*ts[0].shape[:d], len(ts), *ts[0].shape[d:]]))
+    y = _stack(tuple(t.to(kind) for t in ts), d)
     if out is None:
         return y
     from .recording import store
