@@ -163,10 +163,15 @@ class Module(StateDict):
     # ----------------------------------------------------------------------------------------------- attributes
     def __getattr__(self, name: str) -> Any:
         d = self.__dict__
-        for where in ("_parameters", "_buffers", "_modules"):
-            found = d.get(where)
-            if found is not None and name in found:
-                return found[name]
+        found = d.get("_parameters")
+        if found and name in found:
+            return found[name]
+        found = d.get("_modules")
+        if found and name in found:
+            return found[name]
+        found = d.get("_buffers")
+        if found and name in found:
+            return found[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
