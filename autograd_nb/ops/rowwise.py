@@ -29,12 +29,16 @@ class RowKernel:
     def __call__(
         self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]
     ) -> None:
-        outer, n, inner = sizes
-        key = (compute, inner > 1, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
+        self.entry(compute, sizes, operands, outputs)(*sizes, *operands, *outputs)
+
+    def entry(self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> Any:
+        """The entry point for such arguments, for plans that forget it when observing begins."""
+        columns = sizes[2] > 1
+        key = (compute, columns, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
         entry = self.entries.get(key)
         if entry is None:
-            entry = self.entries[key] = self._build(compute, inner > 1, operands, outputs)
-        entry(outer, n, inner, *operands, *outputs)
+            entry = self.entries[key] = self._build(compute, columns, operands, outputs)
+        return entry
 
     def _build(self, compute: str, columns: bool, operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> Any:
         types = [launch.argument_type(a) for a in (*operands, *outputs)]
