@@ -4,9 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..codegen.jit import helper
+
+
+@helper
+def keep_larger(source, step, start, best, places):
+    """Of a row's windows one more element each: it is kept where it is larger, or nan, or the first."""
+    if step == 1:
+        for i in range(best.size):
+            v, found, w = source[i], best[i], places[i]
+            more = (w < 0) | (v > found) | (v != v)
+            best[i] = v if more else found
+            places[i] = start + i if more else w
+    elif step == 2:  # a constant, which is what the vectoriser knows how to load
+        for i in range(best.size):
+            v, found, w = source[np.uintp(2 * i)], best[i], places[i]
+            more = (w < 0) | (v > found) | (v != v)
+            best[i] = v if more else found
+            places[i] = start + 2 * i if more else w
+    else:
+        for i in range(best.size):
+            v, found, w = source[np.uintp(step * i)], best[i], places[i]
+            more = (w < 0) | (v > found) | (v != v)
+            best[i] = v if more else found
+            places[i] = start + step * i if more else w
+
 
 def max_forward(planes, geometry, x, y, index):
-    """y = the largest of each window (nan wins, the first of equals), ``index`` its place in the input plane."""
+    """y = the largest of each window (the first of equals; nan wins, the last), ``index`` its place in the input plane."""
     di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, ld, lh, lw = geometry
     n_in = di * hi * wi
     position = 0
@@ -14,30 +39,29 @@ def max_forward(planes, geometry, x, y, index):
         plane = x[p * n_in : p * n_in + n_in]
         for od in range(do):
             for oh in range(ho):
-                for ow in range(wo):
-                    z0, y0, x0 = od * sd - pd, oh * sh - ph, ow * sw - pw
-                    found = -1
-                    best = plane[0]
-                    for a in range(kd):
-                        z = z0 + a * ld
-                        if z < 0 or z >= di:
+                best, places = y[position : position + wo], index[position : position + wo]
+                position += wo
+                for i in range(best.size):
+                    best[i] = plane[0]
+                for i in range(places.size):
+                    places[i] = -1
+                for a in range(kd):
+                    z = od * sd - pd + a * ld
+                    if z < 0 or z >= di:
+                        continue
+                    for b in range(kh):
+                        r = oh * sh - ph + b * lh
+                        if r < 0 or r >= hi:
                             continue
-                        for b in range(kh):
-                            r = y0 + b * lh
-                            if r < 0 or r >= hi:
-                                continue
-                            for c in range(kw):
-                                q = x0 + c * lw
-                                if q < 0 or q >= wi:
-                                    continue
-                                place = (z * hi + r) * wi + q
-                                v = plane[np.uintp(place)]
-                                if found < 0 or v > best or (v != v and best == best):
-                                    best = v
-                                    found = place
-                    y[np.uintp(position)] = best
-                    index[np.uintp(position)] = max(found, 0)
-                    position += 1
+                        for c in range(kw):
+                            q = c * lw - pw
+                            first = max(0, -(q // sw))
+                            last = min(wo, (wi - 1 - q) // sw + 1)
+                            if first < last:
+                                start = (z * hi + r) * wi + q + first * sw
+                                keep_larger(plane[start:], sw, start, best[first:last], places[first:last])
+                for i in range(places.size):
+                    places[i] = max(places[i], 0)
 
 
 def max_forward_pairs(planes, height, width, x, y, index):
@@ -59,11 +83,11 @@ def max_forward_pairs(planes, height, width, x, y, index):
                     lower[np.uintp(2 * i + 1)],
                 )
                 # without a branch: which of four is the largest is anybody's guess
-                second = (a == a) & (not (a >= b))
+                second = (b > a) | (b != b)
                 top = b if second else a
-                fourth = (c == c) & (not (c >= d))
+                fourth = (d > c) | (d != d)
                 low = d if fourth else c
-                down = (top == top) & (not (top >= low))
+                down = (low > top) | (low != low)
                 target[i] = low if down else top
                 where[i] = base + 2 * i + (width + np.int64(fourth) if down else np.int64(second))
 

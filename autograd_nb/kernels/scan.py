@@ -14,7 +14,21 @@ def cumsum(outer, n, inner, reverse, x, acc, out):
     """out[k] = x[0] + … + x[k]."""
     step = -1 if reverse else 1
     first = n - 1 if reverse else 0
-    for r in range(outer):
+    done = 0
+    if inner == 1:  # four rows at a time: a sum waits for the one before it
+        acc[0] = 0
+        for r in range(0, outer - 3, 4):
+            a = b = c = d = acc[0]
+            at = r * n + first
+            for _ in range(n):
+                a += x[np.uintp(at)]
+                b += x[np.uintp(at + n)]
+                c += x[np.uintp(at + 2 * n)]
+                d += x[np.uintp(at + 3 * n)]
+                out[np.uintp(at)], out[np.uintp(at + n)], out[np.uintp(at + 2 * n)], out[np.uintp(at + 3 * n)] = a, b, c, d
+                at += step
+        done = outer // 4 * 4
+    for r in range(done, outer):
         if inner == 1:
             acc[0] = 0
             s = acc[0]
@@ -39,7 +53,21 @@ def cumprod(outer, n, inner, reverse, exclusive, x, acc, out):
     """out[k] = x[0] · … · x[k], or without x[k]."""
     step = -1 if reverse else 1
     first = n - 1 if reverse else 0
-    for r in range(outer):
+    done = 0
+    if inner == 1 and not exclusive:  # as in `cumsum`
+        acc[0] = 1
+        for r in range(0, outer - 3, 4):
+            a = b = c = d = acc[0]
+            at = r * n + first
+            for _ in range(n):
+                a *= x[np.uintp(at)]
+                b *= x[np.uintp(at + n)]
+                c *= x[np.uintp(at + 2 * n)]
+                d *= x[np.uintp(at + 3 * n)]
+                out[np.uintp(at)], out[np.uintp(at + n)], out[np.uintp(at + 2 * n)], out[np.uintp(at + 3 * n)] = a, b, c, d
+                at += step
+        done = outer // 4 * 4
+    for r in range(done, outer):
         if inner == 1:
             acc[0] = 1
             s = acc[0]

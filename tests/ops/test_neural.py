@@ -277,3 +277,21 @@ def test_adaptive_softmax_sums_to_one():
     assert m.predict(x).tolist() == everything.argmax(1).tolist()
     with pytest.raises(RuntimeError, match="Target values should be in"):
         m(x, t + 1)
+
+
+def test_max_pool_against_a_loop_over_windows():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(2, 3, 11, 13)).round()
+    x.flat[::17], x.flat[3:9] = np.nan, -np.inf
+    for k, s, p, d in (((2, 2), 2, 0, 1), ((3, 3), 2, 1, 1), ((3, 2), 1, 1, 2), ((2, 3), 3, 1, 1), ((1, 2), 4, 0, 1)):
+        y, index = F.max_pool2d(torch.tensor(x), k, s, p, d, return_indices=True)
+        for n, c, i, j in np.ndindex(y.shape):
+            best, place = None, -1
+            for a, b in np.ndindex(k):
+                r, q = i * s - p + a * d, j * s - p + b * d
+                if 0 <= r < 11 and 0 <= q < 13:
+                    v = x[n, c, r, q]
+                    if best is None or v > best or v != v:
+                        best, place = v, r * 13 + q
+            assert index[n, c, i, j] == place
+            np.testing.assert_equal(y[n, c, i, j].item(), best)
