@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from math import gcd
 from typing import Any
 
 from .. import dtypes, launch, threads
@@ -10,18 +13,19 @@ from ..shapes import as_int, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
 from .complex import complex as complex_
+from .create import new_empty
 from .reduction import sum as sum_
 from .registry import public
 from .structured import structured, tensor_argument
 
-_CORRELATE = launch.Kernel("direct", "correlate")
-_BY_INPUT = launch.Kernel("conv", "by_input")
-_BY_WEIGHT = launch.Kernel("direct", "by_weight")
+_CORRELATE = launch.Kernel("conv", "correlate")
+_BY_WEIGHT = launch.Kernel("conv", "by_weight")
 _PLANES = launch.Kernel("depthwise", "forward")
 _PLANES_BY_INPUT = launch.Kernel("depthwise", "by_input")
 _PLANES_BY_WEIGHT = launch.Kernel("depthwise", "by_weight")
 
 
+@lru_cache(4096)
 def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple) -> tuple[int, ...]:
     """The 18 ints of the kernels, with the dims that a 1-D or 2-D convolution lacks filled in front."""
     stride, padding, dilation, _ = how
@@ -77,13 +81,51 @@ def _by_planes(w_shape: Any, groups: int) -> bool:
     return groups > 1 and w_shape[1] == 1 and w_shape[0] <= 4 * groups
 
 
-def _flipped(geometry: tuple) -> tuple | None:
-    """The geometry of the gradient by the input, where that is a convolution of the output's: at stride 1."""
-    sizes, outs, kernel, strides, paddings, dilations = (geometry[i : i + 3] for i in range(0, 18, 3))
-    if strides != (1, 1, 1):
-        return None
-    borders = tuple(d * (k - 1) - p for d, k, p in zip(dilations, kernel, paddings, strict=True))
-    return (*outs, *sizes, *kernel, *strides, *borders, *dilations)
+def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple]:
+    """How the gradient by ``n`` inputs along a dim comes from that of ``m`` outputs: for every s-th input by a stride of 1.
+
+    Each is (the first input of those, how many, the taps that reach them, their padding and dilation).
+    """
+    q = gcd(s, d)
+    found = []
+    for first in range(min(s, n)):
+        taps = range(next((b for b in range(min(k, s // q)) if (first + p - b * d) % s == 0), k), k, s // q)
+        dilation = d // q
+        # the output that tap taps[j] of input ``first`` saw is start − j·dilation
+        start = (first + p - taps.start * d) // s
+        found.append((first, len(range(first, n, s)), taps, (len(taps) - 1) * dilation - start, dilation))
+    return found
+
+
+@lru_cache(1024)
+def _plan(x_shape: tuple, y_shape: tuple, w_shape: tuple, how: tuple) -> tuple[bool, list[tuple]]:
+    """Whether inputs are left over that no tap reaches, and for each step (its weights, its inputs, their shape, the geometry)."""
+    stride, padding, dilation, groups = how
+    dims = zip(x_shape[2:], y_shape[2:], w_shape[2:], stride, padding, dilation, strict=True)
+    steps, found = list(product(*(_steps(*dim) for dim in dims))), []
+    for step in steps:
+        firsts, sizes, taps, paddings, dilations = zip(*step, strict=True)
+        if all(taps):
+            weights = (..., *(slice(t.start, t.stop, t.step) for t in taps))
+            inputs = (..., *(slice(f, None, s) for f, s in zip(firsts, stride, strict=True)))
+            shape, own = (*x_shape[:2], *sizes), (*w_shape[:2], *map(len, taps))
+            geometry = _geometry(y_shape, own, shape, ((1,) * len(taps), paddings, dilations, groups))
+            found.append((weights, inputs, shape, geometry))
+    return len(found) < len(steps), found
+
+
+def _by_steps(y: Tensor, w: Tensor, x_shape: tuple, how: tuple) -> Tensor:
+    """The gradient by the input: convolutions at stride 1 with the weights turned around, one for each step of the strides."""
+    rest, steps = _plan(tuple(x_shape), tuple(y.shape), tuple(w.shape), how)
+    if all(s == 1 for s in how[0]) and steps:
+        return _correlate(y, w, None, how[3], steps[0][3], True, x_shape)
+    out = new_empty(x_shape, y.dtype)
+    if rest:
+        out.fill_(0)
+    for weights, inputs, shape, geometry in steps:
+        out[inputs].copy_(_correlate(y, w[weights], None, how[3], geometry, True, shape))
+    out._version_[0] = 0
+    return out
 
 
 def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
@@ -101,7 +143,7 @@ def _conv(x, w, bias, how, spatial):
     """``spatial``: the output's sizes; as a gradient of a transposed convolution they may be fewer than would fit."""
     if x.dtype is dtypes.float16:
         return _half(_conv.forward, (x, w, bias), (how, spatial))
-    y_shape = [x.shape[0], w.shape[0], *spatial]
+    y_shape = (x.shape[0], w.shape[0], *spatial)
     groups, geometry = how[3], _geometry(x.shape, w.shape, y_shape, how)
     if not _by_planes(w.shape, groups):
         return _correlate(x, w, bias, groups, geometry, False, y_shape)
@@ -119,13 +161,11 @@ def _conv(x, w, bias, how, spatial):
 def _conv_by_input(y, w, x_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_input.forward, (y, w), (x_shape, how))
-    groups, geometry = how[3], _geometry(x_shape, w.shape, y.shape, how)
-    planes = _by_planes(w.shape, groups)
-    flipped = None if planes else _flipped(geometry)
-    if flipped is not None:
-        return _correlate(y, w, None, groups, flipped, True, x_shape)
+    groups, geometry = how[3], _geometry(tuple(x_shape), w.shape, y.shape, how)
+    if not _by_planes(w.shape, groups):
+        return _by_steps(y, w, x_shape, how)
     return _by_images(
-        _PLANES_BY_INPUT if planes else _BY_INPUT, x_shape[0], (groups, w.shape[1], w.shape[0] // groups, geometry), (dense(y), dense(w)),
+        _PLANES_BY_INPUT, x_shape[0], (groups, 1, w.shape[0] // groups, geometry), (dense(y), dense(w)),
         (numel(y.shape[1:]), 0), numel(w.shape) * x_shape[0] * numel(y.shape[2:]), x_shape, y.dtype,
     )  # fmt: skip
 

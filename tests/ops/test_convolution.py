@@ -33,6 +33,7 @@ CASES = {
         {"stride": (2, 3), "dilation": (3, 2), "padding": (2, 3)},
     ),
     "stride past the kernel": ((2, 3, 17, 16), (4, 3, 1, 1), {"stride": (4, 3)}),
+    "stride past the image": ((2, 3, 1, 5), (4, 3, 3, 2), {"stride": 4, "padding": (1, 0)}),
     "dilation 2": ((2, 3, 12, 12), (4, 3, 3, 3), {"dilation": 2, "padding": 2}),
     "groups": ((2, 6, 10, 9), (9, 2, 3, 3), {"groups": 3, "padding": 1}),
     "borders wider than the kernel": ((2, 2, 3, 2), (3, 2, 2, 3), {"padding": 4}),
