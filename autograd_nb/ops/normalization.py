@@ -326,29 +326,30 @@ def _verify_batch_size(size: Sequence[int]) -> None:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size!r}")
 
 
-def _per_channel(x: Tensor, name: str, **tensors: Any) -> list:
-    """The tensors of one value a channel, shaped to broadcast along dim 1. RuntimeError where the number does not fit."""
+def _check_channels(x: Tensor, name: str, **tensors: Any) -> None:
+    """RuntimeError where a tensor has not one value for each channel."""
     c = x.shape[1]
-    out = []
     for n, t in tensors.items():
-        if t is None:
-            out.append(None)
-            continue
-        tensor_argument(t, name, n)
-        if t._layout.size != c or t.ndim != 1:
-            raise RuntimeError(
-                f"{n} should contain {c} elements not {t._layout.size} ({name} of an input of shape {list(x.shape)})"
-            )
-        out.append(t.reshape([1, c] + [1] * (x.ndim - 2)))
-    return out
+        if t is not None:
+            tensor_argument(t, name, n)
+            if t._layout.size != c or t.ndim != 1:
+                raise RuntimeError(
+                    f"{n} should contain {c} elements not {t._layout.size} ({name} of an input of shape {list(x.shape)})"
+                )
+
+
+def _per_channel(x: Tensor, t: Any) -> Any:
+    """A tensor of one value a channel, shaped to broadcast along dim 1."""
+    return None if t is None else t.reshape([1, x.shape[1]] + [1] * (x.ndim - 2))
 
 
 def _channel_norm(x, running_mean, running_var, weight, bias, training, momentum, eps, dims, op, name):
-    w, b, rm, rv = _per_channel(x, name, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    _check_channels(x, name, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    w, b = _per_channel(x, weight), _per_channel(x, bias)
     if not training:
         with no_grad():
-            rstd = (rv.detach() + eps).rsqrt()
-        return _apply(x, rm.detach(), rstd, 1.0 if w is None else w, 0.0 if b is None else b)
+            rm, rstd = _per_channel(x, running_mean), (_per_channel(x, running_var) + eps).rsqrt()
+        return _apply(x, rm, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
     mean, rstd = _statistics(x, dims, eps, (running_mean, running_var), momentum)
     wdims = tuple(d for d in range(x.ndim) if d != 1)
     return op(x, w, b, mean, rstd, dims, wdims, eps)
