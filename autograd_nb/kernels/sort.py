@@ -5,6 +5,7 @@ import numpy as np
 
 from ..codegen.jit import helper
 
+TOGETHER = 256  #: searches that advance together
 SMALL = 32  #: rows up to this long are sorted by insertion
 
 
@@ -196,23 +197,28 @@ def runs(x, order, width, inverse, counts, first, found):
 def search(edges, values, order, rows, n, m, right, sorted_by, out):
     """out[r, i] = where values[r, i] would go in the sorted row edges[r]; one row of edges serves all when rows is 1.
 
-    ``sorted_by``: whether ``order`` gives the order of each row of edges.
+    ``sorted_by``: whether ``order`` gives the order of each row of edges. Many searches take each step together: which half
+    it leads to is anybody's guess, and a branch on it would be mispredicted every other time.
     """
-    for i in range(out.size):
-        r = i // m if rows > 1 else 0
-        base = r * n
-        v = values[i]
-        lo = 0
-        hi = n
-        while lo < hi:
-            mid = (lo + hi) >> 1
-            e = edges[base + (order[base + mid] if sorted_by else mid)]
-            go = not (e > v) if right else not (e >= v)
-            if go:
-                lo = mid + 1
-            else:
-                hi = mid
-        out[i] = lo
+    length = m if rows > 1 else out.size
+    lows = np.empty(min(length, TOGETHER), np.int64)
+    for start in range(0, out.size, max(length, 1)):
+        base = start // length * n
+        for first in range(start, start + length, TOGETHER):
+            wanted = values[first:min(first + TOGETHER, start + length)]
+            for i in range(wanted.size):
+                lows[i] = 0
+            rest = n
+            while rest:
+                half = (rest + 1) >> 1
+                for i in range(wanted.size):
+                    mid = base + lows[i] + half - 1
+                    e = edges[np.uintp(order[np.uintp(mid)] + base if sorted_by else mid)]
+                    go = not (e > wanted[i]) if right else not (e >= wanted[i])
+                    lows[i] += half if go else 0
+                rest -= half
+            for i in range(wanted.size):
+                out[first + i] = lows[i]
 
 
 def count_ints(x, out):
