@@ -25,6 +25,7 @@ BYTES = 64 if _has_wide_registers() else 32  #: of a vector
 ROWS = 8 if BYTES == 64 else 4  #: of the larger block, whose sums take half of the registers
 HALF = ROWS // 2  #: of the smaller one
 
+
 def _int64(value: Any) -> Any:
     return ir.Constant(ir.IntType(64), value)
 
@@ -49,7 +50,9 @@ class _Vectors:
 
     def first(self, count: Any) -> Any:
         """The mask of the first ``count`` elements."""
-        return self.builder.icmp_signed("<", ir.Constant(ir.VectorType(ir.IntType(64), self.lanes), list(range(self.lanes))), self.splat(count))
+        return self.builder.icmp_signed(
+            "<", ir.Constant(ir.VectorType(ir.IntType(64), self.lanes), list(range(self.lanes))), self.splat(count)
+        )
 
     def _call(self, name: str, result: Any, *args: Any) -> Any:
         kind = ir.FunctionType(result, [a.type for a in args])
@@ -214,6 +217,36 @@ def _turn_rows(typingctx, m, n, a, at, a_row, out, ot, out_row):
     return signature, codegen
 
 
+@intrinsic
+def _fetch(typingctx, m, n, a, at, a_row):
+    def codegen(context, builder, signature, args):
+        m, n, a, at, a_row = args
+        a = _pointer(context, builder, signature.args[2], a, at)
+        line = 64 * 8 // signature.args[2].dtype.bitwidth
+        across = builder.sdiv(builder.add(n, _int64(line - 1)), _int64(line))
+
+        def row(i):
+            first = builder.gep(a, [builder.mul(i, a_row)])
+
+            def read(j):
+                place = builder.bitcast(builder.gep(first, [builder.mul(j, _int64(line))]), ir.IntType(8).as_pointer())
+                builder.load_atomic(
+                    place, "monotonic", 1
+                )  # an ordinary load, but never left out (prefetches are, when many wait)
+
+            _loop(builder, across, read)
+
+        with builder.if_then(builder.and_(*(builder.icmp_signed(">", x, _int64(0)) for x in (m, n)))):
+            _loop(builder, m, row)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, a, types.intp, types.intp), codegen
+
+
+def fetch(m: int, n: int, a: np.ndarray, at: int, a_row: int) -> None:
+    """Read a line of memory after the other of a (m × n), for nothing but that they are near then: a tile waits for each."""
+
+
 def multiply(
     rows: int, vectors: int, m: int, n: int, k: int, a: np.ndarray, at: int, a_row: int, a_col: int,
     b: np.ndarray, bt: int, b_row: int, c: np.ndarray, ct: int, c_row: int, add: bool,
@@ -241,4 +274,4 @@ def turn_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarra
 
 
 if not config.DISABLE_JIT:
-    multiply, copy_rows, turn_rows = _multiply, _copy_rows, _turn_rows
+    multiply, copy_rows, turn_rows, fetch = _multiply, _copy_rows, _turn_rows, _fetch

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import BYTES, HALF, ROWS, copy_rows, multiply, turn_rows
+from ..codegen.tiles import BYTES, HALF, ROWS, copy_rows, fetch, multiply, turn_rows
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are
 HIGH = 256  #: rows of a block: so much of a stays in the second cache
+FAR = 1 << 20  #: multiplications from which it pays to read operands beforehand
 FEW = 64  #: rows of a which do not pay for copying b
 
 
@@ -30,12 +31,28 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
     right = b if direct else panel
     step = b_row if direct else wide
     rows = min(rows, HIGH)
+    far = m * n * k >= FAR
     for i in range(batch):
         for s in range(0, n, columns):
             for p in range(0, k, DEEP):
                 deep = min(DEEP, k - p)
+                if far:
+                    broad = min(columns, n - s)
+                    start = i * sb + p * b_row + s * b_col
+                    fetch(
+                        deep if b_col == 1 else broad, broad if b_col == 1 else deep, b, start, b_row if b_col == 1 else b_col
+                    )
                 for r in range(0, m, rows):
                     bottom = min(m, r + rows)
+                    if far:
+                        high = bottom - r
+                        start = i * sa + r * a_row + p * a_col
+                        if a_col != 1:
+                            fetch(deep, high, a, start, a_col)
+                        elif a_row == deep:  # (parts of rows come by themselves)
+                            fetch(1, high * deep, a, start, 0)
+                        if p == 0:
+                            fetch(high, min(columns, n - s), c, i * sc + r * c_row + s, c_row)
                     for j in range(s, min(n, s + columns), wide):
                         width = min(wide, n - j, s + columns - j)
                         start = i * sb + p * b_row + j * b_col
@@ -58,9 +75,43 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
                             else:
                                 high = min(high, ROWS)
                                 if width > one:
-                                    multiply(ROWS, 2, high, width, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0)
+                                    multiply(
+                                        ROWS,
+                                        2,
+                                        high,
+                                        width,
+                                        deep,
+                                        a,
+                                        x,
+                                        a_row,
+                                        a_col,
+                                        right,
+                                        start,
+                                        step,
+                                        c,
+                                        z,
+                                        c_row,
+                                        add or p > 0,
+                                    )
                                 else:
-                                    multiply(ROWS, 1, high, width, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0)
+                                    multiply(
+                                        ROWS,
+                                        1,
+                                        high,
+                                        width,
+                                        deep,
+                                        a,
+                                        x,
+                                        a_row,
+                                        a_col,
+                                        right,
+                                        start,
+                                        step,
+                                        c,
+                                        z,
+                                        c_row,
+                                        add or p > 0,
+                                    )
                             y += high
 
 
@@ -76,7 +127,12 @@ def dot(a, b):
 def dots(a, step, b, out):
     """Four inner products at a time, to wait for four rows of memory at once."""
     w = x = y = z = b.dtype.type(0)
-    first, second, third, fourth = a[:b.size], a[step:step + b.size], a[2 * step:2 * step + b.size], a[3 * step:3 * step + b.size]
+    first, second, third, fourth = (
+        a[: b.size],
+        a[step : step + b.size],
+        a[2 * step : 2 * step + b.size],
+        a[3 * step : 3 * step + b.size],
+    )
     for i in range(b.size):
         w += first[i] * b[i]
         x += second[i] * b[i]
@@ -92,7 +148,7 @@ def dots(a, step, b, out):
 def add_rows(a, step, b, out):
     """Four multiples of rows are added to ``out``."""
     n = out.size
-    first, second, third, fourth = a[:n], a[step:step + n], a[2 * step:2 * step + n], a[3 * step:3 * step + n]
+    first, second, third, fourth = a[:n], a[step : step + n], a[2 * step : 2 * step + n], a[3 * step : 3 * step + n]
     w, x, y, z = b[0], b[1], b[2], b[3]
     for j in range(out.size):
         out[j] += w * first[j] + x * second[j] + y * third[j] + z * fourth[j]
@@ -107,26 +163,26 @@ def vector(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
         m, a_row, a_col, b_row = n, b_col, b_row, a_col
     own = np.empty(k if b_row != 1 else 0, b.dtype)
     for i in range(batch):
-        out = c[i * sc:i * sc + m]
+        out = c[i * sc : i * sc + m]
         if not add:
             for j in range(out.size):
                 out[j] = c.dtype.type(0)
         x = own
         if b_row == 1:
-            x = b[i * sb:i * sb + k]
+            x = b[i * sb : i * sb + k]
         else:
             for p in range(own.size):
                 own[p] = b[np.uintp(i * sb + p * b_row)]
         start = i * sa
         if a_col == 1:
             for r in range(0, m - 3, 4):
-                dots(a[start + r * a_row:], a_row, x, out[r:r + 4])
+                dots(a[start + r * a_row :], a_row, x, out[r : r + 4])
             for r in range(m // 4 * 4, m):
-                out[r] += dot(a[start + r * a_row:start + r * a_row + k], x)
+                out[r] += dot(a[start + r * a_row : start + r * a_row + k], x)
         else:
             for p in range(0, k - 3, 4):
-                add_rows(a[start + p * a_col:], a_col, x[p:p + 4], out)
+                add_rows(a[start + p * a_col :], a_col, x[p : p + 4], out)
             for p in range(k // 4 * 4, k):
-                row = a[start + p * a_col:start + p * a_col + m]
+                row = a[start + p * a_col : start + p * a_col + m]
                 for j in range(out.size):
                     out[j] += x[p] * row[j]
