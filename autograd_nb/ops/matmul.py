@@ -174,10 +174,9 @@ def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
             return y
 
         @wraps(long)
-        def call(*args, **options):
-            if options or len(args) != 2:
-                return long(*args, **options)
-            input, other = args
+        def call(input, other=None, **options):
+            if options:
+                return long(input, **options) if other is None else long(input, other, **options)
             try:
                 plan = plans[input._layout, other._layout]
             except (KeyError, AttributeError):

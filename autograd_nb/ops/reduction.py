@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from ..codegen import loops
 from ..codegen.loops import Fold, Input
 from ..dtypes import dtype
 from ..graph.modes import state
-from ..graph.node import Output
+from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ..shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, numel, wrap_dims
 from ..tensor import Tensor, make, refresh
-from .recording import finish_node, mark_inference, real_only
+from .recording import mark_inference, real_only
 from .registry import numpy_names, public
 from .structured import Structured, structured, tensor_argument
 
@@ -290,7 +291,7 @@ def quick(op: Structured, how: Callable[[Layout, tuple[int, ...]], tuple]) -> Ca
         long = numpy_names(function)
         plans: dict = launch.plan_table()
         default = function.__defaults__[0]
-        empty, new = np.empty, object.__new__
+        empty, new, internal = np.empty, object.__new__, _internal
 
         def first(input, dim, keepdim):
             y = long(input, dim, keepdim)
@@ -343,7 +344,15 @@ def quick(op: Structured, how: Callable[[Layout, tuple[int, ...]], tuple]) -> Ca
                             node.plain = 0 if e.__class__ is Output else 2
                         node.recording, node.values, node.made = plan.recording, plan.values, plan.layout
                         node.saved, node.versions, node.stamp = None, (), 0
-                        finish_node(node)
+                        node.consumed = node.hooks = None  # `finish_node`, written out
+                        node.seq = seq = sequence()
+                        if not seq & MANY:
+                            spare(node)
+                        f = _getframe(1)
+                        if internal.get(f.f_code.co_filename, True):
+                            f = user_frame(f)
+                        node.code = f.f_code
+                        node.lasti = f.f_lasti
                         t._edge = node
                         t._rg = True
             return t
