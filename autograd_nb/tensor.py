@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import launch
-from .dtypes import dtype
+from .dtypes import dtype, from_numpy_dtype
 from .errors import AutogradError
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
@@ -343,8 +343,6 @@ def make(data: np.ndarray, lay: Layout, version: list[int]) -> Tensor:
 
 def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
     """A tensor that shares the memory of a NumPy array with non-negative strides."""
-    from .dtypes import from_numpy_dtype
-
     d = d or from_numpy_dtype(array.dtype)
     if array.flags.c_contiguous:
         flat = array.reshape(-1)

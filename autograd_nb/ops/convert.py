@@ -215,7 +215,7 @@ def size(input, dim=None):
         return lay.shape
     if not lay.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return lay.sizes[wrap_dim(dim, lay.ndim)]
+    return lay.sizes[dim if type(dim) is int and 0 <= dim < lay.ndim else wrap_dim(dim, lay.ndim)]
 
 
 Tensor.size = size  # type: ignore[attr-defined]  # it has no other name for its dim

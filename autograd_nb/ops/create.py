@@ -22,7 +22,7 @@ from .cast import as_device, cast
 from .recording import mark_inference, store
 from .registry import OPS, public
 from .structured import tensor_argument
-from .views import exact
+from .views import exact, plain
 
 _dtype = dtype
 _new = object.__new__
@@ -243,12 +243,14 @@ def from_numpy(ndarray):
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     d = from_numpy_dtype(ndarray.dtype)
-    if any(s < 0 for s in ndarray.strides):
+    flags = ndarray.flags
+    regular = flags.c_contiguous and flags.aligned
+    if not regular and any(s < 0 for s in ndarray.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
             "(You can probably work around this by making a copy of your array  with array.copy().) "
         )
-    if any(s % ndarray.itemsize for s in ndarray.strides) or not ndarray.flags.aligned:
+    if not regular and (any(s % ndarray.itemsize for s in ndarray.strides) or not flags.aligned):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
         )
@@ -354,7 +356,8 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
             elif _alike(args, seen):
                 return _copied(lay, data, requires_grad)
         t = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)
-        if not options and not any(isinstance(a, float) and a == 0 for a in args):  # 0.0 is equal to -0.0
+        # 0.0 is equal to -0.0, also in a part of a complex number
+        if not options and plain(args) and not any(type(a) is complex or (type(a) is float and a == 0) for a in args):
             _keep_pattern(patterns, key, t, blank, None if all(type(a) is int for a in args) else args)
         return t
 

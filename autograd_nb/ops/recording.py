@@ -38,9 +38,11 @@ def finish_node(node: Node, depth: int = 2) -> None:
     if not node.seq & MANY:
         spare(node)
     f = _getframe(depth)
-    if _internal.get(f.f_code.co_filename, True):
+    code = f.f_code
+    if _internal.get(code.co_filename, True):
         f = user_frame(f)
-    node.code = f.f_code
+        code = f.f_code
+    node.code = code
     node.lasti = f.f_lasti
 
 

@@ -137,7 +137,7 @@ def _reshape(x: Tensor, shape: Sequence[int]) -> tuple:
 @public()
 def view_as(input, other):
     """``view`` with the shape of ``other``."""
-    return view(input, other.shape)
+    return view(input, other._layout.shape)
 
 
 @public()

@@ -68,7 +68,7 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
     data, version, kind = x._data, x._version_, f"multi:{node_class.__name__}"
     seen = version[1]
     out = []
-    for lay, cut in zip(lays, cuts, strict=True):
+    for lay, cut in zip(lays, cuts):  # noqa: B905  (strict costs time)
         t = _new(Tensor)
         t._data = data if cut is None else data[cut]
         t._layout = lay
@@ -78,7 +78,9 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
         if node is None:
             t._rg, t._edge = False, None
         else:
-            t._rg, t._edge = True, Output(node, len(out))
+            t._rg = True
+            t._edge = edge = _new(Output)
+            edge.node, edge.index = node, len(out)
         out.append(t)
     return tuple(out)
 
@@ -123,6 +125,14 @@ def recipe_of(op: Any, args: tuple, out: Any) -> tuple | None:
     return (out._layout, cuts[0], op.node, recording, values)
 
 
+def plain(args: Iterable[Any]) -> bool:
+    """Whether arguments tell by themselves what they ask for: not tensors, whose values may change, nor what must be converted."""
+    return all(type(a) in _NUMBERS or exact(a) for a in args)
+
+
+_NUMBERS = frozenset((int, float, bool, complex))
+
+
 def keep(recipes: dict, key: tuple, recipe: tuple | None) -> None:
     """Remember a recipe, if there is one and its key can be one."""
     if recipe is not None:
@@ -159,7 +169,8 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
             recipe = None
         if recipe is not None:
             for a in args:
-                if type(a) is not int and not exact(a):
+                kind = type(a)
+                if kind is not int and kind is not Size and not exact(a):
                     break
             else:
                 return look(x, recipe)
@@ -172,7 +183,7 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
         out = op(x, *arguments)
         if out.__class__ is list:
             out = tuple(out)
-        if not options and not launch.observing():
+        if not options and plain(args) and not launch.observing():
             keep(recipes, (x._layout, args), known(op, x._layout, arguments))
         return out
 

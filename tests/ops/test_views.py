@@ -162,3 +162,13 @@ def test_a_captured_program_makes_its_tensors_anew():
         t = torch.ones(4) * k
         for a, b in zip(step(t), f(t), strict=True):
             assert a.tolist() == b.tolist()
+
+
+def test_arguments_that_change_are_read_each_time():
+    start, value = torch.tensor(1), torch.tensor(2.0)
+    for k in range(3):
+        assert x.narrow(0, start, 1)[0, 0].item() == 4 * (1 + k)
+        assert torch.full((2,), value).tolist() == [2.0 + k] * 2
+        start += 1
+        value += 1
+    assert x[torch.tensor(1) : torch.tensor(2)].shape == (1, 4)
