@@ -9,15 +9,17 @@ from .. import dtypes, launch
 from ..codegen.loops import MAX, SUM
 from ..codegen.maths import m
 from ..codegen.rows import Each, Row
+from ..graph.modes import state
 from ..shapes import wrap_dim
 from ..tensor import Tensor, make
 from .activation import functional
 from .cast import cast, dense
 from .create import new_empty, new_full
-from .recording import store
+from .recording import mark_inference, store
 from .registry import public, register
 from .rowwise import RowKernel, row_sizes
 from .structured import structured, tensor_argument
+from .views import keep
 
 _TOP = Each(folds={"top": (MAX, lambda x: x)})
 
@@ -48,13 +50,30 @@ _LOG_SOFTMAX_BACK = RowKernel("log_softmax_backward", {"g": "full", "y": "full"}
 
 def _run(kernel: RowKernel, d: int, *operands: Tensor) -> Tensor:
     """A kernel from full operands of one shape to a full output."""
-    lay = operands[0]._layout.dense
-    if lay.dtype is dtypes.float16:
-        return cast(_run(kernel, d, *[cast(x, dtypes.float32) for x in operands]), dtypes.float16)
+    key = (kernel, d, *[x._layout for x in operands])
+    plan = _plans.get(key)
+    if plan is None:
+        lay = operands[0]._layout.dense
+        if lay.dtype is dtypes.float16:
+            return cast(_run(kernel, d, *[cast(x, dtypes.float32) for x in operands]), dtypes.float16)
+        arrays = [dense(x) for x in operands]
+        out = launch.empty(lay.size, lay.dtype.carrier)
+        if lay.size:
+            sizes = row_sizes(lay.shape, d)
+            entry = kernel.entry(lay.dtype.name, sizes, arrays, [out])
+            entry(*sizes, *arrays, out)
+            if all(x._layout.contiguous for x in operands):
+                if len(_plans) > 5_000:
+                    _plans.clear()
+                _plans[key] = (entry, lay, *sizes)
+        return make(out, lay, [0, 0])
+    entry, lay, outer, n, inner = plan
     out = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
-        kernel(lay.dtype.name, row_sizes(lay.shape, d), [dense(x) for x in operands], [out])
+    entry(outer, n, inner, *[x._data for x in operands], out)
     return make(out, lay, [0, 0])
+
+
+_plans = launch.plan_table()
 
 
 def _dot(a: Tensor, b: Tensor, d: int) -> Tensor:
@@ -99,25 +118,70 @@ def _prepared(input: Any, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]
     return x, d
 
 
+_written = launch.plan_table()  # plans by the dim as the user wrote it
+
+
+def _quick(op: Any, x: Any, dim: Any) -> Tensor | None:
+    """What ``op(x, dim)`` gives, if its plan is known."""
+    try:
+        plan = _written.get((op, x._layout, dim)) if dim.__class__ is int else None
+    except AttributeError:
+        plan = None
+    if plan is None:
+        return None
+    d, (entry, lay, outer, n, inner) = plan
+    out = launch.empty(lay.size, lay.dtype.carrier)
+    entry(outer, n, inner, x._data, out)
+    y = make(out, lay, [0, 0])
+    if not state.grad:
+        if state.inference:
+            mark_inference(y)
+    elif x._rg or x._view is not None:
+        op.record((x, d), y)
+    return y
+
+
+def _keep(op: Any, kernel: RowKernel, x: Tensor, dim: Any, d: int) -> None:
+    plan = _plans.get((kernel, d, x._layout))
+    if plan is not None and not launch.observing():
+        keep(_written, (op, x._layout, dim), (d, plan))
+
+
 @public()
-def softmax(input, dim, dtype=None, *, out=None):
+def softmax(input, dim=None, dtype=None, *, axis=None, out=None):
     """yᵢ = e^xᵢ / Σⱼ e^xⱼ along ``dim``; dL/dx = y·(g − Σ g·y). ``dtype`` casts first.
 
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.softmax.html
     """
-    y = _softmax(*_prepared(input, dim, dtype, "softmax"))
+    dim = axis if dim is None else dim
+    if dtype is None and out is None:
+        y = _quick(_softmax, input, dim)
+        if y is not None:
+            return y
+    x, d = _prepared(input, dim, dtype, "softmax")
+    y = _softmax(x, d)
+    if x is input:
+        _keep(_softmax, _SOFTMAX, x, dim, d)
     return y if out is None else store(out, y, "softmax")
 
 
 @public()
-def log_softmax(input, dim, dtype=None, *, out=None):
+def log_softmax(input, dim=None, dtype=None, *, axis=None, out=None):
     """yᵢ = xᵢ − ln Σⱼ e^xⱼ along ``dim``; dL/dx = g − e^y·Σ g. ``dtype`` casts first.
 
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
     """
-    y = _log_softmax(*_prepared(input, dim, dtype, "log_softmax"))
+    dim = axis if dim is None else dim
+    if dtype is None and out is None:
+        y = _quick(_log_softmax, input, dim)
+        if y is not None:
+            return y
+    x, d = _prepared(input, dim, dtype, "log_softmax")
+    y = _log_softmax(x, d)
+    if x is input:
+        _keep(_log_softmax, _LOG_SOFTMAX, x, dim, d)
     return y if out is None else store(out, y, "log_softmax")
 
 
