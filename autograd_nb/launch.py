@@ -286,7 +286,7 @@ def _forget_plans() -> None:
 
 BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give its pages back, and each costs a fault again
 _POOL_LIMIT = 1 << 30  #: bytes kept at most
-_pool: dict[int, list[np.ndarray]] = {}
+_pool: dict[int, list[_Block]] = {}
 _pooled = 0
 _lock = threading.Lock()
 
@@ -300,24 +300,33 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+class _Block:
+    """Memory for arrays, and how the last of them looked at it: the next is often of the same kind, and NumPy's own ways to an
+    address take a microsecond."""
+
+    __slots__ = ("address", "dtype", "interface", "memory", "size")
+
+    def __init__(self, memory: np.ndarray):
+        self.memory, self.address = memory, memory.ctypes.data
+        self.size, self.dtype, self.interface = -1, None, {}
+
+
 class _Lease:
     """Owns a big block while arrays look at it; returns the block to the pool when the last of them dies."""
 
     __slots__ = ("__array_interface__", "__weakref__", "block")
 
-    def __init__(self, block: np.ndarray, size: int, d: np.dtype):
+    def __init__(self, block: _Block, size: int, d: np.dtype):
         self.block = block
-        self.__array_interface__ = {
-            "shape": (size,),
-            "typestr": d.str,
-            "data": (block.ctypes.data, False),
-            "version": 3,
-        }
+        if block.size != size or block.dtype is not d:
+            block.size, block.dtype = size, d
+            block.interface = {"shape": (size,), "typestr": d.str, "data": (block.address, False), "version": 3}
+        self.__array_interface__ = block.interface
 
     def __del__(self):
         global _pooled
         block = self.block
-        n = block.nbytes
+        n = block.memory.nbytes
         if _lock is not None and _lock.acquire(False):  # never wait inside a finalizer
             try:
                 if _pooled + n <= _POOL_LIMIT:
@@ -325,6 +334,17 @@ class _Lease:
                     _pooled += n
             finally:
                 _lock.release()
+
+
+LINE, PAGE = 64, 1 << 21  #: bytes of the cache's lines, and of huge pages
+
+
+def _fresh(n: int) -> np.ndarray:
+    """A new block of ``n`` bytes that begins with a line of the cache; a large one with a huge page, which NumPy asks for."""
+    step = PAGE if n >= 2 * PAGE else LINE
+    room = np.empty(n + step, np.uint8)
+    begin = -room.ctypes.data % step
+    return room[begin : begin + n]
 
 
 def _rounded(n: int) -> int:
@@ -356,11 +376,11 @@ def _empty_big(size: int, d: np.dtype) -> np.ndarray:
             _pooled -= n
     if block is None:
         try:
-            block = np.empty(n, np.uint8)
+            block = _Block(_fresh(n))
         except MemoryError:
             release_memory()
             try:
-                block = np.empty(n, np.uint8)
+                block = _Block(_fresh(n))
             except MemoryError:
                 raise RuntimeError(
                     f"not enough memory for {size} elements of {d.name} ({size * d.itemsize} bytes); use smaller tensors or batches"

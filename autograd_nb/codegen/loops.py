@@ -30,7 +30,7 @@ WALK = "from autograd_nb.codegen.runtime import advance, entry, pack, position, 
 #: elements that a loop takes at a time: what is brought in order for it stays in the first cache. In a summation lanes add up
 #: in vector registers within a chunk, and chunks are added in order
 CHUNK = 1024
-WIDE, TALL = 128, 128  #: columns, and bytes of lines (two of the cache's), of a block that is turned
+WIDE, TALL = 128, 256  #: columns, and bytes of lines (four of the cache's), of a block that is turned
 SQUARE = 16  #: steps of two loops that are worth turning blocks
 SHORT = 8  #: steps of an innermost loop that are not worth entering it
 
@@ -124,8 +124,8 @@ def pointwise_flat(body: Body, name: str = "kernel", over: int | None = None) ->
     return (
         HEADER
         + body.trace.preamble()
+        + before
         + f"def {name}({', '.join(args + outs)}):\n"
-        + _indent(before, 1)
         + f"    for i in range({first}.size):\n"
         + _indent(loads + lines + stores, 2)
     )
@@ -180,9 +180,9 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
         step = "i" if kinds[len(arrays) + k] == "u" else f"i * o{k}s{inner}"
         stores.append(f"o{k}r[{step}] = {value.name}")
     n = len(everyone)
-    text = HEADER + WALK + body.trace.preamble() + f"def {name}({', '.join(args)}):\n"
+    text = HEADER + WALK + body.trace.preamble() + before + f"def {name}({', '.join(args)}):\n"
     text += _indent([f"n{inner} = entry(dims, {inner})", *reads.before, *writes.before], 1)
-    text += _indent([f"if n{inner} == 0:", "    return", *before], 1)
+    text += _indent([f"if n{inner} == 0:", "    return"], 1)
     text += _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {walked})):"], 1)
     level = 2
     if turned:
@@ -371,8 +371,9 @@ def reduction(
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
     size = f"size = min({CHUNK}, n5 - c)"
-    text = _REDUCE_HEADER + body.trace.preamble() + done_trace.preamble() + f"def {name}({', '.join(args)}):\n"
-    text += _indent([*before, *done_before, "n5 = entry(dims, 5)", *reads.before], 1)
+    text = _REDUCE_HEADER + body.trace.preamble() + before + done_trace.preamble() + done_before
+    text += f"def {name}({', '.join(args)}):\n"
+    text += _indent(["n5 = entry(dims, 5)", *reads.before], 1)
     text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
     next_row = f"advance(place, dims, {n}, {KEPT}, {KEPT + REDUCED})"
     next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
