@@ -105,16 +105,16 @@ def images_together(images, positions, line, rows, size, room):
 
 
 @helper
-def pack(w, taps, inputs, outputs, flipped, bias, packed):
-    """ROWS outputs side by side, row after row of weights, then their biases; zeros where there is no output any more.
+def pack(w, taps, inputs, outputs, begin, end, flipped, bias, packed):
+    """ROWS outputs side by side, row after row of weights, then their biases, for outputs from ``begin`` to ``end``, then zeros.
 
     ``flipped``: w is (inputs, outputs, taps), and the taps are taken from last to first.
     """
     zero = packed.dtype.type(0)
     rows = inputs * taps
-    for first in range(0, outputs, ROWS):
-        block = packed[first * (rows + 1) : (first + ROWS) * (rows + 1)]
-        count = min(ROWS, outputs - first)
+    for first in range(begin, end, ROWS):
+        block = packed[(first - begin) * (rows + 1) : (first - begin + ROWS) * (rows + 1)]
+        count = min(ROWS, end - first)
         if count < ROWS:
             for i in range(block.size):
                 rolled()
@@ -176,8 +176,8 @@ def add_dots(a, b, lefts, rights, sums, out, outputs, rows, ld, start, size, a_s
                     line[q] += sums[np.uintp(p * RIGHT + q)]
 
 
-def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y):
-    """y = conv(x, w) + bias (of size 0: none). ``inputs`` and ``outputs``: channels of one group.
+def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x, w, bias, y):
+    """y = conv(x, w) + bias (of size 0: none), for outputs from ``begin`` to ``end`` of the ``outputs`` of each group.
 
     ``flipped``: of w with inputs and outputs exchanged and every kernel turned around, as in the gradient by an input.
     """
@@ -189,7 +189,8 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
     taps = geometry[6] * geometry[7] * geometry[8]
     rows = inputs * taps
     lanes = BYTES // y.itemsize
-    blocks = (outputs + ROWS - 1) // ROWS
+    here = end - begin
+    blocks = (here + ROWS - 1) // ROWS
     room = WIDE // y.itemsize
     lines, tall, planes = block_of(geometry, inputs, room)
     together = images_together(images, n_out, wo, rows, planes * tall * wo, room) if lines == ho else 1
@@ -201,17 +202,10 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
     spare = np.empty(ROWS * BROAD * lanes, dtype=y.dtype)
     side = np.empty(blocks * ROWS * (lines * pitch + BROAD * lanes) if together > 1 else 0, dtype=y.dtype)
     for g in range(groups):
-        pack(
-            w[g * outputs * rows :],
-            taps,
-            inputs,
-            outputs,
-            flipped,
-            bias[g * outputs : (g + 1) * outputs] if bias.size else bias,
-            packed,
-        )
+        shifts = bias[g * outputs : (g + 1) * outputs] if bias.size else bias
+        pack(w[g * outputs * rows :], taps, inputs, outputs, begin, end, flipped, shifts, packed)
         for i in range(0, images, together):
-            own = y[(i * groups + g) * outputs * n_out :]
+            own = y[((i * groups + g) * outputs + begin) * n_out :]
             for z in range(depths):
                 for first in range(0, ho, lines):
                     for j in range(min(together, images - i)):
@@ -220,25 +214,28 @@ def correlate(images, groups, inputs, outputs, geometry, flipped, x, w, bias, y)
                         widen(image, geometry, inputs, z, first, tall, wide, j * wo, pitch)
                     count = min(lines, ho - first)
                     if together == 1:
-                        multiply(packed, wide, offsets, rows, outputs, own[(z * ho + first) * wo :], count * wo, n_out, spare)
+                        multiply(packed, wide, offsets, rows, here, own[(z * ho + first) * wo :], count * wo, n_out, spare)
                         continue
                     ld = side.size // (blocks * ROWS)
                     multiply(packed, wide, offsets, rows, blocks * ROWS, side, ld, ld, spare)
                     for j in range(min(together, images - i)):
                         rolled()
                         place = j * groups * outputs * n_out + z * ho * wo
-                        copy_lines(1, side, own, j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho, outputs, ld, n_out)
+                        copy_lines(1, side, own, j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho, here, ld, n_out)
 
 
-def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
-    """The gradient by the weight, summed over images and positions in a fixed order."""
+def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
+    """The gradient by the weights of outputs from ``begin`` to ``end`` of each group, summed in an order that the sizes decide."""
     n_in = geometry[0] * geometry[1] * geometry[2]
     depths, ho, wo = geometry[3], geometry[4], geometry[5]
     n_out = depths * ho * wo
     taps = geometry[6] * geometry[7] * geometry[8]
-    for i in range(out.size):
-        rolled()
-        out[i] = 0
+    per = inputs * taps
+    for k in range(groups):
+        own = out[(k * outputs + begin) * per : (k * outputs + end) * per]
+        for i in range(own.size):
+            rolled()
+            own[i] = 0
     if out.size == 0 or g.size == 0:
         return
     # as many channels at a time as leave room for enough positions
@@ -251,20 +248,20 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
         if channels <= 8 or count * lines * wo >= min(POSITIONS // 2, images * ho * wo):
             break
         channels = (channels + 1) // 2
-    rows = channels * taps
+    rows, kept = channels * taps, end - begin
     beside = images_together(images, n_out, wo, rows, size, room) > 1 and lines == ho
     ld = lines * count * wo if beside else n_out
     wide = np.empty(size * count, dtype=out.dtype)
-    side = np.empty(outputs * ld if beside else 0, dtype=out.dtype)
+    side = np.empty(kept * ld if beside else 0, dtype=out.dtype)
     rights = np.empty((rows + RIGHT - 1) // RIGHT * RIGHT, dtype=np.int64)
-    lefts = np.empty((outputs + LEFT - 1) // LEFT * LEFT, dtype=np.int64)
+    lefts = np.empty((kept + LEFT - 1) // LEFT * LEFT, dtype=np.int64)
     for k in range(lefts.size):
         rolled()
-        lefts[k] = min(k, outputs - 1) * ld
+        lefts[k] = min(k, kept - 1) * ld
     sums = np.empty(LEFT * RIGHT + BYTES // out.itemsize, dtype=out.dtype)
     step = groups * outputs * n_out
     for k in range(groups):
-        own = out[k * outputs * inputs * taps :]
+        own = out[(k * outputs + begin) * per :]
         for c in range(0, inputs, channels):
             some = min(channels, inputs - c)
             for i in range(0, images, count):
@@ -277,7 +274,7 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
                             rolled()
                             image = x[(((i + j) * groups + k) * inputs + c) * n_in :]
                             widen(image, geometry, some, z, first, tall, wide, j * wo if beside else j * size, pitch)
-                        start = (i * groups + k) * outputs * n_out + (z * ho + first) * wo
+                        start = ((i * groups + k) * outputs + begin) * n_out + (z * ho + first) * wo
                         if not beside:
                             n = min(lines, ho - first) * wo
                             add_dots(
@@ -287,9 +284,9 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
                                 rights,
                                 sums,
                                 own[c * taps :],
-                                outputs,
+                                kept,
                                 some * taps,
-                                inputs * taps,
+                                per,
                                 start,
                                 n,
                                 step,
@@ -300,8 +297,6 @@ def by_weight(images, groups, inputs, outputs, geometry, g, x, out):
                         for j in range(here):
                             rolled()
                             place = start + j * step
-                            copy_lines(1, g, side, place, wo, j * wo, pitch, wo, 0, wo, 0, ho, ho, outputs, n_out, ld)
+                            copy_lines(1, g, side, place, wo, j * wo, pitch, wo, 0, wo, 0, ho, ho, kept, n_out, ld)
                         n = lines * pitch
-                        add_dots(
-                            side, wide, lefts, rights, sums, own[c * taps :], outputs, some * taps, inputs * taps, 0, n, 0, 0, 1
-                        )
+                        add_dots(side, wide, lefts, rights, sums, own[c * taps :], kept, some * taps, per, 0, n, 0, 0, 1)

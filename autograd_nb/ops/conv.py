@@ -67,13 +67,27 @@ def _by_images(
     return out
 
 
+def _by_outputs(args: tuple, work: int) -> list[tuple]:
+    """The launches of a kernel that takes (images, groups, inputs, outputs, first output, last, …): for some outputs each."""
+    return [(*args[:4], begin, end, *args[6:]) for begin, end in threads.pieces(args[3], work, 8)]
+
+
 def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple, flipped: bool, y_shape: Any) -> Tensor:
     """The convolution of ``geometry``; ``flipped``: with w's inputs and outputs exchanged and its kernels turned around."""
-    arrays = (dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias))
-    return _by_images(
-        _CORRELATE, x.shape[0], (groups, x.shape[1] // groups, y_shape[1] // groups, geometry, flipped), arrays,
-        (numel(x.shape[1:]), 0, 0), numel(w.shape) * x.shape[0] * numel(y_shape[2:]), y_shape, x.dtype,
-    )  # fmt: skip
+    images, outputs, size = x.shape[0], y_shape[1] // groups, numel(w.shape)
+    lay = layout(y_shape, None, x.dtype)
+    y = make(launch.empty(lay.size, x.dtype.carrier), lay, [0, 0])
+    sizes = (images, groups, x.shape[1] // groups, outputs, 0, outputs, geometry, flipped)
+    args = (*sizes, dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias), y._data)
+    work = size * images * numel(y_shape[2:])
+    if work < LARGE:
+        _CORRELATE(x.dtype, *args)
+    elif images == 1 or size > numel(x.shape):  # every launch lays out its weights anew
+        _CORRELATE.split(x.dtype, args, lambda args: _by_outputs(args, 0))
+    else:
+        strides = (0,) * (len(sizes) - 1) + (numel(x.shape[1:]), 0, 0, numel(y_shape[1:]))
+        _CORRELATE.split(x.dtype, args, lambda args: threads.rows(args, strides, work // 4))
+    return y
 
 
 def _by_planes(w_shape: Any, groups: int) -> bool:
@@ -181,14 +195,22 @@ def _conv_by_weight(y, x, w_shape, how):
     d, images, places, size = y.dtype, x.shape[0], numel(y.shape[2:]), numel(w_shape)
     sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))
     gs, xs = dense(y), dense(x)
-    kernel = _PLANES_BY_WEIGHT if _by_planes(w_shape, how[3]) else _BY_WEIGHT
+    if not _by_planes(w_shape, how[3]):
+        lay = layout(w_shape, None, d)
+        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        args = (images, *sizes[:3], 0, sizes[2], sizes[3], gs, xs, out._data)
+        if images * places * size < LARGE:
+            _BY_WEIGHT(d, *args)
+        else:
+            _BY_WEIGHT.split(d, args, lambda args: _by_outputs(args, 0))
+        return out
     count = min(8, images, images * places // MANY) if images * places * size >= LARGE else 1
     step = -(-images // max(1, count))
     begins = range(0, images, max(1, step))
     if len(begins) < 2:
         lay = layout(w_shape, None, d)
         out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
-        kernel(d, images, *sizes, gs, xs, out._data)
+        _PLANES_BY_WEIGHT(d, images, *sizes, gs, xs, out._data)
         return out
     # sums over blocks of images, which depend on the sizes only and not on the threads
     sums = launch.empty(len(begins) * size, d.carrier)
@@ -199,7 +221,7 @@ def _conv_by_weight(y, x, w_shape, how):
         parts.append(
             (end - i, *sizes, gs[i * g_size : end * g_size], xs[i * x_size : end * x_size], sums[k * size : (k + 1) * size])
         )
-    kernel.each(d, parts)
+    _PLANES_BY_WEIGHT.each(d, parts)
     return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
 
 
