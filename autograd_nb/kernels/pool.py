@@ -123,32 +123,56 @@ def place(planes, n_in, n_out, x, index, out):
             out[np.uintp(p * n_out + index[p * n_in + i])] = x[p * n_in + i]
 
 
+@helper
+def add_strided(source, step, sums):
+    """Of a row's windows one more element each is added."""
+    if step == 1:
+        for i in range(sums.size):
+            sums[i] += source[i]
+    elif step == 2:  # a constant, which is what the vectoriser knows how to load
+        for i in range(sums.size):
+            sums[i] += source[np.uintp(2 * i)]
+    else:
+        for i in range(sums.size):
+            sums[i] += source[np.uintp(step * i)]
+
+
 def average_forward(planes, geometry, include_pad, divisor, x, y):
     """y = the mean of each window; ``divisor`` 0: the window's size, counting padding if ``include_pad``."""
     di, hi, wi, do, ho, wo, kd, kh, kw, sd, sh, sw, pd, ph, pw, _ld, _lh, _lw = geometry
     n_in = di * hi * wi
     position = 0
+    sums = np.empty(wo, np.float64)
+    widths = np.empty(wo, np.float64)  # of windows
+    for ow in range(wo):
+        xa = ow * sw - pw
+        xe = min(xa + kw, wi + pw)
+        widths[ow] = xe - xa if include_pad else max(min(xe, wi) - max(xa, 0), 0)
     for p in range(planes):
         plane = x[p * n_in : p * n_in + n_in]
         for od in range(do):
             for oh in range(ho):
-                for ow in range(wo):
-                    za, ya, xa = od * sd - pd, oh * sh - ph, ow * sw - pw
-                    ze, ye, xe = min(za + kd, di + pd), min(ya + kh, hi + ph), min(xa + kw, wi + pw)
-                    size = (ze - za) * (ye - ya) * (xe - xa)
-                    za, ya, xa = max(za, 0), max(ya, 0), max(xa, 0)
-                    ze, ye, xe = min(ze, di), min(ye, hi), min(xe, wi)
-                    if not include_pad:
-                        size = max(ze - za, 0) * max(ye - ya, 0) * max(xe - xa, 0)
-                    if divisor != 0:
-                        size = divisor
-                    total = np.float64(0)
-                    for z in range(za, ze):
-                        for r in range(ya, ye):
-                            for q in range(xa, xe):
-                                total += plane[np.uintp((z * hi + r) * wi + q)]
-                    y[np.uintp(position)] = total / size
-                    position += 1
+                za, ya = od * sd - pd, oh * sh - ph
+                ze, ye = min(za + kd, di + pd), min(ya + kh, hi + ph)
+                size = (ze - za) * (ye - ya)
+                za, ya = max(za, 0), max(ya, 0)
+                ze, ye = min(ze, di), min(ye, hi)
+                if not include_pad:
+                    size = max(ze - za, 0) * max(ye - ya, 0)
+                for i in range(sums.size):
+                    sums[i] = 0
+                for z in range(za, ze):
+                    for r in range(ya, ye):
+                        for c in range(kw):
+                            q = c - pw
+                            first = max(0, -(q // sw))
+                            last = min(wo, (wi - 1 - q) // sw + 1)
+                            if first < last:
+                                add_strided(plane[(z * hi + r) * wi + q + first * sw :], sw, sums[first:last])
+                means = y[position : position + wo]
+                for i in range(means.size):
+                    means[i] = sums[i] / (divisor if divisor != 0 else size * widths[i])
+                position += wo
 
 
 def average_backward(planes, geometry, include_pad, divisor, g, out):

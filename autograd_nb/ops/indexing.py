@@ -169,6 +169,7 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
 
 
 _places: dict[tuple, Places] = {}
+_picked: dict[tuple, tuple[Places, Layout]] = {}  # how a pick reads, and the layout of what it gives
 
 
 def places(lay: Layout, dims: tuple[int, ...], pos: int) -> Places:
@@ -188,8 +189,14 @@ def _readable(x: Tensor, p: Places) -> np.ndarray:
 @structured(x=lambda g, x_shape, index, dims, pos: index_backward(g, index, tuple(x_shape), dims, pos), node="IndexBackward0")
 def pick(x, index, dims, pos):
     """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others."""
-    p = places(x._layout, dims, pos)
-    lay = layout([*p.kept[:pos], *index._layout.shape, *p.kept[pos:]], None, x._layout.dtype)
+    key = (x._layout, index._layout, dims, pos)
+    found = _picked.get(key)
+    if found is None:
+        if len(_picked) > 5_000:
+            _picked.clear()
+        p = places(x._layout, dims, pos)
+        found = _picked[key] = p, layout([*p.kept[:pos], *index._layout.shape, *p.kept[pos:]], None, x._layout.dtype)
+    p, lay = found
     data = launch.empty(lay.size, lay.dtype.carrier)
     if lay.size:
         args = (p.loops, _readable(x, p), dense(index), data)
