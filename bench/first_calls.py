@@ -33,7 +33,7 @@ def timed(function, into, label):
             into.append((perf_counter() - start, label(*args)))
         return found
     return call
-build._compile = timed(build._compile, made, lambda f, types, key: f"{f.__module__.rpartition('.')[2]}.{f.__name__}({', '.join(types)})")
+build._compile = timed(build._compile, made, lambda f, types, *_: f"{f.__module__.rpartition('.')[2]}.{f.__name__}({', '.join(types)})")
 build._load = timed(build._load, loaded, lambda key: "")
 session.Session.variant = timed(session.Session.variant, programs, lambda *_: "")
 ag.set_num_threads(1)

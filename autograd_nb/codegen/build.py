@@ -15,6 +15,7 @@ Where Numba lacks the private interfaces used here, kernels are compiled without
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import itertools
 import linecache
@@ -116,13 +117,13 @@ def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: st
         except _Unknown:  # refers to something whose content cannot be told: compile, keep nothing
             key = None
     if key is None:
-        return _keep_alive(_compile(function, argtypes, None))
+        return _keep_alive(_compile(function, argtypes, None, source != ""))
     found = _by_key.get(key)
     if found is None:
         with global_compiler_lock:
             found = _load(key)
             if found is None:
-                result = _compile(function, argtypes, key)
+                result = _compile(function, argtypes, key, source != "")
                 found = _keep_alive(result)
                 _save(key, result, function.__name__, argtypes)
         _by_key[key] = found
@@ -180,9 +181,14 @@ def _type(text: str) -> Any:
     return types.boolean if text == "bool" else getattr(types, text)
 
 
-def _compile(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None) -> Any:
+def _compile(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None, generated: bool) -> Any:
     from numba import njit
 
+    options = _options()
+    if generated:
+        from .pipeline import Generated
+
+        options["pipeline_class"] = Generated
     label = f"{function.__name__}_{(key or os.urandom(8).hex())[:16]}"
     # a copy under the new name: the function itself belongs to its module
     copy = pytypes.FunctionType(function.__code__, function.__globals__, label, function.__defaults__, function.__closure__)
@@ -190,7 +196,7 @@ def _compile(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str
     copy.__module__ = function.__module__
     copy.__qualname__ = label
     signature = tuple(_type(t) for t in argtypes)
-    dispatcher = njit(**_options())(copy)
+    dispatcher = njit(**options)(copy)
     try:
         from numba.core.bytecode import FunctionIdentity
 
@@ -199,10 +205,14 @@ def _compile(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str
         dispatcher.compile(signature)
         return dispatcher.overloads[signature]
     FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7), "little") << 6)
+    collecting = gc.isenabled()
+    gc.disable()  # it would look through a million new objects, again and again
     try:
         dispatcher.compile(signature)
     finally:
         FunctionIdentity._unique_ids = counter
+        if collecting:
+            gc.enable()
     return dispatcher.overloads[signature]
 
 

@@ -167,9 +167,9 @@ def random_map(
     # (element by element: Numba compiles a function that words an error with each assignment of an array to a slice)
     copied = "for i in range(n - base):\n    "
     scratch = [f"a{j}r = np.empty({size}, a{j}.dtype)\n{copied}a{j}r[i] = a{j}[np.uintp(base + i)]" for j in arrays]
-    text = HEADER + f"def {name}({', '.join(args)}):\n"
+    text = HEADER + before + f"def {name}({', '.join(args)}):\n"
     setup = ["k0 = np.uint32(seed)", "k1 = np.uint32(seed >> 32)", "c2 = np.uint32(call)", "c3 = np.uint32(call >> 32)"]
-    text += _indent([*setup, *before, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)
+    text += _indent([*setup, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)
     text += _indent([f"base = tile * {size}", f"counter = (skipped // {size} + tile) * {BLOCK}"], 2)
     text += _indent(["first = np.uint32(counter)", "c1 = np.uint32(counter >> 32)"], 2)
     text += _indent([f"if base + {size} <= n:"], 2)

@@ -24,7 +24,7 @@ def _text(name: str, dtype: str) -> str:
     trace = Trace(dtype)
     y = FORMULAS[name](trace.input("x", dtype))
     before, body = trace.lines([y])
-    return HEADER + "def f(x):\n" + "".join(f"    {line}\n" for line in (*before, *body, f"return {y.name}"))
+    return HEADER + before + "def f(x):\n" + "".join(f"    {line}\n" for line in (*body, f"return {y.name}"))
 
 
 #: (name, dtype) -> text; the functions below refer to it, so that it is part of the key of every kernel that calls them

@@ -130,8 +130,7 @@ class _Writer:
         used = [p for p, s in loaded.items() if s.name in needed]
         self._trace = trace
         before, lines = trace.lines(results)
-        self.before += before
-        self.tables += trace.preamble()
+        self.tables += trace.preamble() + before
         return results, lines, used
 
     cast_to_compute = True
@@ -288,7 +287,7 @@ class _Writer:
         place = self.place(step.output, step.index)
         own = [f"{step.output}_ = {place}"] if step.output in used else []
         value = self.done(result, self.dtypes[step.output])
-        self.each_row([*self.load_row_values({*used, step.index}), *own, *lines, f"{place} = {value}"])
+        self.each_row([*self.load_row_values(dict.fromkeys([*used, step.index])), *own, *lines, f"{place} = {value}"])
 
     def total(self, step: Total) -> None:
         results, lines, used = self.trace(list(step.sums.values()), {})

@@ -117,8 +117,12 @@ class Trace:
             f"a formula met {value!r} of type {type(value).__name__}; use Python numbers, the operands, and m.* only"
         )
 
-    def lines(self, results: list[Sym], constants: bool = True) -> tuple[list[str], list[str]]:
-        """(statements before the loop, statements of the loop body) that compute ``results``; unused ones are left out."""
+    def lines(self, results: list[Sym]) -> tuple[str, list[str]]:
+        """(text for before the function, statements of the loop body) that compute ``results``; unused ones are left out.
+
+        The text defines the constants: as globals they have types already, and Numba is quicker by a sixth than where it infers
+        those of calls. The rest of what must stand there is the `preamble`.
+        """
         needed: set[str] = set()
         stack = list(results)
         while stack:
@@ -127,12 +131,15 @@ class Trace:
                 continue
             needed.add(s.name)
             stack.extend(a for a in s.args if isinstance(a, Sym))
-        before: list[str] = []
+        before = ""
         body: list[str] = []
         for s in self.instructions:
             if s.name not in needed or s.op == "input":
                 continue
-            (before if s.op == "constant" else body).append(f"{s.name} = {s.text()}")
+            if s.op == "constant":
+                before += f"{s.name} = {s.text()}\n"
+            else:
+                body.append(f"{s.name} = {s.text()}")
         return before, body
 
 
@@ -347,4 +354,6 @@ def literal(value: float | int | bool, dtype: str) -> str:
         if math.isinf(value):
             return f"np.{dtype}({'-' if value < 0 else ''}np.inf)"
         return f"np.{dtype}({float(value)!r})"
-    return f"np.{dtype}({int(value)})"
+    bits = int(dtype.removeprefix("u").removeprefix("int"))
+    low = 0 if dtype.startswith("u") else -(1 << bits - 1)
+    return f"np.{dtype}({(int(value) - low) % (1 << bits) + low})"  # it wraps, as in a kernel

@@ -590,3 +590,34 @@ def test_walk():
     out = np.full(len(expected) + 1, -1)
     builder.build(WALK, "kernel", ("int64[:]",) * 3)(dims, x, out)
     assert out.tolist() == [*expected, 0]
+
+
+def test_texts_are_the_same_in_every_process():
+    """What a kernel is found by on disk must not depend on the order of a set."""
+    code = """
+        import hashlib
+        import autograd_nb as torch
+        from autograd_nb import nn
+        from autograd_nb.codegen import build
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Embedding(5, 4), nn.LayerNorm(4), nn.Dropout(0.5), nn.Linear(4, 3), nn.GELU(), nn.Linear(3, 3))
+        optimizer = torch.optim.AdamW(model.parameters())
+        @torch.compile
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y, ignore_index=2, label_smoothing=0.1)
+            (loss + model(x).softmax(1).var() + model(x).std(0).logsumexp(0)).backward()
+            optimizer.step()
+        for _ in range(3):
+            step(torch.tensor([0, 1, 2]), torch.tensor([0, 1, 2]))
+        texts = sorted(w[0] for w in build._built if isinstance(w[0], str))
+        print(len(texts), hashlib.sha256("".join(texts).encode()).hexdigest())
+    """
+    printed = set()
+    for seed in "123":
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(code)], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        printed.add(done.stdout)
+    assert len(printed) == 1, printed

@@ -90,7 +90,7 @@ def machine_code(f: Callable[[], Any]) -> list[str]:
             function = space["kernel"]
         else:
             function = getattr(import_module(f"autograd_nb.kernels.{origin[1]}"), origin[2])
-        texts.append(build._compile(function, origin[-1], None).library.get_asm_str())  # one from disk has no text
+        texts.append(build._compile(function, origin[-1], None, origin[0] == "source").library.get_asm_str())  # one from disk has no text
     return texts
 
 
