@@ -367,7 +367,7 @@ def ndarray(t: Tensor) -> np.ndarray:
     if lay.dtype.carrier is not lay.dtype.np:
         data = data.view(lay.dtype.np)
     if lay.contiguous:
-        data = data[: lay.size]
+        data = data[: lay.size]  # also where it is all: a caller may change the shape of what he gets
         return data if lay.ndim == 1 else data.reshape(lay.sizes)
     step = lay.dtype.itemsize
     return np.lib.stride_tricks.as_strided(data, lay.shape, tuple(s * step for s in lay.strides))

@@ -51,7 +51,10 @@ def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
     if hasattr(value, "_decide"):  # a learning rate in a captured function
         value = value._decide()
     d = d or dtypes.of_scalar(type(value))
-    return make(launch.constant(np.array([value], d.np).view(d.carrier)), layout((), None, d), [0, 0])
+    data = np.array([value], d.np)
+    if d.carrier is not d.np:
+        data = data.view(d.carrier)
+    return make(launch.constant(data) if launch._observing else data, layout((), None, d), [0, 0])
 
 
 def _settled(data: Any) -> Any:
@@ -122,6 +125,8 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         t = _parse_numbers(data, d)
         if t is not None:
             return t
+    elif type(data) is float or type(data) is int:
+        return scalar_tensor(data, d)
     if isinstance(data, Tensor):
         return cast(data.detach(), d or data.dtype)
     if isinstance(data, (np.ndarray, np.generic)):
