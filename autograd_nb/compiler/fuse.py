@@ -15,6 +15,7 @@ from .. import launch
 from ..codegen.loops import Input
 from ..ops.plans import pointwise_entry
 from ..shapes import Layout
+from .again import recompute
 from .capture import Buffer, Step, Use
 from .early import advance
 from .members import Member, member, reshaped, walk
@@ -86,6 +87,7 @@ def _arrays(m: Member) -> list[tuple[Use, Layout]]:
 def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
     """The steps with pointwise ones fused. ``outside``: buffers that are read after the program; ``number``: the first unused
     number of a buffer."""
+    steps, number = recompute(steps, outside, number)
     steps, number = advance(steps, outside, number)
     steps = absorb(steps, outside)
     places: list[Step | Group | None] = []  # None: a group that has moved on to what reads it
