@@ -112,6 +112,7 @@ def pack(w, taps, inputs, outputs, begin, end, flipped, bias, packed):
     """
     zero = packed.dtype.type(0)
     rows = inputs * taps
+    step = taps if flipped else rows  # from one output's weights to the next's
     for first in range(begin, end, ROWS):
         block = packed[(first - begin) * (rows + 1) : (first - begin + ROWS) * (rows + 1)]
         count = min(ROWS, end - first)
@@ -122,20 +123,15 @@ def pack(w, taps, inputs, outputs, begin, end, flipped, bias, packed):
         for k in range(count):
             rolled()
             block[np.uintp(rows * ROWS + k)] = bias[first + k] if bias.size else zero
-        if flipped:
-            for c in range(inputs):
+        j = 0
+        for c in range(inputs):
+            for t in range(taps):
+                start = c * outputs * taps + taps - 1 - t if flipped else c * taps + t
+                start += first * step
                 for k in range(count):
-                    source = w[(c * outputs + first + k) * taps : (c * outputs + first + k + 1) * taps]
-                    for t in range(source.size):
-                        rolled()
-                        block[np.uintp((c * taps + taps - 1 - t) * ROWS + k)] = source[t]
-            continue
-        for part in range(0, rows, 128):  # as many as stay in the first-level cache
-            for k in range(count):
-                source = w[(first + k) * rows + part : (first + k) * rows + min(rows, part + 128)]
-                for t in range(source.size):
                     rolled()
-                    block[np.uintp((part + t) * ROWS + k)] = source[t]
+                    block[np.uintp(j + k)] = w[np.uintp(start + k * step)]
+                j += ROWS
 
 
 @helper
