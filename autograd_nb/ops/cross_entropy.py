@@ -68,7 +68,7 @@ def _forward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
         "eps": "number",
         "mean": "number",
     }
-    folds: dict[str, Any] = {"s": (SUM, lambda x, top: m.exp(x - top))}
+    folds: dict[str, Any] = {"s": (SUM, lambda x, top: m.exp_below(x - top))}
     if smoothed:
         folds["sx"] = (SUM, (lambda x, w: x * w) if weighted else (lambda x: x))
 

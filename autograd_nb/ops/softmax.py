@@ -32,7 +32,7 @@ _SOFTMAX = RowKernel("softmax", {"x": "full"}, {"y": "full"}, [
 
 _LOG_SOFTMAX = RowKernel("log_softmax", {"x": "full"}, {"y": "full"}, [
     _TOP,
-    Each(folds={"s": (SUM, lambda x, top: m.exp(x - top))}),
+    Each(folds={"s": (SUM, lambda x, top: m.exp_below(x - top))}),
     Row({"logs": lambda s: m.log(s)}),
     Each(stores={"y": lambda x, top, logs: (x - top) - logs}),
 ])  # fmt: skip

@@ -105,6 +105,12 @@ def exp(x: Sym) -> Sym:
 
 
 @formula
+def exp_below(x: Sym) -> Sym:
+    """e^x for x <= 0, to be added to 1: for results that are no normal numbers the smallest of those. Maximum error 1.0 ulp."""
+    return exp_mid(at_least(floating(x), -87.3 if x.dtype == "float32" else -708.3))
+
+
+@formula
 def exp2(x: Sym) -> Sym:
     """2^x, exact for integers: n = rint(x) is split off without any rounding. Maximum error 0.9 ulp, both dtypes."""
     low, high = RANGE2[floating(x).dtype]
