@@ -308,7 +308,9 @@ class _Block:
 
     def __init__(self, memory: np.ndarray):
         self.memory, self.address = memory, memory.ctypes.data
-        self.size, self.dtype, self.interface = -1, None, {}
+        self.size = -1
+        self.dtype: np.dtype | None = None
+        self.interface: dict[str, Any] = {}
 
 
 class _Lease:
