@@ -308,8 +308,12 @@ def quick(op: Structured, how: Callable[[Layout, tuple[int, ...]], tuple]) -> Ca
 
         @wraps(function)
         def call(input, dim=default, keepdim=False, **options):
-            if options:
-                return long(input, dim, keepdim, **options)
+            if options:  # among them NumPy's names of these two
+                if dim is not default:
+                    options["dim"] = dim
+                if keepdim is not False:
+                    options["keepdim"] = keepdim
+                return long(input, **options)
             try:
                 plan = plans[input._layout, dim, keepdim]
             except (KeyError, TypeError, AttributeError):  # a list, or no tensor, is told so

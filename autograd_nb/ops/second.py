@@ -18,6 +18,11 @@ from .pointwise import Pointwise, _binary
 #: instructions of a derivative from which it is an op, and up to which: derivatives of derivatives grow
 LEAST, MOST = 2, 250
 _FREE = {"input", "constant", "cast"}
+#: ops whose derivatives are ops in PyTorch too; the node of any other is called after its last operation, as the user would see
+_NAMED = {"sigmoid", "tanh", "softplus", "elu", "leaky_relu", "gelu", "threshold", "log_sigmoid", "softshrink", "hardshrink"}
+#: derivatives that depend on the operand by jumps only: they are recorded all the same, so that asking for theirs gives zeros
+_JUMPS = {"relu", "leaky_relu", "hardtanh", "relu6"}
+_OPERATIONS = {"mul": "Mul", "div": "Div", "add": "Add", "sub": "Sub", "neg": "Neg"}
 _known: dict[tuple[Pointwise, int], tuple[Callable, tuple] | None] = {}
 
 
@@ -59,11 +64,14 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
     formula = namespace["named"]
     rules: list[Callable | None] = []
     for k in range(len(params)):
-        by = derivative(formula, params, k) if _depends(formula, len(params), k) else None
+        by = derivative(formula, params, k) if op.name in _JUMPS or _depends(formula, len(params), k) else None
         if by is not None and _length(by, len(params) + 1) > MOST:
             return None
         rules.append(by)
-    gradient = Pointwise(formula, rules, "same", (), f"{op.name}_backward", f"{op.node.__name__.removesuffix('0')}Backward0")
+    last = [s.op for s in _traced(formula, len(params)).trace.instructions if s.op not in _FREE][-1]
+    kind = "ThresholdBackward" if op.name == "relu" else op.node.__name__.removesuffix("0")
+    node = kind if op.name in _NAMED | _JUMPS or last not in _OPERATIONS else _OPERATIONS[last]
+    gradient = Pointwise(formula, rules, "same", (), f"{op.name}_backward", f"{node}Backward0")
     gradient.holomorphic = False
     return (_binary(gradient) if len(params) == 2 else lambda *args: gradient.run(args)), which
 

@@ -57,3 +57,24 @@ def test_products_of_transposes_under_vmap():
     a, b = torch.randn(3, 4, 5, dtype=torch.float64), torch.randn(2, 5, dtype=torch.float64)
     for both in (lambda x: torch.nn.functional.linear(x, b), lambda x: torch.nn.functional.linear(b, x)):
         np.testing.assert_allclose(torch.vmap(both)(a).numpy(), np.stack([both(t).numpy() for t in a]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["relu", "leaky_relu", "hardtanh", "relu6"])
+def test_derivatives_that_only_jump_have_zeros_for_theirs(name):
+    x = torch.tensor([0.5, -0.25], requires_grad=True)
+    (g,) = torch.autograd.grad(getattr(torch.nn.functional, name)(x).sum(), x, create_graph=True)
+    assert g.requires_grad
+    (h,) = torch.autograd.grad(g.sum(), x)
+    assert h.tolist() == [0.0, 0.0]
+
+
+def test_nodes_are_called_as_what_a_user_would_have_written():
+    x = torch.tensor([0.5, 0.25], requires_grad=True)
+    for y, name in (
+        (x**3, "MulBackward0"),
+        (x.log(), "DivBackward0"),
+        (x.sin(), "MulBackward0"),
+        (x.tanh(), "TanhBackwardBackward0"),
+    ):
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        assert g.grad_fn.name() == name
