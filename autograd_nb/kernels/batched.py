@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import helper
-from ..codegen.tiles import BYTES, turn_rows
+from ..codegen.tiles import turn_rows
+from ..codegen.vectors import BYTES
 
 
 @helper
@@ -23,7 +24,7 @@ def gather(matrices, size, a, start, step, group):
         rest = 1
         turn_rows(1, size, a, start, size, group, 0, lanes)
     for e in range(size):
-        own = group[e * lanes:e * lanes + lanes]
+        own = group[e * lanes : e * lanes + lanes]
         for k in range(rest, lanes):
             own[k] = own[0]
 
@@ -37,8 +38,8 @@ def exchange(n, who, row, x, y, lanes):
     if not hits:
         return
     for c in range(n):
-        p = x[c * lanes:c * lanes + who.size]
-        q = y[c * lanes:c * lanes + who.size]
+        p = x[c * lanes : c * lanes + who.size]
+        q = y[c * lanes : c * lanes + who.size]
         for k in range(who.size):
             here, there = p[k], q[k]
             swap = who[k] == row
@@ -61,34 +62,34 @@ def lu_group(n, a, pivots, info, who, best):
     for k in range(info.size):
         info[k] = 0
     for j in range(n):
-        top = a[j * row:j * row + row]
-        d = top[j * lanes:j * lanes + lanes]
+        top = a[j * row : j * row + row]
+        d = top[j * lanes : j * lanes + lanes]
         for k in range(who.size):
             best[k] = abs(d[k])
             who[k] = j
         for i in range(j + 1, n):
             start = i * row + j * lanes
-            x = a[start:start + lanes]
+            x = a[start : start + lanes]
             for k in range(who.size):
                 size = abs(x[k])
                 more = size > best[k]
                 best[k] = size if more else best[k]
                 who[k] = i if more else who[k]
-        mine = pivots[j * lanes:j * lanes + lanes]
+        mine = pivots[j * lanes : j * lanes + lanes]
         for k in range(who.size):
             mine[k] = who[k]
         for i in range(j + 1, n):
-            exchange(n, who, i, top, a[i * row:], lanes)
+            exchange(n, who, i, top, a[i * row :], lanes)
         for k in range(who.size):
             info[k] = j + 1 if d[k] == 0 and info[k] == 0 else info[k]
         for i in range(j + 1, n):
-            own = a[i * row:i * row + row]
-            x = own[j * lanes:j * lanes + lanes]
+            own = a[i * row : i * row + row]
+            x = own[j * lanes : j * lanes + lanes]
             for k in range(who.size):
                 x[k] = x[k] / d[k] if d[k] != 0 else x[k]
             for c in range(j + 1, n):
-                y = own[c * lanes:c * lanes + lanes]
-                z = top[c * lanes:c * lanes + lanes]
+                y = own[c * lanes : c * lanes + lanes]
+                z = top[c * lanes : c * lanes + lanes]
                 for k in range(y.size):
                     y[k] = y[k] - x[k] * z[k] if d[k] != 0 else y[k]
 
@@ -100,28 +101,28 @@ def solve_group(n, columns, trans, lu, pivots, x, lanes):
     if not trans:
         for j in range(n):
             for i in range(j + 1, n):
-                exchange(columns, pivots[j * lanes:j * lanes + lanes], i, x[j * line:], x[i * line:], lanes)
+                exchange(columns, pivots[j * lanes : j * lanes + lanes], i, x[j * line :], x[i * line :], lanes)
     for forward in (True, False):
         for step in range(n):
             i = step if forward else n - 1 - step
             for j in range(i) if forward else range(i + 1, n):
                 place = j * row + i * lanes if trans else i * row + j * lanes
-                t = lu[place:place + lanes]
+                t = lu[place : place + lanes]
                 for c in range(columns):
                     mine = i * line + c * lanes
                     other = j * line + c * lanes
-                    subtract(x[mine:mine + lanes], t, x[other:other + lanes])
+                    subtract(x[mine : mine + lanes], t, x[other : other + lanes])
             if forward == trans:
-                d = lu[i * row + i * lanes:i * row + i * lanes + lanes]
+                d = lu[i * row + i * lanes : i * row + i * lanes + lanes]
                 for c in range(columns):
-                    mine = x[i * line + c * lanes:i * line + c * lanes + lanes]
+                    mine = x[i * line + c * lanes : i * line + c * lanes + lanes]
                     for k in range(mine.size):
                         mine[k] /= d[k]
     if trans:
         for step in range(n):
             j = n - 1 - step
             for i in range(j + 1, n):
-                exchange(columns, pivots[j * lanes:j * lanes + lanes], i, x[j * line:], x[i * line:], lanes)
+                exchange(columns, pivots[j * lanes : j * lanes + lanes], i, x[j * line :], x[i * line :], lanes)
 
 
 def lu_factor(batch, m, n, a, lu, pivots, info):
@@ -171,7 +172,7 @@ def inverse(batch, n, a, out, info):
         lu_group(n, group, places, bad, who, best)
         right[:] = a.dtype.type(0)
         for j in range(n):
-            one = right[(j * n + j) * lanes:(j * n + j + 1) * lanes]
+            one = right[(j * n + j) * lanes : (j * n + j + 1) * lanes]
             for k in range(one.size):
                 one[k] = a.dtype.type(1)
         solve_group(n, n, False, group, places, right, lanes)

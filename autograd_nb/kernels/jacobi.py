@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ..codegen.jit import helper
-from ..codegen.tiles import BYTES
+from ..codegen.vectors import BYTES
 from .batched import gather
 
 SWEEPS = 40  #: more than ever needed: convergence is quadratic
@@ -90,8 +90,8 @@ def eigenvalues(batch, n, upper, a, w, info):
         gather(matrices, n * n, a, i * n * n, n * n, group)
         for r in range(n):  # the lower triangle is what is read; the other is zero
             for q in range(r):
-                low = group[r * row + q * lanes:r * row + q * lanes + lanes]
-                high = group[q * row + r * lanes:q * row + r * lanes + lanes]
+                low = group[r * row + q * lanes : r * row + q * lanes + lanes]
+                high = group[q * row + r * lanes : q * row + r * lanes + lanes]
                 for k in range(low.size):
                     if upper:
                         low[k] = high[k]
@@ -102,13 +102,16 @@ def eigenvalues(batch, n, upper, a, w, info):
             for k in range(least.size):
                 least[k] = a.dtype.type(0)
             for e in range(0, group.size, lanes):
-                x = group[e:e + lanes]
+                x = group[e : e + lanes]
                 for k in range(least.size):
                     least[k] = max(least[k], abs(x[k]) * eps)
             for p in range(n):
                 for q in range(p + 1, n):
-                    x, y = group[p * row + p * lanes:p * row + p * lanes + lanes], group[q * row + q * lanes:q * row + q * lanes + lanes]
-                    z = group[q * row + p * lanes:q * row + p * lanes + lanes]
+                    x, y = (
+                        group[p * row + p * lanes : p * row + p * lanes + lanes],
+                        group[q * row + q * lanes : q * row + q * lanes + lanes],
+                    )
+                    z = group[q * row + p * lanes : q * row + p * lanes + lanes]
                     turning = angles(x, y, z, least, t, c, s)
                     if not turning:
                         continue
@@ -122,12 +125,12 @@ def eigenvalues(batch, n, upper, a, w, info):
                         if r != p and r != q:
                             one = max(r, p) * row + min(r, p) * lanes
                             other = max(r, q) * row + min(r, q) * lanes
-                            rotate(group[one:one + lanes], group[other:other + lanes], c, s)
+                            rotate(group[one : one + lanes], group[other : other + lanes], c, s)
             if not count:
                 break
         for k in range(matrices):
             info[i + k] = bad[k]
-            store_sorted(group, k, row + lanes, n, scales[k], w[(i + k) * n:(i + k + 1) * n], False)
+            store_sorted(group, k, row + lanes, n, scales[k], w[(i + k) * n : (i + k + 1) * n], False)
 
 
 def singular_values(batch, m, n, a, s, info):
@@ -142,7 +145,7 @@ def singular_values(batch, m, n, a, s, info):
     count, size = (n, m) if m >= n else (m, n)  # rotated are columns, or rows where they are fewer
     step, inner = (lanes, n * lanes) if m >= n else (n * lanes, lanes)
     sums = np.empty(3 * lanes, a.dtype)
-    x, y, z = sums[:lanes], sums[lanes:2 * lanes], sums[2 * lanes:]
+    x, y, z = sums[:lanes], sums[lanes : 2 * lanes], sums[2 * lanes :]
     norms = np.empty(count * lanes, a.dtype)
     for i in range(0, batch, lanes):
         matrices = min(lanes, batch - i)
@@ -154,7 +157,10 @@ def singular_values(batch, m, n, a, s, info):
                 for q in range(p + 1, count):
                     sums[:] = a.dtype.type(0)
                     for e in range(size):
-                        left, right = group[p * step + e * inner:p * step + e * inner + lanes], group[q * step + e * inner:q * step + e * inner + lanes]
+                        left, right = (
+                            group[p * step + e * inner : p * step + e * inner + lanes],
+                            group[q * step + e * inner : q * step + e * inner + lanes],
+                        )
                         for k in range(x.size):
                             x[k] += left[k] * left[k]
                             y[k] += right[k] * right[k]
@@ -166,18 +172,18 @@ def singular_values(batch, m, n, a, s, info):
                     if turning:
                         for e in range(size):
                             left, right = p * step + e * inner, q * step + e * inner
-                            rotate(group[left:left + lanes], group[right:right + lanes], c, u)
+                            rotate(group[left : left + lanes], group[right : right + lanes], c, u)
             if not turned:
                 break
         norms[:] = a.dtype.type(0)
         for p in range(count):
-            total = norms[p * lanes:p * lanes + lanes]
+            total = norms[p * lanes : p * lanes + lanes]
             for e in range(size):
-                left = group[p * step + e * inner:p * step + e * inner + lanes]
+                left = group[p * step + e * inner : p * step + e * inner + lanes]
                 for k in range(total.size):
                     total[k] += left[k] * left[k]
             for k in range(total.size):
                 total[k] = np.sqrt(total[k])
         for k in range(matrices):
             info[i + k] = bad[k]
-            store_sorted(norms, k, lanes, count, scales[k], s[(i + k) * count:(i + k + 1) * count], True)
+            store_sorted(norms, k, lanes, count, scales[k], s[(i + k) * count : (i + k + 1) * count], True)

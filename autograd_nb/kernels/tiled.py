@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import BYTES, HALF, ROWS, copy_rows, fetch, multiply, turn_rows
+from ..codegen.tiles import HALF, ROWS, copy_rows, fetch, multiply, turn_rows
+from ..codegen.vectors import BYTES
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are

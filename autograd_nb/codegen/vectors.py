@@ -1,0 +1,182 @@
+"""LLVM code on vectors of elements: what the inner loops of products (`tiles`) and convolutions (`lanes`) are written with.
+
+Left to itself LLVM keeps the sums of such loops in memory, or vectorises the wrong loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+from numba import config
+from numba.core import cgutils, types
+from numba.core.codegen import get_host_cpu_features
+from numba.extending import intrinsic
+
+
+def _registers() -> tuple[int, int]:
+    """How many bytes a vector register of the processor compiled for has, and how many registers it has."""
+    given = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
+    features = set(given.split(","))
+    if "+avx512f" in features:
+        return 64, 32
+    if "+avx" in features:
+        return 32, 16
+    return 16, 32 if "+neon" in features else 16
+
+
+BYTES, REGISTERS = _registers()
+
+
+def int64(value: Any) -> Any:
+    """A constant of a number, anything else as it is."""
+    return ir.Constant(ir.IntType(64), value) if isinstance(value, int) else value
+
+
+class Vectors:
+    """Code for the vectors of the elements of one type of arrays."""
+
+    def __init__(self, context: Any, builder: Any, array_type: Any):
+        self.context, self.builder = context, builder
+        self.itemsize = array_type.dtype.bitwidth // 8
+        self.lanes = BYTES // self.itemsize
+        self.type = ir.VectorType(context.get_value_type(array_type.dtype), self.lanes)
+        self.zero = ir.Constant(self.type, None)
+        self._pointer = self.type.as_pointer()
+        self._masks = ir.VectorType(ir.IntType(1), self.lanes)
+        self._align = ir.Constant(ir.IntType(32), self.itemsize)
+
+    def _intrinsic(self, name: str, arguments: list, suffix: str = "", result: Any = None) -> Any:
+        name = f"llvm.{name}.v{self.lanes}f{self.itemsize * 8}{suffix}"
+        return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result or self.type, arguments), name)
+
+    # ------------------------------------------------------------------------------------------ scalars and places
+
+    def data(self, array_type: Any, array: Any, *indices: Any) -> Any:
+        """The address of an array's element (see `at`)."""
+        return self.at(self.context.make_array(array_type)(self.context, self.builder, value=array).data, *indices)
+
+    def at(self, pointer: Any, *indices: Any) -> Any:
+        """So many elements beyond ``pointer``."""
+        for i in indices:
+            pointer = self.builder.gep(pointer, [int64(i)])
+        return pointer
+
+    def times(self, a: Any, b: Any) -> Any:
+        return self.builder.mul(a, int64(b))
+
+    def minus(self, a: Any, b: Any) -> Any:
+        return self.builder.sub(a, int64(b))
+
+    def less(self, a: Any, b: Any) -> Any:
+        return self.builder.icmp_signed("<", int64(a), b)
+
+    def least(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.less(a, b), int64(a), b)
+
+    # ------------------------------------------------------------------------------------------ vectors
+
+    def spread(self, value: Any) -> Any:
+        """The vector of one value over and over."""
+        kind = ir.VectorType(value.type, self.lanes)
+        one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, int64(0))
+        return self.shuffle(one, ir.Constant(kind, ir.Undefined), [0] * self.lanes)
+
+    def before(self, count: Any) -> Any:
+        """The mask of the first ``count`` lanes."""
+        order = ir.Constant(ir.VectorType(ir.IntType(64), self.lanes), list(range(self.lanes)))
+        return self.builder.icmp_signed("<", order, self.spread(count))
+
+    def load(self, pointer: Any, mask: Any = None) -> Any:
+        """The vector that begins at any element; where there is a mask only what it has set is read, the rest is 0."""
+        pointer = self.builder.bitcast(pointer, self._pointer)
+        if mask is None:
+            return self.builder.load(pointer, align=self.itemsize)
+        load = self._intrinsic("masked.load", [self._pointer, ir.IntType(32), self._masks, self.type], ".p0")
+        return self.builder.call(load, [pointer, self._align, mask, self.zero])
+
+    def store(self, value: Any, pointer: Any, mask: Any = None) -> None:
+        """To any element on; where there is a mask only what it has set is written."""
+        pointer = self.builder.bitcast(pointer, self._pointer)
+        if mask is None:
+            self.builder.store(value, pointer, align=self.itemsize)
+            return
+        store = self._intrinsic("masked.store", [self.type, self._pointer, ir.IntType(32), self._masks], ".p0", ir.VoidType())
+        self.builder.call(store, [value, pointer, self._align, mask])
+
+    def shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
+        """The vector of these elements of a and b, one after the other."""
+        return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), lanes))
+
+    def evens(self, a: Any, b: Any) -> Any:
+        """Every other element of two vectors."""
+        return self.shuffle(a, b, list(range(0, 2 * self.lanes, 2)))
+
+    def transpose(self, rows: list) -> list:
+        """The columns of as many rows as a vector has lanes."""
+        half = self.lanes // 2
+        halves = [[i // 2 + start + (self.lanes if i % 2 else 0) for i in range(self.lanes)] for start in (0, half)]
+        for _ in range(half.bit_length()):  # each pass interleaves the first half of the rows with the second
+            rows = [self.shuffle(rows[r // 2], rows[r // 2 + half], halves[r % 2]) for r in range(self.lanes)]
+        return rows
+
+    def fold(self, vectors: list) -> Any:
+        """The vector of the sums over each of as many vectors as it has lanes: a transpose that adds as it goes."""
+        step = self.lanes // 2
+        while step:
+            half, lanes = len(vectors) // 2, range(self.lanes)
+            near = [i if not i & step else self.lanes + i - step for i in lanes]
+            far = [i + step if not i & step else self.lanes + i for i in lanes]
+            pairs = zip(vectors[:half], vectors[half:], strict=True)
+            vectors = [self.builder.fadd(self.shuffle(a, b, near), self.shuffle(a, b, far)) for a, b in pairs]
+            step //= 2
+        return vectors[0]
+
+    # ------------------------------------------------------------------------------------------ sums that stay in registers
+
+    def sums(self, count: int) -> list:
+        """Variables that begin at 0."""
+        found = [cgutils.alloca_once(self.builder, self.type) for _ in range(count)]
+        for place in found:
+            self.builder.store(self.zero, place)
+        return found
+
+    def add_product(self, place: Any, a: Any, b: Any) -> None:
+        fma = self._intrinsic("fmuladd", [self.type] * 3)
+        self.builder.store(self.builder.call(fma, [a, b, self.builder.load(place)]), place)
+
+    # ------------------------------------------------------------------------------------------ loops
+
+    @contextmanager
+    def loop(self, stop: Any, step: int = 1) -> Iterator[Any]:
+        """The code within is that of a loop over the index that it is given: every ``step``-th below ``stop``; it stays rolled."""
+        with cgutils.for_range_slice(self.builder, int64(0), stop, int64(step), intp=ir.IntType(64)) as (index, _):
+            stay_rolled(self.builder)
+            yield index
+
+
+def stay_rolled(builder: Any) -> None:
+    """Empty assembly in a loop's body: LLVM leaves the loop as it is.
+
+    For some processors it unrolls short loops many times over, which makes compiling several times slower.
+    """
+    builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], True)
+
+
+@intrinsic
+def _rolled(typingctx):
+    def codegen(context, builder, signature, args):
+        stay_rolled(builder)
+        return context.get_dummy_value()
+
+    return types.none(), codegen
+
+
+def rolled():
+    """To stand in the body of a loop that is not worth being vectorised or unrolled."""
+
+
+if not config.DISABLE_JIT:
+    rolled = _rolled
