@@ -64,6 +64,9 @@ def _twin(model: Any, fullgraph: bool, check: bool) -> Any:
     methods = {
         "__module__": kind.__module__,
         "forward": lambda self, *args, **kwargs: forward(*args, **kwargs),
+        "programs": property(
+            lambda self: getattr(forward, "programs", [])
+        ),  # (of a function as it is where compilation is off)
         "__deepcopy__": lambda self, memo: _twin(deepcopy(model, memo), fullgraph, check),
         "__reduce_ex__": lambda self, protocol: (_twin, (model, fullgraph, check)),
     }

@@ -91,8 +91,10 @@ def _library(module: str | None) -> bool:
 class Reach:
     """The places that a function can reach, and among them the tensors and the optimizers."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: Collection[tuple[int, Any]] = ()) -> None:
         self.places: list[Place] = []
+        self.stores: list[tuple[dict, Any]] = []  #: (mapping, key) of entries where the function leaves a tensor, see `stored`
+        self._stored = stored
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.optimizers: list[Any] = []
         self._reads_groups = self._calculates = False
@@ -227,7 +229,17 @@ class Reach:
             self._place(f"len({path})", f"len({name})", 0, "like", (d, "entries"))
         for k, v in d.items():
             key = repr(k) if type(k) in (str, int, bool) else self._name(k)
-            self._value(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", (name, key), v)
+            self._entry(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", d, k, (name, key), v)
+
+    def _entry(self, path: str, d: Any, k: Any, code: tuple[str, str], value: Any) -> None:
+        """An entry of a mapping; of one that the function overwrites, only the kind is noted."""
+        if (id(d), k) not in self._stored:
+            self._value(path, code, value)
+            return
+        self.stores.append((d, k))
+        there = f"{code[0]}.get({code[1]})"
+        self._place(f"the class of {path}", f"type({there})", type(value), "is")
+        self._place(f"the shape of {path}", f"getattr({there}, '_layout', None)", getattr(value, "_layout", None), "is")
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
@@ -246,7 +258,7 @@ class Reach:
             name = self._name(attributes)
             self._place(f"attributes of {path}", f"len({name})", len(attributes), "like", (attributes, "entries"))
             for k, v in attributes.items():
-                self._value(f"{path}.{k}", (name, repr(k)), v)
+                self._entry(f"{path}.{k}", attributes, k, (name, repr(k)), v)
         for cls in kind.__mro__:
             for slot in getattr(cls, "__slots__", ()) if not _library(cls.__module__) else ():
                 if hasattr(value, slot):
@@ -335,6 +347,17 @@ class Reach:
         except ValueError:
             return
         self._value(name, f"{self._name(cell)}.cell_contents", value, (cell, "cell"))
+
+    def stored(self) -> list[tuple[dict, Any]]:
+        """(mapping, key) of the entries that hold another tensor now, as where a layer keeps its last loss."""
+        found = []
+        for p in self.places:
+            d = p.part[0] if p.part is not None and p.holder else None
+            if isinstance(d, dict) and (p.value is None or isinstance(p.value, Tensor)):
+                k = eval(p.key, {f"o{i}": o for i, o in enumerate(self._objects)})
+                if d.get(k).__class__ is Tensor and d[k] is not p.value:
+                    found.append((d, k))
+        return found
 
     # ---- the test
     def guard(self, skip: Collection[tuple[str, str]] = ()) -> Guard:

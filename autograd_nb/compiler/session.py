@@ -72,12 +72,24 @@ class Session:
         self.versions = [(t, t._version_, t._version_[0]) for t in [*self.watched, *leaves]]
         self.grad_versions = [(g._version_, g._version_[0]) for _, g in self.grads.values() if g is not None]
         self.replaced: dict = {}
+        self.unwritten: list[tuple[dict, Any]] = []  # entries of ``reach.stores`` that this run left alone
         self._numbers = 0
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """Run the function, watched."""
-        with watching(self.capture, self.reach.optimizers if self.reach.live_numbers else []) as self.replaced:
-            result = self.function(*args, **kwargs)
+        before = [(d, k, d[k], _stranger(d[k])) for d, k in self.reach.stores]
+        for d, k, _, stranger in before:
+            d[k] = stranger
+            if isinstance(stranger, Tensor):
+                self.capture.disown(stranger._data)
+        try:
+            with watching(self.capture, self.reach.optimizers if self.reach.live_numbers else []) as self.replaced:
+                result = self.function(*args, **kwargs)
+        finally:
+            for d, k, value, stranger in before:
+                if d.get(k) is stranger and value is not stranger:
+                    d[k] = value
+                    self.unwritten.append((d, k))
         numbers: list[Any] = []
         slots_in(result, numbers)
         for n in numbers:
@@ -105,8 +117,12 @@ class Session:
         changed = guard()
         if changed >= 0:
             raise Unstable(reach.describe(changed))
+        if self.unwritten or any(d.get(k).__class__ is not Tensor for d, k in reach.stores):
+            raise Unstable("a tensor that it keeps has not been replaced")
         if capture.problems:
             raise capture.problems[0]
+        if reach.stores:
+            result = (result, tuple([d[k] for d, k in reach.stores]))
         if any(edge(t) is not e for t, e in zip(self.leaves, self.edges, strict=True)):
             raise Problem("it changes an argument in place that requires grad")
         if self.grown and not alias:
@@ -136,7 +152,7 @@ class Session:
         variant.held, variant.expects_some, variant.state_roots = held, expects_some, self.state_roots
         variant.writes = any(u.buffer.kind in ("state", "argument") for s in steps for u, written in s.uses() if written)
         variant.sharing = any(a.shares is not None for a in arguments)
-        variant.plain = isinstance(result, Tensor)
+        variant.plain, variant.stores = isinstance(result, Tensor), reach.stores
         variant.gradients, variant.expects_none = gradients, expects_none
         variant.decided = [(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided]
         own = {id(t._version_) for t in self.leaves}
@@ -248,7 +264,7 @@ class Session:
     def _backward(self, flat: list[Tensor], forward: list[Any]) -> Back | None:
         """The backward pass of results that require grad, captured as a program of its own."""
         mine = {id(t) for t in (*self.watched, *self.leaves)}
-        results = [t for t in flat if t._rg and id(t) not in mine and not _consumed(t)]
+        results = [t for t in flat if t._rg and id(t) not in mine and not _spent(t)]
         if not results:
             return None
         differentiable = {id(t) for t in results}
@@ -397,8 +413,20 @@ class Session:
         return outputs, fresh
 
 
-def _consumed(result: Tensor) -> bool:
-    """Whether the function itself ran a backward pass from here: a loss that a training step returns is a plain number."""
+def _stranger(value: Any) -> Any:
+    """A copy of a tensor, for `Capture.disown`: what it shares with an argument, say, it need not share in the next call."""
+    if value.__class__ is not Tensor:
+        return value
+    copy = make(value._data.copy(), value._layout, [0, 0])
+    copy._edge, copy._rg = value._edge, value._rg
+    return copy
+
+
+def _spent(result: Tensor) -> bool:
+    """Whether no backward pass can start here any more: a loss that a training step returns is a plain number.
+
+    The function itself ran one from here, or changed what it reads, as by an optimizer's step.
+    """
     seen: set[int] = set()
     stack = [result._edge]
     while stack:
@@ -406,7 +434,8 @@ def _consumed(result: Tensor) -> bool:
         e = getattr(e, "node", e) if e is not None and not e.is_leaf_edge else e
         if e is None or e.is_leaf_edge or id(e) in seen:
             continue
-        if e.consumed is not None:
+        counters = [e.versions] if isinstance(e.versions, list) else e.versions or ()
+        if e.consumed is not None or (counters and sum(c[0] for c in counters) != e.stamp):
             return True
         seen.add(id(e))
         stack.extend(e.edges)

@@ -57,6 +57,7 @@ class Compiled:
         self._variants: dict[Any, list[Variant]] = {}
         self._eager: dict[Any, str] = {}
         self._attempts: dict[Any, int] = {}
+        self._stored: dict[tuple[int, Any], dict] = {}  # (id, key) of mappings where it leaves tensors, and the mapping
         self._grown: set[Any] = set()  # keys of calls whose arguments have a graph of their own
         self._count = 0
         _all.add(self)
@@ -129,7 +130,7 @@ class Compiled:
             self._give_up(key, Problem(f"it was captured {self._count} times, the last because {reason}"))
             return self._function(*args, **kwargs)
         try:
-            reach = Reach()
+            reach = Reach(self._stored)
             reach.function(self._function)
             others: list[Any] = []
             before = flatten((args, kwargs), [], others)
@@ -159,6 +160,9 @@ class Compiled:
                 self._grown.add(key)
                 return result
         except Unstable as error:
+            for d, k in session.unwritten:
+                self._stored.pop((id(d), k), None)
+            self._stored.update({(id(d), k): d for d, k in reach.stored()})
             n = self._attempts[key] = self._attempts.get(key, 0) + 1
             if n >= ATTEMPTS:
                 self._give_up(key, Problem(f"every call changes Python's state: {error.what}"))
@@ -193,7 +197,8 @@ class Compiled:
         result = variant.run(leaves)
         found = [t._data.copy() for t in watched]
         found_grads = [None if t._grad is None else t._grad.detach().clone() for t in watched]
-        values = [t.detach().clone() for t in tensors_in(result)]
+        kept = [d[k] for d, k in variant.stores]
+        values = [t.detach().clone() for t in tensors_in((result, kept))]
         for t, data, g, gd in zip(watched, before, grads, before_grads, strict=True):
             t._data[...] = data
             t._grad = g
@@ -203,7 +208,7 @@ class Compiled:
             s._seed, s._call = seed, call
         expected = self._function(*args, **kwargs)
         for what, a, b in (
-            ("a result", values, [t.detach() for t in tensors_in(expected)]),
+            ("a result", values, [t.detach() for t in tensors_in((expected, [d[k] for d, k in variant.stores]))]),
             ("memory", found, [t._data for t in watched]),
             ("a gradient", found_grads, [None if t._grad is None else t._grad for t in watched]),
         ):

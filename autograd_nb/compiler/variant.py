@@ -63,6 +63,7 @@ class Variant:
         self.decided: list[tuple[_Slot, Any]] = []
         self.reason = ""
         self.plain = True
+        self.stores: list[tuple[dict, Any]] = []  # (mapping, key) where the last of the results are left
         self.back: Back | None = None
         self.quick: Callable[[list[Tensor]], Any] | None = None
 
@@ -149,7 +150,14 @@ class Variant:
 
     def rebuilt(self, results: Any) -> Any:
         """The results in the function's containers."""
-        return results[0] if self.plain else rebuild(self.result, iter([results[i] for i in self.order]))
+        if self.plain:
+            return results[0]
+        result = rebuild(self.result, iter([results[i] for i in self.order]))
+        if self.stores:
+            result, kept = result
+            for (d, k), t in zip(self.stores, kept, strict=True):
+                d[k] = t
+        return result
 
     def differentiable_gradients(self, leaves: list[Tensor], gs: tuple) -> Any:
         """The gradients of the inputs as functions of everything: by running the function again, eagerly.
@@ -159,7 +167,7 @@ class Variant:
         from ..autograd.api import grad
 
         assert self.back is not None
-        if self.writes or self.versions or self.gradients or self.held or self.program.draws:
+        if self.writes or self.versions or self.gradients or self.held or self.stores or self.program.draws:
             raise RuntimeError(
                 "create_graph=True through a compiled function that changes tensors or draws random numbers is not supported; call the "
                 "function itself, without compile()"
