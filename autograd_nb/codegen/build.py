@@ -33,7 +33,7 @@ from .cache import CacheWarning, Store
 
 __all__ = ["CacheWarning", "build", "build_function", "foreign", "store"]
 
-ABI = 1  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
+ABI = 2  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
 
 Entry = Callable[..., Any]
 
@@ -131,8 +131,10 @@ def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: st
 
 
 def _keep_alive(result: Any) -> Entry:
-    _alive.append(result)
-    entry: Entry = result.entry_point
+    from .entry import entry_point
+
+    entry, owner = entry_point(result)
+    _alive.append((result, owner, entry))
     _results[id(entry)] = result
     return entry
 
@@ -184,11 +186,9 @@ def _type(text: str) -> Any:
 def _compile(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None, generated: bool) -> Any:
     from numba import njit
 
-    options = _options()
-    if generated:
-        from .pipeline import Generated
+    from .pipeline import Generated, Written
 
-        options["pipeline_class"] = Generated
+    options = {**_options(), "pipeline_class": Generated if generated else Written}
     label = f"{function.__name__}_{(key or os.urandom(8).hex())[:16]}"
     # a copy under the new name: the function itself belongs to its module
     copy = pytypes.FunctionType(function.__code__, function.__globals__, label, function.__defaults__, function.__closure__)

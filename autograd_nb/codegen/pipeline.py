@@ -1,6 +1,7 @@
-"""How Numba compiles generated kernels: its pipeline less the passes that have nothing to do there, a sixth of the time.
+"""How Numba compiles kernels: its own pipeline, but with the entry points of `entry`.
 
-Generated text has no expressions over whole arrays and no closures. The kernels written by hand take Numba's own pipeline.
+Kernels that are generated go without the passes that have nothing to do there, a sixth of the time: their text has no
+expressions over whole arrays and no closures.
 """
 
 from __future__ import annotations
@@ -8,20 +9,41 @@ from __future__ import annotations
 from typing import Any
 
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import PassManager
-from numba.core.typed_passes import NopythonRewrites
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
+
+from .entry import Lowering
 
 IDLE = (NopythonRewrites, InlineClosureLikes)
 
 
-class Generated(CompilerBase):
-    """Numba's pipeline without the `IDLE` passes."""
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KernelLowering(NativeLowering):
+    """To machine code, with an entry point of our own."""
+
+    _name = "kernel_lowering"
+
+    @property
+    def lowering_class(self) -> type[Lowering]:
+        return Lowering
+
+
+class Written(CompilerBase):
+    """Of kernels that are written by hand."""
+
+    idle: tuple[type, ...] = ()
 
     def define_pipelines(self) -> list[Any]:
-        passes = PassManager("generated")
+        passes = PassManager("kernel")
         for step, description in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
-            if step not in IDLE:
-                passes.add_pass(step, description)
+            if step not in self.idle:
+                passes.add_pass(KernelLowering if step is NativeLowering else step, description)
         passes.finalize()
         return [passes]
+
+
+class Generated(Written):
+    """Of kernels that are generated."""
+
+    idle = IDLE

@@ -56,7 +56,9 @@ def environment(folder: Path | str, **extra: str) -> dict[str, str]:
 def start(folder: Path | str, code: str, **extra: str) -> subprocess.Popen:
     # warnings are errors: nothing may be said about a cache that works
     command = [sys.executable, "-W", "error::UserWarning", "-c", PRELUDE + textwrap.dedent(code)]
-    return subprocess.Popen(command, env=environment(folder, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command, env=environment(folder, **extra), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def finish(process: subprocess.Popen) -> str:
@@ -179,7 +181,11 @@ def test_edited_helper_in_another_file(tmp_path):
     assert python(folder, code) == "3.0 1"
     assert python(folder, code) == "3.0 0"
     far = tmp_path / "extra_far.py"
-    for old, new, expected in (("x * 2", "x * 5", 6.0), ("OFFSET = 0", "OFFSET = 10", 16.0), ("@helper", "@helper(fastmath=[])", 16.0)):
+    for old, new, expected in (
+        ("x * 2", "x * 5", 6.0),
+        ("OFFSET = 0", "OFFSET = 10", 16.0),
+        ("@helper", "@helper(fastmath=[])", 16.0),
+    ):
         far.write_text(far.read_text().replace(old, new))
         assert python(folder, code) == f"{expected} 1"
     assert python(folder, code) == "16.0 0"
@@ -219,9 +225,14 @@ def variants():
     from autograd_nb.codegen.jit import helper
 
     body = "def f(x): return x * {}"
-    yield from (defined(body.format(c)) for c in ("1", "1.0", "True", "0.0", "-0.0", "1j", "(1, 2)", "(1.0, 2)", "'1'", "b'1'", "None"))
+    yield from (
+        defined(body.format(c)) for c in ("1", "1.0", "True", "0.0", "-0.0", "1j", "(1, 2)", "(1.0, 2)", "'1'", "b'1'", "None")
+    )
     use = "def f(x): return x * k"
-    yield from (defined(use, k=k) for k in (2, 2.0, True, 0.0, -0.0, np.float32(2), np.float64(2), np.int64(2), (2,), [2], np.float32, np.float64))
+    yield from (
+        defined(use, k=k)
+        for k in (2, 2.0, True, 0.0, -0.0, np.float32(2), np.float64(2), np.int64(2), (2,), [2], np.float32, np.float64)
+    )
     arrays = np.zeros(2), np.ones(2), np.zeros(2, np.float32), np.zeros((2, 1)), np.zeros((1, 2)), np.zeros(2, ">f8")
     yield from (defined("def f(x): return x + k[0]", k=k) for k in arrays)
     yield from (defined(f"def f(x, a={a}): return x + a") for a in (1, 2, 1.5))
@@ -231,7 +242,9 @@ def variants():
     yield defined("def f(x): return g(x)", g=helper(defined("def f(x): return x * 3"), fastmath={"reassoc"}))
     inner = (defined("def f(x): return h(x)", h=helper(defined(f"def f(x): return x - {k}"))) for k in (5, 6))
     yield from (defined("def f(x): return g(x)", g=helper(i)) for i in inner)
-    yield from (defined(f"def f(x):\n    a = x\n    {line}\n    return a") for line in ("a += 1", "a -= 1", "a = a.real", "a = a.imag"))
+    yield from (
+        defined(f"def f(x):\n    a = x\n    {line}\n    return a") for line in ("a += 1", "a -= 1", "a = a.real", "a = a.imag")
+    )
     yield from (defined(f"def f(x): return np.{name}(x)") for name in ("exp", "log", "empty", "zeros"))
 
 
@@ -241,11 +254,16 @@ def test_keys_are_unique():
     assert first == second
     assert len(set(first)) == len(first)
     f = defined("def f(x): return x")
-    assert len({key(f, ("float32[:]",), {"nogil": True}), key(f, ("float64[:]",), {"nogil": True}), key(f, ("float32[:]",), {})}) == 3
+    assert (
+        len({key(f, ("float32[:]",), {"nogil": True}), key(f, ("float64[:]",), {"nogil": True}), key(f, ("float32[:]",), {})})
+        == 3
+    )
 
 
 def test_recursion_and_unknown_objects():
-    assert key(defined("def f(x): return f(x - 1) if x > 0 else x")) != key(defined("def f(x): return f(x - 2) if x > 0 else x"))
+    assert key(defined("def f(x): return f(x - 1) if x > 0 else x")) != key(
+        defined("def f(x): return f(x - 2) if x > 0 else x")
+    )
     with pytest.raises(builder._Unknown):
         key(defined("def f(x): return k.real", k=object()))
 
@@ -621,3 +639,38 @@ def test_texts_are_the_same_in_every_process():
         )  # fmt: skip
         printed.add(done.stdout)
     assert len(printed) == 1, printed
+
+
+def test_entry_points_take_what_they_were_built_for():
+    text = "def taken(a, n, f, t, b, out):\n    for i in range(out.size):\n        out[i] = a[i] * n + f + t[1] + (1 if b else 0)\n"
+    entry = builder.build(text, "taken", ("float64[:]", "int64", "float64", "(3)", "bool", "float64[:]"))
+    a, out = np.arange(4.0), np.empty(4)
+
+    class Sizes(tuple):
+        pass
+
+    for args in ((2, 0.5, (1, 10, 3), True), (np.int32(2), np.float64(0.5), Sizes((1, np.int64(10), 3)), np.True_)):
+        entry(a, *args, out)
+        assert out.tolist() == [11.5, 13.5, 15.5, 17.5]
+    entry(a, -1, -1.0, (1, -1, 3), False, out)
+    assert out.tolist() == [-2.0, -3.0, -4.0, -5.0]
+    large, copy = np.arange(5000.0), np.empty(5000)  # other threads may run meanwhile
+    entry(large, 1, 0, (0, 0, 0), False, copy)
+    assert (large == copy).all()
+    good = (a, 2, 0.5, (1, 10, 3), True, out)
+    for place, bad in (
+        (0, None),
+        (0, np.float64(1)),
+        (0, np.array(1.0)),
+        (0, a.reshape(2, 2)),
+        (2, "x"),
+        (2, 1j),
+        (3, (1, 2)),
+        (3, [1, 2, 3]),
+    ):
+        with pytest.raises(TypeError):
+            entry(*good[:place], bad, *good[place + 1 :])
+    with pytest.raises(TypeError):
+        entry(*good[:-1])
+    with pytest.raises(OverflowError):
+        entry(a, 1 << 70, *good[2:])

@@ -1,0 +1,204 @@
+"""The entry points of kernels: how Python calls machine code.
+
+Numba's own wrapper makes for each array an owner that is counted, looks for the interpreter to free it, and takes the
+arguments from a tuple: half of what a small op costs. A kernel only borrows its arguments from its caller, which holds them
+until it returns; so an entry point here takes them from where the interpreter has put them (the "fastcall" convention) and
+reads the address and the size of each array.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.callwrapper import PyCallWrapper
+from numba.core.lowering import Lower
+
+_FASTCALL = 0x80
+_WORD, _BYTE = ir.IntType(64), ir.IntType(8)
+# where CPython and NumPy keep, in bytes from the start of an object, what their public structs declare
+_TYPE, _VALUE, _ITEMS = 8, 16, 24  # of any object; of a float, or the length of a tuple; of a tuple
+_DATA, _NDIM, _SHAPE = 16, 24, 32  # of an array
+
+#: elements of all arrays together from which a call lets other threads run Python: to let go and take hold costs 50 ns
+SMALL = 2048
+
+
+class Wrapper(PyCallWrapper):
+    """The function (type of arrays, pointer to the arguments, their number) that an entry point calls."""
+
+    def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
+        self.api, self.builder, self.ndarray = api, builder, closure
+        self.wrong, self.failed = (builder.append_basic_block(name) for name in ("wrong", "failed"))
+        with builder.goto_block(self.wrong):
+            api.err_set_string("PyExc_TypeError", "an argument of a kernel is not of its type")
+            builder.branch(self.failed)
+        with builder.goto_block(self.failed):
+            builder.ret(api.get_null_object())
+        kinds = self.fndesc.argtypes
+        self._unless(builder.icmp_unsigned("==", builder.ptrtoint(kws, _WORD), _WORD(len(kinds))), self.wrong)
+        sizes: list[Any] = []
+        given = []
+        for i, kind in enumerate(kinds):
+            value = self._read(self._field(args, 8 * i, api.pyobj), kind)
+            given.append(value)
+            if isinstance(kind, types.Array):
+                sizes.append(builder.extract_value(builder.extract_value(value, 5), 0))
+        total: Any = _WORD(0)
+        for size in sizes:
+            total = builder.add(total, size)
+        large = builder.icmp_signed(">=", total, _WORD(SMALL))
+        state = cgutils.alloca_once_value(builder, ir.Constant(api.voidptr, None))
+        with builder.if_then(large):
+            builder.store(api.save_thread(), state)
+        status, _ = self.context.call_conv.call_function(
+            builder, self.func, self.fndesc.restype, kinds, given, attrs=("noinline",)
+        )
+        with builder.if_then(large):
+            api.restore_thread(builder.load(state))
+        with builder.if_then(status.is_ok, likely=True):
+            api.return_none()
+        self.context.call_conv.raise_error(builder, api, status)
+        builder.ret(api.get_null_object())
+
+    def _call(self, name: str, result: Any, *args: Any) -> Any:
+        function = self.api._get_function(ir.FunctionType(result, [a.type for a in args]), name=name)
+        return self.builder.call(function, args)
+
+    def _field(self, base: Any, offset: int, kind: Any) -> Any:
+        place = self.builder.gep(self.builder.bitcast(base, _BYTE.as_pointer()), [_WORD(offset)])
+        return self.builder.load(self.builder.bitcast(place, kind.as_pointer()))
+
+    def _unless(self, holds: Any, target: Any) -> None:
+        with cgutils.if_unlikely(self.builder, self.builder.not_(holds)):
+            self.builder.branch(target)
+
+    def _is(self, obj: Any, kind: Any) -> Any:
+        return self.builder.icmp_unsigned("==", self._field(obj, _TYPE, self.api.pyobj), kind)
+
+    def _must_be(self, obj: Any, kind: Any) -> None:
+        with cgutils.if_unlikely(self.builder, self.builder.not_(self._is(obj, kind))):
+            within = self._call("PyType_IsSubtype", ir.IntType(32), self._field(obj, _TYPE, self.api.pyobj), kind)
+            self._unless(cgutils.is_not_null(self.builder, within), self.wrong)
+
+    def _read(self, obj: Any, kind: Any) -> Any:
+        """The native value of an argument."""
+        if isinstance(kind, types.Array):
+            return self._array(obj, kind)
+        if isinstance(kind, types.UniTuple) and kind.dtype is types.int64:
+            return self._tuple(obj, kind)
+        if kind is types.int64:
+            return self._int(obj)
+        if kind is types.float64:
+            return self._float(obj)
+        native = self.api.to_native_value(kind, obj)
+        self._unless(self.builder.not_(native.is_error), self.failed)
+        return native.value
+
+    def _array(self, obj: Any, kind: Any) -> Any:
+        builder = self.builder
+        self._must_be(obj, self.ndarray)
+        self._unless(builder.icmp_unsigned("==", self._field(obj, _NDIM, ir.IntType(32)), ir.IntType(32)(1)), self.wrong)
+        array = self.context.make_array(kind)(self.context, builder)
+        size = self._field(self._field(obj, _SHAPE, _WORD.as_pointer()), 0, _WORD)
+        width = self.context.get_abi_sizeof(self.context.get_data_type(kind.dtype))
+        array.meminfo = ir.Constant(array.meminfo.type, None)
+        array.parent = ir.Constant(array.parent.type, None)
+        array.nitems, array.itemsize = size, _WORD(width)
+        array.data = self._field(obj, _DATA, array.data.type)
+        array.shape = cgutils.pack_array(builder, [size])
+        array.strides = cgutils.pack_array(builder, [_WORD(width)])
+        return array._getvalue()
+
+    def _tuple(self, obj: Any, kind: Any) -> Any:
+        self._must_be(obj, self.api.get_c_object("PyTuple_Type"))
+        self._unless(self.builder.icmp_unsigned("==", self._field(obj, _VALUE, _WORD), _WORD(kind.count)), self.wrong)
+        items = [self._int(self._field(obj, _ITEMS + 8 * i, self.api.pyobj)) for i in range(kind.count)]
+        return self.context.make_tuple(self.builder, kind, items)
+
+    def _int(self, obj: Any) -> Any:
+        """As ``int(obj)``; the ways through it are a function of the module, as kernels take many."""
+        builder, module = self.builder, self.builder.module
+        function = module.globals.get("read_int")
+        place = cgutils.alloca_once(builder, _WORD)
+        if function is None:
+            function = ir.Function(module, ir.FunctionType(ir.IntType(1), [self.api.pyobj, place.type]), "read_int")
+            function.linkage = "internal"
+            function.attributes.add("noinline")
+            self._write_int(function)
+        self._unless(builder.call(function, [obj, place]), self.failed)
+        return builder.load(place)
+
+    def _write_int(self, function: Any) -> None:
+        obj, place = function.args
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        api = self.context.get_python_api(builder)
+        outer, self.builder, self.api = (self.builder, self.api), builder, api
+        known, other, done, good, bad = (function.append_basic_block(n) for n in ("known", "other", "done", "good", "bad"))
+        builder.cbranch(self._is(obj, api.get_c_object("PyLong_Type")), known, other)
+        builder.position_at_end(known)
+        first = api.long_as_longlong(obj)
+        builder.branch(done)
+        builder.position_at_end(other)
+        number = api.number_long(obj)
+        is_number, read = cgutils.is_not_null(builder, number), function.append_basic_block("read")
+        builder.cbranch(is_number, read, bad)
+        builder.position_at_end(read)
+        second = api.long_as_longlong(number)
+        api.decref(number)
+        builder.branch(done)
+        builder.position_at_end(done)
+        value = builder.phi(_WORD)
+        value.add_incoming(first, known)
+        value.add_incoming(second, read)
+        builder.store(value, place)
+        suspect = function.append_basic_block("suspect")
+        builder.cbranch(builder.icmp_signed("==", value, _WORD(-1)), suspect, good)
+        builder.position_at_end(suspect)
+        builder.cbranch(cgutils.is_not_null(builder, api.err_occurred()), bad, good)
+        builder.position_at_end(good)
+        builder.ret(ir.IntType(1)(1))
+        builder.position_at_end(bad)
+        builder.ret(ir.IntType(1)(0))
+        self.builder, self.api = outer
+
+    def _float(self, obj: Any) -> Any:
+        builder = self.builder
+        value = self._call("PyFloat_AsDouble", ir.DoubleType(), obj)
+        with builder.if_then(builder.fcmp_ordered("==", value, ir.DoubleType()(-1.0)), likely=False):
+            self._unless(cgutils.is_null(builder, self.api.err_occurred()), self.failed)
+        return value
+
+
+class Lowering(Lower):
+    """Numba's, but for the wrapper."""
+
+    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
+        context, fndesc = self.context, self.fndesc
+        assert fndesc.restype is types.none, f"{fndesc.qualname}: a kernel returns nothing, as its outputs are arguments"
+        module = context.create_module("wrapper")
+        callee = ir.Function(
+            module, context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes), fndesc.llvm_func_name
+        )
+        Wrapper(context, module, callee, fndesc, self.env, call_helper=self.call_helper, release_gil=release_gil).build()
+        self.library.add_ir_module(module)
+
+
+class _Method(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+_new_function = ctypes.pythonapi.PyCFunction_NewEx
+_new_function.restype = ctypes.py_object
+_new_function.argtypes = (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
+
+
+def entry_point(result: Any) -> tuple[Any, Any]:
+    """(the function that Python calls, what must live as long) of a compile result whose wrapper is a `Wrapper`."""
+    address = result.library.get_pointer_to_function(result.fndesc.llvm_cpython_wrapper_name)
+    method = _Method(result.fndesc.qualname.encode(), address, _FASTCALL, None)
+    return _new_function(ctypes.byref(method), np.ndarray, None), method
