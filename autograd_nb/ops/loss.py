@@ -14,6 +14,7 @@ from ..shapes import broadcast_shapes
 from ..tensor import Tensor
 from .activation import functional
 from .cross_entropy import check_reduction, legacy_reduction
+from .derive import Pair
 from .fused import FoldOf, reduced
 from .pointwise import pointwise
 from .recording import not_for_complex
@@ -311,6 +312,8 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 
 def _held(v, eps):
     """max(v, eps); the clamp is not seen by derivatives."""
+    if isinstance(v, Pair):
+        return Pair(_held(v.value, eps), v.tangent)
     if isinstance(v, Tensor):
         return v + (m.maximum(v, eps) - v).detach()
     return m.maximum(v, eps)
