@@ -22,6 +22,7 @@ from ..codegen.maths import m
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
 from ..tensor import Tensor, attach, make, refresh, share_view
+from .recorders import recorder, runner
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
 from .views import keep, look, recipe_of
 
@@ -65,10 +66,11 @@ class Recording:
     """What is saved and which rules run, for one combination of operands that are tensors and that require grad.
 
     ``rules``: for each operand with edges (rule or None where it needs no gradient, its names, edges of a tuple or -1).
-    ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes.
+    ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes. ``run``: the rules
+    as one function (see `recorders.runner`), made when it is first asked for, where every operand is one tensor.
     """
 
-    __slots__ = ("every", "needed", "out", "rules", "saved", "shapes", "simple")
+    __slots__ = ("every", "needed", "out", "present", "rules", "run", "saved", "shapes", "simple")
 
     def __init__(self, op: Structured, mask: int, present: int, lengths: tuple):
         counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
@@ -79,7 +81,7 @@ class Recording:
         wanted: set[str] = set(op.every[1]) - {"g", "needs"} if op.every else set()
         edge = 0
         for i, p in enumerate(op.params):
-            if not present >> i & 1:
+            if not present >> i & 1 or i not in op.operands:
                 continue
             first[p] = edge
             count = counts.get(i, 1)
@@ -93,7 +95,8 @@ class Recording:
         self.out = "out" in wanted
         self.saved = [(p, i, first.get(p)) for i, p in enumerate(op.params) if p in wanted]
         self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
-        self.simple = not (op.every or lengths)  # a rule for each operand, each operand one tensor
+        self.simple, self.present = not lengths, present
+        self.run: Callable | None = None
 
 
 class Structured:
@@ -124,6 +127,7 @@ class Structured:
             type(self.node_name, (base,), {"__slots__": (), "op": self}) for base in (StructuredNode, SeveralNode)
         )
         self._recordings: dict[tuple, Recording] = {}
+        self._recorders: dict[tuple, Callable] = {}  # by the classes of the arguments
         self.recipes: dict[tuple, tuple] = {}  # of views, see `ops.views`
 
     def __call__(self, *args: Any) -> Any:
@@ -168,7 +172,7 @@ class Structured:
             share_view(source, out)
 
     def recording(self, mask: int, present: int, lengths: tuple = ()) -> Recording:
-        """``mask``: which edges need a gradient; ``present``: which operands are there; ``lengths``: index and length of tuples."""
+        """``mask``: which edges need a gradient; ``present``: which arguments are tensors; ``lengths``: index and length of tuples."""
         key = (mask, present, lengths)
         found = self._recordings.get(key)
         if found is None:
@@ -176,14 +180,30 @@ class Structured:
         return found
 
     def record(self, args: tuple, out: Any) -> None:
+        """Give ``out``, computed from ``args``, its history, if one of the operands has one."""
+        if isinstance(out, _SEQUENCES):
+            self.record_any(args, out)
+            return
+        classes = tuple(map(type, args))
+        found = self._recorders.get(classes)
+        if found is None:
+            found = self._recorders[classes] = recorder(self, classes)
+        found(args, out)
+
+    def record_any(self, args: tuple, out: Any) -> None:
+        """`record` for any number of outputs and tuples of tensors among the operands."""
         edges: list[Any] = []
-        mask = present = 0
+        mask = 0
+        present = sum([1 << i for i, a in enumerate(args) if isinstance(a, Tensor)])
         lengths: tuple = ()
         plain = 2
+        for i, a in enumerate(args):
+            if isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
+                present |= 1 << i
+                lengths += (i, len(a))
         for i in self.operands:
             a = args[i]
             if isinstance(a, Tensor):
-                present |= 1 << i
                 if a._view is not None:
                     refresh(a)
                 if not a._rg:
@@ -198,9 +218,7 @@ class Structured:
                 elif e.__class__ is Output:
                     plain = 0
                 edges.append(e)
-            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
-                present |= 1 << i
-                lengths += (i, len(a))
+            elif i in lengths[::2]:
                 for t in a:
                     if t._view is not None:
                         refresh(t)
@@ -265,18 +283,15 @@ class Structured:
 
     def gradients(self, node: StructuredNode, g: Any) -> tuple:
         recording = node.recording
-        if recording.simple and not node.several and not state.grad:
-            values = {"g": g, **node.values}
-            if node.saved is not None:
-                for (p, data, lay, _), version in zip(node.saved, node.versions, strict=True):
-                    values[p] = make(data, lay, version)
-                    if lay.dtype.category == 3:
-                        return self._gradients(node, g)
-            return tuple([None if rule is None else rule(*[values[n] for n in names]) for rule, names, _, _ in recording.rules])
-        return self._gradients(node, g)
+        if state.grad or node.several or not recording.simple:
+            return self.gradients_any(node, g)
+        run = recording.run
+        if run is None:
+            run = recording.run = runner(self, recording)
+        return run(node, g)
 
-    def _gradients(self, node: StructuredNode, g: Any) -> tuple:
-        """Of any kind of op and pass."""
+    def gradients_any(self, node: StructuredNode, g: Any) -> tuple:
+        """`gradients` of any kind of op and pass."""
         values = dict(node.values)
         values["g"] = g
         conjugate, graph = False, state.grad
