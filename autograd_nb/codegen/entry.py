@@ -21,8 +21,9 @@ from numba.core.lowering import Lower
 _FASTCALL = 0x80
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 # where CPython and NumPy keep, in bytes from the start of an object, what their public structs declare
-_TYPE, _VALUE, _ITEMS = 8, 16, 24  # of any object; of a float, or the length of a tuple; of a tuple
-_DATA, _NDIM, _SHAPE = 16, 24, 32  # of an array
+_VALUE = object.__basicsize__  # behind the head of any object: the length of a tuple
+_TYPE, _ITEMS = _VALUE - 8, tuple.__basicsize__
+_DATA, _NDIM, _SHAPE = _VALUE, _VALUE + 8, _VALUE + 16  # of an array
 
 #: elements of all arrays together from which a call lets other threads run Python: to let go and take hold costs 50 ns
 SMALL = 2048
