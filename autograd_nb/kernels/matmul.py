@@ -95,8 +95,8 @@ def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, sc0, rows, columns, a
 
 
 def fill_rows(rows, bias, out):
-    """Every row of ``out`` becomes ``bias``."""
-    n = bias.size
+    """Every row of ``out`` becomes ``bias`` (whose array may be longer)."""
+    n = out.size // max(rows, 1)
     for r in range(rows):
         row = out[r * n:r * n + n]
         for j in range(row.size):

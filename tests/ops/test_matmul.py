@@ -72,3 +72,11 @@ print([(nb.tensor(x).mT @ y == nb.tensor(a @ b)).all().item()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
     assert done.stdout.strip() == "[True, True] True", done.stderr
+
+
+def test_linear_with_weights_that_are_parts_of_one_array():
+    every, x = nb.randn(20), nb.randn(2, 3)
+    weight, bias = every[:9].view(3, 3), every[9:12]
+    expected = x.numpy() @ weight.numpy().T + bias.numpy()
+    for _ in range(3):  # what is remembered of the first call serves the others
+        np.testing.assert_allclose(nb.nn.functional.linear(x, weight, bias).numpy(), expected, rtol=1e-5, atol=1e-6)
