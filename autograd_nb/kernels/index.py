@@ -112,6 +112,39 @@ def put(dims, mode, value, index, out):
                                 out[r] = a * x
 
 
+_pick = helper(pick)
+
+
+def pick_within(dims, n, x, index, out):
+    """`pick`; IndexError unless every index is in [0, n)."""
+    least, most = index[0], index[0]
+    for i in range(index.size):
+        v = index[i]
+        least, most = min(least, v), max(most, v)
+    if least < 0 or most >= n:
+        raise IndexError
+    _pick(dims, x, index, out)
+
+
+def fill_within(dims, n, value, index, out):
+    """out[b, index[i], a] = value, negative indices counted from the end; IndexError, and nothing is written, if one is out of range."""
+    n0, n1, m0, m1, s0, s1, step, t0, t1 = dims
+    least, most = index[0], index[0]
+    for i in range(index.size):
+        v = index[i]
+        least, most = min(least, v), max(most, v)
+    if least < -n or most >= n:
+        raise IndexError
+    for b0 in range(n0):
+        for b1 in range(n1):
+            for i in range(index.size):
+                v = index[i]
+                p = b0 * s0 + b1 * s1 + (v + n if v < 0 else v) * step
+                for a0 in range(m0):
+                    for j in range(m1):
+                        out[np.uintp(p + a0 * t0 + j * t1)] = value
+
+
 def gather(dims, count, x, index, out):
     """out[b, k, a] = x[b, index[b, k, a], a] for k < count."""
     n0, n1, m0, m1, s0, s1, step, t0, t1 = dims

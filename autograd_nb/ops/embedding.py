@@ -17,7 +17,7 @@ from ..tensor import Tensor
 from .cast import cast, dense
 from .create import new_full
 from .gather import _scatter_into
-from .indexing import checked_index, index_backward, pick
+from .indexing import checked_index, index_backward, pick, quick_pick
 from .registry import OPS, public
 from .shape import reshape, unsqueeze
 from .structured import structured, tensor_argument
@@ -51,27 +51,34 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """
     index = tensor_argument(input, "embedding")
     w = tensor_argument(weight, "embedding", "weight")
-    if index.dtype not in (dtypes.int64, dtypes.int32):
+    kind = index._layout.dtype
+    if kind is not dtypes.int64 and kind is not dtypes.int32:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"{index.dtype} instead (while checking arguments for embedding)"
+            f"{kind} instead (while checking arguments for embedding)"
         )
-    if w.ndim != 2:
+    lay = w._layout
+    if lay.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
-    n = w.shape[0]
+    n = lay.shape[0]
     padding = -1
     if padding_idx is not None:
         padding = as_int(padding_idx, "padding_idx")
         if not -n <= padding < n:
             raise AssertionError(f"Padding_idx must be within num_embeddings (padding_idx={padding_idx}, num_embeddings={n})")
         padding %= n
+    by_frequency = bool(scale_grad_by_freq)
+    if max_norm is None:
+        y = quick_pick(_embedding, (w, index, padding, by_frequency), 0)
+        if y is not None:
+            return y
     try:
         index = checked_index(index, n, 0, negative=False)
     except IndexError as e:
         raise IndexError(f"index out of range in self (embedding: {e})") from None
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))
-    return _embedding(w, index, padding, bool(scale_grad_by_freq))
+    return _embedding(w, index, padding, by_frequency)
 
 
 @public(method=False, name="embedding")

@@ -19,6 +19,7 @@ from .indexing import (
     checked_index,
     index_put_op,
     pick,
+    quick_pick,
     write_at,
     zero_at,
 )
@@ -424,7 +425,6 @@ _take = named(pick, "TakeBackward0")
 _put = named(index_put_op, "PutBackward0")
 
 
-
 def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], pos: int, accumulate: bool) -> None:
     write_at(x, value, index, dims, pos, ADD if accumulate else SET)
 
@@ -447,7 +447,12 @@ def index_select(input, dim, index, *, out=None):
     Errors: IndexError for indices out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.index_select.html
     """
     x = tensor_argument(input, "index_select")
-    d = wrap_dim(dim, x.ndim)
+    lay = x._layout
+    d = wrap_dim(dim, lay.ndim)
+    if out is None and lay.ndim and isinstance(index, Tensor) and index._layout.ndim == 1:
+        y = quick_pick(_index_select, (x, index, (d,), d), d)
+        if y is not None:
+            return y
     index = _vector(index, x, d, "index_select")
     y = _index_select(x, index, (d,), d) if x.ndim else reshape(_index_select(reshape(x, 1), index, (0,), 0), ())
     return _stored(out, y, "index_select", (x, index))

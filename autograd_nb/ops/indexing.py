@@ -24,16 +24,19 @@ from .cast import cast, clone, copying, dense
 from .create import from_numpy, new_empty, new_full, tensor
 from .inplace import write_inplace
 from .plans import InplacePlan
+from .recording import mark_inference
 from .recording import tensor_type as _tensor_type
 from .registry import OPS, public
 from .shape import _alias, _select, _with, expand, reshape
-from .structured import structured, tensor_argument
+from .structured import Structured, structured, tensor_argument
 from .views import keep, known, look
 
 _bounds = Kernel("index", "bounds")
 _wrap = Kernel("index", "wrap")
 _combine = Kernel("index", "combine")
 _pick = Kernel("index", "pick")
+_pick_within = Kernel("index", "pick_within")
+_fill_within = Kernel("index", "fill_within")
 _put = Kernel("index", "put")
 _count_true = Kernel("index", "count_true")
 _true_places = Kernel("index", "true_places")
@@ -205,6 +208,82 @@ def pick(x, index, dims, pos):
         else:
             _pick.split(lay.dtype.carrier, args, _pick_parts)
     return make(data, lay, [0, 0])
+
+
+_quick_picks = launch.plan_table()  # (entry point, the kernel's dims and n, the result's layout) of `quick_pick`
+_quick_fills = launch.plan_table()  # (entry point, the kernel's dims and n) of `_fill_at`
+
+
+def quick_pick(op: Structured, args: tuple, d: int) -> Tensor | None:
+    """``op(*args)`` of an op that picks slices of args[0] along dim ``d`` at args[1], checked and read by one kernel.
+
+    None where there is more to it: large tensors, other dtypes, indices that are not in [0, n).
+    """
+    x, index = args[:2]
+    key = (x._layout, index._layout, d)
+    found = _quick_picks.get(key)
+    if found is None:
+        if (plan := _quick_plan(*key)) is None:
+            return None
+        p, lay = plan
+        found = None, p.loops, key[0].shape[d], lay
+    entry, loops, n, lay = found
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    try:
+        if entry is None:
+            _pick_within(lay.dtype.carrier, loops, n, x._data, index._data[: index._layout.size], data)
+            keep(_quick_picks, key, (_pick_within.entry(lay.dtype.carrier), loops, n, lay))
+        else:
+            whole = index._data
+            entry(loops, n, x._data, whole if whole.size == index._layout.size else whole[: index._layout.size], data)
+    except IndexError:
+        return None
+    out = make(data, lay, [0, 0])
+    if state.grad:
+        op.record(args, out)
+    elif state.inference:
+        mark_inference(out)
+    return out
+
+
+def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
+    if launch.observing() or index.dtype is not dtypes.int64 or not (index.ndim and index.contiguous and index.size):
+        return None
+    p = places(lay, (d,), d)
+    out = layout([*p.kept[:d], *index.shape, *p.kept[d:]], None, lay.dtype)
+    return (p, out) if p.copied is None and out.size and MOVE * out.size < threads.WORTH else None
+
+
+def _fill_at(x: Tensor, index: Tensor, number: Any) -> bool:
+    """x[index] = number, where nothing is recorded and one kernel does it; whether that was all, else nothing has happened."""
+    version = x._version_
+    if version[0] < 0 or version is index._version_ or (state.grad and (x._rg or x._view is not None)):
+        return False
+    kind = type(number)
+    key = (x._layout, index._layout, kind)
+    found = _quick_fills.get(key)
+    carrier = x._layout.dtype.carrier
+    if found is None:
+        kept = x._layout.dtype
+        suits = carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
+        plan = _quick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
+        if plan is None:
+            return False
+        found = None, plan[0].loops, key[0].shape[0]
+    entry, loops, n = found
+    at = index._data
+    if at.size != index._layout.size:
+        at = at[: index._layout.size]
+    try:
+        if entry is None:
+            _fill_within((carrier, kind), loops, n, number, at, x._data)
+            keep(_quick_fills, key, (_fill_within.entry((carrier, kind)), loops, n))
+        else:
+            entry(loops, n, number, at, x._data)
+    except (IndexError, OverflowError):
+        return False
+    version[0] += 1
+    return True
 
 
 def _pick_parts(args: tuple) -> list[tuple]:
@@ -608,7 +687,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         key = (lay, index)
     elif kind is Tensor:
         if lay.ndim and index._layout.ndim and index._layout.dtype is dtypes.int64:
-            return pick(self, checked_index(index, lay.shape[0], 0), (0,), 0)
+            y = quick_pick(pick, (self, index, (0,), 0), 0)
+            return pick(self, checked_index(index, lay.shape[0], 0), (0,), 0) if y is None else y
     else:
         try:
             if kind is slice:
@@ -673,6 +753,13 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         found = _assignments.get(key)
         if found is not None and _assign(self, value, found):
             return
+    elif (
+        kind is Tensor
+        and index._layout.dtype is dtypes.int64
+        and (type(value) is float or type(value) is int)
+        and _fill_at(self, index, value)
+    ):
+        return
     number = None if isinstance(value, Tensor) else _plain_number(value)
     if number is None:
         value = _value_tensor(self, value)

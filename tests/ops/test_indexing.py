@@ -149,3 +149,33 @@ def test_half_precision_adds_in_float32():
     x = nb.zeros(2, dtype=nb.float16)
     x.index_add_(0, nb.zeros(3000, dtype=nb.int64), nb.ones(3000, dtype=nb.float16))
     assert x.tolist() == [3000, 0]
+
+
+def test_a_number_at_indices_is_written_whole_or_not_at_all():
+    x = nb.zeros(4, 3)
+    before = x._version
+    x[nb.tensor([[0, -1], [0, 2]])] = 2.5
+    assert x.tolist() == [[2.5] * 3, [0.0] * 3, [2.5] * 3, [2.5] * 3]
+    assert x._version == before + 1
+    for bad in ([1, 4], [1, -5]):
+        with pytest.raises(IndexError, match=rf"index {bad[1]} is out of bounds for dimension 0 with size 4"):
+            x[nb.tensor(bad)] = 9
+    assert not (x == 9).any() and x._version == before + 1
+    x.t()[nb.tensor([1])] = 7  # a view: columns
+    assert x[:, 1].tolist() == [7.0] * 4
+    n = nb.arange(3)
+    n[n[:1] + 1] = 7
+    assert n.tolist() == [0, 7, 2]
+    n[n[:1]] = 2  # the index is part of what is written
+    n[nb.tensor([2])] = 3.9
+    assert n.tolist() == [2, 7, 3]
+
+
+def test_rows_at_indices_of_either_sign():
+    w = nb.arange(6.0).reshape(3, 2).requires_grad_()
+    for index in ([2, 0, 2], [-1, 0, -1]):
+        w.grad = None
+        y = w[nb.tensor(index)]
+        y.sum().backward()
+        assert y.tolist() == [[4.0, 5.0], [0.0, 1.0], [4.0, 5.0]]
+        assert w.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]
