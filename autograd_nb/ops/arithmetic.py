@@ -350,9 +350,13 @@ def where(condition, input=None, other=None, *, out=None):
     if input is None and other is None:
         return OPS["nonzero"].call(condition, as_tuple=True)
     tensor_argument(condition, "where", "condition")
-    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype}")
-    y = _where(condition, input, other)
+    kind = condition._layout.dtype
+    if kind is not dtypes.bool_ and kind is not dtypes.uint8:
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}")
+    if isinstance(input, Tensor) and isinstance(other, Tensor):
+        y = _where.op.run((condition, input, other))  # nothing to convert
+    else:
+        y = _where(condition, input, other)
     return y if out is None else store(out, y, "where")
 
 
@@ -534,7 +538,9 @@ def _bitwise(name: str, op: Any) -> Any:
     def check(*args: Any) -> None:
         for a in args:
             if (isinstance(a, Tensor) and a.dtype.category > 1) or isinstance(a, float):
-                raise RuntimeError(f'"{name}" is not implemented for floating-point operands; use logical_* or cast to integers')
+                raise RuntimeError(
+                    f'"{name}" is not implemented for floating-point operands; use logical_* or cast to integers'
+                )
 
     def call(input, other, *, out=None):
         only_tensors(name, input, other, "either")
@@ -641,7 +647,13 @@ def _install() -> None:
            "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
     for name, function in hot.items():
         setattr(Tensor, f"__{name}__", operator_of(function))
-    for name, function in {"floordiv": floor_divide, "mod": remainder, "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor}.items():
+    for name, function in {
+        "floordiv": floor_divide,
+        "mod": remainder,
+        "and": bitwise_and,
+        "or": bitwise_or,
+        "xor": bitwise_xor,
+    }.items():
         setattr(Tensor, f"__{name}__", _wrapped(function))
         setattr(Tensor, f"__r{name}__", _swapped(function))
     Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined,method-assign]
@@ -715,4 +727,3 @@ def add_overlapping(target: Tensor, source: Tensor) -> None:
         entry(target._data, source._data, target._data[:n])
     else:
         entry(dims, target._data, source._data, target._data)
-
