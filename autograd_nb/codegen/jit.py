@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 from numba import njit
 
 #: a kernel checks no zero division (NumPy's error model), runs without the interpreter's lock, and may fuse a·b + c
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "fastmath": {"contract"}}
+
+#: constants for arguments of helpers: Python's own are part of their types, and a helper is compiled anew for each of those
+YES, NO, ZERO, ONE = np.bool_(True), np.bool_(False), np.int64(0), np.int64(1)
 
 #: for sums and products whose order is free: LLVM may reassociate them, and so vectorise
 FREE = frozenset({"contract", "nsz", "reassoc"})

@@ -224,6 +224,19 @@ def _steps_of(context, builder, begin, end, step):
 
 
 @intrinsic
+def _copy(typingctx, target, source):
+    if target.dtype != source.dtype or target.layout != "C" or source.layout != "C":
+        return None
+
+    def codegen(context, builder, signature, args):
+        into, of = (context.make_array(t)(context, builder, value=a) for t, a in zip(signature.args, args, strict=True))
+        cgutils.raw_memmove(builder, into.data, of.data, into.nitems, _itemsize(context, target.dtype))
+        return context.get_dummy_value()
+
+    return types.none(target, source), codegen
+
+
+@intrinsic
 def _pack(typingctx, buffer, array, start, size, step):
     kinds = (start, size, step)
 
@@ -383,6 +396,12 @@ def scratch(size: int, dtype: type) -> np.ndarray:
     return np.empty(size, dtype)
 
 
+def copy(target: np.ndarray, source: np.ndarray) -> None:
+    """``target[:] = source[:target.size]``, of flat arrays. (For what Numba makes of an assignment of arrays it compiles how to
+    say that their sizes differ: two seconds, once a process.)"""
+    target[:] = source[: target.size]
+
+
 def pack(buffer: np.ndarray, array: np.ndarray, start: int, size: int, step: int) -> None:
     """``buffer[i] = array[start + i * step]`` for ``size`` > 0: what a vectorised loop is to read."""
     buffer[:size] = row(array, start, size, step)[::step] if step else array[start]
@@ -396,4 +415,4 @@ def turn(buffer: np.ndarray, width: int, array: np.ndarray, start: int, rows: in
 
 if not config.DISABLE_JIT:
     radd, rmul, start, steps, advance, position = _radd, _rmul, _start, _steps, _advance, _position
-    entry, row, scratch, pack, turn = _entry, _row, _scratch, _pack, _turn
+    entry, row, scratch, copy, pack, turn = _entry, _row, _scratch, _copy, _pack, _turn

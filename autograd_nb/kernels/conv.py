@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper
+from ..codegen.jit import ONE, ZERO, helper
 from ..codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
 from ..codegen.vectors import BYTES, rolled
 
@@ -274,26 +274,14 @@ def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
                         start = ((i * groups + k) * outputs + begin) * n_out + (z * ho + first) * wo
                         if not beside:
                             n = min(lines, ho - first) * wo
-                            add_dots(
-                                g,
-                                wide,
-                                lefts,
-                                rights,
-                                sums,
-                                own[c * taps :],
-                                kept,
-                                some * taps,
-                                per,
-                                start,
-                                n,
-                                step,
-                                size,
-                                here,
-                            )
+                            dots = own[c * taps :]
+                            add_dots(g, wide, lefts, rights, sums, dots, kept, some * taps, per, start, n, step, size, here)
                             continue
                         for j in range(here):
                             rolled()
                             place = start + j * step
                             copy_lines(1, g, side, place, wo, j * wo, pitch, wo, 0, wo, 0, ho, ho, kept, n_out, ld)
                         n = lines * pitch
-                        add_dots(side, wide, lefts, rights, sums, own[c * taps :], kept, some * taps, per, 0, n, 0, 0, 1)
+                        add_dots(
+                            side, wide, lefts, rights, sums, own[c * taps :], kept, some * taps, per, ZERO, n, ZERO, ZERO, ONE
+                        )

@@ -12,7 +12,9 @@ import numpy as np
 from numba import types
 from numba.np.linalg import F_INT_nptype
 
-from ..codegen.jit import helper
+from ..codegen.jit import NO, helper
+from ..codegen.runtime import copy
+from ..codegen.vectors import rolled
 from .matmul import C, D, N, S, Z, gemm
 
 _p, _n, _c, _i = types.voidptr, types.intp, types.char, types.intc
@@ -121,19 +123,19 @@ def solve_triangle(n, k, t, ld, upper, trans, unit, b):
             first, last = start, min(n, start + BLOCK)
             solve_block(first, last, k, t, row, col, forward, unit, b)
             if last < n and k:
-                gemm(t[last * row + first * col:], trans, ld, b[first * k:], False, k, b[last * k:], k, n - last, k, last - first, -one, one)
+                gemm(t[last * row + first * col:], trans, ld, b[first * k:], NO, k, b[last * k:], k, n - last, k, last - first, -one, one)
         else:
             first, last = max(0, n - start - BLOCK), n - start
             solve_block(first, last, k, t, row, col, forward, unit, b)
             if first > 0 and k:
-                gemm(t[first * col:], trans, ld, b[first * k:], False, k, b, k, first, k, last - first, -one, one)
+                gemm(t[first * col:], trans, ld, b[first * k:], NO, k, b, k, first, k, last - first, -one, one)
 
 
 def solve_triangular(batch, n, k, upper, trans, unit, st, sb, t, b, x):
     """x[i] = op(t[i])⁻¹·b[i]; ``st``, ``sb``: elements from one t or b to the next."""
     for i in range(batch):
         mine = x[i * n * k:(i + 1) * n * k]
-        mine[:] = b[i * sb:i * sb + n * k]
+        copy(mine, b[i * sb:])
         solve_triangle(n, k, t[i * st:i * st + n * n], n, upper, trans, unit, mine)
 
 
@@ -154,6 +156,7 @@ def lu_loops(m, n, a, pivots):
         best = j
         most = magnitude(a[j * n + j])
         for i in range(j + 1, m):
+            rolled()
             x = magnitude(a[np.uintp(i * n + j)])
             if x > most:
                 best, most = i, x
@@ -178,6 +181,7 @@ def lu_loops(m, n, a, pivots):
 @helper
 def swap_rows(a, b):
     for c in range(a.size):
+        rolled()
         x = a[c]
         a[c] = b[c]
         b[c] = x
@@ -188,7 +192,7 @@ def lu_one(m, n, a, lu, pivots, scratch, places):
     """One matrix of `lu_factor`; ``scratch`` and ``places`` hold m·n and min(m, n) elements if that is more than `SMALL`."""
     r = min(m, n)
     if r <= SMALL:
-        lu[:] = a
+        copy(lu, a)
         return lu_loops(m, n, lu, pivots)
     transpose(m, n, a, scratch)
     info = _getrf(kind_of(a), m, n, scratch.ctypes, m, places.ctypes)
@@ -209,19 +213,26 @@ def lu_factor(batch, m, n, a, lu, pivots, info):
 
 
 @helper
-def lu_solve_one(n, k, trans, lu, pivots, x):
-    """x (n × k) becomes op(a)⁻¹·x."""
-    if trans:
-        solve_triangle(n, k, lu, n, True, True, False, x)
-        solve_triangle(n, k, lu, n, False, True, True, x)
+def exchange(n, k, backward, pivots, x):
+    """The row exchanges of LU on x (n × k), from the first to the last or ``backward``."""
     for step in range(n):
-        j = n - 1 - step if trans else step
+        rolled()
+        j = n - 1 - step if backward else step
         other = pivots[j] - 1
         if other != j:
             swap_rows(x[j * k:j * k + k], x[other * k:other * k + k])
+
+
+@helper
+def lu_solve_one(n, k, trans, lu, pivots, x):
+    """x (n × k) becomes op(a)⁻¹·x."""
     if not trans:
-        solve_triangle(n, k, lu, n, False, False, True, x)
-        solve_triangle(n, k, lu, n, True, False, False, x)
+        exchange(n, k, trans, pivots, x)
+    for part in range(2):
+        lower = (part == 0) != trans
+        solve_triangle(n, k, lu, n, not lower, trans, lower, x)
+    if trans:
+        exchange(n, k, trans, pivots, x)
 
 
 def inverse(batch, n, a, out, info):
@@ -236,14 +247,14 @@ def inverse(batch, n, a, out, info):
         mine[:] = a.dtype.type(0)
         for j in range(n):
             mine[j * n + j] = a.dtype.type(1)
-        lu_solve_one(n, n, False, lu, pivots, mine)
+        lu_solve_one(n, n, NO, lu, pivots, mine)
 
 
 def lu_solve(batch, n, k, trans, sl, sp, sb, lu, pivots, b, x):
     """x[i] = op(a[i])⁻¹·b[i] for the a whose factors are given; ``sl``, ``sp``, ``sb``: from one to the next of each."""
     for i in range(batch):
         mine = x[i * n * k:(i + 1) * n * k]
-        mine[:] = b[i * sb:i * sb + n * k]
+        copy(mine, b[i * sb:])
         lu_solve_one(n, k, trans, lu[i * sl:i * sl + n * n], pivots[i * sp:i * sp + n], mine)
 
 
@@ -379,7 +390,7 @@ def svd(batch, m, n, job, a, u, s, vt, info):
     columns = n if job == A else r
     kind = kind_of(a)
     for i in range(batch):
-        scratch[:] = a[i * m * n:(i + 1) * m * n]
+        copy(scratch, a[i * m * n:])
         if not finite(scratch):
             info[i] = -1
             continue
@@ -395,7 +406,7 @@ def eigh(batch, n, vectors, upper, a, w, v, info):
     kind = kind_of(a)
     for i in range(batch):
         mine = v[i * n * n:(i + 1) * n * n]
-        mine[:] = a[i * n * n:(i + 1) * n * n]
+        copy(mine, a[i * n * n:])
         bad = False
         for r in range(n):
             row = mine[r * n + r:r * n + n] if upper else mine[r * n:r * n + r + 1]

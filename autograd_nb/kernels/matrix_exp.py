@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import helper
+from ..codegen.runtime import copy
 from .matmul import gemm
 
 #: Taylor's series of degree 16 is exact to rounding for 1-norms below these (float32 and complex64, else), see
@@ -80,7 +81,7 @@ def matrix_exp(batch, n, a, out):
             k = 12 - 4 * step
             if step:
                 multiply(n, left, four, right)
-                left[:] = right
+                copy(left, right)
             c1, c2, c3 = a.dtype.type(factor[k + 1]), a.dtype.type(factor[k + 2]), a.dtype.type(factor[k + 3])
             for j in range(size):
                 left[j] += c1 * one[j] + (c2 * two[j] + c3 * three[j])
@@ -89,5 +90,5 @@ def matrix_exp(batch, n, a, out):
                 left[j * n + j] += c0
         for _ in range(squarings):
             multiply(n, left, left, right)
-            left[:] = right
-        mine[:] = left
+            copy(left, right)
+        copy(mine, left)

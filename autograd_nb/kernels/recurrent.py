@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.elementary import sigmoid, tanh
-from ..codegen.jit import helper
-from ..codegen.runtime import row
+from ..codegen.jit import NO, YES, helper
+from ..codegen.runtime import copy, row
 from .matmul import gemm
 
 
@@ -68,7 +68,7 @@ def _tanh(x, n):
 def _begin(given, source, target):
     """The gradient by a last state, which may be missing."""
     if given:
-        target[:] = source
+        copy(target, source)
     else:
         target[:] = target.dtype.type(0)
 
@@ -100,7 +100,7 @@ def _project(rows, inputs, n, x, w, biased, b1, b2, both, out):
                     line[j] = b[j] + c[j]
             else:
                 _copy(b, line, n)
-    _product(x, w, True, out, rows, n, inputs, biased)
+    _product(x, w, YES, out, rows, n, inputs, biased)
 
 
 # ------------------------------------------------------------------------------------------------------------ LSTM
@@ -114,14 +114,14 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
     projected = w_hr.size > 0
     starts = _starts(sizes)
     steps = sizes.size
-    _project(gates.size // (4 * n), inputs, 4 * n, x, w_ih, biased, b_ih, b_hh, True, gates)
-    h[:] = h0
-    c[:] = c0
+    _project(gates.size // (4 * n), inputs, 4 * n, x, w_ih, biased, b_ih, b_hh, YES, gates)
+    copy(h, h0)
+    copy(c, c0)
     hidden = np.empty(sizes[0] * n, y.dtype) if projected else y
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         count, start = sizes[t], starts[t]
-        _product(h, w_hh, True, gates[start * 4 * n :], count, 4 * n, p, True)
+        _product(h, w_hh, YES, gates[start * 4 * n :], count, 4 * n, p, YES)
         for b in range(count):
             at = (start + b) * 4 * n
             i, f = row(gates, at, n, 1), row(gates, at + n, n, 1)
@@ -137,7 +137,7 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
             for j in range(n):
                 out[j] = o[j] * tanh(cell[j])
         if projected:
-            _product(hidden, w_hr, True, y[start * p :], count, p, n, False)
+            _product(hidden, w_hr, YES, y[start * p :], count, p, n, NO)
         _copy(row(y, start * p, count * p, 1), row(h, 0, count * p, 1), count * p)
 
 
@@ -167,7 +167,7 @@ def lstm_backward(
             _add(row(gy, start * p, count * p, 1), row(dh, 0, count * p, 1), count * p)
         if projected:
             _copy(row(dh, 0, count * p, 1), row(dout, start * p, count * p, 1), count * p)
-            _product(dh, w_hr, False, wide, count, n, p, False)
+            _product(dh, w_hr, NO, wide, count, n, p, NO)
         for b in range(count):
             r = start + b
             at = r * 4 * n
@@ -195,7 +195,7 @@ def lstm_backward(
                 df[j] = g_c[j] * last[j] * f[j] * (one - f[j])
             for j in range(n):
                 g_c[j] *= f[j]
-        _product(dgates[start * 4 * n :], w_hh, False, dh, count, p, 4 * n, False)
+        _product(dgates[start * 4 * n :], w_hh, NO, dh, count, p, 4 * n, NO)
 
 
 # ------------------------------------------------------------------------------------------------------------- GRU
@@ -205,13 +205,13 @@ def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates,
     """Gates (r, z, n of each row), the state's share of n before r is applied (``news``), outputs of all rows; last h."""
     starts = _starts(sizes)
     steps = sizes.size
-    _project(gates.size // (3 * n), inputs, 3 * n, x, w_ih, biased, b_ih, b_ih, False, gates)
-    h[:] = h0
+    _project(gates.size // (3 * n), inputs, 3 * n, x, w_ih, biased, b_ih, b_ih, NO, gates)
+    copy(h, h0)
     share = np.empty(sizes[0] * 3 * n, y.dtype)
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         count, start = sizes[t], starts[t]
-        _project(count, n, 3 * n, h, w_hh, biased, b_hh, b_hh, False, share)
+        _project(count, n, 3 * n, h, w_hh, biased, b_hh, b_hh, NO, share)
         for b in range(count):
             at = (start + b) * 3 * n
             both, add = row(gates, at, 2 * n, 1), row(share, b * 3 * n, 2 * n, 1)
@@ -258,7 +258,7 @@ def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy
                 dn_share[j] = dn[j] * r[j]
             for j in range(n):
                 g[j] *= z[j]
-        _product(dshare[start * 3 * n :], w_hh, False, dh, count, n, 3 * n, True)
+        _product(dshare[start * 3 * n :], w_hh, NO, dh, count, n, 3 * n, YES)
 
 
 # ------------------------------------------------------------------------------------------------------------- RNN
@@ -269,12 +269,12 @@ def rnn(inputs, n, reverse, biased, relu, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, 
     starts = _starts(sizes)
     steps = sizes.size
     zero = y.dtype.type(0)
-    _project(y.size // n, inputs, n, x, w_ih, biased, b_ih, b_hh, True, y)
-    h[:] = h0
+    _project(y.size // n, inputs, n, x, w_ih, biased, b_ih, b_hh, YES, y)
+    copy(h, h0)
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         size, start = sizes[t] * n, starts[t] * n
-        _product(h, w_hh, True, y[start:], sizes[t], n, n, True)
+        _product(h, w_hh, YES, y[start:], sizes[t], n, n, YES)
         out = row(y, start, size, 1)
         if relu:
             for j in range(size):
@@ -303,4 +303,4 @@ def rnn_backward(n, reverse, relu, has_gy, has_gh, sizes, w_hh, h0, y, gy, gh, d
         else:
             for j in range(size):
                 step[j] = g[j] * (one - out[j] * out[j])
-        _product(dgates[start:], w_hh, False, dh, sizes[t], n, n, False)
+        _product(dgates[start:], w_hh, NO, dh, sizes[t], n, n, NO)
