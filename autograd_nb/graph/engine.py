@@ -17,7 +17,6 @@ from .node import Node, Output, consumed_error, here, modified_error
 _by_age = attrgetter("seq")
 
 
-
 def _unset(*_: Any) -> Any:
     raise RuntimeError("the ops have not been imported")
 
@@ -177,6 +176,8 @@ class Pass:
             (g,) = hooks.grad_outputs([g])
         if not self.accumulate:
             self.captured[leaf] = g
+            return
+        if not leaf._rg:  # frozen or detached since
             return
         if g is not None:
             grad = leaf._grad

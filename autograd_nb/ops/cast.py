@@ -76,7 +76,9 @@ def _warn_of_loss(source: dtype, target: dtype) -> None:
 _casts: dict[dtype, Any] = {}
 copying = _Copy()
 _copy = _inplace(copying)
-#: filled, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's business)
+#: overwritten with constants, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's
+#: business)
+_copy_constants = _inplace(_Copy(own=lambda: 0))
 _fill = _inplace(_Copy("fill", "FillBackward0", lambda: 0))
 _cleared = _Zero([])
 zero_ = register("zero_", _inplace(_Zero([lambda: 0])), "inplace")
@@ -124,7 +126,8 @@ def _fitting(target: Tensor, value: Any) -> Any:
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
     if src.__class__ is Tensor:
-        return _copy(input, src)
+        constants = not src._rg and getattr(input, "_rg", False) and input._view is None
+        return (_copy_constants if constants else _copy)(input, src)
     tensor_argument(input, "copy_")
     if not isinstance(src, (Tensor, bool, int, float, complex)):
         raise TypeError(f"copy_(): argument 'src' must be Tensor, not {type(src).__name__}")

@@ -47,7 +47,9 @@ def _in_place_view(name: str) -> None:
         before._edge, before._rg = x._edge, x._rg
         look_as(x, before)
         y = function(before, *args, **kw)
-        x._data, x._layout, x._edge, x._rg = y._data, y._layout, y._edge, y._rg
+        x._data, x._layout = y._data, y._layout
+        if state.grad:  # what is not recorded neither detaches nor freezes
+            x._edge, x._rg = y._edge, y._rg
         x._version_[0] += x._version_[0] >= 0
         return x
 

@@ -427,3 +427,12 @@ def test_a_chain_of_a_million_nodes(capsys):
         print(f"\nper node: {short * 1e6:.2f} µs in a chain of 10,000, {long * 1e6:.2f} µs in one of 1,000,000: {long / short:.2f}")
     assert long / short < 2.2  # other tests run beside this one
     assert sys.getrecursionlimit() < 10_000
+
+
+def test_a_leaf_frozen_or_detached_meanwhile_gets_no_gradient():
+    a, b, c = (leaf(1.0, 2.0) for _ in range(3))
+    y = (a * b * c).sum()
+    a.requires_grad_(False)
+    b.detach_()
+    y.backward()
+    assert a.grad is None and b.grad is None and c.grad.tolist() == [1.0, 4.0]

@@ -106,3 +106,22 @@ def test_assignments_and_their_gradients(index, value):
         hole[index] = 0
         torch.testing.assert_close(gx, hole)
         assert gv is None if value == "number" else gv.sum() == 3.0 * hole.eq(0).sum()
+
+
+def test_constants_copied_over_all_of_a_result():
+    x = torch.ones(3, requires_grad=True)
+    y = x * 2
+    y.copy_(torch.arange(3.0))
+    assert y.requires_grad and y.tolist() == [0, 1, 2]
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name, args, shape", [("t_", (), (3, 1)), ("squeeze_", (), (3,)), ("unsqueeze_", (0,), (1, 1, 3))])
+def test_sizes_changed_in_place_without_recording(name, args, shape):
+    leaf = torch.ones(1, 3, requires_grad=True)
+    node = (y := leaf * 2).grad_fn
+    with torch.no_grad():
+        getattr(leaf, name)(*args)
+        getattr(y, name)(*args)
+    assert leaf.shape == y.shape == shape and leaf.requires_grad and leaf.is_leaf and y.grad_fn is node

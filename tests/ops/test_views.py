@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import autograd_nb as torch
@@ -172,3 +173,11 @@ def test_arguments_that_change_are_read_each_time():
         start += 1
         value += 1
     assert x[torch.tensor(1) : torch.tensor(2)].shape == (1, 4)
+
+
+@pytest.mark.parametrize("source", [[[1.0, 2.0], [3.0, 4.0]], np.array([[1.0, 2.0], [3.0, 4.0]])], ids=["list", "array"])
+@pytest.mark.parametrize("make", [torch.tensor, torch.as_tensor])
+def test_the_place_in_the_storage_of_what_was_made_of_rows(make, source):
+    row = make(source)[1]
+    assert row.storage_offset() == 2
+    assert row.as_strided((2,), (1,), 0).tolist() == [1, 2]
