@@ -15,7 +15,7 @@ from .capture import Buffer, Step
 from .members import member
 
 BIG = 1 << 17  #: bytes of an array that is worth it
-LONG = 24  #: steps during which nobody would read it
+LONG = 20  #: steps during which nobody would read it
 
 
 def recompute(steps: list[Step], outside: set[int], number: int) -> tuple[list[Step], int]:

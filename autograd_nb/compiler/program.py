@@ -20,6 +20,7 @@ from .sharing import shared
 from .slots import _Slot, plain_number
 
 ALIGN = 64
+_ENDLESS = 1 << 60  #: bytes above all that is placed
 
 
 def live(steps: list[Step], wanted: Iterable[Buffer]) -> list[Step]:
@@ -36,7 +37,11 @@ def live(steps: list[Step], wanted: Iterable[Buffer]) -> list[Step]:
 
 
 def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
-    """(offset of each temporary in the arena, the arena's bytes, the bytes without sharing)."""
+    """(offset of each temporary in the arena, the arena's bytes, the bytes without sharing).
+
+    The largest first, each into the smallest gap that those which live at the same time leave: small ones that come earlier
+    cannot break up the room of large ones.
+    """
     first: dict[int, int] = {}
     last: dict[int, int] = {}
     sizes: dict[int, int] = {}
@@ -47,44 +52,18 @@ def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
                 first.setdefault(b.number, i)
                 last[b.number] = i
                 sizes[b.number] = -(-max(b.nbytes, 1) // ALIGN) * ALIGN
-    ends: dict[int, list[int]] = {}
-    for n, i in last.items():
-        ends.setdefault(i, []).append(n)
-    begins: dict[int, list[int]] = {}
-    for n, i in first.items():
-        begins.setdefault(i, []).append(n)
+    order = sorted(sizes, key=lambda n: (-sizes[n], first[n]))
+    begins, ends, lows, highs = (np.empty(len(order), np.int64) for _ in range(4))
     offsets: dict[int, int] = {}
-    free: list[list[int]] = []  # [offset, size], by offset
-    top = 0
-    for i in range(len(steps)):
-        for n in sorted(begins.get(i, ()), key=lambda n: -sizes[n]):
-            size = sizes[n]
-            best = min((f for f in free if f[1] >= size), key=lambda f: f[1], default=None)
-            if best is None:
-                if free and free[-1][0] + free[-1][1] == top:  # the last gap grows
-                    best = free[-1]
-                    top = best[0] + size
-                    best[1] = size
-                else:
-                    best = [top, size]
-                    free.append(best)
-                    top += size
-            offsets[n] = best[0]
-            best[0] += size
-            best[1] -= size
-            if not best[1]:
-                free.remove(best)
-        free.extend([offsets[n], sizes[n]] for n in ends.get(i, ()))
-        if i in ends:
-            free.sort()
-            merged: list[list[int]] = []
-            for f in free:
-                if merged and merged[-1][0] + merged[-1][1] == f[0]:
-                    merged[-1][1] += f[1]
-                else:
-                    merged.append(f)
-            free = merged
-    return offsets, top, sum(sizes.values())
+    for i, n in enumerate(order):
+        together = (begins[:i] <= last[n]) & (ends[:i] >= first[n])
+        by_place = lows[:i][together].argsort()
+        floors = np.append(0, np.maximum.accumulate(highs[:i][together][by_place]))
+        gaps = np.append(lows[:i][together][by_place], _ENDLESS) - floors
+        gaps[gaps < sizes[n]] = _ENDLESS + 1
+        offsets[n] = at = int(floors[gaps.argmin()])
+        begins[i], ends[i], lows[i], highs[i] = first[n], last[n], at, at + sizes[n]
+    return offsets, int(highs.max(initial=0)), sum(sizes.values())
 
 
 class Refused(Exception):
