@@ -110,9 +110,11 @@ def taps_of(n, mode):
 def dim_tables(like):
     """Room for `dim_table` of three dims: (pixels, weights and their derivatives, one after the other)."""
     # a dim that is not there has one tap: pixel 0, weight 1, no slope
-    w = np.zeros(9 * ROOM, like.dtype)
+    pixels, w = np.empty(3 * ROOM, np.int64), np.empty(9 * ROOM, like.dtype)
+    pixels[:] = 0
     w[:3 * ROOM] = 1
-    return np.zeros(3 * ROOM, np.int64), w
+    w[3 * ROOM:] = 0
+    return pixels, w
 
 
 @helper

@@ -7,7 +7,7 @@ are the same. All work on a range of keys ``k`` and moves the payload ``o`` alon
 
 import numpy as np
 
-from ..codegen.jit import helper
+from ..codegen.jit import ZERO, helper
 
 RUN = 16  #: ranges up to this long are left to the insertion sort
 
@@ -95,7 +95,7 @@ def _heap_select(k, o, first, middle, last):
             key, place = k[i], o[i]
             k[i] = k[first]
             o[i] = o[first]
-            _sift(k, o, first, 0, size, key, place)
+            _sift(k, o, first, ZERO, size, key, place)
 
 
 @helper
@@ -105,7 +105,7 @@ def _sort_heap(k, o, first, last):
         key, place = k[last], o[last]
         k[last] = k[first]
         o[last] = o[first]
-        _sift(k, o, first, 0, last - first, key, place)
+        _sift(k, o, first, ZERO, last - first, key, place)
 
 
 @helper
@@ -140,13 +140,13 @@ def _sort(k, o, n):
             stack[waiting, 2] = depth
             waiting += 1
             last = cut
-    _insertion(k, o, 0, n)
+    _insertion(k, o, ZERO, n)
 
 
 @helper
 def _nth(k, o, nth, n):
     """Bring the element of rank ``nth`` of the first ``n`` to its place, smaller ones before it."""
-    first, last, depth = 0, n, _depth(n)
+    first, last, depth = ZERO, n, _depth(n)
     while last - first > 3:
         if depth == 0:
             _heap_select(k, o, first, nth + 1, last)
@@ -169,7 +169,7 @@ def topk(key, n, count, ordered, out):
         for i in range(n):
             o[i] = i
         if count * 64 <= n:
-            _heap_select(k, o, 0, count, n)
+            _heap_select(k, o, ZERO, count, n)
             _sort_heap(k, o, 0, count)
         else:
             _nth(k, o, count - 1, n)
