@@ -353,7 +353,7 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
         flat = np.lib.stride_tricks.as_strided(
             array, shape=(lay.extent,), strides=(array.itemsize,), writeable=array.flags.writeable
         )
-    if flat.dtype != d.carrier:
+    if d.carrier is not d.np:
         flat = flat.view(d.carrier)
     return make(flat, lay, [0, 0])
 

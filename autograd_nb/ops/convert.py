@@ -40,8 +40,11 @@ def item(input):
 def tolist(input):
     """Nested lists of Python numbers."""
     lay = input._layout
-    if lay.ndim == 1 and lay.contiguous and lay.dtype.carrier is lay.dtype.np and not launch._observing:
-        return input._data[: lay.size].tolist()
+    if lay.contiguous and lay.dtype.carrier is lay.dtype.np and not launch._observing:
+        data = input._data
+        if data.size != lay.size:
+            data = data[: lay.size]
+        return data.tolist() if lay.ndim == 1 else data.reshape(lay.sizes).tolist()
     return ndarray(input).tolist()
 
 

@@ -247,7 +247,7 @@ def from_numpy(ndarray):
     """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    d = from_numpy_dtype(ndarray.dtype)
+    d = dtypes.BY_NUMPY.get(ndarray.dtype) or from_numpy_dtype(ndarray.dtype)
     flags = ndarray.flags
     regular = flags.c_contiguous and flags.aligned
     if not regular and any(s < 0 for s in ndarray.strides):
@@ -263,7 +263,8 @@ def from_numpy(ndarray):
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported."
         )
-    launch.escapes("from_numpy()")
+    if launch._observing:
+        launch.escapes("from_numpy()")
     return wrap(ndarray, d)
 
 

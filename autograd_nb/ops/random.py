@@ -20,7 +20,7 @@ from ..codegen.maths import m
 from ..dtypes import _default, as_dtype, dtype
 from ..graph.modes import no_grad, state
 from ..launch import Kernel
-from ..shapes import Layout, as_int, as_shape, check_sizes, overlaps_itself
+from ..shapes import as_int, as_shape, check_sizes, overlaps_itself
 from ..tensor import Tensor, check_inplace, make, rewrite_history
 from .cast import as_device, cast, dense
 from .create import _finish, new_empty
@@ -28,7 +28,7 @@ from .generator import stream
 from .recording import store, tensor_type
 from .registry import OPS, public
 from .structured import structured, tensor_argument
-from .views import exact
+from .views import exact, keep
 
 _dtype = dtype
 
@@ -243,30 +243,34 @@ def randn(
     return _new(shape, d, _STANDARD, generator, out, requires_grad, "randn")
 
 
-_layouts: dict[tuple, Layout] = {}
+_small = launch.plan_table()  # (layout, size, carrier, entry point) of `_drawn_tensor`
 
 
 def _drawn_tensor(name: str, law: Law, size: tuple, dtype: Any, generator: Any, requires_grad: Any, kernel: str) -> Tensor:
-    """`_new` for a law without operands, by what is remembered of the arguments."""
-    key = (size, dtype, _default[0])
+    """`_new` for a law without operands; a small tensor by what is remembered of the arguments."""
+    key = (law, size, dtype, _default[0])
     try:
-        lay = _layouts.get(key)
+        found = _small.get(key)
     except TypeError:  # a list cannot be a key
-        lay = None
-    if lay is not None:
+        found = None
+    if found is not None:
         for n in size:
             if type(n) is not int and not exact(n):
                 break
         else:
-            t = make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
-            law(stream(generator), t._data, lay.dtype)
-            return _finish(t, requires_grad)
+            lay, count, carrier, entry = found
+            seed, call = stream(generator)
+            data = np.empty(count, carrier)
+            entry(seed, call, 0, data)
+            t = make(data, lay, [0, 0])
+            return _finish(t, requires_grad) if requires_grad or state.inference else t
     t = _new(_sized(name, size, None), _float_dtype(dtype, kernel), law, generator, None, requires_grad, name)
-    if not t._layout.dtype.is_complex:
-        if len(_layouts) >= 5_000:
-            _layouts.clear()
+    lay = t._layout
+    d = lay.dtype
+    entry = law.entries.get(d)
+    if entry is not None and lay.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH) and not launch.observing():
         with contextlib.suppress(TypeError):
-            _layouts[key] = t._layout
+            keep(_small, key, (lay, lay.size, d.carrier, entry.entry if entry.__class__ is _Drawn else entry))
     return t
 
 
