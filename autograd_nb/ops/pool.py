@@ -68,7 +68,8 @@ def _max_pool(x, how, y_spatial, n):
     if not y._layout.size:
         return y, index
     arrays = (dense(x), y._data, index._data)
-    if how == ((2, 2), (2, 2), (0, 0), (1, 1)):
+    whole = all(out * 2 <= size for out, size in zip(y_spatial, x.shape[-n:], strict=True))  # ceil_mode: the last may be half
+    if how == ((2, 2), (2, 2), (0, 0), (1, 1)) and whole:
         _MAX_PAIRS.rows(x.dtype, (0, 0, n_in, n_out, n_out), WINDOW * planes * n_in, planes, x.shape[-2], x.shape[-1], *arrays)
     else:
         work = WINDOW * planes * n_out * numel(how[0])

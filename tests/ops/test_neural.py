@@ -295,3 +295,11 @@ def test_max_pool_against_a_loop_over_windows():
                         best, place = v, r * 13 + q
             assert index[n, c, i, j] == place
             np.testing.assert_equal(y[n, c, i, j].item(), best)
+
+
+def test_halves_of_windows_with_ceil_mode():
+    x = torch.arange(27.0).view(1, 1, 3, 9).clone().requires_grad_()
+    y = torch.nn.functional.max_pool2d(x, 2, ceil_mode=True)
+    assert y.flatten().tolist() == [10, 12, 14, 16, 17, 19, 21, 23, 25, 26]
+    y.sum().backward()
+    assert x.grad.flatten().nonzero().flatten().tolist() == [10, 12, 14, 16, 17, 19, 21, 23, 25, 26]
