@@ -213,8 +213,8 @@ def _inplace(inner: Callable) -> Callable:
 
 @_DOORS.at(Structured, "record")
 def _structured(inner: Callable) -> Callable:
-    def record(self: Structured, args: tuple, out: Any) -> None:
-        inner(self, args, out)
+    def record(self: Structured, args: tuple, out: Any, depth: int = 1) -> None:
+        inner(self, args, out, depth)
         first = next((o for o in (out if isinstance(out, (tuple, list)) else (out,)) if o._edge is not None), None)
         if first is not None:
             _recorded(getattr(first._edge, "node", first._edge))

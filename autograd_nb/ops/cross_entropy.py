@@ -279,8 +279,9 @@ def _again(known: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str,
     y = make(value, one, [0, 0])
     if state.inference:
         mark_inference(y)
-    elif state.grad and x.requires_grad:
-        return _cross_entropy(x, target, None, None, make(lse, lay, [0, 0]), make(wsum, one, [0, 0]), y, reduction, ignore, eps)
+    elif state.grad:
+        kept = make(lse, lay, [0, 0]), make(wsum, one, [0, 0])
+        _cross_entropy.record((x, target, None, None, *kept, y, reduction, ignore, eps), y, 3)
     return y
 
 

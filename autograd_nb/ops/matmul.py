@@ -191,7 +191,7 @@ def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
             t._edge = t._grad = t._view = t._leaf_hook_set = None
             if state.grad:
                 if input._rg or other._rg or input._view is not None or other._view is not None:
-                    op.record((input, other), t)
+                    op.record((input, other), t, 2)
             elif state.inference:
                 mark_inference(t)
             return t
@@ -612,7 +612,7 @@ def linear(input, weight, bias=None, *, out=None):
     entry(*plan.numbers, True, input._data, weight._data, data)
     t = make(data, plan.layout, [0, 0])
     if state.grad:
-        _linear.record((input, weight, bias), t)
+        _linear.record((input, weight, bias), t, 2)
     elif state.inference:
         mark_inference(t)
     return t

@@ -278,7 +278,7 @@ def _again(known: tuple, x: Tensor, w: Any, b: Any) -> Tensor:
     entry(*sizes, x._data, *[t._data for t in (w, b) if t is not None], eps, mean, rstd, y)
     value = make(y, lay, [0, 0])
     if state.grad:
-        _layer_norm.record((x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, True), value)
+        _layer_norm.record((x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, True), value, 3)
     elif state.inference:
         mark_inference(value)
     return value
@@ -497,7 +497,7 @@ def _at_once(plan: tuple, x: Tensor, running_mean: Any, running_var: Any, w: Any
         _CHANNELS_FIXED(name, *sizes, eps, x._data, weight, bias, mean._data, running_var._data, rstd, y)
     value = make(y, lay, [0, 0])
     if state.grad:
-        _channels.record((x, w, b, mean, make(rstd, row, [0, 0]), value, eps, training), value)
+        _channels.record((x, w, b, mean, make(rstd, row, [0, 0]), value, eps, training), value, 3)
     elif state.inference:
         mark_inference(value)
     return value

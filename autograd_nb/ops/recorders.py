@@ -30,7 +30,7 @@ def _unpacked(op: Any) -> str:
 
 
 def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
-    """``record(args, out)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``."""
+    """``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``."""
     lines = [_unpacked(op)]
     for p, kind in zip(op.params, classes, strict=True):
         if issubclass(kind, (tuple, list)):
@@ -40,7 +40,7 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
     for p in operands:
         lines += [f"if {p}._view is not None:", f"    _refresh({p})"]
     lines.append("_mask = " + (" | ".join(f"{p}._rg << {edge}" for edge, p in enumerate(operands)) or "0"))
-    lines += ["if _mask:", "    (_writers.get(_mask) or _write(_mask))(_args, out)"]
+    lines += ["if _mask:", "    (_writers.get(_mask) or _write(_mask))(_args, out, _depth)"]
     present = sum(1 << i for i in tensors)
     writers: dict[int, Callable] = {}
 
@@ -49,12 +49,12 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
         return found
 
     return _function(
-        "record", op, "_args, out", lines, _Tensor=Tensor, _op=op, _refresh=refresh, _writers=writers, _write=write
+        "record", op, "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _refresh=refresh, _writers=writers, _write=write
     )
 
 
 def writer(op: Any, recording: Any) -> Callable:
-    """``write(args, out)``: the node of an op with one output, whose operands are tensors."""
+    """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
     lines = [_unpacked(op), "_node = _new(_class)", "_plain = 2"]
     edges, saved, versions, values = [], [], [], []
     for *_, p in recording.rules:
@@ -96,12 +96,12 @@ def writer(op: Any, recording: Any) -> Callable:
         f"_node.versions = ({''.join(v + ', ' for v in counters)})",
         "_node.stamp = " + (" + ".join(f"{v}[0]" for v in counters) or "0"),
         "_node.made = out._layout",
-        "_finish_node(_node, 4)",
+        "_finish_node(_node, _depth)",
         "out._edge = _node",
         "out._rg = True",
     ]
     return _function(
-        "write", op, "_args, out", lines, _new=object.__new__, _class=op.node, _Output=Output, _recording=recording,
+        "write", op, "_args, out, _depth", lines, _new=object.__new__, _class=op.node, _Output=Output, _recording=recording,
         _refuse_inference=refuse_inference, _finish_node=finish_node,
     )  # fmt: skip
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes, launch
 from ..codegen.loops import MAX, SUM
 from ..codegen.maths import m
@@ -118,7 +120,9 @@ def _prepared(input: Any, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]
     return x, d
 
 
+_new = object.__new__
 _written = launch.plan_table()  # plans by the dim as the user wrote it
+SMALL = launch.BIG // 16  #: elements, of whatever dtype, whose memory does not come from the pool
 
 
 def _quick(op: Any, x: Any, dim: Any) -> Tensor | None:
@@ -130,14 +134,17 @@ def _quick(op: Any, x: Any, dim: Any) -> Tensor | None:
     if plan is None:
         return None
     d, (entry, lay, outer, n, inner) = plan
-    out = launch.empty(lay.size, lay.dtype.carrier)
+    carrier = lay.dtype.carrier
+    out = np.empty(lay.size, carrier) if lay.size < SMALL else launch.empty(lay.size, carrier)
     entry(outer, n, inner, x._data, out)
-    y = make(out, lay, [0, 0])
+    y = _new(Tensor)  # `make`, written out
+    y._data, y._layout, y._version_, y._rg = out, lay, [0, 0], False
+    y._edge = y._grad = y._view = y._leaf_hook_set = None
     if not state.grad:
         if state.inference:
             mark_inference(y)
     elif x._rg or x._view is not None:
-        op.record((x, d), y)
+        op.record((x, d), y, 3)
     return y
 
 

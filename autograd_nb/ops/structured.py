@@ -161,7 +161,7 @@ class Structured:
         if self.view:
             self._share(args[0], out)
         if self.rules or self.every:
-            self.record(args, out)
+            self.record(args, out, 3)
         return out
 
     def _share(self, source: Tensor, out: Any) -> None:
@@ -179,8 +179,11 @@ class Structured:
             found = self._recordings[key] = Recording(self, mask, present, lengths)
         return found
 
-    def record(self, args: tuple, out: Any) -> None:
-        """Give ``out``, computed from ``args``, its history, if one of the operands has one."""
+    def record(self, args: tuple, out: Any, depth: int = 1) -> None:
+        """Give ``out``, computed from ``args``, its history, if one of the operands has one.
+
+        The user's frame is ``depth`` above, or further up.
+        """
         if isinstance(out, _SEQUENCES):
             self.record_any(args, out)
             return
@@ -188,7 +191,7 @@ class Structured:
         found = self._recorders.get(classes)
         if found is None:
             found = self._recorders[classes] = recorder(self, classes)
-        found(args, out)
+        found(args, out, depth + 3)
 
     def record_any(self, args: tuple, out: Any) -> None:
         """`record` for any number of outputs and tuples of tensors among the operands."""

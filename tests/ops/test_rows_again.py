@@ -41,6 +41,30 @@ def test_values_and_gradients(name):
             torch.testing.assert_close(again, found[0][1].detach())
 
 
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4)])
+@pytest.mark.parametrize("training", [True, False])
+def test_small_batches_are_normalised_at_once(shape, training):
+    x, w, b = (torch.rand(s, dtype=torch.float64, requires_grad=True) for s in (shape, (3,), (3,)))
+    dims = [d for d in range(len(shape)) if d != 1]
+    for _ in range(2):
+        mean, var = torch.ones(3, dtype=torch.float64), torch.full((3,), 2.0, dtype=torch.float64)
+        y = F.batch_norm(x, mean, var, w, b, training, 0.5)
+        assert all(e.variable is t for (e, _), t in zip(y.grad_fn.next_functions, (x, w, b), strict=False))
+        if training:
+            torch.testing.assert_close(mean, 0.5 + x.detach().mean(dims) / 2)
+            torch.testing.assert_close(var, 1 + x.detach().var(dims) / 2)
+            assert mean._version == var._version == 1
+        else:
+            mean.add_(1)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.sum().backward()
+            mean.sub_(1)
+        assert torch.autograd.gradcheck(lambda *t: F.batch_norm(t[0], mean.clone(), var.clone(), *t[1:], training), (x, w, b))
+        assert torch.autograd.gradgradcheck(
+            lambda *t: F.batch_norm(t[0], mean.clone(), var.clone(), *t[1:], training), (x, w, b)
+        )
+
+
 def test_what_is_refused_is_refused_again():
     x = torch.ones(3, 4)
     for _ in range(2):
