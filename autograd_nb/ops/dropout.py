@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import launch
 from ..codegen import draws
 from ..codegen.maths import m
+from ..shapes import layout
 from ..tensor import Tensor, make
 from .cast import clone, dense
 from .create import new_empty
@@ -22,7 +24,9 @@ from .registry import public
 from .structured import structured, tensor_argument
 
 # the scale multiplies by 0 rather than selects, so that NaN and infinities pass through as they do in PyTorch
-_DROP = Law("dropout", draws.bits, lambda w, x, threshold, scale: x * m.where(w >= threshold.cast("uint32"), scale, scale * 0.0))
+_DROP = Law(
+    "dropout", draws.bits, lambda w, x, threshold, scale: x * m.where(w >= threshold.cast("uint32"), scale, scale * 0.0)
+)
 _ALPHA = Law(
     "alpha_dropout", draws.bits,
     lambda w, x, threshold, scale, shift, fallen: m.where(w >= threshold.cast("uint32"), x * scale + shift, fallen),
@@ -30,12 +34,15 @@ _ALPHA = Law(
 _ALPHA_CONSTANT = 1.7580993408473766  # -α' of SELU, where dropped units go
 
 
-@structured(input=lambda g, threshold, scale, seed, call: native_dropout(g, threshold, scale, seed, call), node="NativeDropoutBackward0")
+@structured(
+    input=lambda g, threshold, scale, seed, call: native_dropout(g, threshold, scale, seed, call), node="NativeDropoutBackward0"
+)
 def native_dropout(input, threshold, scale, seed, call):
     """x · scale where the word of the element is at least ``threshold``, else x · 0. Linear in x, so its own derivative."""
-    out = new_empty(input.shape, input.dtype)
-    _drop_into(out, input, threshold, scale, seed, call)
-    return out
+    lay = layout(input._layout.shape, None, input._layout.dtype)
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    _DROP((seed, call), data, lay.dtype, (dense(input), lay.dtype), threshold, scale)
+    return make(data, lay, [0, 0])
 
 
 def _drop_into(out: Tensor, x: Tensor, threshold: int, scale: float, seed: int, call: int) -> None:
@@ -53,7 +60,9 @@ def alpha_dropout_kernel(input, threshold, scale, shift, fallen, seed, call):
     return out
 
 
-def _alpha_into(out: Tensor, x: Tensor, threshold: int, scale: float, shift: float, fallen: float, seed: int, call: int) -> None:
+def _alpha_into(
+    out: Tensor, x: Tensor, threshold: int, scale: float, shift: float, fallen: float, seed: int, call: int
+) -> None:
     _ALPHA((seed, call), out._data[: out._layout.size], x.dtype, (dense(x), x.dtype), threshold, scale, shift, fallen)
 
 
@@ -76,12 +85,14 @@ def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, f
     x = tensor_argument(input, op)
     if isinstance(p, Tensor):
         p = p.item()
-    if not isinstance(p, (int, float, np.number)):
+    if type(p) is not float and not isinstance(p, (int, float, np.number)):
         raise TypeError(f"{op}(): argument 'p' must be float, not {type(p).__name__}")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if train and x.dtype.category < 2:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {x.dtype.name}: {op}() needs a floating input")
+    if train and x._layout.dtype.category < 2:
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {x.dtype.name}: {op}() needs a floating input"
+        )
     return x, float(p)
 
 
