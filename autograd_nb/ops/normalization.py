@@ -274,8 +274,12 @@ def _again(known: tuple, x: Tensor, w: Any, b: Any) -> Tensor:
     """The layer norm of arguments like those of an earlier call."""
     entry, sizes, lay, kept, k, eps = known
     carrier = lay.dtype.carrier
-    y, mean, rstd = launch.empty(lay.size, carrier), launch.empty(kept.size, carrier), launch.empty(kept.size, carrier)
-    entry(*sizes, x._data, *[t._data for t in (w, b) if t is not None], eps, mean, rstd, y)
+    empty = np.empty if lay.size * carrier.itemsize < launch.BIG else launch.empty
+    y, mean, rstd = empty(lay.size, carrier), empty(kept.size, carrier), empty(kept.size, carrier)
+    if w is None or b is None:
+        entry(*sizes, x._data, *[t._data for t in (w, b) if t is not None], eps, mean, rstd, y)
+    else:
+        entry(*sizes, x._data, w._data, b._data, eps, mean, rstd, y)
     value = make(y, lay, [0, 0])
     if state.grad:
         _layer_norm.record((x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, True), value, 3)
