@@ -13,7 +13,7 @@ import functools
 import gc
 import io
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Collection
 from enum import Enum
 from operator import itemgetter
@@ -198,7 +198,7 @@ class Reach:
             if value.nbytes > _SMALL or value.dtype.hasobject:
                 raise TooMuch(f"it reaches a NumPy array ({path}), whose values may change unseen; make it a tensor")
             self._place(f"the values of {path}", f"{self._name(value)}.tobytes()", value.tobytes(), "like")
-        elif isinstance(value, (dict, OrderedDict, defaultdict)):
+        elif isinstance(value, (dict, types.MappingProxyType)):
             self._mapping(path, value)
         elif isinstance(value, (list, tuple, deque)):
             name = self._name(value)
@@ -304,6 +304,7 @@ class Reach:
         code = function.__code__
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell)
+        self._place(f"the defaults of {path}", f"{self._name(function)}.__defaults__", function.__defaults__, "is")
         for k, v in enumerate(function.__defaults__ or ()):
             self._value(f"default {k} of {path}", "", v)
         for k, v in (function.__kwdefaults__ or {}).items():

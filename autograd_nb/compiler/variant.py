@@ -250,7 +250,13 @@ class Variant:
             return True
         there = leaf._grad is tensor
         # references: this list, the leaf's slot if it is there, the local name, getrefcount's argument
-        if tensor is None or tensor._rg or sys.getrefcount(tensor) > (4 if there else 3) or sys.getrefcount(tensor._data) > 3:
+        if (
+            tensor is None
+            or tensor._rg
+            or sys.getrefcount(tensor) > (4 if there else 3)
+            # of its memory: the tensor, getrefcount's argument, and a program that Python reads it for
+            or sys.getrefcount(tensor._data) > 2 + self.program._reads
+        ):
             g[1] = make(launch.empty(size, carrier), layout, [0, 0])
             self.program.bind(buffer, g[1]._data)
             return False

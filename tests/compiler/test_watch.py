@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict, defaultdict, deque
+from types import MappingProxyType
 
 import pytest
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
-from autograd_nb import nn
+from autograd_nb import Tensor, nn
 from autograd_nb.compiler import watch
 from autograd_nb.compiler.guards import Reach
 
@@ -298,3 +299,36 @@ def test_a_rate_that_another_thread_changes():
     for t in threads:
         t.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("keep", [Tensor.numpy, lambda g: g.data, lambda g: memoryview(g.numpy())])
+def test_memory_of_a_gradient_that_somebody_has_kept_is_not_written_again(keep):
+    p = nn.Parameter(torch.ones(3))
+
+    @torch.compile(fullgraph=True)
+    def step(x):
+        p.grad = None
+        (p * x).sum().backward()
+
+    for k in range(4):
+        step(torch.full((3,), float(k)))
+    kept = keep(p.grad)
+    for _ in range(3):
+        step(torch.full((3,), 7.0))
+    assert torch.as_tensor(kept).tolist() == [3.0, 3.0, 3.0]
+
+
+def test_defaults_of_a_function_and_what_lies_behind_a_proxy():
+    behind = {"scale": 2.0}
+    proxy = MappingProxyType(behind)
+
+    def helper(x, add=1.0):
+        return x * proxy["scale"] + add
+
+    compiled = torch.compile(lambda x: helper(x), fullgraph=True)
+    x = torch.ones(2)
+    assert compiled(x).tolist() == compiled(x).tolist() == [3.0, 3.0]
+    helper.__defaults__ = (5.0,)
+    assert compiled(x).tolist() == [7.0, 7.0]
+    behind["scale"] = 4.0
+    assert compiled(x).tolist() == [9.0, 9.0]
