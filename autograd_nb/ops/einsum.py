@@ -155,7 +155,7 @@ def _order(terms: list[Labels], output: Labels, sizes: dict[int, int], strategy:
     if strategy is None or n < 3:
         return ((0, 1), *((0, n - 1 - k) for k in range(1, n - 1))) if n > 1 else ()
     try:
-        import opt_einsum  # type: ignore[import-not-found]
+        import opt_einsum
     except ImportError:
         pass
     else:

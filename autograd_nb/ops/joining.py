@@ -63,6 +63,7 @@ class Join:
             missing = arity - len(taken)
             dims = np.array([rows, out.size // rows, *taken, *[0] * missing], np.int64)
             self.launches.append((entry, dims, slice(first, first + len(taken)), missing, sum(sizes[:first])))
+        self.entry: Callable | None
         self.entry, self.dims, _, missing, _ = self.launches[0]
         if missing or len(self.launches) > 1:
             self.entry = None
