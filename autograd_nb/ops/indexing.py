@@ -247,6 +247,8 @@ def quick_pick(op: Structured, args: tuple, d: int) -> Tensor | None:
 
 
 def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
+    if lay.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, whose doors stand further in
+        return None
     if launch.observing() or index.dtype is not dtypes.int64 or not (index.ndim and index.contiguous and index.size):
         return None
     p = places(lay, (d,), d)
