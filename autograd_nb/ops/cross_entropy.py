@@ -259,7 +259,7 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
             if plain and x._layout.__class__ is target._layout.__class__ is Layout and not launch.observing():
                 if len(_FORWARD) > 5_000:
                     _FORWARD.clear()
-                known = (sizes, kernel.entry(wide.name, sizes, args, outputs), args[4], lay, one)
+                known = (sizes, kernel.entry(wide.name, sizes, args, outputs), _OUTSIDE.entry("int64"), args[4], lay, one)
                 _FORWARD[x._layout, target._layout, ignore, reduction, eps] = known
         value = cast(value, x.dtype)
     if state.inference:
@@ -271,9 +271,14 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
 
 def _again(known: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
     """What `cross_entropy` comes to for arguments like those of an earlier call."""
-    sizes, entry, mean, lay, one = known
+    sizes, entry, outside, mean, lay, one = known
     d = x._layout.dtype
-    target, _ = _checked_indices(target, sizes[1], ignore)
+    indices = target._data if target._data.size == lay.size else target._data[: lay.size]
+    found = np.empty(2, np.int64)
+    if target._layout.dtype is dtypes.int64:
+        outside(sizes[1], ignore, indices, found)
+    if target._layout.dtype is not dtypes.int64 or found.item(0) >= 0:
+        target, _ = _checked_indices(target, sizes[1], ignore)
     lse, value, wsum = np.empty(lay.size, d.carrier), np.empty(1, d.carrier), np.empty(1, d.carrier)
     entry(*sizes, x._data, target._data, ignore, eps, mean, lse, value, wsum)
     y = make(value, one, [0, 0])
