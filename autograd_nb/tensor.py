@@ -205,7 +205,7 @@ class Tensor(metaclass=TensorMeta):
             raise TypeError(f"data must be a Tensor, not {type(value).__name__}")
         if value.dtype is not self.dtype and self.requires_grad and not value.dtype.is_floating_point:
             raise RuntimeError(f"data set to a tensor that requires gradients must be floating point, not {value.dtype}")
-        self._data, self._layout, self._version_ = value._data, value._layout, [0, 0]
+        self._data, self._layout = value._data, value._layout
 
     @property
     def _version(self) -> int:
