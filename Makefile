@@ -51,7 +51,7 @@ demo: $(VENV)/has-demo ## train the two-branch classifier on handwritten digits;
 	@$(BIN)/python examples/two_branch_classifier.py --out $(OUT) $(ARGS)
 
 # families of so many kernels that compiling them takes minutes where nothing is cached
-SLOW := tests/ops/test_linalg.py tests/ops/test_complex.py tests/ops/test_special.py tests/ops/test_neural.py tests/nn/test_recurrent.py
+SLOW := tests/ops/test_linalg.py tests/ops/test_convolution.py tests/ops/test_complex.py tests/ops/test_special.py tests/ops/test_neural.py tests/nn/test_recurrent.py
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity $(SLOW:%=--ignore=%) $(ARGS)
