@@ -6,6 +6,8 @@ gives the position of the first element; they look at no bounds. The Python that
 file; it is what runs under ``NUMBA_DISABLE_JIT=1``.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from llvmlite import ir
 from numba import config
@@ -56,50 +58,46 @@ def _multiply(typingctx, rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_r
     return signature, codegen
 
 
-@intrinsic
-def _copy_rows(typingctx, m, n, a, at, a_row, out, ot, out_row):
-    signature = types.void(types.intp, types.intp, a, types.intp, types.intp, out, types.intp, types.intp)
+def _moving(body: Callable) -> Callable:
+    """The intrinsic on m × n elements of ``a`` that go to ``out``, each in rows that stand ``a_row`` and ``out_row`` apart."""
 
-    def codegen(context, builder, signature, args):
-        m, n, a, at, a_row, out, ot, out_row = args
-        vec = Vectors(context, builder, signature.args[2])
-        a = vec.data(signature.args[2], a, at)
-        out = vec.data(signature.args[5], out, ot)
-        with vec.loop(n, vec.lanes) as start:
-            mask = vec.before(vec.minus(n, start))
-            with vec.loop(m) as r:
-                value = vec.load(vec.at(a, start, vec.times(r, a_row)), mask)
-                vec.store(value, vec.at(out, start, vec.times(r, out_row)), mask)
-        return context.get_dummy_value()
+    @intrinsic
+    def move(typingctx, m, n, a, at, a_row, out, ot, out_row):
+        def codegen(context, builder, signature, args):
+            m, n, a, at, a_row, out, ot, out_row = args
+            vec = Vectors(context, builder, signature.args[2])
+            body(vec, m, n, vec.data(signature.args[2], a, at), a_row, vec.data(signature.args[5], out, ot), out_row)
+            return context.get_dummy_value()
 
-    return signature, codegen
+        return types.void(types.intp, types.intp, a, types.intp, types.intp, out, types.intp, types.intp), codegen
+
+    return move
 
 
-@intrinsic
-def _turn_rows(typingctx, m, n, a, at, a_row, out, ot, out_row):
-    signature = types.void(types.intp, types.intp, a, types.intp, types.intp, out, types.intp, types.intp)
+@_moving
+def _copy_rows(vec, m, n, a, a_row, out, out_row):
+    with vec.loop(n, vec.lanes) as start:
+        mask = vec.before(vec.minus(n, start))
+        with vec.loop(m) as r:
+            value = vec.load(vec.at(a, start, vec.times(r, a_row)), mask)
+            vec.store(value, vec.at(out, start, vec.times(r, out_row)), mask)
 
-    def codegen(context, builder, signature, args):
-        m, n, a, at, a_row, out, ot, out_row = args
-        vec = Vectors(context, builder, signature.args[2])
-        a = vec.data(signature.args[2], a, at)
-        out = vec.data(signature.args[5], out, ot)
-        last_row, last_column = vec.minus(m, 1), vec.minus(n, 1)
-        with vec.loop(m, vec.lanes) as top, vec.loop(n, vec.lanes) as first:
-            mask = vec.before(vec.minus(n, first))
-            rows = []
-            for r in range(vec.lanes):
-                line = vec.times(vec.least(builder.add(top, int64(r)), last_row), a_row)
-                rows.append(vec.load(vec.at(a, line, first), mask))
-            mask = vec.before(vec.minus(m, top))
-            for r, column in enumerate(vec.transpose(rows)):
-                own = builder.add(first, int64(r))
-                line = vec.times(vec.least(own, last_column), out_row)
-                inside = builder.and_(mask, vec.spread(vec.less(own, n)))
-                vec.store(column, vec.at(out, line, top), inside)
-        return context.get_dummy_value()
 
-    return signature, codegen
+@_moving
+def _turn_rows(vec, m, n, a, a_row, out, out_row):
+    last_row, last_column = vec.minus(m, 1), vec.minus(n, 1)
+    with vec.loop(m, vec.lanes) as top, vec.loop(n, vec.lanes) as first:
+        mask = vec.before(vec.minus(n, first))
+        rows = []
+        for r in range(vec.lanes):
+            line = vec.times(vec.least(vec.builder.add(top, int64(r)), last_row), a_row)
+            rows.append(vec.load(vec.at(a, line, first), mask))
+        mask = vec.before(vec.minus(m, top))
+        for r, column in enumerate(vec.transpose(rows)):
+            own = vec.builder.add(first, int64(r))
+            line = vec.times(vec.least(own, last_column), out_row)
+            inside = vec.builder.and_(mask, vec.spread(vec.less(own, n)))
+            vec.store(column, vec.at(out, line, top), inside)
 
 
 @intrinsic

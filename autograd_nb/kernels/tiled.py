@@ -77,42 +77,12 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
                                 high = min(high, ROWS)
                                 if width > one:
                                     multiply(
-                                        ROWS,
-                                        2,
-                                        high,
-                                        width,
-                                        deep,
-                                        a,
-                                        x,
-                                        a_row,
-                                        a_col,
-                                        right,
-                                        start,
-                                        step,
-                                        c,
-                                        z,
-                                        c_row,
-                                        add or p > 0,
-                                    )
+                                        ROWS, 2, high, width, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0
+                                    )  # fmt: skip
                                 else:
                                     multiply(
-                                        ROWS,
-                                        1,
-                                        high,
-                                        width,
-                                        deep,
-                                        a,
-                                        x,
-                                        a_row,
-                                        a_col,
-                                        right,
-                                        start,
-                                        step,
-                                        c,
-                                        z,
-                                        c_row,
-                                        add or p > 0,
-                                    )
+                                        ROWS, 1, high, width, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0
+                                    )  # fmt: skip
                             y += high
 
 

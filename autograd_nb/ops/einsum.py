@@ -14,7 +14,8 @@ from typing import Any
 
 from ..shapes import Layout, numel
 from ..tensor import Tensor
-from .matmul import _bmm, _mm, _same_dtype
+from .matmul import _same_dtype
+from .product import _bmm, _mm
 from .reduction import sum as sum_
 from .registry import public
 from .structured import tensor_argument

@@ -16,7 +16,7 @@ from ..graph.modes import state
 from ..shapes import broadcast_shapes, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
-from .matmul import _bmm
+from .product import _bmm
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 
