@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import dtypes
 from ..graph.modes import no_grad
-from ..ops import attention, cross_entropy, normalization
+from ..ops import attention, cross_entropy, layer_norm, normalization
 from ..ops.registry import OPS
 from ..shapes import numel
 from ..tensor import Tensor
@@ -55,7 +55,7 @@ def _cross_entropy(x: Tensor, target: Tensor, w: Any, ignore: int, reduction: st
     return loss.sum() / weight.sum() if reduction == "mean" else loss.sum()
 
 
-@composite(normalization, "_row_norm")
+@composite(layer_norm, "_row_norm")
 def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
     dims = list(range(x.ndim - k, x.ndim))
     gap = x - x.mean(dims, True) if centered else x
