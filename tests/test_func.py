@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.autograd import forward_ad
+from autograd_nb.autograd.wrapped import place_of
 from autograd_nb.func import (
+    batch_rules,
     functional_call,
     grad,
     grad_and_value,
@@ -20,6 +23,7 @@ from autograd_nb.func import (
 )
 from autograd_nb.nn import functional as F
 from autograd_nb.ops.pointwise import Pointwise
+from autograd_nb.ops.structured import SeveralNode, StructuredNode
 
 x = torch.tensor([0.5, -1.0, 2.0])
 X = torch.linspace(-1, 1, 12).reshape(4, 3)
@@ -274,3 +278,10 @@ def test_functional_call():
         functional_call(model, {"weight": own}, X, strict=True)
     with pytest.raises(ValueError, match="appears in multiple dictionaries"):
         functional_call(model, (zero, zero), X)
+
+
+def test_rules_are_of_ops():
+    """A rule whose op has moved or lost its name would be passed over: the op would run sample by sample."""
+    ops = {place_of(node.op) for node in StructuredNode.__subclasses__() if node is not SeveralNode}
+    named = batch_rules.SHIFT | set(batch_rules.RULES) | forward_ad.LINEAR | forward_ad.BILINEAR
+    assert not named - ops

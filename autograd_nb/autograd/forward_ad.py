@@ -21,7 +21,7 @@ from ..ops.registry import OPS
 from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
 from .function import Function
-from .wrapped import Wrapped, WrappedLayout, active, depth
+from .wrapped import Wrapped, WrappedLayout, active, depth, place_of
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -37,7 +37,7 @@ _levels = _Levels()
 # ------------------------------------------------------------------------------------------------ which ops are linear
 
 #: linear in all their tensor operands together: applied to the tangents
-_LINEAR = frozenset(
+LINEAR = frozenset(
     """
     complex._view_as_real complex._view_as_complex gather._gather gather._gather_backward indexing._basic_backward
     indexing.basic_slice indexing.basic_unsqueeze indexing.basic_select pool._average pool._average_back pool._adaptive
@@ -49,23 +49,9 @@ _LINEAR = frozenset(
 )
 
 #: linear in each of the first two operands
-_BILINEAR = frozenset(
-    (
-        "matmul._bmm",
-        "matmul._mm",
-        "matmul._mm_nt",
-        "matmul._mm_tn",
-        "matmul._mv",
-        "matmul._dot",
-        "conv._conv_by_input",
-        "conv._conv_by_weight",
-    )
+BILINEAR = frozenset(
+    "product._bmm product._mm product._mm_nt product._mm_tn matmul._mv matmul._dot conv._conv_by_input conv._conv_by_weight".split()  # noqa: SIM905
 )
-
-
-def _name(op: Any) -> str:
-    f = op.forward
-    return f"{f.__module__.rpartition('.')[2]}.{f.__name__}"
 
 
 class Dual(Wrapped):
@@ -165,17 +151,17 @@ class Dual(Wrapped):
         return target
 
     def structured(self, op: Any, args: tuple) -> Any:
-        name = _name(op)
+        name = place_of(op)
         primals, tangents = _taken_apart(args, self.level)
         if not (op.rules or op.every):
             return op(*primals)
-        if name in _LINEAR:
+        if name in LINEAR:
             out = op(*primals)
             moved = op(*[_tangent_or_zero(p, t) for p, t in zip(primals, tangents, strict=True)])
             if isinstance(out, (tuple, list)):
                 return type(out)([dual(o, m, self.level) for o, m in zip(out, moved, strict=True)])
             return dual(out, moved, self.level)
-        if name in _BILINEAR:
+        if name in BILINEAR:
             (a, b), (s, t) = primals[:2], tangents[:2]
             parts = [op(s, b, *primals[2:])] if s is not None else []
             if t is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..autograd.wrapped import place_of
 from ..ops.registry import OPS
 from ..tensor import Tensor
 from .batched import batch, materialize, value_of
@@ -44,13 +45,13 @@ SHIFT = frozenset(
     fft._c2c fft._r2c fft._c2r gather._gather gather._gather_backward gather._fold
     indexing._basic_backward indexing.basic_slice indexing.basic_unsqueeze indexing.basic_select
     norms._norm pad._pad pad._unpad pool._max_pool pool._scatter pool._gather pool._average pool._average_back pool._adaptive pool._adaptive_back
-    pool._adaptive_max pool._unpool quantile._mode rearrange.op rearrange._flip rearrange._roll reduction._sum reduction._mean
+    pool._adaptive_max pool._unpool quantile._mode rearrange.tri rearrange._flip rearrange._roll reduction._sum reduction._mean
     scan._cumsum scan._linear_scan scan._cumprod scan._prod scan._cummax scan._cummin scan._logcumsumexp
     shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._squeeze shape._unsqueeze
     shape._select shape._select_backward shape._slice shape._slice_backward shape._split shape._unbind shape._diagonal
     shape._diagonal_backward shape._cat shape._stack
     softmax._softmax_backward softmax._softmax softmax._log_softmax_backward softmax._log_softmax
-    decompose._qr lu._lu_factor lu._inv lu._det lu._slogdet spectral._svd spectral._eigh spectral._eig
+    decompose._qr lu._lu_factor lu._inv determinant._det determinant._slogdet spectral._svd spectral._eigh spectral._eig
     spectral._pinv triangular._cholesky triangular._cholesky_solve
     sorting._sort sorting._topk sorting._kth_value sorting._median_dim
     statistics._amax statistics._amin statistics._max_dim statistics._min_dim statistics._var statistics._std statistics._nansum
@@ -71,15 +72,10 @@ def _rule(*names: str) -> Callable[[Callable], Callable]:
     return enter
 
 
-def _name(op: Any) -> str:
-    f = op.forward
-    return f"{f.__module__.rpartition('.')[2]}.{f.__name__}"
-
-
 def structured(op: Any, args: tuple, level: int) -> Any:
     """A structured op on batches of ``level``."""
     size = _size(args, level)
-    name = _name(op)
+    name = place_of(op)
     out = None
     if name in SHIFT:
         out = _shift(op, args, level, size)
@@ -166,7 +162,7 @@ def _as_strided(op: Any, args: tuple, level: int, size: int) -> Any:
 
 @_rule("statistics._max_all", "statistics._min_all")
 def _of_all(op: Any, args: tuple, level: int, size: int) -> Any:
-    return OPS["amax" if _name(op).endswith("_max_all") else "amin"].call(args[0].value.reshape(size, -1), 1)
+    return OPS["amax" if place_of(op).endswith("_max_all") else "amin"].call(args[0].value.reshape(size, -1), 1)
 
 
 # ---------------------------------------------------------------------------------------------------- matmul
@@ -176,7 +172,7 @@ def _mm_batched(a: Tensor, b: Tensor) -> Tensor:
     return OPS["bmm"].call(a, b)
 
 
-@_rule("matmul._mm")
+@_rule("product._mm")
 def _mm(op: Any, args: tuple, level: int, size: int) -> Any:
     (a, in_a), (b, in_b) = (value_of(x, level) for x in args)
     if not in_b:  # the batch is more rows
@@ -188,17 +184,17 @@ def _mm(op: Any, args: tuple, level: int, size: int) -> Any:
     return _mm_batched(a, b)
 
 
-@_rule("matmul._mm_nt")
+@_rule("product._mm_nt")
 def _mm_nt(op: Any, args: tuple, level: int, size: int) -> Any:
     return OPS["mm"].call(args[0], args[1].t()).value
 
 
-@_rule("matmul._mm_tn")
+@_rule("product._mm_tn")
 def _mm_tn(op: Any, args: tuple, level: int, size: int) -> Any:
     return OPS["mm"].call(args[0].t(), args[1]).value
 
 
-@_rule("matmul._bmm")
+@_rule("product._bmm")
 def _bmm(op: Any, args: tuple, level: int, size: int) -> Any:
     a, b = (materialize(x, level, size) for x in args)
     n = a.shape[1]
@@ -295,7 +291,7 @@ def _conv_by_weight(op: Any, args: tuple, level: int, size: int) -> Any:
 # ---------------------------------------------------------------------------------------------- normalisation
 
 
-@_rule("normalization.forward")
+@_rule("normalization.normalize")
 def _channel_norm(op: Any, args: tuple, level: int, size: int) -> Any:
     # the statistics are recomputed, for their part in the gradient
     x, w, b, _, _, dims, _, eps = args

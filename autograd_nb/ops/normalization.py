@@ -146,10 +146,10 @@ def _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs):
 
 
 def _norm(name: str) -> Any:
-    def forward(x, w, b, mean, rstd, dims, wdims, eps):
+    def normalize(x, w, b, mean, rstd, dims, wdims, eps):
         return _apply(x, mean, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
 
-    return structured(_norm_rule, node=name)(forward)
+    return structured(_norm_rule, node=name)(normalize)
 
 
 _batch_norm = _norm("NativeBatchNormBackward0")

@@ -133,8 +133,8 @@ def rot90(input, k=1, dims=(0, 1)):
 
 
 def _tri(name: str, upper: bool) -> Any:
-    @structured(x=lambda g, k: op(g, k), node=f"{name.capitalize()}Backward0")
-    def op(x, k):
+    @structured(x=lambda g, k: tri(g, k), node=f"{name.capitalize()}Backward0")
+    def tri(x, k):
         out = new_empty(x.shape, x.dtype)
         if out._layout.size:
             r, c = x.shape[-2:]
@@ -145,7 +145,7 @@ def _tri(name: str, upper: bool) -> Any:
         x = tensor_argument(input, name)
         if x.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions (input.shape={list(x.shape)})")
-        y = op(x, as_int(diagonal, "diagonal"))
+        y = tri(x, as_int(diagonal, "diagonal"))
         if out is None:
             return y
 
