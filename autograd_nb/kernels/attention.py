@@ -61,7 +61,7 @@ def masked(row, kind, mask, start, step):
     """Add the mask to a row of scores, or lower to −∞ what it does not allow."""
     lowest = row.dtype.type(-np.inf)
     if step == 1:
-        given = mask[start:start + row.size]
+        given = mask[start : start + row.size]
         if kind == ADDED:
             for j in range(row.size):
                 row[j] += given[j]
@@ -83,7 +83,7 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
 
     Where one of the matrices is that of a causal mask, what it leaves out is mostly not computed: of row i counts what is not
     beyond column i + ``shift`` of c (``RESULT``), not beyond that column of a (``FIRST_TERMS``, zero beyond), or not before
-    column i − ``shift`` of a (``LAST_TERMS``, zero before; with ``add``).
+    column i − ``shift`` of a (``LAST_TERMS``, zero before).
     """
     one = BYTES // c.itemsize
     wide = 2 * one
@@ -95,11 +95,13 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
                     continue
                 begin = max(p, y - shift) if counts == LAST_TERMS else p
                 end = min(k, p + DEEP, y + shift + ROWS) if counts == FIRST_TERMS else min(k, p + DEEP)
+                more = add or p > 0
                 if begin >= end:
-                    continue
+                    if more:
+                        continue
+                    begin = end  # no terms
                 high, deep = min(ROWS, m - y), end - begin
                 x, w, z = at + y * a_row + begin * a_col, bt + begin * b_row + j, ct + y * c_row + j
-                more = add or p > 0
                 if high <= HALF:
                     for v in range(0, width, one):
                         multiply(HALF, 1, high, width - v, deep, a, x, a_row, a_col, b, w + v, b_row, c, z + v, c_row, more)
@@ -115,38 +117,45 @@ def reach(i, source):
     return min(source, (i // ROWS + 1) * ROWS)
 
 
-def forward(batches, heads, length, source, width, value_width, scale, causal, kind, strides, blank, keep, block, q, k, v, mask, p, y):
-    """p = softmax(scale · q kᵀ + mask), y = p v for each of ``batches`` matrices, ``block`` rows of q at a time.
+def forward(
+    first, last, heads, length, source, width, value_width, scale, causal, kind, blank, keep, block, q_steps, k_steps, v_steps, mask_steps,
+    y_steps, q, k, v, mask, p, y,
+):  # fmt: skip
+    """p = softmax(scale · q kᵀ + mask), y = p v for the matrices from ``first`` to ``last``, ``block`` rows of q at a time.
 
-    ``strides``: elements of ``mask`` from one batch, head, row and column to the next, heads being the innermost of the batches.
-    ``blank``: the weights of a row of which all is masked. Without ``keep``, p is room for one block. y may be empty: not wanted.
+    ``…_steps``: elements from one batch, head and row to the next (of ``mask``, column too), heads being the innermost of the
+    batches; p is dense. ``blank``: the weights of a row of which all is masked. p is written only with ``keep``, y unless it is empty.
     """
     zero = y.dtype.type(0)
     lowest = y.dtype.type(-np.inf)
     factor = y.dtype.type(scale)
     keys = np.empty(width * source, y.dtype)
-    for b in range(batches):
-        turn_rows(source, width, k, b * source * width, width, keys, 0, source)
+    room = np.empty(0 if keep else min(length, block) * source, y.dtype)
+    for n in range(first, last):
+        b, h = n // heads, n % heads
+        value = b * v_steps[0] + h * v_steps[1]
+        turn_rows(source, width, k, b * k_steps[0] + h * k_steps[1], k_steps[2], keys, 0, source)
         for i in range(keys.size):
             keys[i] *= factor
-        base = (b // heads) * strides[0] + (b % heads) * strides[1]
-        for first in range(0, length, block):
-            rows = min(block, length - first)
-            at = b * length + first
-            scores = p[at * source:(at + rows) * source] if keep else p[0:rows * source]
+        base = b * mask_steps[0] + h * mask_steps[1]
+        for start in range(0, length, block):
+            rows = min(block, length - start)
+            at = (n * length + start) * source
+            scores = p[at : at + rows * source] if keep else room[: rows * source]
             if width:
                 counts = RESULT if causal else ALL
-                product(counts, first, rows, source, width, q, at * width, width, 1, keys, 0, source, scores, 0, source, False)
+                query = b * q_steps[0] + h * q_steps[1] + start * q_steps[2]
+                product(counts, start, rows, source, width, q, query, q_steps[2], 1, keys, 0, source, scores, 0, source, False)
             else:
                 for i in range(scores.size):
                     scores[i] = zero
             for i in range(rows):
-                row = scores[i * source:(i + 1) * source]
-                seen = min(source, first + i + 1) if causal else source
+                row = scores[i * source : (i + 1) * source]
+                seen = min(source, start + i + 1) if causal else source
                 if kind != NONE:
-                    masked(row[:seen], kind, mask, base + (first + i) * strides[2], strides[3])
+                    masked(row[:seen], kind, mask, base + (start + i) * mask_steps[2], mask_steps[3])
                 if seen < source:
-                    end = reach(first + i, source)
+                    end = reach(start + i, source)
                     future, never = row[seen:end], row[end:]
                     for j in range(future.size):
                         future[j] = lowest
@@ -156,44 +165,65 @@ def forward(batches, heads, length, source, width, value_width, scale, causal, k
                 softmax_row(row, seen, blank)
             if y.size:
                 counts = FIRST_TERMS if causal else ALL
+                out = b * y_steps[0] + h * y_steps[1] + start * y_steps[2]
                 product(
-                    counts, first, rows, value_width, source, scores, 0, source, 1,
-                    v, b * source * value_width, value_width, y, at * value_width, value_width, False,
-                )  # fmt: skip
+                    counts,
+                    start,
+                    rows,
+                    value_width,
+                    source,
+                    scores,
+                    0,
+                    source,
+                    1,
+                    v,
+                    value,
+                    v_steps[2],
+                    y,
+                    out,
+                    y_steps[2],
+                    False,
+                )
 
 
-def backward(batches, length, source, width, value_width, scale, causal, block, q, k, v, p, g, dq, dk, dv):
+def backward(
+    first, last, heads, length, source, width, value_width, scale, causal, block, q_steps, k_steps, v_steps, g_steps, dq_steps, dk_steps,
+    dv_steps, q, k, v, g, p, dq, dk, dv,
+):  # fmt: skip
     """Gradients of `forward` to q, k and v, given that of y."""
     zero = g.dtype.type(0)
     factor = g.dtype.type(scale)
     slopes = np.empty(min(block, length) * source, g.dtype)
     values = np.empty(value_width * source, g.dtype)
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
-    for i in range(dk.size):
-        dk[i] = zero
-    for i in range(dv.size):
-        dv[i] = zero
-    for b in range(batches):
-        key, value = b * source * width, b * source * value_width  # where they begin
-        turn_rows(source, value_width, v, value, value_width, values, 0, source)
-        for first in range(0, length, block):
-            rows = min(block, length - first)
-            at = b * length + first
-            query, grad, weight = at * width, at * value_width, at * source
-            product(result, first, rows, source, value_width, g, grad, value_width, 1, values, 0, source, slopes, 0, source, False)
+    for n in range(first, last):
+        b, h = n // heads, n % heads
+        key, value = b * k_steps[0] + h * k_steps[1], b * v_steps[0] + h * v_steps[1]
+        dkey, dvalue = b * dk_steps[0] + h * dk_steps[1], b * dv_steps[0] + h * dv_steps[1]
+        turn_rows(source, value_width, v, value, v_steps[2], values, 0, source)
+        for start in range(0, length, block):
+            rows = min(block, length - start)
+            weight = (n * length + start) * source
+            query = b * q_steps[0] + h * q_steps[1] + start * q_steps[2]
+            grad = b * g_steps[0] + h * g_steps[1] + start * g_steps[2]
+            dquery = b * dq_steps[0] + h * dq_steps[1] + start * dq_steps[2]
+            product(
+                result, start, rows, source, value_width, g, grad, g_steps[2], 1, values, 0, source, slopes, 0, source, False
+            )
             for i in range(rows):
-                end = reach(first + i, source) if causal else source
-                seen = min(end, first + i + 1) if causal else source
-                s = slopes[i * source:i * source + seen]
-                w = p[weight + i * source:weight + i * source + seen]
+                end = reach(start + i, source) if causal else source
+                seen = min(end, start + i + 1) if causal else source
+                s = slopes[i * source : i * source + seen]
+                w = p[weight + i * source : weight + i * source + seen]
                 mean = dot(s, w)
                 for j in range(s.size):
                     s[j] = w[j] * (s[j] - mean) * factor
-                future = slopes[i * source + seen:i * source + end]
+                future = slopes[i * source + seen : i * source + end]
                 for j in range(future.size):
                     future[j] = zero
-            product(early, first, rows, width, source, slopes, 0, source, 1, k, key, width, dq, query, width, False)
-            product(late, first, source, width, rows, slopes, 0, 1, source, q, query, width, dk, key, width, True)
+            more = start > 0
+            product(early, start, rows, width, source, slopes, 0, source, 1, k, key, k_steps[2], dq, dquery, dq_steps[2], False)
+            product(late, start, source, width, rows, slopes, 0, 1, source, q, query, q_steps[2], dk, dkey, dk_steps[2], more)
             product(
-                late, first, source, value_width, rows, p, weight, 1, source, g, grad, value_width, dv, value, value_width, True
+                late, start, source, value_width, rows, p, weight, 1, source, g, grad, g_steps[2], dv, dvalue, dv_steps[2], more
             )

@@ -7,14 +7,15 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_pr
 from __future__ import annotations
 
 import math
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from .. import dtypes, launch, threads
 from ..graph.modes import state
 from ..launch import Kernel
-from ..shapes import broadcast_shapes, numel
-from ..tensor import Tensor
+from ..shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel, overlaps_itself, view_strides
+from ..tensor import Tensor, make
 from .cast import cast, dense
 from .create import new_empty
 from .registry import OPS, public
@@ -43,20 +44,65 @@ def _attention_rule(g, q, k, v, out, scale, causal, mask_sizes, needs):
 
 
 def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale: float, causal: bool) -> list[Tensor]:
-    outs = [new_empty(t.shape, t.dtype) for t in (q, k, v)]
+    outs = [_room(t, t.shape[-1]) for t in (q, k, v)]
     (length, source), width, value_width = p.shape[-2:], q.shape[-1], v.shape[-1]
     if p._layout.size and width and value_width:
-        batches = numel(p.shape[:-2])
-        strides = [numel(t.shape[-2:]) for t in (q, k, v, p, g, *outs)]
-        work = batches * length * source * (width + value_width)
-        _BACKWARD.rows(
-            q.dtype, (0,) * 7 + tuple(strides), work, batches, length, source, width, value_width, scale, causal, _BLOCK,
-            *[dense(t) for t in (q, k, v, p, g)], *[o._data for o in outs],
+        arrays, steps = zip(*map(_rows, (q, k, v, g)), strict=True)
+        _launch(
+            _BACKWARD, q.dtype, p.shape[:-2], (length, source, width, value_width, scale, causal, _BLOCK),
+            *steps, *[_walk(o._layout)[:3] for o in outs], *arrays, dense(p), *[o._data for o in outs],
         )  # fmt: skip
     else:
         for o in outs:
             o.zero_()
     return outs
+
+
+def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple, *args: Any) -> None:
+    """Run a kernel on the matrices of all batches and heads, on several threads where that pays."""
+    count, heads = numel(batch), batch[-1] if batch else 1
+    length, source, width, value_width = sizes[:4]
+    work = count * length * source * (width + value_width)
+    whole = (0, count, heads, *sizes, *args)
+    if count == 1 or work < threads.WORTH:
+        kernel(key, *whole)
+    else:
+        kernel.split(key, whole, lambda args: [(begin, end, *args[2:]) for begin, end in threads.pieces(count, work)])
+
+
+@lru_cache(maxsize=1024)
+def _walk(lay: Layout) -> Any:
+    """Elements from one batch, head, row and column to the next, heads being the last batch dim; None where no strides tell."""
+    *batch, length, width = lay.shape
+    return lay.strides if len(batch) == 2 else view_strides(lay, (numel(batch[:-1]), batch[-1] if batch else 1, length, width))
+
+
+def _rows(t: Tensor) -> tuple[Any, tuple[int, int, int]]:
+    """(memory, elements from one batch, head and row to the next); a copy where elements of a row are not neighbours."""
+    strides = _walk(t._layout)
+    if strides is None or (strides[3] != 1 and t.shape[-1] > 1):
+        t = t.contiguous()
+        strides = _walk(t._layout)
+    return t._data[: t._layout.extent], strides[:3]
+
+
+@lru_cache(maxsize=1024)
+def _beside(lay: Layout, width: int) -> Layout:
+    """The layout without gaps of rows of ``width`` elements, whose dims lie in memory in the order of those of ``lay``."""
+    shape = (*lay.shape[:-1], width)
+    order = sorted(range(lay.ndim), key=lambda d: -lay.strides[d])
+    if not overlaps_itself(lay) and order[-1] == lay.ndim - 1:
+        steps = dict(zip(order, contiguous_strides([shape[d] for d in order]), strict=True))
+        found = layout(shape, [steps[d] for d in range(lay.ndim)], lay.dtype)
+        if _walk(found) is not None:
+            return found
+    return layout(shape, None, lay.dtype)
+
+
+def _room(t: Tensor, width: int) -> Tensor:
+    """Memory for rows of ``width`` elements beside those of ``t``: what is a view of one is mostly a view of the other."""
+    lay = _beside(t._layout, width)
+    return make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
 
 
 @structured(every=_attention_rule, node="ScaledDotProductAttentionBackward0")
@@ -65,53 +111,36 @@ def _attention(q, k, v, mask, scale, causal, mask_sizes, blank, want_y):
     return _attend(q, k, v, mask, scale, causal, blank, want_y, True)
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, blank: float, want_y: bool, keep: bool) -> Any:
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, scale: float, causal: bool, blank: float, want_y: bool, keep: bool
+) -> Any:
     d = q.dtype
     if d is dtypes.float16:
         a, b, c = (cast(t, dtypes.float32) for t in (q, k, v))
         mask = mask if mask is None or mask.dtype is dtypes.bool_ else cast(mask, dtypes.float32)
         return tuple(cast(t, d) for t in _attend(a, b, c, mask, scale, causal, blank, want_y, keep))
     (*batch, length, width), (source, value_width) = q.shape, v.shape[-2:]
-    p = new_empty((*batch, length, source) if keep else (min(length, _BLOCK), source), d)
-    y = new_empty((*batch, length, value_width) if want_y else (0,), d)
-    batches = numel(batch)
-    if not batches * length * source:
+    p = new_empty((*batch, length, source) if keep else (0,), d)
+    if not want_y:
+        y = new_empty((0,), d)
+    elif len(batch) == 2 and width == value_width:  # as PyTorch's
+        y = _room(q, value_width)
+    else:
+        y = new_empty((*batch, length, value_width), d)
+    if not numel(batch) * length * source:
         return y.zero_(), p
-    kind, strides, given = 0, (0, 0, 0, 0), _nothing(d)
-    heads = batch[-1] if batch else 1
+    kind, mask_steps, given = 0, (0, 0, 0, 0), _nothing(d)
     if mask is not None:
         kind = 2 if mask.dtype is dtypes.bool_ else 1
         seen = mask.expand(*batch, length, source)
-        if len(batch) > 2:  # one stride for all but the last of the batch dims, as in memory of its own
+        if _walk(seen._layout) is None:
             seen = seen.contiguous()
-            strides = (heads * length * source, length * source, source, 1)
-        else:
-            steps = seen._layout.strides
-            strides = (0,) * (4 - len(steps)) + steps
-        given = seen._data
-    sizes = (length, source, width, value_width, scale, causal, kind, strides, blank, keep, _BLOCK)
-    arrays = (dense(q), dense(k), dense(v))
-    key, args = (d, given.dtype), (batches, heads, *sizes, *arrays, given, p._data, y._data)
-    if batches == 1 or batches * length * source * (width + value_width) < threads.WORTH:
-        _FORWARD(key, *args)
-        return y, p
-    # the mask is found by batch and head: pieces are of whole batches, or of heads of the only one
-    group = heads if batches > heads else 1
-    each = [numel(t.shape[-2:]) for t in (q, k, v)]
-
-    def parts(args: tuple) -> list[tuple]:
-        *arrays, given, p, y = args[-6:]
-        found = []
-        for begin, end in threads.pieces(batches // group, threads.MANY):
-            i, j = begin * group, end * group
-            moved = [a[i * n : j * n] for a, n in zip(arrays, each, strict=True)]
-            seen = given[begin * strides[0 if batches > heads else 1] :] if kind else given
-            weights = p[i * length * source : j * length * source] if keep else launch.empty(p.size, p.dtype)
-            out = y[i * length * value_width : j * length * value_width]
-            found.append((j - i, heads, *sizes, *moved, seen, weights, out))
-        return found
-
-    _FORWARD.split(key, args, parts)
+        given, mask_steps = seen._data, _walk(seen._layout)
+    arrays, steps = zip(*map(_rows, (q, k, v)), strict=True)
+    _launch(
+        _FORWARD, (d, given.dtype), batch, (length, source, width, value_width, scale, causal, kind, blank, keep, _BLOCK),
+        *steps, mask_steps, _walk(y._layout)[:3] if want_y else (0, 0, 0), *arrays, given, p._data, y._data,
+    )  # fmt: skip
     return y, p
 
 
@@ -121,7 +150,15 @@ def _nothing(d: dtypes.dtype) -> Any:
 
 
 def attention_weights(
-    q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float, causal: bool, scale: Any, blank: float = 0.0, weights: bool = True
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Any,
+    dropout_p: float,
+    causal: bool,
+    scale: Any,
+    blank: float = 0.0,
+    weights: bool = True,
 ) -> tuple[Tensor, Any]:
     """(result, weights after dropout or None); operands of one dtype whose batch dims broadcast."""
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
@@ -145,7 +182,9 @@ def _kind(t: Tensor) -> str:
 
 
 @public(method=False, namespaces=("nn.functional",))
-def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+):
     """softmax(scale · Q·Kᵀ + mask)·V over the last two dims: (…, L, E), (…, S, E), (…, S, Eᵥ) → (…, L, Eᵥ).
 
     attn_mask: broadcasts to (…, L, S); floats are added to the scores, bools say what may be seen. dropout_p: applied to the
@@ -182,9 +221,13 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         if mask.dtype is not dtypes.bool_:
             mask = cast(mask, q.dtype)
     if q.shape[-1] != k.shape[-1]:
-        raise RuntimeError(f"Expected query and key to have the same last dim, but got query of size {list(q.shape)} and key of {list(k.shape)}")
+        raise RuntimeError(
+            f"Expected query and key to have the same last dim, but got query of size {list(q.shape)} and key of {list(k.shape)}"
+        )
     if k.shape[-2] != v.shape[-2]:
-        raise RuntimeError(f"Expected key and value to have the same length (dim -2), but got key of size {list(k.shape)} and value of {list(v.shape)}")
+        raise RuntimeError(
+            f"Expected key and value to have the same length (dim -2), but got key of size {list(k.shape)} and value of {list(v.shape)}"
+        )
     if enable_gqa:
         k, v = _shared(q, k, "key"), _shared(q, v, "value")
     if mask is not None:
