@@ -14,15 +14,41 @@ from numba import config
 from numba.core import types
 from numba.extending import intrinsic
 
-from .vectors import REGISTERS, Vectors, int64
+from .vectors import BYTES, REGISTERS, Vectors, int64
 
 ROWS = REGISTERS // 4  #: of the larger block, whose sums take half of the registers
 HALF = ROWS // 2  #: of the smaller one
 
 
+def _block(vec, rows, masks, k, a, a_row, a_col, b, b_row, c, c_row, add):
+    """The code of a block of a product: its rows, and for each vector of columns which ones it has (None for all)."""
+    builder = vec.builder
+    starts = [v * vec.lanes for v in range(len(masks))]
+    lines = [vec.at(a, vec.times(r, a_row)) for r in rows]
+    sums = [vec.sums(len(masks)) for _ in rows]
+    block = [
+        (place, vec.at(c, vec.times(r, c_row), s), mask)
+        for r, own in zip(rows, sums, strict=True)
+        for place, s, mask in zip(own, starts, masks, strict=True)
+    ]
+    for _, target, _ in block:
+        vec.prefetch(target)
+    with vec.loop(k) as p:
+        row, column = vec.at(b, vec.times(p, b_row)), vec.times(p, a_col)
+        terms = [vec.load(vec.at(row, s), mask) for s, mask in zip(starts, masks, strict=True)]
+        for line, own in zip(lines, sums, strict=True):
+            x = vec.spread(builder.load(vec.at(line, column)))
+            for place, term in zip(own, terms, strict=True):
+                vec.add_product(place, x, term)
+    with builder.if_then(add):  # a row that stands there twice is read before any is written
+        for place, target, mask in block:
+            builder.store(builder.fadd(builder.load(place), vec.load(target, mask)), place)
+    for place, target, mask in block:
+        vec.store(builder.load(place), target, mask)
+
+
 @intrinsic(prefer_literal=True)
 def _multiply(typingctx, rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add):
-    count, width = rows.literal_value, vectors.literal_value
     signature = types.void(
         rows, vectors, *(types.intp,) * 3, a, *(types.intp,) * 3, b, *(types.intp,) * 2, c, *(types.intp,) * 2, types.boolean
     )
@@ -33,26 +59,29 @@ def _multiply(typingctx, rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_r
         a = vec.data(signature.args[5], a, at)
         b = vec.data(signature.args[9], b, bt)
         c = vec.data(signature.args[12], c, ct)
-        starts = [v * vec.lanes for v in range(width)]
-        masks = [vec.before(vec.minus(n, s)) for s in starts]
         last = vec.minus(m, 1)  # rows beyond it are the last once more
-        lines = [vec.least(r, last) for r in range(count)]
-        a_lines = [vec.at(a, vec.times(line, a_row)) for line in lines]
-        sums = [vec.sums(width) for _ in lines]
-        with vec.loop(k) as p:
-            row, column = vec.at(b, vec.times(p, b_row)), vec.times(p, a_col)
-            terms = [vec.load(vec.at(row, s), mask) for s, mask in zip(starts, masks, strict=True)]
-            for line, own in zip(a_lines, sums, strict=True):
-                x = vec.spread(builder.load(vec.at(line, column)))
-                for place, term in zip(own, terms, strict=True):
-                    vec.add_product(place, x, term)
-        # a row that stands there twice is read before any is written
-        places = [[vec.at(c, vec.times(line, c_row), s) for s in starts] for line in lines]
-        asked = [builder.and_(mask, vec.spread(add)) for mask in masks]
-        old = [[vec.load(places[r][v], asked[v]) for v in range(width)] for r in range(count)]
-        for r in range(count):
-            for v in range(width):
-                vec.store(builder.fadd(builder.load(sums[r][v]), old[r][v]), places[r][v], masks[v])
+        lines = [vec.least(r, last) for r in range(rows.literal_value)]
+        masks = [vec.before(vec.minus(n, v * vec.lanes)) for v in range(vectors.literal_value)]
+        _block(vec, lines, masks, k, a, a_row, a_col, b, b_row, c, c_row, add)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic(prefer_literal=True)
+def _multiply_whole(typingctx, rows, vectors, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add):
+    signature = types.void(
+        rows, vectors, types.intp, a, *(types.intp,) * 3, b, *(types.intp,) * 2, c, *(types.intp,) * 2, types.boolean
+    )
+
+    def codegen(context, builder, signature, args):
+        _, _, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add = args
+        vec = Vectors(context, builder, signature.args[3])
+        a = vec.data(signature.args[3], a, at)
+        b = vec.data(signature.args[7], b, bt)
+        c = vec.data(signature.args[10], c, ct)
+        lines = [int64(r) for r in range(rows.literal_value)]
+        _block(vec, lines, [None] * vectors.literal_value, k, a, a_row, a_col, b, b_row, c, c_row, add)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -133,6 +162,15 @@ def multiply(
     c[places] = terms[0] @ terms[1] + (c[places] if add else 0)
 
 
+def multiply_whole(
+    rows: int, vectors: int, k: int, a: np.ndarray, at: int, a_row: int, a_col: int,
+    b: np.ndarray, bt: int, b_row: int, c: np.ndarray, ct: int, c_row: int, add: bool,
+) -> None:  # fmt: skip
+    """`multiply` of a block that is not at a border: without masks it takes 5 % less time."""
+    columns = vectors * BYTES // c.itemsize
+    multiply(rows, vectors, rows, columns, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
+
+
 def copy_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarray, ot: int, out_row: int) -> None:
     """out (m × n) = a, in rows that stand ``a_row`` and ``out_row`` apart."""
     rows = np.arange(m)[:, None]
@@ -146,4 +184,4 @@ def turn_rows(m: int, n: int, a: np.ndarray, at: int, a_row: int, out: np.ndarra
 
 
 if not config.DISABLE_JIT:
-    multiply, copy_rows, turn_rows, fetch = _multiply, _copy_rows, _turn_rows, _fetch
+    multiply, multiply_whole, copy_rows, turn_rows, fetch = _multiply, _multiply_whole, _copy_rows, _turn_rows, _fetch

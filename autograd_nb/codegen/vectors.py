@@ -106,6 +106,14 @@ class Vectors:
         store = self._intrinsic("masked.store", [self.type, self._pointer, ir.IntType(32), self._masks], ".p0", ir.VoidType())
         self.builder.call(store, [value, pointer, self._align, mask])
 
+    def prefetch(self, pointer: Any) -> None:
+        """Have the line of memory of an element brought near, which nothing waits for."""
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        fetch = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.prefetch.p0")
+        to_read, most_local, data = number(0), number(3), number(1)
+        self.builder.call(fetch, [self.builder.bitcast(pointer, byte), to_read, most_local, data])
+
     def shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
         """The vector of these elements of a and b, one after the other."""
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), lanes))

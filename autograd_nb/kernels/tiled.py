@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import HALF, ROWS, copy_rows, fetch, multiply, turn_rows
+from ..codegen.tiles import HALF, ROWS, copy_rows, fetch, multiply, multiply_whole, turn_rows
 from ..codegen.vectors import BYTES
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
@@ -52,8 +52,6 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
                             fetch(deep, high, a, start, a_col)
                         elif a_row == deep:  # (parts of rows come by themselves)
                             fetch(1, high * deep, a, start, 0)
-                        if p == 0:
-                            fetch(high, min(columns, n - s), c, i * sc + r * c_row + s, c_row)
                     for j in range(s, min(n, s + columns), wide):
                         width = min(wide, n - j, s + columns - j)
                         start = i * sb + p * b_row + j * b_col
@@ -68,21 +66,21 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
                             x = i * sa + y * a_row + p * a_col
                             z = i * sc + y * c_row + j
                             high = bottom - y
-                            if high <= HALF:
-                                for v in range(0, width, one):
-                                    multiply(
-                                        HALF, 1, high, width - v, deep, a, x, a_row, a_col, right, start + v, step, c, z + v, c_row, add or p > 0
-                                    )  # fmt: skip
+                            if high >= ROWS and width == wide:
+                                high = ROWS
+                                multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0)
                             else:
                                 high = min(high, ROWS)
-                                if width > one:
-                                    multiply(
-                                        ROWS, 2, high, width, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0
-                                    )  # fmt: skip
-                                else:
-                                    multiply(
-                                        ROWS, 1, high, width, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0
-                                    )  # fmt: skip
+                                for v in range(0, width, one):
+                                    place, last = start + v, width - v
+                                    if high <= HALF:
+                                        multiply(
+                                            HALF, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, add or p > 0
+                                        )  # fmt: skip
+                                    else:
+                                        multiply(
+                                            ROWS, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, add or p > 0
+                                        )  # fmt: skip
                             y += high
 
 
