@@ -11,6 +11,20 @@ from ..codegen.jit import helper
 
 
 @helper
+def seen(places, size, stride, shift):
+    """(low, high): the places along a line, low ≤ i < high, whose element i·stride + shift is inside it."""
+    low = 0 if shift >= 0 else min(places, (stride - 1 - shift) // stride)
+    high = min(places, (size - shift + stride - 1) // stride) if size > shift else 0
+    return low, max(low, high)
+
+
+@helper
+def following(line, z, lines, step):
+    """The line of the output after ``line``, and what depth of the input it reads; a plane has ``lines``."""
+    return (line + 1, z) if line + 1 < lines else (0, z + step)
+
+
+@helper
 def columns(x, geometry, channels, first, count, col, ld):
     """col (channels·kernel × count) = the inputs that output positions first … first + count see; rows of whole output lines.
 
@@ -27,19 +41,10 @@ def columns(x, geometry, channels, first, count, col, ld):
             for b in range(kh):
                 for e in range(kw):
                     shift = e * dw - pw
-                    # output columns whose input column is inside the image
-                    low = 0 if shift >= 0 else (-shift + sw - 1) // sw
-                    high = min(wo, (wi - shift + sw - 1) // sw) if wi > shift else 0
-                    if high < low:
-                        high = low
-                    low = min(low, high)
-                    z = (first // wo // ho) * sd + a * dd - pd
-                    oh = (first // wo) % ho - 1
+                    low, high = seen(wo, wi, sw, shift)
+                    oh, z = (first // wo) % ho - 1, (first // wo // ho) * sd + a * dd - pd
                     for line in range(lines):
-                        oh += 1
-                        if oh == ho:
-                            oh = 0
-                            z += sd
+                        oh, z = following(oh, z, ho, sd)
                         y = oh * sh + b * dh - ph
                         out = col[row * ld + line * wo : row * ld + line * wo + wo]
                         if z < 0 or z >= di or y < 0 or y >= hi:
@@ -74,18 +79,10 @@ def add_columns(col, ld, geometry, channels, first, count, x):
             for b in range(kh):
                 for e in range(kw):
                     shift = e * dw - pw
-                    low = 0 if shift >= 0 else (-shift + sw - 1) // sw
-                    high = min(wo, (wi - shift + sw - 1) // sw) if wi > shift else 0
-                    if high < low:
-                        high = low
-                    low = min(low, high)
-                    z = (first // wo // ho) * sd + a * dd - pd
-                    oh = (first // wo) % ho - 1
+                    low, high = seen(wo, wi, sw, shift)
+                    oh, z = (first // wo) % ho - 1, (first // wo // ho) * sd + a * dd - pd
                     for line in range(lines):
-                        oh += 1
-                        if oh == ho:
-                            oh = 0
-                            z += sd
+                        oh, z = following(oh, z, ho, sd)
                         y = oh * sh + b * dh - ph
                         if z < 0 or z >= di or y < 0 or y >= hi:
                             continue

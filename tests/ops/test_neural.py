@@ -8,6 +8,7 @@ import pytest
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
+from autograd_nb.launch import Kernel
 
 RNG = np.random.default_rng(0)
 
@@ -42,7 +43,9 @@ def test_resizing_keeps_constants_and_is_linear(mode, antialias):
     check(resize, leaf(1, 1, 5, 4))
 
 
-@pytest.mark.parametrize(("mode", "shape", "size"), [("nearest", (2, 3, 2, 3), (4, 5)), ("trilinear", (1, 2, 2, 3, 2), (3, 2, 4))])
+@pytest.mark.parametrize(
+    ("mode", "shape", "size"), [("nearest", (2, 3, 2, 3), (4, 5)), ("trilinear", (1, 2, 2, 3, 2), (3, 2, 4))]
+)
 def test_transposed_resizing_is_the_derivative(mode, shape, size):
     x = leaf(*shape)
     y = F.interpolate(x, size=size, mode=mode)
@@ -109,6 +112,13 @@ def test_unfold_by_loops_and_fold_back():
     check(lambda x: F.fold(x, (3, 3), 2) ** 2, leaf(8, 4))
 
 
+def test_unfold_of_lines_outside_writes_only_its_own():
+    x, out = np.ones(1, np.float32), np.full(9, -1, np.float32)
+    # a kernel of 1×2, 10 apart, over a pixel that is padded by 5 on both sides: one place, from which nothing is seen
+    Kernel("fold", "unfold")(torch.float32, 1, 1, (1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 0, 0, 5, 1, 1, 10), x, out)
+    assert out.tolist() == [0, 0, *[-1] * 7]
+
+
 def test_fold_refuses():
     with pytest.raises(RuntimeError, match="sliding blocks"):
         F.fold(torch.zeros(1, 4, 5), (3, 3), 2)
@@ -142,7 +152,9 @@ def test_attention_is_its_definition(shape, kind):
     assert torch.allclose(y, expected)
     with torch.no_grad():
         assert torch.allclose(F.scaled_dot_product_attention(q, k, v, given, is_causal=causal), expected)
-    for a, b in zip(torch.autograd.grad((y**2).sum(), (q, k, v)), torch.autograd.grad((expected**2).sum(), (q, k, v)), strict=True):
+    for a, b in zip(
+        torch.autograd.grad((y**2).sum(), (q, k, v)), torch.autograd.grad((expected**2).sum(), (q, k, v)), strict=True
+    ):
         assert torch.allclose(a, b)
 
 
@@ -164,7 +176,12 @@ def test_shared_heads_and_dropout():
     q, k = leaf(1, 4, 3, 2), leaf(1, 2, 5, 2)
     y = F.scaled_dot_product_attention(q, k, k, enable_gqa=True)
     assert torch.allclose(y, attend(q, *[k.repeat_interleave(2, 1)] * 2))
-    assert F.scaled_dot_product_attention(q, k.repeat_interleave(2, 1), q[..., :1, :].expand(1, 4, 5, 2), dropout_p=1.0).abs().max() == 0
+    assert (
+        F.scaled_dot_product_attention(q, k.repeat_interleave(2, 1), q[..., :1, :].expand(1, 4, 5, 2), dropout_p=1.0)
+        .abs()
+        .max()
+        == 0
+    )
     with pytest.raises(RuntimeError, match="same dtype"):
         F.scaled_dot_product_attention(q, q.float(), q)
 
@@ -185,7 +202,9 @@ def all_paths(probs, target, blank):
 @pytest.mark.parametrize("target", [(1, 2), (1, 1), (2,), ()])
 def test_ctc_is_the_sum_over_paths(target):
     x = leaf(4, 3)
-    loss = lambda x: F.ctc_loss(x.log_softmax(-1), torch.tensor(target, dtype=torch.int64), (4,), (len(target),), reduction="sum")
+    loss = lambda x: F.ctc_loss(
+        x.log_softmax(-1), torch.tensor(target, dtype=torch.int64), (4,), (len(target),), reduction="sum"
+    )
     assert math.isclose(loss(x).item(), all_paths(x.softmax(-1).detach().numpy(), target, 0), rel_tol=1e-9)
     assert torch.autograd.gradcheck(loss, (x,))
 
@@ -216,7 +235,9 @@ def test_bags_by_hand():
     assert F.embedding_bag(x, w, offsets, mode="max").tolist() == [[3, 5], [0, 0], [7, 0]]
     assert F.embedding_bag(x, w, offsets, mode="mean", padding_idx=0).tolist() == [[3, 5], [0, 0], [7, 0]]
     assert F.embedding_bag(x, w, torch.tensor([0, 3, 4]), mode="sum", include_last_offset=True).tolist() == [[11, 7], [7, 0]]
-    assert F.embedding_bag(torch.tensor([[0, 1]]), w, mode="sum", per_sample_weights=torch.tensor([[2.0, -1.0]])).tolist() == [[-1, -1]]
+    assert F.embedding_bag(torch.tensor([[0, 1]]), w, mode="sum", per_sample_weights=torch.tensor([[2.0, -1.0]])).tolist() == [
+        [-1, -1]
+    ]
 
 
 def test_bags_derivatives_and_errors():
