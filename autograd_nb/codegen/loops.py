@@ -110,10 +110,11 @@ def pointwise_flat(body: Body, name: str = "kernel", over: int | None = None) ->
     ``over``: the input array that the first result overwrites; there is no ``o0`` then. (Passing one array twice would do,
     but LLVM, seeing that they overlap, would take its unvectorised loop.)
     """
-    before, lines = body.trace.lines([v for v, _ in body.results])
-    live = _live(body)
+    values = [v for v, _ in body.results]
+    before, lines = body.trace.lines(values)
+    live = _live(values)
     args = [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)]
-    loads = [f"x{j} = a{j}[i]" for j, s in enumerate(body.inputs) if not s.scalar and j in live]
+    loads = [f"x{j} = a{j}[i]" for j, s in enumerate(body.inputs) if not s.scalar and f"x{j}" in live]
     outs = [f"o{k}" for k in range(len(body.results))]
     stores = [f"o{k}[i] = {v.name}" for k, (v, _) in enumerate(body.results)]
     first = "o0"
@@ -161,12 +162,13 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
 
     ``dims``: the six sizes, then six element strides for each array operand, outputs last.
     """
-    before, lines = body.trace.lines([v for v, _ in body.results])
-    live = _live(body)
+    values = [v for v, _ in body.results]
+    before, lines = body.trace.lines(values)
+    live = _live(values)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
     outs = [f"o{k}" for k in range(len(body.results))]
     everyone = arrays + outs
-    keep = [a for a in arrays if int(a[1:]) in live]
+    keep = [a for a in arrays if f"x{a[1:]}" in live]
     args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + outs
     inner = RANK - 1
     turned = [a for a in keep if kinds[everyone.index(a)] == "t"]
@@ -266,16 +268,16 @@ class _Rows:
         self.before.append(f"{a}b = scratch({size}, np.{self.dtype(a)})")
 
 
-def _live(body: Body) -> set[int]:
-    """Which inputs the results depend on."""
+def _live(values: Sequence[Sym]) -> set[str]:
+    """The names of all that these values depend on."""
     needed: set[str] = set()
-    stack = [v for v, _ in body.results]
+    stack = list(values)
     while stack:
         s = stack.pop()
         if s.name not in needed:
             needed.add(s.name)
             stack.extend(a for a in s.args if isinstance(a, Sym))
-    return {j for j in range(len(body.inputs)) if f"x{j}" in needed}
+    return needed
 
 
 # ------------------------------------------------------------------------------------------------- reductions
@@ -316,105 +318,118 @@ REDUCED = 2  #: outer loops over reduced dims
 
 def reduction(
     body: Body,
-    fold: Fold,
+    folds: Sequence[Fold],
     inner: str,
     kinds: str,
-    finish: Callable[..., Sym] | None,
-    out: str,
+    finish: Callable[[list[Sym], list[Sym]], Sequence[Sym]],
+    outs: Sequence[str],
     wide: bool,
     name: str = "kernel",
 ) -> str:
-    """``name(dims, x0, …, o0, …)``: fold each of the body's results (of one dtype) over the reduced loops.
+    """``name(dims, x0, …, o0, …)``: fold the first of the body's results over the reduced loops, store the others as they are.
 
     ``dims``: three kept sizes, two reduced sizes, the inner size; then the same six strides for each array operand and for
-    each output (0 along reduced loops). ``inner``: "reduced" or "kept". ``kinds``: inner stride of each array operand.
-    ``finish``: formula from the accumulated value (and the scalar arguments) to the stored one. ``wide``: whether every single
-    float32 is added in float64; else the lanes of a chunk, a few dozen numbers each, add up in float32.
+    each output (0 along reduced loops for what is made of totals; these outputs stand first). ``inner``: "reduced" or "kept".
+    ``kinds``: inner stride of each array operand and output. ``finish``: formula from the totals and the inputs to what is stored
+    of them, of dtypes ``outs``; it may read inputs that are the same along the reduced loops. ``wide``: whether every single float32
+    is added in float64; else the lanes of a chunk, a few dozen numbers each, add up in float32.
     """
     values = [v for v, _ in body.results]
-    value = values[0]
-    if value.dtype in COMPONENT and fold in (MAX, MIN):
-        raise ComplexError(f"complex values have no {fold.name}")
-    if value.dtype in COMPONENT and fold is SUM:
-        fold = COMPLEX_SUM
+    folds = [COMPLEX_SUM if v.dtype in COMPONENT and f is SUM else f for f, v in zip(folds, values, strict=False)]
+    for f, v in zip(folds, values, strict=False):
+        if v.dtype in COMPONENT and f in (MAX, MIN):
+            raise ComplexError(f"complex values have no {f.name}")
+    accs = [f.accumulator(v.dtype) for f, v in zip(folds, values, strict=False)]
+    begins = [f.start(acc) for f, acc in zip(folds, accs, strict=True)]
     before, lines = body.trace.lines(values)
-    live = _live(body)
+    live = _live(values)
+    done_trace = Trace(accs[0], "d")
+    totals = [done_trace.input(f"total{k}", acc) for k, acc in enumerate(accs)]
+    given = [done_trace.input(f"x{j}", storage(s.dtype)) for j, s in enumerate(body.inputs)]
+    done = [_stored(v, out) for v, out in zip(finish(totals, given), outs, strict=True)]
+    done_before, done_lines = done_trace.lines(done)
+
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
-    keep = [a for a in arrays if int(a[1:]) in live]
-    outs = [f"o{k}" for k in range(len(values))]
-    everyone = [*arrays, *outs]
-    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + outs
-    acc = fold.accumulator(value.dtype)
-    begin = fold.start(acc)
-    done_trace = Trace(acc, "d")
-    done = done_trace.input("total", acc)
-    if finish is not None:
-        scalars = [
-            done_trace.input(f"x{j}", s.dtype).cast(COMPONENT.get(acc, acc)) for j, s in enumerate(body.inputs) if s.scalar
-        ]
-        done = finish(done, *scalars)
-    done = _stored(done, out)
-    done_before, done_lines = done_trace.lines([done])
-
+    keep = [a for a in arrays if f"x{a[1:]}" in live]
+    late = [a for a in arrays if f"x{a[1:]}" in _live(done)]
+    results = [f"o{k}" for k in range(len(outs))]
+    stored = [f"o{len(outs) + k}" for k in range(len(values) - len(folds))]
+    everyone = [*arrays, *results, *stored]
+    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + results + stored
     n = len(everyone)
-    lane = value.dtype if fold is SUM and value.dtype == "float32" and not wide else acc
-    lines += [
-        f"v_{o} = np.{numpy_name(lane)}({v.name})" if v.dtype != lane else f"v_{o} = {v.name}"
-        for o, v in zip(outs, values, strict=True)
-    ]
+    truth = {a: _TRUTH if body.inputs[int(a[1:])].dtype == BOOL else "" for a in arrays}
 
-    def of_all(*texts: str) -> list[str]:
-        return [t.replace("{o}", o) for o in outs for t in texts]
+    lanes = []
+    for k, (fold, value, acc) in enumerate(zip(folds, values, accs, strict=False)):
+        lanes.append(value.dtype if fold is SUM and value.dtype == "float32" and not wide else acc)
+        lines.append(f"v{k} = np.{numpy_name(lanes[k])}({value.name})" if value.dtype != lanes[k] else f"v{k} = {value.name}")
 
-    add = _ordered(fold).format
+    def of_all(text: str, which: Sequence[int] = range(len(folds))) -> list[str]:
+        return [text.replace("#", str(k)).replace("BEGIN", begins[k]) for k in which]
+
     reads = _Rows(everyone, keep, kinds, "size", "c", inputs=body.inputs)
+    writes = _Rows(everyone, stored, kinds, "size", "c")
+    stores = [
+        f"{o}r[{'i' if kinds[everyone.index(o)] == 'u' else f'i * {o}s5'}] = {v.name}"
+        for o, v in zip(stored, values[len(folds) :], strict=True)
+    ]
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
     size = f"size = min({CHUNK}, n5 - c)"
     text = _REDUCE_HEADER + body.trace.preamble() + before + done_trace.preamble() + done_before
     text += f"def {name}({', '.join(args)}):\n"
-    text += _indent(["n5 = entry(dims, 5)", *reads.before], 1)
+    text += _indent(["n5 = entry(dims, 5)", *reads.before, *writes.before], 1)
     text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
     next_row = f"advance(place, dims, {n}, {KEPT}, {KEPT + REDUCED})"
     next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
     if inner == "reduced":
         text += _indent(kept, 1)
-        text += _indent([*of_all(f"total_{{o}} = {begin}"), "for _ in range(rows):"], 2)
+        text += _indent([*of_all("total# = BEGIN"), "for _ in range(rows):"], 2)
         text += _indent(chunks, 3)
-        text += _indent([size, *reads.rows, *of_all(f"acc_{{o}} = {fold.start(lane)}"), "for i in range(size):"], 4)
-        text += _indent([*reads.loads, *lines, *of_all("acc_{o} = " + fold.combine.format(a="acc_{o}", x="v_{o}"))], 5)
-        text += _indent(of_all("total_{o} = " + add(a="total_{o}", x="acc_{o}")), 4)
+        text += _indent([size, *reads.rows, *writes.rows], 4)
+        text += _indent([f"acc{k} = {f.start(lane)}" for k, (f, lane) in enumerate(zip(folds, lanes, strict=True))], 4)
+        text += _indent(["for i in range(size):"], 4)
+        text += _indent([*reads.loads, *lines], 5)
+        text += _indent([f"acc{k} = {f.combine.format(a=f'acc{k}', x=f'v{k}')}" for k, f in enumerate(folds)], 5)
+        text += _indent(stores, 5)
+        text += _indent([f"total{k} = {_ordered(f).format(a=f'total{k}', x=f'acc{k}')}" for k, f in enumerate(folds)], 4)
         text += _indent([next_row], 3)
-        for o in outs:
-            place = f"row({o}, position(place, {everyone.index(o)}), 1, 1)"
-            text += _indent([f"total = total_{o}", *done_lines, f"{place}[0] = {done.name}"], 2)
+
+        def one(a: str) -> str:
+            return f"row({a}, position(place, {everyone.index(a)}), 1, 1)[0]"
+
+        text += _indent([f"x{a[1:]} = {one(a)}{truth[a]}" for a in late], 2)
+        text += _indent([*done_lines, *[f"{one(o)} = {v.name}" for o, v in zip(results, done, strict=True)]], 2)
         return text + _indent([next_kept], 2)
     # inner kept: a block of columns at a time, rows folded into a buffer. Of a float64 sum every 64 rows go up one level;
     # others have an accumulator so wide that they need not
-    truth = _TRUTH if acc == BOOL else ""
-    levels = fold is SUM and value.dtype == "float64"
-    buffer = f"scratch({CHUNK}, np.{numpy_name(acc)})"
-    writes = _Rows(everyone, outs, "s" * n, "size", "c")
-    text += _indent([*writes.before, *of_all(f"row_{{o}} = {buffer}")], 1)
-    if levels:
-        text += _indent(of_all(f"sum_{{o}} = {buffer}"), 1)
+    high = [k for k, f in enumerate(folds) if f is SUM and values[k].dtype == "float64"]
+    ends = _Rows(everyone, [*late, *results], "s" * n, "size", "c")
+    text += _indent(ends.before, 1)
+    for k, acc in enumerate(accs):
+        buffer = f"scratch({CHUNK}, np.{numpy_name(acc)})"
+        text += _indent([f"row{k} = {buffer}"] + [f"sum{k} = {buffer}"] * (k in high), 1)
     text += _indent(kept, 1)
     text += _indent(chunks, 2)
-    text += _indent([size, "for i in range(size):", *of_all(f"    row_{{o}}[i] = {begin}")], 3)
-    if levels:
-        text += _indent([*of_all(f"    sum_{{o}}[i] = {begin}"), "count = 0"], 3)
+    text += _indent([size, "for i in range(size):", *of_all("    row#[i] = BEGIN")], 3)
+    if high:
+        text += _indent([*of_all("    sum#[i] = BEGIN", high), "count = 0"], 3)
     text += _indent(["for _ in range(rows):"], 3)
-    text += _indent([*reads.rows, "for i in range(size):"], 4)
+    text += _indent([*reads.rows, *writes.rows, "for i in range(size):"], 4)
     text += _indent([*reads.loads, *lines], 5)
-    text += _indent(of_all(f"acc_{{o}} = row_{{o}}[i]{truth}", "row_{o}[i] = " + add(a="acc_{o}", x="v_{o}")), 5)
-    if levels:
+    for k, f in enumerate(folds):
+        text += _indent([f"acc{k} = row{k}[i]{_TRUTH if accs[k] == BOOL else ''}"], 5)
+        text += _indent([f"row{k}[i] = {_ordered(f).format(a=f'acc{k}', x=f'v{k}')}"], 5)
+    text += _indent(stores, 5)
+    if high:
         text += _indent(["count += 1", "if count == 64:", "    count = 0", "    for i in range(size):"], 4)
-        text += _indent(of_all("sum_{o}[i] += row_{o}[i]", f"row_{{o}}[i] = {begin}"), 6)
+        text += _indent([line for k in high for line in of_all("sum#[i] += row#[i]", [k]) + of_all("row#[i] = BEGIN", [k])], 6)
     text += _indent([next_row], 4)
-    text += _indent([*writes.rows, "for i in range(size):"], 3)
-    for o in outs:
-        text += _indent([f"total = {f'sum_{o}[i] + ' if levels else ''}row_{o}[i]{truth}", *done_lines], 4)
-        text += _indent([f"{o}r[i * {o}s5] = {done.name}"], 4)
+    text += _indent([*ends.rows, "for i in range(size):"], 3)
+    for k, acc in enumerate(accs):
+        text += _indent([f"total{k} = {f'sum{k}[i] + ' if k in high else ''}row{k}[i]{_TRUTH if acc == BOOL else ''}"], 4)
+    text += _indent([f"x{a[1:]} = {a}r[i * {a}s5]{truth[a]}" for a in late], 4)
+    text += _indent([*done_lines, *[f"{o}r[i * {o}s5] = {v.name}" for o, v in zip(results, done, strict=True)]], 4)
     return text + _indent([next_kept], 2)
 
 

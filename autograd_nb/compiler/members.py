@@ -65,7 +65,7 @@ class Member:
 def member(step: Step) -> Member | None:
     """A step as a member of a group, or None for other kernels."""
     recipe = getattr(step.call, "recipe", None)
-    if recipe is None or step.check is not None:
+    if not isinstance(recipe, Recipe) or step.check is not None:
         return None
     operands = step.operands[1:] if recipe.dims else step.operands
     layouts = iter(recipe.in_layouts)

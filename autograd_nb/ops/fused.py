@@ -16,10 +16,11 @@ from ..dtypes import dtype
 from ..graph.modes import state
 from ..shapes import Layout, broadcast_shapes, layout
 from ..tensor import Tensor, make
+from .folds import NestedReduction, fold_entry, folding
 from .plans import Plan, PointwiseNode, _input
 from .pointwise import Pointwise
 from .recording import mark_inference
-from .reduction import MOST_PLANS, NestedReduction, count_of, expand_reduced, reduced_shape, reduction_entry
+from .reduction import MOST_PLANS, count_of, expand_reduced, reduced_shape
 
 
 class FoldOf:
@@ -60,19 +61,11 @@ class FoldOf:
     def _plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
         layouts = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
-        entry, array = reduction_entry(
-            self.name,
-            self.feed if self.count > 1 else lambda *x: (self.feed(*x),),
-            [_input(k) for k in keys],
-            compute,
-            self.fold,
-            self.finish,
-            out.name,
-            layouts,
-            shape,
-            dims,
-            self.count,
-        )
+        of = folding(
+            self.feed if self.count > 1 else lambda *x: (self.feed(*x),), [_input(k) for k in keys], compute, self.fold, self.finish,
+            out.name, layouts, shape, dims, self.count,
+        )  # fmt: skip
+        entry, array = fold_entry(self.name, of)
         return entry, array, layout(reduced_shape(shape, dims, keepdim), None, out)
 
 
@@ -111,11 +104,12 @@ class _ReducedPlan:
         n = count_of(shape, axes)
         self.factor = 1.0 if not mean else 1.0 / n if n else float("nan")
         formula = op.formula
-        self.entry, self.array = reduction_entry(
-            op.name, lambda *x: (formula(*x[:-1]),), [*[_input(k) for k in keys], Input("float64", scalar=True)],
-            [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name,
-            layouts, shape, axes,
+        of = folding(
+            lambda *x: (formula(*x[:-1]),), [*[_input(k) for k in keys], Input("float64", scalar=True)],
+            [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name, layouts, shape,
+            axes,
         )  # fmt: skip
+        self.entry, self.array = fold_entry(op.name, of)
         self.lay = layout(reduced_shape(shape, axes, keepdim), None, out)
 
     spec = Plan.spec

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from ..dtypes import BY_NAME
 from ..graph.node import Node
 from ..shapes import Layout, broadcast_shapes, broadcast_strides, coalesce, dims_array, layout, sort_dims
 from ..tensor import Tensor, attach, make
+from .folds import NestedReduction, fold_entry, folding, nested
 from .recording import can_cast, check_result, real_only, tensor_type
 
 if TYPE_CHECKING:
@@ -236,24 +236,8 @@ def pointwise_entry(
     dims = dims_array(inner_sizes, inner_steps)
     if lead:
         scalars = [s.scalar for s in inputs] + [False] * n_out
-        entry = _nested(entry, sizes[:lead], [t[:lead] for t in steps], scalars)
+        entry = nested(entry, sizes[:lead], [t[:lead] for t in steps], scalars)
     return entry, dims
-
-
-def _nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: list[bool]) -> Callable:
-    """More loops than the template has: the outermost run here, each step one launch on sliced arrays."""
-
-    def run(dims: np.ndarray, *args: Any) -> None:
-        for index in product(*map(range, sizes)):
-            moved, k = [], 0
-            for a, scalar in zip(args, scalars, strict=True):
-                if not scalar:
-                    a = a[sum(i * s for i, s in zip(index, steps[k], strict=True)) :]
-                    k += 1
-                moved.append(a)
-            entry(dims, *moved)
-
-    return run
 
 
 class Spec:
@@ -473,18 +457,24 @@ class BackPlan:
         self.reductions = []
         self.nested = []
         if reduced:
-            from .reduction import NestedReduction, reduction_entry
-
             for k, i in reduced:
                 lead = spec.out.ndim - keys[i].ndim
                 axes = [
                     d for d in range(spec.out.ndim) if d < lead or (keys[i].shape[d - lead] == 1 and spec.out.shape[d] != 1)
                 ]
                 try:
-                    entry, dims = reduction_entry(
-                        op.name + "_backward", formulas([k]), inputs, compute, loops.SUM, None, keys[i].dtype.name,
-                        [g, *saved_layouts], spec.out.shape, axes,
-                    )  # fmt: skip
+                    of = folding(
+                        formulas([k]),
+                        inputs,
+                        compute,
+                        loops.SUM,
+                        None,
+                        keys[i].dtype.name,
+                        [g, *saved_layouts],
+                        spec.out.shape,
+                        axes,
+                    )
+                    entry, dims = fold_entry(op.name + "_backward", of)
                 except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
                     whole = layout(spec.out.shape, None, keys[i].dtype)
                     plain, steps = pointwise_entry(

@@ -27,7 +27,7 @@ from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, set_edges, spare, user_frame
 from ..shapes import Layout
 from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
-from .plans import BackPlan, InplacePlan, Plan, PointwiseNode, Rule, Spec, UnaryNode, _nested, pointwise_entry  # noqa: F401
+from .plans import BackPlan, InplacePlan, Plan, PointwiseNode, Rule, Spec, UnaryNode, pointwise_entry  # noqa: F401
 from .recording import can_cast as _can_cast  # noqa: F401
 from .recording import check_result, finish_node, mark_inference, refuse_inference, store, too_large  # noqa: F401
 from .registry import register
@@ -49,7 +49,9 @@ class Pointwise:
     where not, they give the gradient of complex operands as it stands, with ``g``.
     """
 
-    def __init__(self, formula: Callable, rules: Sequence[Callable | None], result: str, conditions: Sequence[str], name: str, node: str):
+    def __init__(
+        self, formula: Callable, rules: Sequence[Callable | None], result: str, conditions: Sequence[str], name: str, node: str
+    ):
         self.formula = formula
         self.name = name or formula.__name__.rstrip("_")
         self.params = tuple(inspect.signature(formula).parameters)
@@ -200,7 +202,11 @@ class Pointwise:
         for i in range(1, len(args)):
             a = args[i]
             # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view
-            if isinstance(a, Tensor) and a._version_ is target._version_ and (a._data is not target._data or a._layout is not target._layout):
+            if (
+                isinstance(a, Tensor)
+                and a._version_ is target._version_
+                and (a._data is not target._data or a._layout is not target._layout)
+            ):
                 args[i] = a.clone()
                 return self.inplace(args)
         # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed
@@ -553,7 +559,15 @@ def pointwise(
             call.inplace = inner  # type: ignore[attr-defined]
             if public:
                 places = ("torch",) if "torch" in namespaces else ()
-                register(op.name + "_", inner, "inplace", method=method, namespaces=places, aliases=tuple(a + "_" for a in aliases), rule=op)
+                register(
+                    op.name + "_",
+                    inner,
+                    "inplace",
+                    method=method,
+                    namespaces=places,
+                    aliases=tuple(a + "_" for a in aliases),
+                    rule=op,
+                )
         return call
 
     return declare
@@ -562,7 +576,15 @@ def pointwise(
 def _inplace(op: Pointwise, scaled: Callable | None = None) -> Callable:
     """``<name>_``; ``scaled`` takes ``alpha``."""
     n = len(op.params)
-    call = _inplace_unary(op) if n == 1 else _inplace_binary(op, scaled) if n == 2 else _inplace_ternary(op) if n == 3 else _inplace_many(op)
+    call = (
+        _inplace_unary(op)
+        if n == 1
+        else _inplace_binary(op, scaled)
+        if n == 2
+        else _inplace_ternary(op)
+        if n == 3
+        else _inplace_many(op)
+    )
     call.__name__ = call.__qualname__ = op.name + "_"
     call.__doc__ = f"In-place version of `{op.name}`."
     return call

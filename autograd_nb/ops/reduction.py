@@ -1,4 +1,4 @@
-"""Reductions: folds over dims, each one kernel with the formula that feeds it and the formula that finishes it."""
+"""Reductions: folds over dims, each one kernel (see `folds`) with the formula that feeds it and the formula that finishes it."""
 
 from __future__ import annotations
 
@@ -9,179 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch, threads
+from .. import dtypes, launch
 from ..codegen import loops
 from ..codegen.loops import Fold, Input
 from ..dtypes import dtype
 from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
-from ..shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, numel, wrap_dims
+from ..shapes import Layout, layout, numel, wrap_dims
 from ..tensor import Tensor, make, refresh
-from .recording import mark_inference, real_only
+from .folds import NestedReduction, fold_entry, folding
+from .recording import mark_inference
 from .registry import numpy_names, public
 from .structured import Structured, structured, tensor_argument
 
 MOST_PLANS = 5_000
-
-
-def reduction_entry(
-    name: str,
-    formula: Callable,
-    inputs: list[Input],
-    compute: Any,
-    fold: Fold,
-    finish: Callable | None,
-    out: str,
-    in_layouts: Sequence[Layout],
-    shape: Sequence[int],
-    axes: Sequence[int],
-    count: int = 1,
-) -> tuple[Callable, np.ndarray]:
-    """(entry point, dims) of a kernel that folds the ``count`` values of ``formula(*inputs)`` over ``axes`` of the broadcast ``shape``.
-
-    Its arguments: dims, the inputs, the flat outputs (contiguous, of the kept dims).
-    """
-    gone = set(axes)
-    kept_shape = [n for d, n in enumerate(shape) if d not in gone]
-    out_strides_kept = contiguous_strides(kept_shape)
-    out_strides, k = [], 0
-    for d in range(len(shape)):
-        if d in gone:
-            out_strides.append(0)
-        else:
-            out_strides.append(out_strides_kept[k])
-            k += 1
-    strides: list[Sequence[int]] = [broadcast_strides(lay, shape) for lay in in_layouts] + [out_strides] * count
-    kept, kept_steps = _group([d for d in range(len(shape)) if d not in gone], shape, strides)
-    # the reduced dims may be walked in any order: widest strides of the first operand outermost
-    red_order = sorted(gone, key=lambda d: tuple(-s[d] for s in strides))
-    red, red_steps = _group(red_order, shape, strides)
-    inner_reduced = True
-    if kept and red:
-        narrow_kept = min(abs(t[-1]) or 1 << 60 for t in kept_steps[:1])
-        narrow_red = min(abs(t[-1]) or 1 << 60 for t in red_steps[:1])
-        inner_reduced = not (narrow_kept < narrow_red and kept[-1] >= 8)
-    elif kept and not red:
-        inner_reduced = False
-    inner = "reduced" if inner_reduced else "kept"
-    most_kept = loops.KEPT + (not inner_reduced)
-    most_red = loops.REDUCED + inner_reduced
-    if len(red) > most_red:
-        raise NestedReduction
-    lead = max(0, len(kept) - most_kept)
-    total_kept = [1] * (most_kept - len(kept) + lead) + kept[lead:]
-    total_red = [1] * (most_red - len(red)) + red
-    kept_steps_full = [[0] * (most_kept - len(kept) + lead) + t[lead:] for t in kept_steps]
-    red_steps_full = [[0] * (most_red - len(red)) + t for t in red_steps]
-    if inner_reduced:
-        sizes = total_kept + total_red
-        steps = [a + b for a, b in zip(kept_steps_full, red_steps_full, strict=True)]
-    else:
-        sizes = total_kept[:-1] + total_red + total_kept[-1:]
-        steps = [a[:-1] + b + a[-1:] for a, b in zip(kept_steps_full, red_steps_full, strict=True)]
-    kinds = "".join({1: "u", 0: "0"}.get(t[-1], "s") for t in steps[:-count])
-    if sizes[-1] == 1:  # a loop of one step may take any stride; unit keeps the variants few
-        kinds = "".join("u" if k == "0" else k for k in kinds)
-    with real_only(name):
-        body = loops.trace_body(formula, inputs, compute, [None] * count)
-        source = loops.reduction(body, fold, inner, kinds, finish, out, _wide(out))
-    argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
-    argtypes += [f"{loops.storage(out)}[:]"] * count
-    outer = range(most_kept - (not inner_reduced))
-    if not lead and all(sizes[a] < threads.EVEN for a in outer):
-        stages = _stages(name, inputs, fold, finish, out, body, (inner, kinds), sizes, steps)
-        if stages is not None:
-            return stages, dims_array(sizes, steps)
-
-    def split(entry: Callable) -> Callable:
-        axes = outer if inner_reduced else (*outer, loops.RANK - 1)
-        return threads.walk(entry, sizes, axes, body.effort(), loops.CHUNK)
-
-    entry = launch.entry(source, "kernel", tuple(argtypes), name, count, split=split)
-    if lead:
-        from .plans import _nested
-
-        scalars = [s.scalar for s in inputs] + [False] * count
-        entry = _nested(entry, kept[:lead], [t[:lead] for t in kept_steps], scalars)
-    return entry, dims_array(sizes, steps)
-
-
-def _wide(out: str) -> bool:
-    """Whether a sum of float32 is asked for in more digits than float32 has."""
-    return out == "float64"
-
-
-def _stages(
-    name: str, inputs: list[Input], fold: Fold, finish: Callable | None, out: str, body: loops.Body, loop: tuple[str, str],
-    sizes: list[int], steps: list[list[int]],
-) -> _Stages | None:  # fmt: skip
-    """A fold as one of blocks, each of which keeps all results, and one of theirs; None where that does not pay."""
-    work, value, count = numel(sizes) * body.effort(), body.results[0][0], len(body.results)
-    found = dtypes.BY_NAME.get(fold.accumulator(value.dtype))
-    if work < threads.MANY or found is None or found.is_complex or "complex" in value.dtype:
-        return None
-    inner, kinds = loop
-    axes = range(loops.KEPT, loops.RANK - (inner == "kept"))
-    axis = max(axes, key=lambda d: sizes[d])
-    folded = numel(sizes[a] for a in axes)
-    kept = numel(sizes) // folded
-    most = 32 if work >= 8 * threads.MANY and folded >= 1024 else 8
-    blocks = list(threads.cut(sizes[axis], most, loops.CHUNK if axis == loops.RANK - 1 else 1))
-    if len(blocks) < 2 or folded < 32 * len(blocks):
-        return None
-    argtypes = (
-        ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs] + [found.kernel] * count
-    )
-    source = loops.reduction(body, fold, inner, kinds, None, found.name, _wide(out))
-    first = launch.entry(source, "kernel", tuple(argtypes), name, count)
-    numbers = [s for s in inputs if s.scalar]
-    shape = (len(blocks), kept)
-    second, dims = reduction_entry(
-        name, lambda x, *numbers: (x,), [Input(found.name), *numbers], [found.name, *[s.dtype for s in numbers]], fold, finish, out,
-        [layout(shape, None, found)], shape, (0,),
-    )  # fmt: skip
-    own = []
-    for begin, end in blocks:
-        cut = [*sizes[:axis], end - begin, *sizes[axis + 1 :]]
-        own.append((dims_array(cut, steps), [begin * t[axis] for t in steps[:-count]]))
-    return _Stages(first, second, dims, own, kept, [s.scalar for s in inputs], found.carrier, count)
-
-
-class _Stages:
-    """An entry point in two stages. Blocks depend on the shape only, so that the result is the same for every number of threads."""
-
-    __slots__ = ("blocks", "carrier", "count", "dims", "first", "kept", "scalars", "second")
-
-    def __init__(
-        self, first: Callable, second: Callable, dims: np.ndarray, blocks: list, kept: int, scalars: list[bool], carrier: Any,
-        count: int,
-    ):  # fmt: skip
-        self.count = count
-        self.first, self.second, self.dims, self.blocks = first, second, dims, blocks
-        self.kept, self.scalars, self.carrier = kept, scalars, carrier
-
-    def __call__(self, dims: np.ndarray, *args: Any) -> None:
-        kept, inputs, outputs = self.kept, args[: -self.count], args[-self.count :]
-        found = [launch.empty(len(self.blocks) * kept, self.carrier) for _ in outputs]
-        parts = []
-        for k, (sizes, starts) in enumerate(self.blocks):
-            start = iter(starts)
-            moved = [a if scalar else a[next(start) :] for a, scalar in zip(inputs, self.scalars, strict=True)]
-            parts.append((sizes, *moved, *[f[k * kept : (k + 1) * kept] for f in found]))
-        launch.each(self.first, parts)
-        numbers = [a for a, scalar in zip(inputs, self.scalars, strict=True) if scalar]
-        for f, out in zip(found, outputs, strict=True):
-            self.second(self.dims, f, *numbers, out)
-
-
-class NestedReduction(Exception):
-    """The reduced dims do not merge into the template's loops; the caller copies into a friendlier layout first."""
-
-
-def _group(dims: Sequence[int], shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    from ..shapes import coalesce
-
-    return coalesce([shape[d] for d in dims], [[s[d] for d in dims] for s in strides])
 
 
 class Reduction:
@@ -220,19 +61,9 @@ class Reduction:
         def formula(x, *scalars):
             return (self.feed(x, *scalars) if self.extra else self.feed(x),)
 
-        finish = self.finish
-        entry, array = reduction_entry(
-            self.name,
-            formula,
-            inputs,
-            [compute] + ["float64"] * self.extra,
-            self.fold,
-            finish,
-            out.name,
-            [lay],
-            lay.shape,
-            dims,
-        )
+        computes = [compute] + ["float64"] * self.extra
+        of = folding(formula, inputs, computes, self.fold, self.finish, out.name, [lay], lay.shape, dims)
+        entry, array = fold_entry(self.name, of)
         return entry, array, layout(reduced_shape(lay.shape, dims, keepdim), None, out), out.carrier
 
 
