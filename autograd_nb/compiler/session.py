@@ -203,7 +203,7 @@ class Session:
             if id(t) in arguments:
                 raise Problem("it leaves a gradient in an argument; return the gradient instead")
             if after is None:
-                found.append([t, None, None, None, 0, None])
+                found.append([t, None, None, None, 0, None, 0])
                 continue
             b = self.capture.buffer_of(after._data)
             if (
@@ -214,7 +214,7 @@ class Session:
             ):
                 raise Problem("a gradient shares its memory with another tensor")
             kept.add(b.number)
-            found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype])
+            found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype, after._version_[0]])
         return kept, found, expects_none
 
     def _started(self) -> tuple[list[tuple], list[Tensor]]:

@@ -190,6 +190,8 @@ class Compiled:
         self._check -= 1
         watched = [t for _, t in variant.reach.tensors.values()] + leaves
         grads = [t._grad for t in watched]
+        counters = [t._version_ for t in [*watched, *(g for g in grads if g is not None)]]
+        counts = [c[0] for c in counters]
         before = [t._data.copy() for t in watched]
         before_grads = [None if g is None else g._data.copy() for g in grads]
         sources = [getattr(s, "source", s) for s, _ in variant.program.draws]
@@ -197,6 +199,7 @@ class Compiled:
         result = variant.run(leaves)
         found = [t._data.copy() for t in watched]
         found_grads = [None if t._grad is None else t._grad.detach().clone() for t in watched]
+        found_versions = _versions(watched)
         kept = [d[k] for d, k in variant.stores]
         values = [t.detach().clone() for t in tensors_in((result, kept))]
         for t, data, g, gd in zip(watched, before, grads, before_grads, strict=True):
@@ -204,6 +207,8 @@ class Compiled:
             t._grad = g
             if g is not None and gd is not None:
                 g._data[...] = gd
+        for c, count in zip(counters, counts, strict=True):
+            c[0] = count
         for s, seed, call in draws.values():
             s._seed, s._call = seed, call
         expected = self._function(*args, **kwargs)
@@ -215,7 +220,16 @@ class Compiled:
             for x, y in zip(a, b, strict=True):
                 if not _alike(x, y):
                     raise CompileError(f"compile(check=True): compiled and eager runs differ in {what}: {x} and {y}")
+        if found_versions != _versions(watched):
+            raise CompileError(
+                f"compile(check=True): compiled and eager runs differ in version counters: {found_versions} and {_versions(watched)}"
+            )
         return expected
+
+
+def _versions(tensors: list[Tensor]) -> list[tuple[int, int | None]]:
+    """The version counters of tensors and of their gradients."""
+    return [(t._version_[0], None if t._grad is None else t._grad._version_[0]) for t in tensors]
 
 
 def _alike(x: Any, y: Any) -> bool:

@@ -57,7 +57,7 @@ class Variant:
         self.expects_some: list[Tensor] = []
         self.outputs: list[tuple] = []
         self.result: Any = None
-        self.gradients: list[list] = []  # [leaf getter, tensor or None, buffer, layout]
+        self.gradients: list[list] = []  # [leaf, tensor or None, buffer, layout, elements, dtype, version]
         self.versions: list[tuple[Any, int]] = []
         self.expects_none: list[Tensor] = []
         self.decided: list[tuple[_Slot, Any]] = []
@@ -245,7 +245,7 @@ class Variant:
 
     def _fresh_gradient(self, g: list) -> bool:
         """Let ``g`` have the tensor that will be the leaf's gradient: the last one, if nobody else has it; whether it is in place."""
-        leaf, tensor, buffer, layout, size, carrier = g
+        leaf, tensor, buffer, layout, size, carrier, version = g
         if buffer is None:
             return True
         there = leaf._grad is tensor
@@ -257,9 +257,10 @@ class Variant:
             # of its memory: the tensor, getrefcount's argument, and a program that Python reads it for
             or sys.getrefcount(tensor._data) > 2 + self.program._reads
         ):
-            g[1] = make(launch.empty(size, carrier), layout, [0, 0])
+            g[1] = make(launch.empty(size, carrier), layout, [version, 0])
             self.program.bind(buffer, g[1]._data)
             return False
+        tensor._version_[0] = version
         return there
 
 

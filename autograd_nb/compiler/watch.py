@@ -25,7 +25,7 @@ from . import native
 from .capture import address
 
 _SIZE, _VERSION, _ITEMS, _CELL, _USED = 16, 24, 24, 16, 24  #: bytes from the beginning of an object
-_SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad")
+_SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad", "_version_")
 
 #: a record: address, whether a pointer to the words stands there instead of the words, how many words, the words
 _UNCHANGED = """
@@ -208,8 +208,8 @@ class Watch:
 
 
 def held_alone(leaf: Tensor, gradient: Tensor, holders: int) -> list[Record] | None:
-    """What to compare to see whether ``gradient`` is the leaf's, nobody has it but the leaf and one more, and ``holders`` have its
-    memory; None where no words tell."""
+    """What to compare to see whether ``gradient`` is the leaf's and unchanged, nobody has it but the leaf and one more, and
+    ``holders`` have its memory; None where no words tell."""
     offsets = known()
     if not offsets:
         return None
@@ -219,4 +219,6 @@ def held_alone(leaf: Tensor, gradient: Tensor, holders: int) -> list[Record] | N
         (id(gradient) + offsets["_rg"], 0, 1, id(False)),
         (id(gradient) + offsets["_data"], 0, 1, id(gradient._data)),
         (id(gradient._data), 0, 1, holders),
+        (id(gradient) + offsets["_version_"], 0, 1, id(gradient._version_)),
+        (id(gradient._version_) + _ITEMS, 1, 1, id(gradient._version_[0])),
     ]
