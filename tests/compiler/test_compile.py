@@ -17,27 +17,7 @@ import autograd_nb.nn.functional as F
 from autograd_nb import compiler, nn
 from autograd_nb.compiler.step import CompileError
 
-
-def training(model, optimizer, loss=F.mse_loss, clip=None):
-    def step(x, y):
-        optimizer.zero_grad()
-        value = loss(model(x), y)
-        value.backward()
-        if clip is not None:
-            nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
-        return value.detach()
-
-    return step
-
-
-def same(a, b):
-    for p, q in zip(a.state_dict().values(), b.state_dict().values(), strict=True):
-        torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5)
-    for p, q in zip(a.parameters(), b.parameters(), strict=True):
-        assert (p.grad is None) == (q.grad is None)
-        if p.grad is not None:
-            torch.testing.assert_close(p.grad, q.grad, rtol=1e-4, atol=1e-5)
+from .common import same, training
 
 
 def mlp():

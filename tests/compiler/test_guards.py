@@ -1,57 +1,26 @@
 """What a compiled function takes for granted: every change of it is noticed, and what cannot be watched runs eagerly."""
 
-# ruff: noqa
 from __future__ import annotations
 
 import collections
 import copy
 import dataclasses
 import functools
-import gc
 import io
 import logging
 import math
-import pickle
-import threading
-import warnings
-import weakref
+import random
+import time
 
 import numpy as np
 import pytest
 
 import autograd_nb as torch
-import autograd_nb.nn.functional as F
 from autograd_nb import nn
 
+from .common import eq, same, training
+
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-def eq(a, b):
-    if isinstance(a, torch.Tensor):
-        torch.testing.assert_close(a.detach(), b.detach(), equal_nan=True, rtol=0.0001, atol=1e-05)
-    elif isinstance(a, (list, tuple)):
-        assert type(a) is type(b) and len(a) == len(b)
-        for x, y in zip(a, b, strict=True):
-            eq(x, y)
-    else:
-        assert a == b and type(a) is type(b), (a, b)
-
-
-def same(a, b):
-    for p, q in zip(a.state_dict().values(), b.state_dict().values(), strict=True):
-        eq(p, q)
-
-
-def train(m, o, loss=F.mse_loss):
-
-    def step(x, y):
-        o.zero_grad()
-        value = loss(m(x), y)
-        value.backward()
-        o.step()
-        return value.detach()
-
-    return step
 
 
 @dataclasses.dataclass
@@ -60,23 +29,8 @@ class Batch:
     k: float = 1.0
 
 
-def glob(x):
-    return x * 3
-
-
-cglob = torch.compile(glob)
-
-
-@torch.compile
-def deco(x):
-    return x * 4
-
-
-CELL = 1.0
-
-
-def helper(x):
-    return x * CELL
+def shifted(x):
+    return x * 1.0
 
 
 def test_int_to_float():
@@ -142,9 +96,7 @@ def test_default_dtype():
 
 
 def test_from_time():
-    from time import perf_counter
-
-    c = torch.compile(lambda x: x + perf_counter())
+    c = torch.compile(lambda x: x + time.perf_counter())
     x = torch.zeros(1, dtype=torch.float64)
     a = c(x)
     b = c(x)
@@ -153,11 +105,9 @@ def test_from_time():
 
 
 def test_from_random():
-    from random import random as rnd, Random
-
-    r = Random(0)
+    r = random.Random(0)
     g = np.random.default_rng(0)
-    for f in (lambda x: x + rnd(), lambda x: x + r.random(), lambda x: x + r.uniform(0, 1), lambda x: x + g.random()):
+    for f in (lambda x: x + random.random(), lambda x: x + r.random(), lambda x: x + r.uniform(0, 1), lambda x: x + g.random()):
         c = torch.compile(f)
         x = torch.zeros(1, dtype=torch.float64)
         a = c(x)
@@ -208,7 +158,6 @@ def test_dataclass_arg():
     for i in range(5):
         assert c(Batch(torch.full((1,), float(i)), 2.0)) == 2 * i
     assert c(Batch(torch.ones(1), 3.0)) == 3
-    n = len(c.programs)
     c = torch.compile(lambda bs: bs[0].x * bs[0].k)
     for i in range(5):
         assert c([Batch(torch.full((1,), float(i)), 2.0)]) == 2 * i
@@ -432,7 +381,7 @@ def test_opt_load():
         torch.manual_seed(0)
         m = nn.Linear(3, 3)
         o = torch.optim.Adam(m.parameters(), 0.1)
-        return (m, o, train(m, o))
+        return (m, o, training(m, o))
 
     m, o, s = mk()
     m2, o2, s2 = mk()
@@ -479,20 +428,14 @@ def test_opt_load():
     go()
 
 
-def test_redefined():
-    global helper
-    c = torch.compile(lambda x: helper(x))
+def test_redefined(monkeypatch):
+    c = torch.compile(lambda x: shifted(x))
     x = torch.ones(2)
     c(x)
     c(x)
-    old = helper
-
-    def helper2(x):
-        return x * 10
-
-    helper = helper2
+    monkeypatch.setitem(globals(), "shifted", lambda x: x * 10)
     assert c(x)[0] == 10
-    helper = old
+    monkeypatch.undo()
     assert c(x)[0] == 1
 
     class M(nn.Module):
@@ -546,8 +489,6 @@ def test_redefined():
     assert c(x)[0] == 3
     p._v = 4.0
     assert c(x)[0] == 4
-    import functools
-
     fn = functools.partial(lambda x, k: x * k[0], k=[2.0])
     c = torch.compile(fn)
     c(x)
@@ -590,8 +531,6 @@ def test_data_swap():
 
 def test_logging_etc(tmp_path):
     log = tmp_path / "log.txt"
-    import logging, io
-
     lg = logging.getLogger("cmp")
     st = io.StringIO()
     h = logging.StreamHandler(st)

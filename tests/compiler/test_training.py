@@ -1,0 +1,235 @@
+"""Compiled training steps leave parameters, gradients and optimizers as eager ones do, however the step is written."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+import autograd_nb as torch
+from autograd_nb import nn
+from autograd_nb.utils.checkpoint import checkpoint
+
+from .common import eq, in_threads, same
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_accumulate_zero_outside():
+    w = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        (w * x).sum().backward()
+
+    c = torch.compile(step)
+    for i in range(8):
+        if i % 2 == 0:
+            w.grad = None
+        c(torch.full((3,), float(i + 1)))
+        if i % 2 == 1:
+            assert w.grad.tolist() == [float(2 * i + 1)] * 3, (i, w.grad)
+        else:
+            assert w.grad.tolist() == [float(i + 1)] * 3, (i, w.grad)
+    w.grad = torch.full((3,), 100.0)
+    c(torch.ones(3))
+    assert w.grad[0] == 101
+
+
+def test_accumulation_k():
+
+    def mk():
+        torch.manual_seed(0)
+        m = nn.Linear(3, 3)
+        o = torch.optim.Adam(m.parameters(), 0.1)
+
+        def step(x, last):
+            (m(x).square().sum() / 3).backward()
+            if last:
+                o.step()
+                o.zero_grad()
+
+        return (m, step)
+
+    m, s = mk()
+    m2, s2 = mk()
+    c = torch.compile(s)
+    for i in range(12):
+        x = torch.randn(2, 3)
+        c(x, i % 3 == 2)
+        s2(x, i % 3 == 2)
+        [eq(p.grad, q.grad) if p.grad is not None else None for p, q in zip(m.parameters(), m2.parameters())]
+    same(m, m2)
+
+
+def test_delayed_step():
+
+    def mk():
+        torch.manual_seed(0)
+        m = nn.Linear(3, 3)
+        o = torch.optim.SGD(m.parameters(), 0.1)
+
+        def step(x):
+            o.step()
+            o.zero_grad()
+            m(x).square().sum().backward()
+
+        return (m, step)
+
+    m, s = mk()
+    m2, s2 = mk()
+    c = torch.compile(s)
+    for i in range(6):
+        x = torch.randn(2, 3)
+        c(x)
+        s2(x)
+    same(m, m2)
+    for p, q in zip(m.parameters(), m2.parameters()):
+        p.grad = None
+        q.grad = None
+    for i in range(3):
+        x = torch.randn(2, 3)
+        c(x)
+        s2(x)
+    same(m, m2)
+
+
+def test_zero_to_zeros():
+
+    def mk():
+        torch.manual_seed(0)
+        m = nn.Linear(3, 3)
+        o = torch.optim.SGD(m.parameters(), 0.1)
+
+        def step(x):
+            o.zero_grad(set_to_none=False)
+            m(x).square().sum().backward()
+            o.step()
+            return m.weight.grad.norm()
+
+        return (m, step)
+
+    m, s = mk()
+    m2, s2 = mk()
+    c = torch.compile(s)
+    for i in range(6):
+        x = torch.randn(2, 3)
+        eq(c(x), s2(x))
+        eq(m.weight.grad, m2.weight.grad)
+    same(m, m2)
+
+
+def test_ema():
+
+    def mk():
+        torch.manual_seed(0)
+        m = nn.Linear(3, 3)
+        e = copy.deepcopy(m)
+        o = torch.optim.SGD(m.parameters(), 0.1)
+
+        def step(x):
+            o.zero_grad()
+            m(x).square().sum().backward()
+            o.step()
+            with torch.no_grad():
+                for p, q in zip(e.parameters(), m.parameters()):
+                    p.mul_(0.9).add_(q, alpha=0.1)
+
+        return (m, e, step)
+
+    m, e, s = mk()
+    m2, e2, s2 = mk()
+    c = torch.compile(s)
+    for i in range(5):
+        x = torch.randn(2, 3)
+        c(x)
+        s2(x)
+    same(m, m2)
+    same(e, e2)
+
+
+def test_scheduler_inside():
+    for mk in (
+        lambda o: torch.optim.lr_scheduler.StepLR(o, 2),
+        lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 5),
+        lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda e: 0.9**e),
+        lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=20),
+    ):
+        out = []
+        for comp in (0, 1):
+            torch.manual_seed(0)
+            m = nn.Linear(3, 2)
+            o = torch.optim.SGD(m.parameters(), 0.1, momentum=0.9)
+            s = mk(o)
+
+            def step(x):
+                o.zero_grad()
+                m(x).square().sum().backward()
+                o.step()
+                s.step()
+
+            f = torch.compile(step) if comp else step
+            for i in range(8):
+                f(torch.full((1, 3), i / 8))
+                assert type(o.param_groups[0]["lr"]) is float
+            out.append((m.weight.detach().clone(), o.param_groups[0]["lr"]))
+        eq(out[0][0], out[1][0])
+        assert out[0][1] == out[1][1]
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointed_step(reentrant):
+    torch.manual_seed(0)
+    m = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5))
+    n = copy.deepcopy(m)
+
+    def make(m):
+        o = torch.optim.SGD(m.parameters(), 0.01)
+
+        def step(x):
+            o.zero_grad()
+            # the reentrant form has gradients only where its arguments require one
+            y = checkpoint(m, m[0](x) if reentrant else x, use_reentrant=reentrant)
+            loss = (y + torch.rand(1)).square().sum()
+            loss.backward()
+            o.step()
+            return loss.detach()
+
+        return step
+
+    c, e = torch.compile(make(m)), make(n)
+    for i in range(5):
+        x = torch.randn(4, 8)
+        results = []
+        for f in (c, e):
+            torch.manual_seed(i)
+            results.append((f(x), torch.rand(1)))
+        eq(*results)
+    same(m, n)
+
+
+def test_checkpointed_result():
+    m = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5))
+    f = lambda x: checkpoint(m, x, use_reentrant=False)
+    c = torch.compile(f)
+    for i in range(4):
+        x = torch.randn(4, 8)
+        torch.manual_seed(i)
+        g = torch.autograd.grad(c(x).square().sum(), m[0].weight)
+        torch.manual_seed(i)
+        eq(g, torch.autograd.grad(f(x).square().sum(), m[0].weight))
+
+
+def test_threads_capture_opt():
+    m = nn.Linear(4, 4)
+    o = torch.optim.SGD(m.parameters(), 0.1)
+
+    def step(x):
+        o.zero_grad()
+        m(x).sum().backward()
+        o.step()
+
+    c = torch.compile(step)
+    before = m.bias.detach().clone()
+    in_threads(3, lambda _: [c(torch.ones(k, 4)) for k in range(1, 5)])
+    assert type(o.param_groups[0]["lr"]) is float
+    assert (m.bias < before).all()

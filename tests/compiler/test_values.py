@@ -1,0 +1,259 @@
+"""Arguments and results of compiled functions: structures, aliases, views, shapes, numbers."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+
+import pytest
+
+import autograd_nb as torch
+from autograd_nb import nn
+
+from .common import eq
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@dataclasses.dataclass
+class Batch:
+    x: object
+    k: float = 1.0
+
+
+def test_list_arg_mutated():
+
+    def f(xs, x):
+        xs.append(x * 2)
+        return x
+
+    c = torch.compile(f)
+    for i in range(4):
+        xs = []
+        c(xs, torch.ones(1))
+        assert len(xs) == 1, i
+
+
+def test_dict_arg_mutated():
+
+    def f(d):
+        d["y"] = d["x"] * 2
+        return d["y"]
+
+    c = torch.compile(f)
+    for i in range(4):
+        d = {"x": torch.ones(1)}
+        c(d)
+        assert "y" in d, i
+
+    def f(d):
+        d["x"] = d["x"] * 2
+
+    c = torch.compile(f)
+    for i in range(4):
+        d = {"x": torch.ones(1)}
+        c(d)
+        assert d["x"] == 2, i
+
+
+def test_dataclass_result():
+    c = torch.compile(lambda x: Batch(x * 2))
+    for i in range(4):
+        assert c(torch.full((1,), float(i))).x == 2 * i
+
+
+def test_object_result():
+
+    class R:
+        def __init__(s, x):
+            s.x = x
+
+    c = torch.compile(lambda x: R(x * 2))
+    for i in range(4):
+        assert c(torch.full((1,), float(i))).x == 2 * i
+    c = torch.compile(lambda x: lambda: x * 2)
+    for i in range(4):
+        assert c(torch.full((1,), float(i)))() == 2 * i
+
+    def gen(x):
+        yield (x * 2)
+
+    c = torch.compile(gen)
+    for i in range(4):
+        assert list(c(torch.full((1,), float(i))))[0] == 2 * i
+    c = torch.compile(lambda x: collections.defaultdict(list, a=x * 2))
+    for i in range(4):
+        assert c(torch.full((1,), float(i)))["a"] == 2 * i
+
+
+def test_max_result():
+    f = lambda x: (x.max(0), torch.sort(x), x.shape, x.dtype, x.size(0))
+    c = torch.compile(f, fullgraph=True)
+    for i in range(4):
+        x = torch.randn(3, 4)
+        a = c(x)
+        b = f(x)
+        assert type(a[0]) is type(b[0])
+        eq(a[0].values, b[0].values)
+        eq(a[1].indices, b[1].indices)
+        assert a[2:] == b[2:] and type(a[2]) is type(b[2])
+
+
+def test_same_twice_out():
+
+    def f(x):
+        y = x * 2
+        return (y, y, y[0], x, None, [y])
+
+    c = torch.compile(f, fullgraph=True)
+    for i in range(3):
+        x = torch.ones(2)
+        r = c(x)
+        e = f(x)
+        assert e[0] is e[1]
+        assert r[0] is r[1], "identity lost"
+        r[0].zero_()
+        assert r[2] == 0 and r[1][0] == 0 and (r[5][0][0] == 0)
+        assert r[3] is x
+
+
+def test_odd_shapes():
+    f = lambda x, y: (x + y).sum() * x
+    c = torch.compile(f)
+    for mk in (
+        lambda: torch.tensor(3.0),
+        lambda: torch.ones(0),
+        lambda: torch.randn(1).expand(3),
+        lambda: torch.randn(3, 1).expand(3, 4),
+        lambda: torch.randn(4, 3).t(),
+        lambda: torch.randn(4, 6)[:, ::2],
+        lambda: torch.randn(5, requires_grad=True),
+        lambda: torch.randint(0, 5, (3,)),
+        lambda: torch.ones(3, dtype=torch.bool),
+        lambda: torch.randn(3, dtype=torch.complex64),
+        lambda: torch.randn(3).half(),
+        lambda: torch.randn(2, 3, 4).permute(2, 0, 1),
+        lambda: torch.randn(0, 3),
+        lambda: torch.randn(1, 1, 1).expand(0, 3, 2),
+    ):
+        for _ in range(3):
+            x, y = (mk(), mk())
+            eq(c(x, y), f(x, y))
+
+
+def test_scalars_returned():
+    o = torch.optim.SGD([nn.Parameter(torch.ones(2))], lr=0.5)
+
+    def f(x):
+        return (x * 2, 3, None, "a", o.param_groups[0]["lr"], x.shape, (x.dtype, True))
+
+    c = torch.compile(f)
+    for i in range(4):
+        r = c(torch.ones(2))
+        assert type(r[4]) is float
+        assert r[1:] == f(torch.ones(2))[1:]
+    o.param_groups[0]["lr"] = 0.25
+    assert c(torch.ones(2))[4] == 0.25
+
+    def g(x):
+        return (
+            torch.full((2,), o.param_groups[0]["lr"]) * x,
+            torch.tensor(o.param_groups[0]["lr"]),
+            x * math.sqrt(o.param_groups[0]["lr"]),
+            x * max(o.param_groups[0]["lr"], 0.01),
+            x * float(f"{o.param_groups[0]['lr']:.3f}"),
+            x * round(o.param_groups[0]["lr"], 2),
+            x * int(o.param_groups[0]["lr"] * 10),
+            torch.tensor([o.param_groups[0]["lr"], 1.0]),
+        )
+
+    c = torch.compile(g)
+    for lr in (0.25, 0.25, 0.3, 0.4, 0.41):
+        o.param_groups[0]["lr"] = lr
+        eq(c(torch.ones(2)), g(torch.ones(2)))
+
+
+def test_setitem():
+
+    def f(x, y):
+        x = x.clone()
+        x[0] = y[0]
+        x[1:] += 1
+        x[y > 0] = x[1]
+        return x
+
+    def f2(x, y):
+        x = x.clone()
+        x[0] = y[0]
+        x[1:] += 1
+        x = torch.where(y > 0, x, -x)
+        x[torch.tensor([0, 2])] = 5.0
+        return x
+
+    for f in (f, f2):
+        c = torch.compile(f)
+        for i in range(4):
+            x, y = (torch.randn(3), torch.randn(3))
+            eq(c(x, y), f(x, y))
+
+
+def test_nonleaf_arg():
+    w = torch.randn(3, requires_grad=True)
+    v = torch.randn(3, requires_grad=True)
+    f = lambda x, y: (x * v).tanh() * y
+    c = torch.compile(f)
+    for i in range(4):
+        z = torch.randn(3)
+        h = w * z
+        r = c(h, (h * 2).sin()).sum()
+        ga = torch.autograd.grad(r, [w, v])
+        h = w * z
+        r2 = f(h, (h * 2).sin()).sum()
+        gb = torch.autograd.grad(r2, [w, v])
+        eq(r, r2)
+        eq(ga, gb)
+
+
+def test_nonleaf_hidden():
+    cell = nn.LSTMCell(3, 4)
+    c = torch.compile(lambda x, h: cell(x, h))
+    ws = list(cell.parameters())
+    for i in range(4):
+        xs = torch.randn(5, 2, 3)
+
+        def run(g):
+            h = (torch.zeros(2, 4), torch.zeros(2, 4))
+            for x in xs:
+                h = g(x, h)
+            return torch.autograd.grad(h[0].sum(), ws)
+
+        eq(run(c), run(cell))
+
+
+def test_nonleaf_inplace():
+    w = torch.randn(3, requires_grad=True)
+
+    def f(x):
+        x.mul_(2)
+        return x.sin()
+
+    c = torch.compile(f)
+    for i in range(4):
+        h = w * 1
+        r = c(h)
+        ga = torch.autograd.grad((r + h).sum(), w)
+        h = w * 1
+        r2 = f(h)
+        gb = torch.autograd.grad((r2 + h).sum(), w)
+        eq(ga, gb)
+
+
+def test_closure_nonleaf():
+    w = torch.randn(3, requires_grad=True)
+    z = w.exp()
+    f = lambda x: x * z
+    c = torch.compile(f)
+    for i in range(4):
+        x = torch.randn(3)
+        eq(torch.autograd.grad(c(x).sum(), w, retain_graph=True), torch.autograd.grad(f(x).sum(), w, retain_graph=True))
