@@ -28,6 +28,8 @@ def _registers() -> tuple[int, int]:
 
 
 BYTES, REGISTERS = _registers()
+LINE = 64  #: bytes of a line of memory
+FIRST_CACHE, SECOND_CACHE = 3, 2  #: LLVM's numbers of locality
 
 
 def int64(value: Any) -> Any:
@@ -106,13 +108,13 @@ class Vectors:
         store = self._intrinsic("masked.store", [self.type, self._pointer, ir.IntType(32), self._masks], ".p0", ir.VoidType())
         self.builder.call(store, [value, pointer, self._align, mask])
 
-    def prefetch(self, pointer: Any) -> None:
-        """Have the line of memory of an element brought near, which nothing waits for."""
+    def prefetch(self, pointer: Any, level: int) -> None:
+        """Have the line of memory of an element brought into a cache, which nothing waits for."""
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         fetch = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.prefetch.p0")
-        to_read, most_local, data = number(0), number(3), number(1)
-        self.builder.call(fetch, [self.builder.bitcast(pointer, byte), to_read, most_local, data])
+        to_read, data = number(0), number(1)
+        self.builder.call(fetch, [self.builder.bitcast(pointer, byte), to_read, number(level), data])
 
     def shuffle(self, a: Any, b: Any, lanes: list[int]) -> Any:
         """The vector of these elements of a and b, one after the other."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import HALF, ROWS, copy_rows, fetch, multiply, multiply_whole, turn_rows
+from ..codegen.tiles import HALF, ROWS, copy_rows, multiply, multiply_whole, prefetch, turn_rows
 from ..codegen.vectors import BYTES
 
-DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
+DEEP = 512  #: terms of a product before they are added to the output
+HIGH = 512  #: rows of a block: so much of a stays in the second cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are
-HIGH = 256  #: rows of a block: so much of a stays in the second cache
-FAR = 1 << 20  #: multiplications from which it pays to read operands beforehand
 FEW = 64  #: rows of a which do not pay for copying b
 
 
@@ -19,7 +18,7 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
     """c[i] (m × n, rows of unit stride) = a[i] · b[i] (+ c[i] if ``add``) for i < batch; k > 0.
 
     ``sa``: elements from one a to the next, ``a_row``, ``a_col`` its row and column strides, and so for b, one stride of which
-    is 1. Blocks of c of up to ``rows`` × ``columns`` are computed one after the other.
+    is 1. ``rows`` and ``columns`` are for kernels that compute block by block.
 
     Every element is the sum, over blocks of `DEEP` terms, of a sum in order: the same wherever it stands.
     """
@@ -28,60 +27,47 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
     one = BYTES // c.itemsize
     wide = 2 * one
     direct = b_col == 1 and (b_row <= NEAR or m <= FEW)
-    panel = np.empty(0 if direct else DEEP * wide, c.dtype)
+    panel = np.empty(0 if direct else min(DEEP, k) * wide, c.dtype)
     right = b if direct else panel
     step = b_row if direct else wide
-    rows = min(rows, HIGH)
-    far = m * n * k >= FAR
     for i in range(batch):
-        for s in range(0, n, columns):
-            for p in range(0, k, DEEP):
-                deep = min(DEEP, k - p)
-                if far:
-                    broad = min(columns, n - s)
-                    start = i * sb + p * b_row + s * b_col
-                    fetch(
-                        deep if b_col == 1 else broad, broad if b_col == 1 else deep, b, start, b_row if b_col == 1 else b_col
-                    )
-                for r in range(0, m, rows):
-                    bottom = min(m, r + rows)
-                    if far:
-                        high = bottom - r
-                        start = i * sa + r * a_row + p * a_col
-                        if a_col != 1:
-                            fetch(deep, high, a, start, a_col)
-                        elif a_row == deep:  # (parts of rows come by themselves)
-                            fetch(1, high * deep, a, start, 0)
-                    for j in range(s, min(n, s + columns), wide):
-                        width = min(wide, n - j, s + columns - j)
-                        start = i * sb + p * b_row + j * b_col
-                        if not direct:
-                            if b_col == 1:
-                                copy_rows(deep, width, b, start, b_row, panel, 0, wide)
+        for p in range(0, k, DEEP):
+            deep = min(DEEP, k - p)
+            more = add or p > 0
+            lines, length, apart = (deep, wide, b_row) if b_col == 1 else (wide, deep, b_col)
+            for r in range(0, m, HIGH):
+                bottom = min(m, r + HIGH)
+                share = -(-lines // -(-(bottom - r) // ROWS))
+                for j in range(0, n, wide):
+                    width = min(wide, n - j)
+                    start = i * sb + p * b_row + j * b_col
+                    ahead = start + wide * b_col
+                    if not direct:
+                        if b_col == 1:
+                            copy_rows(deep, width, b, start, b_row, panel, 0, wide)
+                        else:
+                            turn_rows(width, deep, b, start, b_col, panel, 0, wide)
+                        start = 0
+                    for y in range(r, bottom, ROWS):
+                        if j + wide < n:  # the columns of b that come next arrive while these are multiplied
+                            prefetch(share, length, b, ahead, apart)
+                            ahead += share * apart
+                        high = min(bottom - y, ROWS)
+                        x = i * sa + y * a_row + p * a_col
+                        z = i * sc + y * c_row + j
+                        if high == ROWS and width == wide:
+                            multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, more)
+                            continue
+                        for v in range(0, width, one):
+                            place, last = start + v, width - v
+                            if high <= HALF:
+                                multiply(
+                                    HALF, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, more
+                                )
                             else:
-                                turn_rows(width, deep, b, start, b_col, panel, 0, wide)
-                            start = 0
-                        y = r
-                        while y < bottom:
-                            x = i * sa + y * a_row + p * a_col
-                            z = i * sc + y * c_row + j
-                            high = bottom - y
-                            if high >= ROWS and width == wide:
-                                high = ROWS
-                                multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, add or p > 0)
-                            else:
-                                high = min(high, ROWS)
-                                for v in range(0, width, one):
-                                    place, last = start + v, width - v
-                                    if high <= HALF:
-                                        multiply(
-                                            HALF, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, add or p > 0
-                                        )  # fmt: skip
-                                    else:
-                                        multiply(
-                                            ROWS, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, add or p > 0
-                                        )  # fmt: skip
-                            y += high
+                                multiply(
+                                    ROWS, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, more
+                                )
 
 
 @helper(fastmath=FREE)
