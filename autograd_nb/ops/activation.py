@@ -175,14 +175,26 @@ def _celu(x, alpha):
 
 celu = _switchable("celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, doc="max(0, x) + min(0, α·(e^(x/α) − 1)).")
 
-_SQRT_HALF = math.sqrt(0.5)
-_PDF = 1 / math.sqrt(2 * math.pi)
 _TANH_SCALE = math.sqrt(2 / math.pi)
 
 
-@formula(lambda x: 0.5 * (1 + m.erf(x * _SQRT_HALF)) + x * (_PDF * m.exp(-0.5 * (x * x))), name="gelu")
+@formula(lambda x: m.normal_pdf(x), name="normal_cdf", inplace=False)
+def _normal_cdf(x):
+    return m.normal_cdf(x)
+
+
+@formula(lambda x: -x * m.normal_pdf(x), name="normal_pdf", inplace=False)
+def _normal_pdf(x):
+    return m.normal_pdf(x)
+
+
+for _function in (_normal_cdf, _normal_pdf):  # for the derivative's formula on tensors
+    register(_function.op.name, _function, "internal", method=False, namespaces=(), rule=_function.op)
+
+
+@formula(lambda x: m.normal_cdf(x) + x * m.normal_pdf(x), name="gelu")
 def _gelu(x):
-    return (0.5 * x) * (1 + m.erf(x * _SQRT_HALF))
+    return x * m.normal_cdf(x)
 
 
 def _gelu_tanh_slope(x):
@@ -253,9 +265,7 @@ def _softsign(x):
     return x / (1 + m.abs(x))
 
 
-softsign = functional(name="softsign")(
-    lambda input: input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
-)
+softsign = functional(name="softsign")(lambda input: input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input))
 
 
 @formula(lambda x: m.tanh(x) * m.tanh(x), name="tanhshrink", result="float")

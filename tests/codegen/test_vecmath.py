@@ -135,6 +135,16 @@ def test_float64_error_functions(name, bound, doubles):
     check(compiled(getattr(m, name), "float64")(x), reference.astype(np.longdouble), bound, x)
 
 
+def test_normal_distribution(singles):
+    x = np.concatenate([singles, np.linspace(-15, 15, 100_001, dtype=np.float32)])
+    wide = x.astype(np.float64)
+    for formula, reference in ((m.normal_cdf, special.ndtr(wide)), (m.normal_pdf, np.exp(-0.5 * wide**2) / np.sqrt(2 * np.pi))):
+        got = compiled(formula, "float32")(x)
+        assert np.array_equal(np.isnan(got), np.isnan(x))
+        assert np.nanmax(np.abs(got - reference)) < 9e-8
+        assert not got[x < -13.5].any()  # so that a product with any number is 0
+
+
 def test_lgamma(singles):
     x = singles[singles > -2.0]
     check(compiled(m.lgamma, "float32")(x), special.gammaln(x.astype(np.float64)), 1.5, x)
