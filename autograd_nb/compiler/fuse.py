@@ -19,6 +19,7 @@ from .again import recompute
 from .capture import Buffer, Step, Use
 from .early import advance
 from .members import Member, member, reshaped, walk
+from .placing import place_outputs
 from .products import absorb
 from .slots import _Slot
 
@@ -87,6 +88,7 @@ def _arrays(m: Member) -> list[tuple[Use, Layout]]:
 def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
     """The steps with pointwise ones fused. ``outside``: buffers that are read after the program; ``number``: the first unused
     number of a buffer."""
+    steps = place_outputs(steps, outside)
     steps, number = recompute(steps, outside, number)
     steps, number = advance(steps, outside, number)
     steps = absorb(steps, outside)

@@ -158,6 +158,25 @@ def test_attention_is_its_definition(shape, kind):
         assert torch.allclose(a, b)
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_attention_reads_any_strides_and_its_result_lies_as_the_queries(order):
+    back = [order.index(d) for d in range(3)]
+    q, k, v = (leaf(*[(2, 3, 70)[d] for d in order], 4).permute(*back, 3) for _ in range(3))
+    y, dense = (F.scaled_dot_product_attention(*ts, is_causal=True) for ts in ((q, k, v), [t.contiguous() for t in (q, k, v)]))
+    assert y.stride() == q.stride() and y.equal(dense)
+    g = torch.tensor(RNG.normal(size=(4, 70, 3, 2))).permute(3, 2, 1, 0)
+    for t, expected in zip(torch.autograd.grad(y, (q, k, v), g), torch.autograd.grad(dense, (q, k, v), g), strict=True):
+        assert t.equal(expected) and t.stride() == q.stride()
+
+
+def test_attention_where_no_strides_tell_of_rows():
+    x = leaf(2, 5, 3, 2, 4)
+    turned, folded = x.mT, x.permute(2, 1, 0, 3, 4)
+    for t in (turned, folded, x[:, :1].expand(2, 5, 3, 2, 4), x.detach()[..., ::2]):
+        assert F.scaled_dot_product_attention(t, t, t).equal(F.scaled_dot_product_attention(*[t.contiguous()] * 3))
+    check(lambda x: F.scaled_dot_product_attention(x.mT, x.mT, x.mT), leaf(1, 2, 2, 3))
+
+
 def test_attention_derivatives():
     check(F.scaled_dot_product_attention, leaf(2, 3, 2), leaf(2, 4, 2), leaf(2, 4, 2), leaf(3, 4))
     check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), leaf(3, 2), leaf(3, 2), leaf(3, 2))
