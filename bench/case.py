@@ -61,10 +61,6 @@ class Disagreement(AssertionError):
     """Two libraries compute different things in one case."""
 
 
-class Unavailable(Exception):
-    """A peer that cannot run a case, with the reason."""
-
-
 def missing(peer: str) -> str:
     """Why a peer is not there; empty if it is."""
     module = PEERS[peer]

@@ -245,14 +245,14 @@ def _conv(op: Any, args: tuple, level: int, size: int) -> Any:
     if in_x and not in_w and not in_b:
         y = op(xv.reshape(size * xv.shape[1], *xv.shape[2:]), wv, bv, how, spatial)
         return y.reshape(size, xv.shape[1], *y.shape[1:])
-    y = _grouped(op, x, w, how, level, size, lambda a, b, h: op(a, b, None, h, spatial))
+    y = _grouped(x, w, how, level, size, lambda a, b, h: op(a, b, None, h, spatial))
     if bias is not None:
         b = materialize(bias, level, size)
         y = y + b.reshape(size, 1, -1, *[1] * (y.ndim - 3))
     return y
 
 
-def _grouped(op: Any, x: Any, w: Any, how: Any, level: int, size: int, call: Callable) -> Tensor:
+def _grouped(x: Any, w: Any, how: Any, level: int, size: int, call: Callable) -> Tensor:
     """Samples as groups of channels: x (B·N·C → N·BC), w (B·O·I → BO·I)."""
     a, b = materialize(x, level, size), materialize(w, level, size)
     n = a.shape[1]
@@ -274,7 +274,7 @@ def _conv_by_input(op: Any, args: tuple, level: int, size: int) -> Any:
         x = op(yv.reshape(size * n, *yv.shape[2:]), wv, (size * n, *x_shape[1:]), how)
         return x.reshape(size, n, *x.shape[1:])
     n, c, *spatial = x_shape
-    return _grouped(op, y, w, how, level, size, lambda a, b, h: op(a, b, (n, size * c, *spatial), h))
+    return _grouped(y, w, how, level, size, lambda a, b, h: op(a, b, (n, size * c, *spatial), h))
 
 
 @_rule("conv._conv_by_weight")

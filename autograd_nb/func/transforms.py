@@ -204,7 +204,7 @@ def _reaches(edges: Sequence[Any], own: set) -> bool:
 # --------------------------------------------------------------------------------------------------- argnums
 
 
-def _chosen(argnums: Any, args: tuple, name: str) -> tuple[int, ...]:
+def _chosen(argnums: Any, args: tuple) -> tuple[int, ...]:
     if not isinstance(argnums, (int, tuple)) or isinstance(argnums, bool):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     numbers = (argnums,) if isinstance(argnums, int) else argnums
@@ -249,7 +249,7 @@ def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> C
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = _chosen(argnums, args, "grad")
+        numbers = _chosen(argnums, args)
         trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "grad_and_value(f)(*args)")
         value = trace.result
         if not isinstance(value, Tensor):
@@ -408,7 +408,7 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = _chosen(argnums, args, "jacrev")
+        numbers = _chosen(argnums, args)
         trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "jacrev(f, *args)")
         leaves = tree_flatten(_of_chosen(func, numbers, args, kwargs)[1])[0]
         zeros = [new_full(o.shape, 0, o.dtype) for o in trace.like]
@@ -448,7 +448,7 @@ def jacfwd(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = _chosen(argnums, args, "jacfwd")
+        numbers = _chosen(argnums, args)
         partial, chosen = _of_chosen(func, numbers, args, kwargs)
         trace = _Trace(partial, chosen, has_aux, "jacfwd(f, *args)")
         push = trace.pusher()

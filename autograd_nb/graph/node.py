@@ -113,11 +113,7 @@ class Node:
         """A dict for users' notes."""
         return self.__dict__.setdefault("_metadata", {})
 
-    @property
     def _sequence_nr(self) -> int:
-        return self.seq
-
-    def _sequence_nr_method(self) -> int:
         return self.seq
 
     def _hooks(self) -> Any:
@@ -278,7 +274,9 @@ def modified_error(node: Node) -> ModifiedError:
         made = ""
         if edge is not None and not edge.is_leaf_edge:
             made = f", which is output {edge.index if edge.__class__ is Output else 0} of {_plain_name(edge)},"
-        detail = f"[torch.{kind} {list(shape)}]{made} is at version {node.counters()[k][0]}; expected version {expected} instead. "
+        detail = (
+            f"[torch.{kind} {list(shape)}]{made} is at version {node.counters()[k][0]}; expected version {expected} instead. "
+        )
     return ModifiedError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {detail}"
         f"It was saved by {recorded_at(node)}. Replace the in-place operation after that line by an out-of-place one "

@@ -148,7 +148,7 @@ def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
 # ------------------------------------------------------------------------------------------------- the op
 
 
-def _weights(w: Tensor | None, compute: Any, total: Tensor | None) -> list:
+def _weights(w: Tensor | None, total: Tensor | None) -> list:
     return [] if w is None else [dense(w), total._data]  # type: ignore[union-attr]
 
 
@@ -193,7 +193,7 @@ def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
         args = [
             dense(source),
             dense(target),
-            *_weights(w, wide, total),
+            *_weights(w, total),
             ignore,
             eps,
             1.0 if reduction == "mean" else 0.0,
@@ -238,7 +238,7 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
         total = None if weight is None else weight.sum()
         lay = layout(target.shape, None, wide)
         lse = launch.empty(lay.size, wide.carrier)
-        args = [dense(source), dense(target), *_weights(weight, wide, total), ignore, eps, 1.0 if reduction == "mean" else 0.0]
+        args = [dense(source), dense(target), *_weights(weight, total), ignore, eps, 1.0 if reduction == "mean" else 0.0]
         large = x._layout.size >= LARGE  # then rows are dealt out to threads, and summed afterwards
         kernel = _forward(w is not None, eps != 0, reduction == "none" or large)
         sizes = row_sizes(x.shape, 1)

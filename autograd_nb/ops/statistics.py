@@ -11,7 +11,7 @@ from ..codegen import loops
 from ..codegen.maths import m
 from ..codegen.rows import Each, Row
 from ..graph.modes import no_grad
-from ..shapes import Layout, Size, layout, numel, wrap_dim
+from ..shapes import Layout, layout, numel, wrap_dim
 from ..tensor import Tensor, make
 from .along import put_along
 from .arithmetic import maximum, minimum
@@ -88,17 +88,13 @@ def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     return make(data, lay, [0, 0])
 
 
-def _picked(g: list, out: list, shape: Size, d: int, keepdim: bool) -> Tensor:
-    return put_along(g[0], out[1], shape, d)
-
-
-@structured(x=lambda g, out, x_shape, d, keepdim: _picked(g, out, x_shape, d, keepdim), node="MaxBackward0")
+@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MaxBackward0")
 def _max_dim(x, d, keepdim):
     values = _extreme(x, (d,) if x.ndim else (), keepdim, True)
     return values, _where_extreme(x, d, values)
 
 
-@structured(x=lambda g, out, x_shape, d, keepdim: _picked(g, out, x_shape, d, keepdim), node="MinBackward0")
+@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MinBackward0")
 def _min_dim(x, d, keepdim):
     values = _extreme(x, (d,) if x.ndim else (), keepdim, False)
     return values, _where_extreme(x, d, values)

@@ -32,6 +32,7 @@ def test_leaves_and_nodes():
     assert (a.variable is x, b.variable is w, i, j) == (True, True, 0, 0)
     assert a is y.grad_fn.next_functions[0][0]
     assert (x * 2).grad_fn.next_functions[1] == (None, 0)
+    assert y.grad_fn._sequence_nr() < (y * 2).grad_fn._sequence_nr()
     y.grad_fn.metadata["note"] = 1
     assert y.grad_fn.metadata == {"note": 1}
     assert torch.ones(2).is_leaf

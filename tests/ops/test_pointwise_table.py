@@ -35,13 +35,6 @@ def dtype_of(name: str) -> str:
     return "int64" if name in INTEGER_ONLY else "float64"
 
 
-def kernel_operands(name: str) -> tuple[list, list]:
-    """(tensors that require grad, arguments of a call) — the value operand of addcmul and addcdiv is a number."""
-    arrays = operands(name)
-    tensors = [ag.from_numpy(a.copy()).requires_grad_() for a in arrays[:3]]
-    return tensors, tensors
-
-
 def run(name: str, args: list):
     """The op on its operands: trailing numbers go where the public function wants them."""
     function = ALL[name].call
@@ -77,7 +70,11 @@ def test_values(name):
 def test_float32_and_strides(name):
     """A transposed, a broadcast and a row-sliced operand give what contiguous copies give."""
     arrays = operands(name, "float32", (4, 4))[: count(name)]
-    layouts = [lambda a: ag.from_numpy(a).t(), lambda a: ag.from_numpy(a)[:1], lambda a: ag.from_numpy(a)[1:2, ::2].expand(4, 2)[:, :1]]
+    layouts = [
+        lambda a: ag.from_numpy(a).t(),
+        lambda a: ag.from_numpy(a)[:1],
+        lambda a: ag.from_numpy(a)[1:2, ::2].expand(4, 2)[:, :1],
+    ]
     views = [layouts[i % 3](a) for i, a in enumerate(arrays)]
     plain = np.broadcast_arrays(*[v.numpy() for v in views])
     out = run(name, views)
@@ -136,7 +133,9 @@ def test_second_derivative(name):
 
     def first(moved: list[np.ndarray], i: int, graph: bool):
         tensors = [ag.from_numpy(a.copy()).requires_grad_() for a in moved]
-        (g,) = ag.autograd.grad(run(name, tensors), tensors[i], ag.from_numpy(weight), create_graph=graph, materialize_grads=True)
+        (g,) = ag.autograd.grad(
+            run(name, tensors), tensors[i], ag.from_numpy(weight), create_graph=graph, materialize_grads=True
+        )
         return g, tensors
 
     h = 1e-5

@@ -20,9 +20,6 @@ import autograd_nb.autograd.forward_ad as dual_ag
 
 from .opdb import RANDOM, Unsupported, compare, find, leaves, ours, outside
 
-dual_torch = torch.autograd.forward_ad
-
-
 # ------------------------------------------------------------------------------------------------- the database
 
 
