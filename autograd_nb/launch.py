@@ -27,6 +27,8 @@ from .codegen import build
 
 Entry = Callable[..., Any]
 
+MOST = 1024  #: arrays of a list: who calls a kernel holds their addresses on its stack
+
 _tables: list[dict] = []
 _holders: weakref.WeakSet = weakref.WeakSet()
 _observing = 0
@@ -164,9 +166,10 @@ def cleared(tensor: Any) -> None:
 class Kernel:
     """A hand-written kernel: ``Kernel("conv", "conv2d")(key, *args)`` runs ``autograd_nb.kernels.conv.conv2d``.
 
-    ``key`` names what decides the types of ``args`` (a dtype, or a tuple of them); arguments are flat C arrays, ints, floats,
-    bools and tuples of ints, in the kernel's order, its ``outputs`` written arrays last. A function marked `build.foreign` is
-    called as it is: the work of another library's compiled code, which is launched and observed like any kernel.
+    ``key`` names what decides the types of ``args`` (a dtype, or a tuple of them); arguments are flat C arrays, lists of 1 to `MOST`
+    such arrays (all lists of a call of one length), ints, floats, bools and tuples of ints, in the kernel's order, its ``outputs``
+    written arrays or lists last. A function marked `build.foreign` is called as it is: the work of another library's compiled
+    code, which is launched and observed like any kernel.
     """
 
     __slots__ = ("_entries", "module", "name", "outputs")
@@ -255,6 +258,8 @@ def argument_type(value: Any) -> str:
         return "complex128"
     if isinstance(value, tuple):
         return f"({len(value)})"
+    if isinstance(value, list):
+        return f"[{value[0].dtype.name}]"
     raise TypeError(f"a kernel cannot take an argument of type {type(value).__name__}")
 
 

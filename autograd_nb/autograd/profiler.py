@@ -191,14 +191,15 @@ def _bytes(call: Any, args: tuple) -> tuple[int, int]:
     if recipe is not None:
         written = sum(lay.size * lay.dtype.itemsize for lay in recipe.out_layouts)
         return written + sum(lay.size * lay.dtype.itemsize for lay in recipe.in_layouts), written
-    arrays = [a.nbytes if isinstance(a, np.ndarray) else 0 for a in args]
+    arrays = [a.nbytes if isinstance(a, np.ndarray) else sum(x.nbytes for x in a) if isinstance(a, list) else 0 for a in args]
     return sum(arrays), sum(arrays[len(args) - call.outputs :])
 
 
 def _shapes_of(call: Any, args: tuple) -> list:
     if call.recipe is not None:
         return [list(lay.shape) for lay in call.recipe.in_layouts]
-    return [[a.size] for a in args[: len(args) - call.outputs] if isinstance(a, np.ndarray)]
+    given = [a for a in args[: len(args) - call.outputs] if isinstance(a, (np.ndarray, list))]
+    return [[a.size] if isinstance(a, np.ndarray) else [[x.size] for x in a] for a in given]
 
 
 def _shapes(args: Iterable[Any]) -> list:

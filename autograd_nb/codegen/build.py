@@ -52,7 +52,8 @@ if hasattr(os, "register_at_fork"):  # a fork waits until no thread compiles: th
 def build(source: str, name: str, argtypes: tuple[str, ...]) -> Entry:
     """The compiled entry point of function ``name`` that the text ``source`` defines.
 
-    ``argtypes``: "float32[:]" (a flat C array), "int64", "float64", "complex128", "bool", or "(3)" (a tuple of three int64).
+    ``argtypes``: "float32[:]" (a flat C array), "int64", "float64", "complex128", "bool", "(3)" (a tuple of three int64), or
+    "[float32]" (a list of flat arrays, see `arrays`).
     """
     wanted = (source, name, argtypes)
     found = _built.get(wanted)
@@ -156,8 +157,12 @@ def native(entry: Entry) -> tuple[int, tuple[str, ...]]:
 def _spelled(t: Any) -> str:
     from numba import types
 
+    from .arrays import Arrays
+
     if isinstance(t, types.Array):
         return f"{_spelled(t.dtype)}[:]"
+    if isinstance(t, Arrays):
+        return f"[{_spelled(t.dtype)}]"
     if isinstance(t, types.UniTuple):
         return f"({t.count})"
     return "bool" if t is types.boolean else str(t)
@@ -178,6 +183,10 @@ def _type(text: str) -> Any:
 
     if text.endswith("[:]"):
         return types.Array(_type(text[:-3]), 1, "C")
+    if text.startswith("["):
+        from .arrays import Arrays
+
+        return Arrays(_type(text.strip("[]")))
     if text.startswith("("):
         return types.UniTuple(types.int64, int(text.strip("()")))
     return types.boolean if text == "bool" else getattr(types, text)

@@ -18,6 +18,8 @@ from numba.core import cgutils
 from numba.core.callwrapper import PyCallWrapper
 from numba.core.lowering import Lower
 
+from .arrays import Arrays
+
 _FASTCALL = 0x80
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 # where CPython and NumPy keep, in bytes from the start of an object, what their public structs declare
@@ -42,6 +44,8 @@ class Wrapper(PyCallWrapper):
             builder.ret(api.get_null_object())
         kinds = self.fndesc.argtypes
         self._unless(builder.icmp_unsigned("==", builder.ptrtoint(kws, _WORD), _WORD(len(kinds))), self.wrong)
+        self.count: Any = None  # of the arrays in each list
+        self.listed = cgutils.alloca_once_value(builder, _WORD(0))  # their elements
         sizes: list[Any] = []
         given = []
         for i, kind in enumerate(kinds):
@@ -49,7 +53,7 @@ class Wrapper(PyCallWrapper):
             given.append(value)
             if isinstance(kind, types.Array):
                 sizes.append(builder.extract_value(builder.extract_value(value, 5), 0))
-        total: Any = _WORD(0)
+        total: Any = builder.load(self.listed)
         for size in sizes:
             total = builder.add(total, size)
         large = builder.icmp_signed(">=", total, _WORD(SMALL))
@@ -90,6 +94,8 @@ class Wrapper(PyCallWrapper):
         """The native value of an argument."""
         if isinstance(kind, types.Array):
             return self._array(obj, kind)
+        if isinstance(kind, Arrays):
+            return self._arrays(obj, kind)
         if isinstance(kind, types.UniTuple) and kind.dtype is types.int64:
             return self._tuple(obj, kind)
         if kind is types.int64:
@@ -102,10 +108,8 @@ class Wrapper(PyCallWrapper):
 
     def _array(self, obj: Any, kind: Any) -> Any:
         builder = self.builder
-        self._must_be(obj, self.ndarray)
-        self._unless(builder.icmp_unsigned("==", self._field(obj, _NDIM, ir.IntType(32)), ir.IntType(32)(1)), self.wrong)
+        size = self._size(obj)
         array = self.context.make_array(kind)(self.context, builder)
-        size = self._field(self._field(obj, _SHAPE, _WORD.as_pointer()), 0, _WORD)
         width = self.context.get_abi_sizeof(self.context.get_data_type(kind.dtype))
         array.meminfo = ir.Constant(array.meminfo.type, None)
         array.parent = ir.Constant(array.parent.type, None)
@@ -114,6 +118,34 @@ class Wrapper(PyCallWrapper):
         array.shape = cgutils.pack_array(builder, [size])
         array.strides = cgutils.pack_array(builder, [_WORD(width)])
         return array._getvalue()
+
+    def _size(self, obj: Any) -> Any:
+        """The elements of what must be a flat array."""
+        self._must_be(obj, self.ndarray)
+        flat = self.builder.icmp_unsigned("==", self._field(obj, _NDIM, ir.IntType(32)), ir.IntType(32)(1))
+        self._unless(flat, self.wrong)
+        return self._field(self._field(obj, _SHAPE, _WORD.as_pointer()), 0, _WORD)
+
+    def _arrays(self, obj: Any, kind: Any) -> Any:
+        """The table of a list of arrays, on the stack, as long as every other list of the call."""
+        builder = self.builder
+        self._must_be(obj, self.api.get_c_object("PyList_Type"))
+        count = self._field(obj, _VALUE, _WORD)
+        items = self._field(obj, _VALUE + 8, self.api.pyobj.as_pointer())
+        if self.count is not None:
+            self._unless(builder.icmp_unsigned("==", count, self.count), self.wrong)
+        self.count = count
+        table = builder.alloca(_WORD, builder.shl(count, _WORD(1)))
+        with cgutils.for_range(builder, count) as loop:
+            array = builder.load(builder.gep(items, [loop.index]))
+            size = self._size(array)
+            place = builder.gep(table, [builder.shl(loop.index, _WORD(1))])
+            builder.store(self._field(array, _DATA, _WORD), place)
+            builder.store(size, builder.gep(place, [_WORD(1)]))
+            builder.store(builder.add(builder.load(self.listed), size), self.listed)
+        listed = cgutils.create_struct_proxy(kind)(self.context, builder)
+        listed.table, listed.count = table, count
+        return listed._getvalue()
 
     def _tuple(self, obj: Any, kind: Any) -> Any:
         self._must_be(obj, self.api.get_c_object("PyTuple_Type"))

@@ -11,8 +11,9 @@ import builtins
 import contextlib
 import gc
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from logging import Logger
 from threading import Thread
 from typing import Any
@@ -66,7 +67,10 @@ class Use:
 
 
 class Step:
-    """One launch: the kernel, its operands (`Use`, numbers, slots, tuples), which of them it writes, and the user's line."""
+    """One launch: the kernel, its operands (`Use`, numbers, slots, tuples), which of them it writes, and the user's line.
+
+    Of an argument that is a list of arrays each is an operand; `grouped` makes lists of them again.
+    """
 
     __slots__ = ("call", "check", "line", "operands", "passes", "writes")
 
@@ -90,6 +94,16 @@ class Step:
         for i, o in enumerate(self.operands):
             if isinstance(o, Use):
                 yield o, i in self.writes
+
+
+def grouped(operands: Sequence[Any], argtypes: Sequence[str]) -> list[Any]:
+    """A step's operands as the arguments that its kernel takes. All lists of a call are of one length."""
+    lists = sum(t.startswith("[") for t in argtypes)
+    if not lists:
+        return list(operands)
+    length = (len(operands) - len(argtypes)) // lists + 1
+    found = iter(operands)
+    return [list(islice(found, length)) if t.startswith("[") else next(found) for t in argtypes]
 
 
 def root(array: np.ndarray) -> np.ndarray:
@@ -175,13 +189,17 @@ class Capture:
 
     # ---- what `launch` calls
     def __call__(self, call: Any, args: tuple) -> None:
-        n = len(args)
-        writes = tuple(range(n - call.outputs, n)) + (() if call.over is None else (call.over,))
+        first = len(args) - call.outputs
         operands: list[Any] = []
         plain: list[Any] = []
+        writes: list[int] = []
         for i, a in enumerate(args):
-            if isinstance(a, np.ndarray):
-                operands.append(self.use(a, i in writes))
+            arrays = [a] if isinstance(a, np.ndarray) else a if isinstance(a, list) else None
+            if arrays is not None:
+                written = i >= first or i == call.over
+                if written:
+                    writes += range(len(operands), len(operands) + len(arrays))
+                operands += [self.use(x, written) for x in arrays]
                 plain.append(a)
             elif isinstance(a, tuple):
                 operands.append(a)
@@ -190,7 +208,7 @@ class Capture:
                 operands.append(a)
                 plain.append(plain_number(a))
         call.entry(*plain)
-        self.steps.append(Step(call, operands, writes, here(2)))
+        self.steps.append(Step(call, operands, tuple(writes), here(2)))
 
     def check(self, function: Callable[..., None], arrays: tuple, passes: tuple = ()) -> None:
         """A test of what kernels wrote, repeated at each run."""

@@ -22,7 +22,7 @@ from ..ops.cast import dense
 from ..ops.registry import OPS
 from ..shapes import Layout, layout
 from ..tensor import Tensor, make, wrap
-from .capture import Buffer, Capture, Step, Use, address, watching
+from .capture import Buffer, Capture, Step, Use, address, grouped, watching
 from .fuse import fuse
 from .guards import Reach, TooMuch
 from .program import Program, show
@@ -434,14 +434,15 @@ def _loaded(s: dict, buffers: dict[int, Buffer], path: Any) -> Step:
     else:
         raise GraphError(f"{path}: a step of unknown kind {kind!r}")
     operands: list[Any] = []
-    for o, t in zip(s["operands"], argtypes, strict=True):
-        if isinstance(o, dict):
-            b, d = buffers[o["buffer"]], np.dtype(o["dtype"])
-            if o["offset"] < 0 or o["size"] < 0 or o["offset"] + o["size"] * d.itemsize > b.nbytes or not t.endswith("[:]"):
-                raise GraphError(f"{path}: a step reads outside its memory")
-            operands.append(Use(b, o["offset"], o["size"], d))
-        else:
-            operands.append(tuple(int(v) for v in o) if isinstance(o, list) else o)
+    for given, t in zip(grouped(s["operands"], argtypes), argtypes, strict=True):
+        for o in given if t.startswith("[") else [given]:
+            if isinstance(o, dict):
+                b, d = buffers[o["buffer"]], np.dtype(o["dtype"])
+                if o["offset"] < 0 or o["size"] < 0 or o["offset"] + o["size"] * d.itemsize > b.nbytes or not t.endswith("]"):
+                    raise GraphError(f"{path}: a step reads outside its memory")
+                operands.append(Use(b, o["offset"], o["size"], d))
+            else:
+                operands.append(tuple(int(v) for v in o) if isinstance(o, list) else o)
     call = launch.described(entry, str(s["name"]), int(s["outputs"]))
     call.over = s["over"]
     call.origin = tuple(s["origin"])

@@ -14,6 +14,7 @@ import ctypes
 import struct
 import threading
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,38 @@ done:
 """
 
 
+#: (address, elements) of each array of a list, as `codegen.arrays` has them, from the (cell, offset, elements) of a record
+_PLACES = """
+define internal void @places(ptr %table, ptr %uses, i64 %count, ptr %cells) {
+entry:
+  br label %test
+test:
+  %k = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %body, label %done
+body:
+  %from = mul i64 %k, 3
+  %cell.at = getelementptr i64, ptr %uses, i64 %from
+  %cell = load i64, ptr %cell.at
+  %offset.at = getelementptr i64, ptr %cell.at, i64 1
+  %offset = load i64, ptr %offset.at
+  %size.at = getelementptr i64, ptr %cell.at, i64 2
+  %size = load i64, ptr %size.at
+  %base.at = getelementptr i64, ptr %cells, i64 %cell
+  %base = load i64, ptr %base.at
+  %address = add i64 %base, %offset
+  %into = shl i64 %k, 1
+  %address.at = getelementptr i64, ptr %table, i64 %into
+  store i64 %address, ptr %address.at
+  %elements.at = getelementptr i64, ptr %address.at, i64 1
+  store i64 %size, ptr %elements.at
+  %next = add i64 %k, 1
+  br label %test
+done:
+  ret void
+}
+"""
+
 _TEST = """
 define i32 @test(ptr %function, ptr %arguments, ptr %cells) {
   %cell = load i64, ptr %arguments
@@ -83,16 +116,10 @@ define i32 @test(ptr %function, ptr %arguments, ptr %cells) {
 """
 
 
-def words(argtype: str) -> int:
-    """How many words of a record an argument takes."""
-    if argtype.endswith("[:]"):
-        return 3
-    return int(argtype.strip("()")) if argtype.startswith("(") else 1
-
-
 def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
     lines: list[str] = []
     arguments = ["ptr %ret", "ptr %exc"]
+    rest = "%arguments"  # the words behind the last list
     at = 0
     count = 0
 
@@ -104,7 +131,7 @@ def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
     def word() -> str:
         nonlocal at
         place, value = fresh(), fresh()
-        lines.append(f"{place} = getelementptr i64, ptr %arguments, i64 {at}")
+        lines.append(f"{place} = getelementptr i64, ptr {rest}, i64 {at}")
         lines.append(f"{value} = load i64, ptr {place}")
         at += 1
         return value
@@ -121,7 +148,17 @@ def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
         return value
 
     for t in argtypes:
-        if t.endswith("[:]"):
+        if t.startswith("["):
+            length, uses, twice, table, size = word(), fresh(), fresh(), fresh(), fresh()
+            lines.append(f"{uses} = getelementptr i64, ptr {rest}, i64 {at}")
+            lines.append(f"{twice} = shl i64 {length}, 1")
+            lines.append(f"{table} = alloca i64, i64 {twice}")
+            lines.append(f"call void @places(ptr {table}, ptr {uses}, i64 {length}, ptr %cells)")
+            lines.append(f"{size} = mul i64 {length}, 3")
+            rest, at = fresh(), 0
+            lines.append(f"{rest} = getelementptr i64, ptr {uses}, i64 {size}")
+            arguments += [f"ptr {table}", f"i64 {length}"]
+        elif t.endswith("[:]"):
             base, offset, size, address, pointer = loaded("i64"), word(), word(), fresh(), fresh()
             lines.append(f"{address} = add i64 {base}, {offset}")
             lines.append(f"{pointer} = inttoptr i64 {address} to ptr")
@@ -135,7 +172,8 @@ def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
             arguments.append(f"{kind} {loaded(kind)}")
     body = "".join(f"  {line}\n" for line in lines)
     return (
-        f"define i32 @{name}(ptr %function, ptr %arguments, ptr %cells) {{\n  %ret = alloca ptr\n  %exc = alloca ptr\n{body}"
+        (_PLACES if any(t.startswith("[") for t in argtypes) else "")
+        + f"define i32 @{name}(ptr %function, ptr %arguments, ptr %cells) {{\n  %ret = alloca ptr\n  %exc = alloca ptr\n{body}"
         f"  %status = call i32 %function({', '.join(arguments)})\n  ret i32 %status\n}}\n"
     )
 
@@ -272,17 +310,26 @@ class Table:
         return self._constants[bits]
 
     def add(self, entry: Any, operands: list[tuple], step: int) -> None:
-        """A record: ``operands`` are ("array", cell, byte offset, size), ("cell", n) or ("cells", [n …])."""
+        """A record: ``operands`` are ("array", *place), ("arrays", [place …]), ("cell", n) or ("cells", [n …]).
+
+        A place is (cell, byte offset, elements).
+        """
         address, argtypes = build.native(entry)
         body: list[int] = []
-        for o in operands:
+        for o, t in zip(operands, argtypes, strict=True):
+            expected = (
+                "arrays" if t.startswith("[") else "array" if t.endswith("[:]") else "cells" if t.startswith("(") else "cell"
+            )
+            assert o[0] == expected, "operands do not fit the kernel's arguments"
             if o[0] == "array":
                 body += o[1:]
+            elif o[0] == "arrays":
+                body += [len(o[1]), *chain.from_iterable(o[1])]
             elif o[0] == "cell":
                 body.append(o[1])
             else:
+                assert len(o[1]) == int(t.strip("()")), "a tuple does not fit the kernel's argument"
                 body += o[1]
-        assert len(body) == sum(words(t) for t in argtypes), "operands do not fit the kernel's arguments"
         self.places.append(len(self.records))
         self.steps.append(step)
         self.records += [trampoline(argtypes), address, len(body) + 3, *body]

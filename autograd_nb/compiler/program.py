@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import launch, threads
 from . import native
-from .capture import Buffer, Step, Use, address
+from .capture import Buffer, Step, Use, address, grouped
 from .sharing import shared
 from .slots import _Slot, plain_number
 
@@ -92,6 +92,7 @@ class Program:
         self.segments: list[tuple[int, int] | list[tuple[int, int]] | Step] = []  # a list: ranges for threads to share
         writes = (i for i, s in enumerate(steps) if any(w and u.buffer.kind in ("state", "argument") for u, w in s.uses()))
         self._first_write = next(writes, len(steps))
+        self.writes = self._first_write < len(steps)  # to arguments or state
         self.refuses_late = any(s.check is not None for s in steps[self._first_write :])
         self.starts_over = False  # whether a check that fails before anything has changed raises Refused
         self.watched = False  # whether records test values
@@ -155,15 +156,21 @@ class Program:
     def _operands(self, step: Step) -> list[tuple]:
         _, argtypes = native.build.native(step.call.entry)
         found: list[tuple] = []
-        for o, t in zip(step.operands, argtypes, strict=True):
+        for o, t in zip(grouped(step.operands, argtypes), argtypes, strict=True):
             if isinstance(o, Use):
-                cell, offset = self._cell(o.buffer)
-                found.append(("array", cell, offset + o.offset, o.size))
+                found.append(("array", *self._place(o)))
+            elif isinstance(o, list):
+                found.append(("arrays", [self._place(u) for u in o]))
             elif isinstance(o, tuple):
                 found.append(("cells", [self._number(v, "int64") for v in o]))
             else:
                 found.append(("cell", self._number(o, t)))
         return found
+
+    def _place(self, use: Use, shift: int = 0, size: int | None = None) -> tuple[int, int, int]:
+        """(cell, byte offset, elements) of a use, or of ``size`` elements of it from byte ``shift`` on."""
+        cell, offset = self._cell(use.buffer)
+        return cell, offset + use.offset + shift, use.size if size is None else size
 
     def _part(self, step: Step, part: list) -> list[tuple]:
         """The operands of one of a step's records, see `sharing.shared`."""
@@ -173,11 +180,11 @@ class Program:
             if isinstance(o, np.ndarray):
                 self._holds.append(o)
                 found.append(("array", self.table.new_cell(address(o)), 0, o.size))
+            elif isinstance(o, list):
+                found.append(("arrays", [self._place(step.operands[i], shift, size) for i, shift, size in o]))
             elif isinstance(o, tuple) and t.endswith("[:]"):
                 i, shift, size = o
-                use = step.operands[i]
-                cell, offset = self._cell(use.buffer)
-                found.append(("array", cell, offset + use.offset + shift, size))
+                found.append(("array", *self._place(step.operands[i], shift, size)))
             elif isinstance(o, tuple):
                 found.append(("cells", [self._number(v, "int64") for v in o]))
             else:

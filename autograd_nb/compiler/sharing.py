@@ -6,33 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from .capture import Step, Use, address, root
+from .capture import Step, Use, address, grouped, root
 
 
 def shared(step: Step) -> list[list[Any]] | None:
-    """The operands of the records that do a step's work, in place of each array (its operand's number, byte offset, elements).
+    """The arguments of the records that do a step's work, in place of each array (its operand's number, byte offset, elements).
 
     None where one record does it all. An array that is no part of an operand (a table of sizes) stands for itself.
     """
     parts = getattr(step.call, "parts", None)
     if parts is None:
         return None
-    args = tuple([_stand_in(o) if isinstance(o, Use) else o for o in step.operands])
-    roots = {id(root(a)): i for i, a in enumerate(args) if isinstance(a, np.ndarray)}
-    pieces = parts(args)
+    operands = [_stand_in(o) if isinstance(o, Use) else o for o in step.operands]
+    roots = {id(root(a)): i for i, a in enumerate(operands) if isinstance(a, np.ndarray)}
+    pieces = parts(tuple(grouped(operands, step.call.origin[-1])))
     if len(pieces) < 2:
         return None
-    found = []
-    for piece in pieces:
-        operands: list[Any] = []
-        for value in piece:
-            if not isinstance(value, np.ndarray):
-                operands.append(value)
-                continue
-            i = roots.get(id(root(value)))
-            operands.append(value if i is None else (i, address(value) - address(args[i]), value.size))
-        found.append(operands)
-    return found
+
+    def place(value: Any) -> Any:
+        if isinstance(value, list):
+            return [place(v) for v in value]
+        if not isinstance(value, np.ndarray):
+            return value
+        i = roots.get(id(root(value)))
+        return value if i is None else (i, address(value) - address(operands[i]), value.size)
+
+    return [[place(value) for value in piece] for piece in pieces]
 
 
 def _stand_in(use: Use) -> np.ndarray:

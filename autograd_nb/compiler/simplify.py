@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .capture import Buffer, Step, Use
+from .capture import Buffer, Step, Use, grouped
 from .slots import _Slot
 
 
@@ -46,7 +46,8 @@ def compute_constants(steps: list[Step]) -> None:
     writers = _writers(steps)
     for step in steps:
         if step.check is None and step.writes and _fixed(step, writers, set()):
-            step.call.entry(*[o.array() if isinstance(o, Use) else o for o in step.operands])
+            operands = [o.array() if isinstance(o, Use) else o for o in step.operands]
+            step.call.entry(*grouped(operands, step.call.origin[-1]))
             for u, written in step.uses():
                 if written:
                     u.buffer.kind = "constant"

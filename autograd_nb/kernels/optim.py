@@ -1,205 +1,228 @@
-"""Optimizer updates: one pass over a parameter, its gradient and its state. What is written comes last.
+"""Optimizer updates: one pass over parameters, their gradients and their states. What is written comes last.
 
 ``sign`` is 1, or -1 to maximize. ``step`` holds one number, the updates so far, and counts here, so that a recorded program
-goes on counting when it is run again. Numbers that all elements share are computed in float64, as PyTorch does.
+goes on counting when it is run again. Numbers that all elements share are computed in float64, as PyTorch does. How the two
+functions of an update become a kernel is told in `updates`.
 """
 
 import math
 
 import numpy as np
 
+from ..codegen.arrays import count, nth
 from ..codegen.jit import helper
 from ..codegen.runtime import radd
+from .updates import update
 
 
 @helper
-def _ascent(sign, g, decay, wd, x):
+def _next(step):
+    """The count of this update."""
+    return step.dtype.type(step[0] + 1)
+
+
+@helper
+def _weight_decay(T, decay, sign):
+    """What `_ascent` needs of the options."""
+    return T(sign), decay != 0.0, T(decay)
+
+
+@helper
+def _ascent(options, g, x):
     """The gradient of one element with its decay: sign g + decay x."""
+    sign, decays, decay = options
     d = sign * g
-    if decay != 0.0:
-        d = d + wd * x
+    if decays:
+        d = d + decay * x
     return d
 
 
 @helper
-def _decayed(sign, g, decay, wd, shrink, decoupled, x):
+def _decays(T, lr, decay, sign, decoupled):
+    """What `_decayed` needs of the options."""
+    return T(sign), decay != 0.0, decoupled, T(decay), T(1.0 - lr * decay)
+
+
+@helper
+def _decayed(options, g, x):
     """One element and its gradient, one of them with the decay."""
+    sign, decays, decoupled, decay, shrink = options
     d = sign * g
-    if decay != 0.0:
+    if decays:
         if decoupled:
             x = x * shrink
         else:
-            d = d + wd * x
+            d = d + decay * x
     return x, d
 
 
-def sgd(lr, decay, sign, g, p):
+@helper
+def _moments(weights, d, m, v):
+    """The running averages of the gradient and of its square."""
+    keep2, new1, new2 = weights
+    return m + (d - m) * new1, v * keep2 + d * d * new2
+
+
+def _sgd_shared(T, lr, decay, sign):
+    return (T(lr), _weight_decay(T, decay, sign)), ()
+
+
+def _sgd(shared, g, p):
     """p -= lr · (sign g + decay p)."""
-    T = p.dtype.type
-    rate, wd, s = T(lr), T(decay), T(sign)
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        p[i] = p[i] - rate * d
+    rate, options = shared
+    return p - rate * _ascent(options, g, p)
 
 
-def sgd_momentum(lr, decay, sign, momentum, gain, nesterov, first, g, p, buf):
+def _sgd_momentum_shared(T, lr, decay, sign, momentum, gain, nesterov, first):
+    return (T(lr), _weight_decay(T, decay, sign), T(momentum), T(gain), nesterov, first), ()
+
+
+def _sgd_momentum(shared, g, p, buf):
     """buf = momentum buf + gain d (d at first); p -= lr · (buf, or d + momentum buf)."""
-    T = p.dtype.type
-    rate, wd, s, mom, fresh = T(lr), T(decay), T(sign), T(momentum), T(gain)
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        b = d if first else mom * buf[i] + fresh * d
-        buf[i] = b
-        if nesterov:
-            b = d + mom * b
-        p[i] = p[i] - rate * b
+    rate, options, momentum, gain, nesterov, first = shared
+    d = _ascent(options, g, p)
+    b = d if first else momentum * buf + gain * d
+    step = d + momentum * b if nesterov else b
+    return p - rate * step, b
 
 
-def adam(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, step):
+def _adam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
+    now = _next(step)
+    t = np.float64(now)
+    weights = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
+    rate, root = T(lr / (1.0 - beta1**t)), T(1.0 / math.sqrt(1.0 - beta2**t))
+    return (_decays(T, lr, decay, sign, decoupled), weights, rate, root, T(eps)), (now,)
+
+
+def _adam(shared, g, p, m, v):
     """Adam (Kingma and Ba, 2015), and AdamW (Loshchilov and Hutter, 2019) where the decay is ``decoupled``."""
-    T = p.dtype.type
-    step[0] += 1
-    t = np.float64(step[0])
-    rate = T(lr / (1.0 - beta1**t))
-    root = T(1.0 / math.sqrt(1.0 - beta2**t))
-    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
-    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
-    for i in range(p.size):
-        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
-        a = m[i] + (d - m[i]) * new1
-        b = v[i] * keep2 + d * d * new2
-        m[i] = a
-        v[i] = b
-        p[i] = x - rate * a / (np.sqrt(b) * root + e)
+    options, weights, rate, root, eps = shared
+    x, d = _decayed(options, g, p)
+    a, b = _moments(weights, d, m, v)
+    return x - rate * a / (np.sqrt(b) * root + eps), a, b
 
 
-def adam_amsgrad(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, top, step):
-    """`adam` divided by the largest second moment so far (Reddi et al., 2018)."""
-    T = p.dtype.type
-    step[0] += 1
-    t = np.float64(step[0])
-    rate = T(lr / (1.0 - beta1**t))
-    root = T(1.0 / math.sqrt(1.0 - beta2**t))
-    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
-    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
-    for i in range(p.size):
-        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
-        a = m[i] + (d - m[i]) * new1
-        b = v[i] * keep2 + d * d * new2
-        m[i] = a
-        v[i] = b
-        c = top[i]
-        c = b if b > c or b != b else c
-        top[i] = c
-        p[i] = x - rate * a / (np.sqrt(c) * root + e)
+def _adam_amsgrad(shared, g, p, m, v, top):
+    """`_adam` divided by the largest second moment so far (Reddi et al., 2018)."""
+    options, weights, rate, root, eps = shared
+    x, d = _decayed(options, g, p)
+    a, b = _moments(weights, d, m, v)
+    c = b if b > top or b != b else top
+    return x - rate * a / (np.sqrt(c) * root + eps), a, b, c
 
 
-def rmsprop(lr, decay, sign, alpha, eps, g, p, square, step):
+def _rmsprop_shared(T, lr, decay, sign, alpha, eps, momentum, step):
+    return (_weight_decay(T, decay, sign), T(lr), T(alpha), T(1.0 - alpha), T(eps), T(momentum)), (_next(step),)
+
+
+def _rmsprop(shared, g, p, square):
     """p -= lr · d / (√E[d²] + eps) (Hinton, 2012)."""
-    T = p.dtype.type
-    step[0] += 1
-    rate, wd, s, keep, new, e = T(lr), T(decay), T(sign), T(alpha), T(1.0 - alpha), T(eps)
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        q = square[i] * keep + d * d * new
-        square[i] = q
-        p[i] = p[i] - rate * d / (np.sqrt(q) + e)
+    options, rate, keep, new, eps, _ = shared
+    d = _ascent(options, g, p)
+    q = square * keep + d * d * new
+    return p - rate * d / (np.sqrt(q) + eps), q
 
 
-def rmsprop_full(lr, decay, sign, alpha, eps, momentum, centered, g, p, square, mean, buf, step):
-    """`rmsprop` with momentum, and with the variance in the place of the second moment if ``centered``.
-
-    ``mean`` and ``buf`` are empty where they are not used.
-    """
-    T = p.dtype.type
-    step[0] += 1
-    rate, wd, s, keep, new, e, mom = T(lr), T(decay), T(sign), T(alpha), T(1.0 - alpha), T(eps), T(momentum)
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        q = square[i] * keep + d * d * new
-        square[i] = q
-        if centered:
-            a = mean[i] + (d - mean[i]) * new
-            mean[i] = a
-            q = q - a * a
-        d = d / (np.sqrt(q) + e)
-        if momentum > 0.0:
-            d = buf[i] * mom + d
-            buf[i] = d
-        p[i] = p[i] - rate * d
+def _rmsprop_momentum(shared, g, p, square, buf):
+    options, rate, keep, new, eps, momentum = shared
+    d = _ascent(options, g, p)
+    q = square * keep + d * d * new
+    b = buf * momentum + d / (np.sqrt(q) + eps)
+    return p - rate * b, q, b
 
 
-def adagrad(lr, decay, sign, lr_decay, eps, g, p, total, step):
+@helper
+def _centered(keep, new, d, square, mean):
+    """The second moment, the mean and the variance."""
+    q = square * keep + d * d * new
+    a = mean + (d - mean) * new
+    return q, a, q - a * a
+
+
+def _rmsprop_centered(shared, g, p, square, mean):
+    """`_rmsprop` with the variance in the place of the second moment."""
+    options, rate, keep, new, eps, _ = shared
+    d = _ascent(options, g, p)
+    q, a, variance = _centered(keep, new, d, square, mean)
+    return p - rate * (d / (np.sqrt(variance) + eps)), q, a
+
+
+def _rmsprop_centered_momentum(shared, g, p, square, mean, buf):
+    options, rate, keep, new, eps, momentum = shared
+    d = _ascent(options, g, p)
+    q, a, variance = _centered(keep, new, d, square, mean)
+    b = buf * momentum + d / (np.sqrt(variance) + eps)
+    return p - rate * b, q, a, b
+
+
+def _adagrad_shared(T, lr, decay, sign, lr_decay, eps, step):
+    now = _next(step)
+    rate = T(lr / (1.0 + (np.float64(now) - 1.0) * lr_decay))
+    return (_weight_decay(T, decay, sign), rate, T(eps)), (now,)
+
+
+def _adagrad(shared, g, p, total):
     """p -= lr / (1 + (t - 1) lr_decay) · d / (√Σd² + eps) (Duchi et al., 2011)."""
-    T = p.dtype.type
-    step[0] += 1
-    rate = T(lr / (1.0 + (np.float64(step[0]) - 1.0) * lr_decay))
-    wd, s, e = T(decay), T(sign), T(eps)
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        q = total[i] + d * d
-        total[i] = q
-        p[i] = p[i] - rate * d / (np.sqrt(q) + e)
+    options, rate, eps = shared
+    d = _ascent(options, g, p)
+    q = total + d * d
+    return p - rate * d / (np.sqrt(q) + eps), q
 
 
-def adadelta(lr, decay, sign, rho, eps, g, p, square, delta, step):
+def _adadelta_shared(T, lr, decay, sign, rho, eps, step):
+    return (_weight_decay(T, decay, sign), T(lr), T(rho), T(1.0 - rho), T(eps)), (_next(step),)
+
+
+def _adadelta(shared, g, p, square, delta):
     """Steps in the units of the parameter (Zeiler, 2012)."""
-    T = p.dtype.type
-    step[0] += 1
-    rate, wd, s, keep, new, e = T(lr), T(decay), T(sign), T(rho), T(1.0 - rho), T(eps)
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        q = square[i] * keep + d * d * new
-        square[i] = q
-        u = np.sqrt(delta[i] + e) / np.sqrt(q + e) * d
-        delta[i] = delta[i] * keep + u * u * new
-        p[i] = p[i] - rate * u
+    options, rate, keep, new, eps = shared
+    d = _ascent(options, g, p)
+    q = square * keep + d * d * new
+    u = np.sqrt(delta + eps) / np.sqrt(q + eps) * d
+    return p - rate * u, q, delta * keep + u * u * new
 
 
-def adamax(lr, decay, sign, beta1, beta2, eps, g, p, m, top, step):
+def _adamax_shared(T, lr, decay, sign, beta1, beta2, eps, step):
+    now = _next(step)
+    rate = T(lr / (1.0 - beta1 ** np.float64(now)))
+    return (_weight_decay(T, decay, sign), rate, T(eps), T(beta2), T(1.0 - beta1)), (now,)
+
+
+def _adamax(shared, g, p, m, top):
     """Adam with the infinity norm (Kingma and Ba, 2015)."""
-    T = p.dtype.type
-    step[0] += 1
-    rate = T(lr / (1.0 - beta1 ** np.float64(step[0])))
-    wd, s, e, keep2, new1 = T(decay), T(sign), T(eps), T(beta2), T(1.0 - beta1)
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        a = m[i] + (d - m[i]) * new1
-        m[i] = a
-        old = top[i] * keep2
-        now = abs(d) + e
-        c = now if now > old or now != now else old
-        top[i] = c
-        p[i] = p[i] - rate * a / c
+    options, rate, eps, keep2, new1 = shared
+    d = _ascent(options, g, p)
+    a = m + (d - m) * new1
+    old = top * keep2
+    now = abs(d) + eps
+    c = now if now > old or now != now else old
+    return p - rate * a / c, a, c
 
 
-def nadam(lr, decay, sign, beta1, beta2, eps, momentum_decay, decoupled, g, p, m, v, product, step):
-    """Adam with Nesterov's momentum (Dozat, 2016)."""
-    T = p.dtype.type
-    step[0] += 1
-    t = np.float64(step[0])
+def _nadam_shared(T, lr, decay, sign, beta1, beta2, eps, momentum_decay, decoupled, product, step):
+    now = _next(step)
+    t = np.float64(now)
     mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay))
     following = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1.0) * momentum_decay))
-    product[0] = product[0] * mu
-    done = np.float64(product[0])
-    now, then = T(lr * (1.0 - mu) / (1.0 - done)), T(lr * following / (1.0 - done * following))
+    kept = product.dtype.type(product[0] * mu)
+    done = np.float64(kept)
+    here, then = T(lr * (1.0 - mu) / (1.0 - done)), T(lr * following / (1.0 - done * following))
     square = T(1.0 / (1.0 - beta2**t))
-    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
-    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
-    for i in range(p.size):
-        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
-        a = m[i] + (d - m[i]) * new1
-        b = v[i] * keep2 + d * d * new2
-        m[i] = a
-        v[i] = b
-        p[i] = x - (now * d + then * a) / (np.sqrt(b * square) + e)
+    weights = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
+    return (_decays(T, lr, decay, sign, decoupled), weights, here, then, square, T(eps)), (kept, now)
 
 
-def radam(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, step):
-    """Adam whose adaptive rate is rectified, or left out, while its variance is large (Liu et al., 2019)."""
-    T = p.dtype.type
-    step[0] += 1
-    t = np.float64(step[0])
+def _nadam(shared, g, p, m, v):
+    """Adam with Nesterov's momentum (Dozat, 2016)."""
+    options, weights, here, then, square, eps = shared
+    x, d = _decayed(options, g, p)
+    a, b = _moments(weights, d, m, v)
+    return x - (here * d + then * a) / (np.sqrt(b * square) + eps), a, b
+
+
+def _radam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
+    now = _next(step)
+    t = np.float64(now)
     correction2 = 1.0 - beta2**t
     limit = 2.0 / (1.0 - beta2) - 1.0
     length = limit - 2.0 * t * beta2**t / correction2
@@ -208,52 +231,78 @@ def radam(lr, decay, sign, beta1, beta2, eps, decoupled, g, p, m, v, step):
     if adaptive:
         rectified = math.sqrt((length - 4.0) * (length - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * length))
         rate = rate * rectified * math.sqrt(correction2)
-    r = T(rate)
-    wd, shrink, s, e = T(decay), T(1.0 - lr * decay), T(sign), T(eps)
-    keep2, new1, new2 = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
-    for i in range(p.size):
-        x, d = _decayed(s, g[i], decay, wd, shrink, decoupled, p[i])
-        a = m[i] + (d - m[i]) * new1
-        b = v[i] * keep2 + d * d * new2
-        m[i] = a
-        v[i] = b
-        u = r * a
-        if adaptive:
-            u = u / (np.sqrt(b) + e)
-        p[i] = x - u
+    weights = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
+    return (_decays(T, lr, decay, sign, decoupled), weights, T(rate), adaptive, T(eps)), (now,)
 
 
-def rprop(sign, shrink, grow, least, most, g, p, previous, size, step):
+def _radam(shared, g, p, m, v):
+    """Adam whose adaptive rate is rectified, or left out, while its variance is large (Liu et al., 2019)."""
+    options, weights, rate, adaptive, eps = shared
+    x, d = _decayed(options, g, p)
+    a, b = _moments(weights, d, m, v)
+    u = rate * a
+    if adaptive:
+        u = u / (np.sqrt(b) + eps)
+    return x - u, a, b
+
+
+def _rprop_shared(T, sign, shrink, grow, least, most, step):
+    return (T(sign), T(shrink), T(grow), T(least), T(most), T(1), T(0)), (_next(step),)
+
+
+def _rprop(shared, g, p, previous, size):
     """Step sizes that grow while the gradient keeps its sign and shrink where it turns (Riedmiller and Braun, 1993)."""
-    T = p.dtype.type
-    step[0] += 1
-    s, down, up, low, high, one, zero = T(sign), T(shrink), T(grow), T(least), T(most), T(1), T(0)
-    for i in range(p.size):
-        d = s * g[i]
-        turn = d * previous[i]
-        w = size[i] * (up if turn > zero else down if turn < zero else one)
-        w = low if w < low else high if w > high else w
-        size[i] = w
-        d = zero if turn < zero else d
-        p[i] = p[i] - w * (one if d > zero else -one if d < zero else zero)
-        previous[i] = d
+    sign, down, up, low, high, one, zero = shared
+    d = sign * g
+    turn = d * previous
+    w = size * (up if turn > zero else down if turn < zero else one)
+    w = low if w < low else high if w > high else w
+    d = zero if turn < zero else d
+    return p - w * (one if d > zero else -one if d < zero else zero), d, w
 
 
-def asgd(lr, decay, sign, lambd, alpha, start, g, p, average, eta, mu, step):
-    """Gradient descent with a decaying rate, and the average of the parameters from ``start`` on (Polyak and Juditsky, 1992)."""
-    T = p.dtype.type
-    step[0] += 1
-    t = np.float64(step[0])
+def _asgd_shared(T, lr, decay, sign, lambd, alpha, start, eta, mu, step):
+    now = _next(step)
+    t = np.float64(now)
     rate, kept = T(eta[0]), T(1.0 - lambd * np.float64(eta[0]))
-    wd, s, part = T(decay), T(sign), T(mu[0])
-    whole = mu[0] == 1
-    for i in range(p.size):
-        d = _ascent(s, g[i], decay, wd, p[i])
-        x = p[i] * kept - rate * d
-        p[i] = x
-        average[i] = x if whole else average[i] + (x - average[i]) * part
-    eta[0] = np.float32(lr / (1.0 + lambd * lr * t) ** alpha)
-    mu[0] = np.float32(1.0 / max(1.0, t - start))
+    shared = _weight_decay(T, decay, sign), rate, kept, T(mu[0]), mu[0] == 1
+    return shared, (np.float32(lr / (1.0 + lambd * lr * t) ** alpha), np.float32(1.0 / max(1.0, t - start)), now)
+
+
+def _asgd(shared, g, p, average):
+    """Gradient descent with a decaying rate, and the average of the parameters from ``start`` on (Polyak and Juditsky, 1992)."""
+    options, rate, kept, part, whole = shared
+    x = p * kept - rate * _ascent(options, g, p)
+    return x, x if whole else average + (x - average) * part
+
+
+def _muon_average_shared(T, momentum, nesterov):
+    return (T(momentum), T(1.0 - momentum), nesterov), ()
+
+
+def _muon_average(shared, g, p, buf):
+    """buf averages the gradient; p = buf, or a step further along it."""
+    keep, new, nesterov = shared
+    b = buf + (g - buf) * new
+    return g + (b - g) * keep if nesterov else b, b
+
+
+sgd = update(_sgd_shared, _sgd)
+sgd_momentum = update(_sgd_momentum_shared, _sgd_momentum)
+adam = update(_adam_shared, _adam, counters=1)
+adam_amsgrad = update(_adam_shared, _adam_amsgrad, counters=1)
+rmsprop = update(_rmsprop_shared, _rmsprop, counters=1)
+rmsprop_momentum = update(_rmsprop_shared, _rmsprop_momentum, counters=1)
+rmsprop_centered = update(_rmsprop_shared, _rmsprop_centered, counters=1)
+rmsprop_centered_momentum = update(_rmsprop_shared, _rmsprop_centered_momentum, counters=1)
+adagrad = update(_adagrad_shared, _adagrad, counters=1)
+adadelta = update(_adadelta_shared, _adadelta, counters=1)
+adamax = update(_adamax_shared, _adamax, counters=1)
+nadam = update(_nadam_shared, _nadam, counters=2)
+radam = update(_radam_shared, _radam, counters=1)
+rprop = update(_rprop_shared, _rprop, counters=1)
+asgd = update(_asgd_shared, _asgd, counters=3)
+muon_average = update(_muon_average_shared, _muon_average)
 
 
 @helper
@@ -324,16 +373,6 @@ def _adafactor_apply(lr, decay, clip, alpha, p, u):
         p[i] = p[i] * shrink - rate * u[i]
 
 
-def muon_average(momentum, nesterov, g, u, buf):
-    """buf averages the gradient; u = buf, or a step further along it."""
-    T = u.dtype.type
-    keep, new = T(momentum), T(1.0 - momentum)
-    for i in range(u.size):
-        b = buf[i] + (g[i] - buf[i]) * new
-        buf[i] = b
-        u[i] = g[i] + (b - g[i]) * keep if nesterov else b
-
-
 def round_to_bfloat16(x):
     """float32 numbers to the nearest that have 8 bits of mantissa, ties to even."""
     bits = x.view(np.uint32)
@@ -352,9 +391,9 @@ def _squares(row):
     return total
 
 
-def sum_of_powers(x, p, first, out):
-    """out[0] = (unless ``first``, what it was, and) Σ |x|^p in float64; the largest |x| for p = inf, the nonzeros for p = 0."""
-    total = 0.0 if first else out[0]
+@helper
+def _power_sum(x, p, total):
+    """``total`` and Σ |x|^p; the larger of it and |x| for p = inf, and the nonzeros for p = 0."""
     for c in range(0, x.size, 1024):
         row = x[c : c + 1024]
         part = 0.0
@@ -377,6 +416,14 @@ def sum_of_powers(x, p, first, out):
             total = part if part > total or part != part else total
         else:
             total += part
+    return total
+
+
+def sum_of_powers(p, first, xs, out):
+    """out[0] = (unless ``first``, what it was, and) the `_power_sum` of all arrays, in float64."""
+    total = 0.0 if first else out[0]
+    for k in range(count(xs)):
+        total = _power_sum(nth(xs, k), p, total)
     out[0] = total
 
 
@@ -396,19 +443,23 @@ def clip_factor(most, total, out):
     out[0] = 1.0 if f >= 1.0 else f
 
 
-def scale(factor, x):
-    """x *= factor[0], unless that is 1."""
-    f = x.dtype.type(factor[0])
+def scale(factor, xs):
+    """Each x *= factor[0], unless that is 1."""
     if factor[0] == 1.0:
         return
-    for i in range(x.size):
-        x[i] = x[i] * f
+    for k in range(count(xs)):
+        x = nth(xs, k)
+        f = x.dtype.type(factor[0])
+        for i in range(x.size):
+            x[i] = x[i] * f
 
 
-def clamp(limit, x):
-    """x clamped to [-limit, limit]; NaN stays."""
-    T = x.dtype.type
-    high, low = T(limit), T(-limit)
-    for i in range(x.size):
-        v = x[i]
-        x[i] = high if v > high else low if v < low else v
+def clamp(limit, xs):
+    """Each x clamped to [-limit, limit]; NaN stays."""
+    for k in range(count(xs)):
+        x = nth(xs, k)
+        T = x.dtype.type
+        high, low = T(limit), T(-limit)
+        for i in range(x.size):
+            v = x[i]
+            x[i] = high if v > high else low if v < low else v

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import float32
-from ..launch import Kernel
 from ..ops.create import scalar_tensor
 from ..tensor import Tensor
-from .optimizer import Fused, ParamsT, check_betas, check_fused, check_lr, check_not_negative, counter, number, zeros_of
+from .fused import Fused, Update
+from .optimizer import ParamsT, check_betas, check_fused, check_lr, check_not_negative, counter, number, zeros_of
 
-_adam = Kernel("optim", "adam", outputs=4)
-_amsgrad = Kernel("optim", "adam_amsgrad", outputs=5)
-_nadam = Kernel("optim", "nadam", outputs=5)
-_radam = Kernel("optim", "radam", outputs=4)
-_adamax = Kernel("optim", "adamax", outputs=4)
+_MOMENTS, _STEP = ("exp_avg", "exp_avg_sq"), ("step",)
+_adam = Update("adam", _MOMENTS, _STEP)
+_amsgrad = Update("adam_amsgrad", (*_MOMENTS, "max_exp_avg_sq"), _STEP)
+_nadam = Update("nadam", _MOMENTS, ("mu_product", "step"))
+_radam = Update("radam", _MOMENTS, _STEP)
+_adamax = Update("adamax", ("exp_avg", "exp_inf"), _STEP)
 
 
 def _common(group: dict[str, Any]) -> tuple[float, ...]:
@@ -95,11 +96,9 @@ class Adam(_Family):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_of(p)
 
-    def _plan(self, group: dict[str, Any]) -> tuple[Kernel, tuple[float, ...], tuple[str, ...]]:
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
         numbers = (*_common(group), bool(group["decoupled_weight_decay"]))
-        if group["amsgrad"]:
-            return _amsgrad, numbers, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step")
-        return _adam, numbers, ("exp_avg", "exp_avg_sq", "step")
+        return (_amsgrad if group["amsgrad"] else _adam), numbers
 
 
 class AdamW(Adam):
@@ -149,9 +148,9 @@ class NAdam(_Family):
         state["exp_avg"] = zeros_of(p)
         state["exp_avg_sq"] = zeros_of(p)
 
-    def _plan(self, group: dict[str, Any]) -> tuple[Kernel, tuple[float, ...], tuple[str, ...]]:
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
         numbers = (*_common(group), number(group["momentum_decay"]), bool(group["decoupled_weight_decay"]))
-        return _nadam, numbers, ("exp_avg", "exp_avg_sq", "mu_product", "step")
+        return _nadam, numbers
 
 
 class RAdam(_Family):
@@ -171,8 +170,8 @@ class RAdam(_Family):
             "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
         })  # fmt: skip
 
-    def _plan(self, group: dict[str, Any]) -> tuple[Kernel, tuple[float, ...], tuple[str, ...]]:
-        return _radam, (*_common(group), bool(group["decoupled_weight_decay"])), ("exp_avg", "exp_avg_sq", "step")
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
+        return _radam, (*_common(group), bool(group["decoupled_weight_decay"]))
 
 
 class Adamax(_Family):
@@ -197,5 +196,5 @@ class Adamax(_Family):
         state["exp_avg"] = zeros_of(p)
         state["exp_inf"] = zeros_of(p)
 
-    def _plan(self, group: dict[str, Any]) -> tuple[Kernel, tuple[float, ...], tuple[str, ...]]:
-        return _adamax, _common(group), ("exp_avg", "exp_inf", "step")
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
+        return _adamax, _common(group)

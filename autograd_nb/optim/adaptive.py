@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import float32
-from ..launch import Kernel
 from ..ops.create import scalar_tensor
 from ..tensor import Tensor
-from .optimizer import Fused, ParamsT, check_fused, check_lr, check_not_negative, counter, number, zeros_of
+from .fused import Fused, Update
+from .optimizer import ParamsT, check_fused, check_lr, check_not_negative, counter, number, zeros_of
 
-_rmsprop = Kernel("optim", "rmsprop", outputs=3)
-_rmsprop_full = Kernel("optim", "rmsprop_full", outputs=5)
-_adagrad = Kernel("optim", "adagrad", outputs=3)
-_adadelta = Kernel("optim", "adadelta", outputs=4)
-_rprop = Kernel("optim", "rprop", outputs=4)
-_asgd = Kernel("optim", "asgd", outputs=5)
-
-_Plan = tuple[Kernel, tuple[float, ...], tuple[str, ...]]
+_STEP = ("step",)
+_rmsprop = Update("rmsprop", ("square_avg",), _STEP)
+_rmsprop_momentum = Update("rmsprop_momentum", ("square_avg", "momentum_buffer"), _STEP)
+_rmsprop_centered = Update("rmsprop_centered", ("square_avg", "grad_avg"), _STEP)
+_rmsprop_centered_momentum = Update("rmsprop_centered_momentum", ("square_avg", "grad_avg", "momentum_buffer"), _STEP)
+_adagrad = Update("adagrad", ("sum",), _STEP)
+_adadelta = Update("adadelta", ("square_avg", "acc_delta"), _STEP)
+_rprop = Update("rprop", ("prev", "step_size"), _STEP)
+_asgd = Update("asgd", ("ax",), ("eta", "mu", "step"))
 
 
 class _Adaptive(Fused):
@@ -62,14 +63,11 @@ class RMSprop(_Adaptive):
         if group["centered"]:
             state["grad_avg"] = zeros_of(p)
 
-    def _plan(self, group: dict[str, Any]) -> _Plan:
-        numbers = (*_lead(group), number(group["alpha"]), number(group["eps"]))
-        if not group["momentum"] and not group["centered"]:
-            return _rmsprop, numbers, ("square_avg", "step")
-        names = (
-            "square_avg", "grad_avg" if group["centered"] else "_absent", "momentum_buffer" if group["momentum"] else "_absent", "step",
-        )  # fmt: skip
-        return _rmsprop_full, (*numbers, number(group["momentum"]), bool(group["centered"])), names
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
+        numbers = (*_lead(group), number(group["alpha"]), number(group["eps"]), number(group["momentum"]))
+        if group["momentum"]:
+            return (_rmsprop_centered_momentum if group["centered"] else _rmsprop_momentum), numbers
+        return (_rmsprop_centered if group["centered"] else _rmsprop), numbers
 
 
 class Adagrad(_Adaptive):
@@ -105,8 +103,8 @@ class Adagrad(_Adaptive):
         state["step"] = counter()
         state["sum"] = zeros_of(p, group["initial_accumulator_value"])
 
-    def _plan(self, group: dict[str, Any]) -> _Plan:
-        return _adagrad, (*_lead(group), number(group["lr_decay"]), number(group["eps"])), ("sum", "step")
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
+        return _adagrad, (*_lead(group), number(group["lr_decay"]), number(group["eps"]))
 
 
 class Adadelta(_Adaptive):
@@ -134,8 +132,8 @@ class Adadelta(_Adaptive):
         state["square_avg"] = zeros_of(p)
         state["acc_delta"] = zeros_of(p)
 
-    def _plan(self, group: dict[str, Any]) -> _Plan:
-        return _adadelta, (*_lead(group), number(group["rho"]), number(group["eps"])), ("square_avg", "acc_delta", "step")
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
+        return _adadelta, (*_lead(group), number(group["rho"]), number(group["eps"]))
 
 
 class Rprop(_Adaptive):
@@ -162,9 +160,9 @@ class Rprop(_Adaptive):
         state["prev"] = zeros_of(p)
         state["step_size"] = zeros_of(p, number(group["lr"]))
 
-    def _plan(self, group: dict[str, Any]) -> _Plan:
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
         numbers = (-1.0 if group["maximize"] else 1.0, *map(float, group["etas"]), *map(float, group["step_sizes"]))
-        return _rprop, numbers, ("prev", "step_size", "step")
+        return _rprop, numbers
 
 
 class ASGD(_Adaptive):
@@ -190,6 +188,6 @@ class ASGD(_Adaptive):
         state["mu"] = scalar_tensor(1.0, float32)
         state["ax"] = zeros_of(p)
 
-    def _plan(self, group: dict[str, Any]) -> _Plan:
+    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
         numbers = (*_lead(group), number(group["lambd"]), number(group["alpha"]), number(group["t0"]))
-        return _asgd, numbers, ("ax", "eta", "mu", "step")
+        return _asgd, numbers

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from .. import launch
 from ..dtypes import finfo, float32
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
+from ..ops.cast import dense
 from ..ops.create import new_full
 from ..ops.registry import OPS
 from ..tensor import Tensor
-from .optimizer import Fused, Optimizer, ParamsT, check_one_element, counter, number, update, zeros_of
+from .fused import Update, is_plain, through_copies, update
+from .optimizer import Optimizer, ParamsT, check_one_element, counter, number, zeros_of
 
 _adafactor = Kernel("optim", "adafactor", outputs=4)
 _adafactor_vector = Kernel("optim", "adafactor_vector", outputs=3)
-_average = Kernel("optim", "muon_average", outputs=2)
+_average = Update("muon_average", ("momentum_buffer",))
 _round = Kernel("optim", "round_to_bfloat16", outputs=1)
 
 
@@ -26,7 +29,7 @@ def _check(condition: Any, text: str) -> None:
         raise ValueError(text)
 
 
-class Adafactor(Fused):
+class Adafactor(Optimizer):
     """Adaptive steps whose second moments are kept by rows and columns only, in the units of the parameter.
 
     lr bounds the relative step; beta2_decay: 1 - t^beta2_decay averages; eps: the least second moment's root (None: the dtype's eps)
@@ -81,11 +84,20 @@ class Adafactor(Fused):
                 with no_grad():
                     spare = zeros_of(p)
                 if p.ndim > 1:
-                    shape = (p.shape[-2], p.shape[-1])
-                    update(_adafactor, (*numbers, *shape), p, p._grad, [spare, state["row_var"], state["col_var"], state["step"]], False)
+                    row = [p._grad, p, spare, state["row_var"], state["col_var"], state["step"]]
+                    work = partial(_run, _adafactor, (*numbers, p.shape[-2], p.shape[-1]))
                 else:
-                    update(_adafactor_vector, numbers, p, p._grad, [spare, state["variance"], state["step"]], False)
+                    row = [p._grad, p, spare, state["variance"], state["step"]]
+                    work = partial(_run, _adafactor_vector, numbers)
+                work(row) if is_plain(row) else through_copies(row, work)
         return loss
+
+
+def _run(kernel: Kernel, numbers: tuple, row: list[Tensor]) -> None:
+    gradient, p, *states = row
+    arrays = [t._data[: t._layout.size] for t in (p, *states)]
+    kernel(tuple([t.dtype for t in row[1:]]), *numbers, dense(gradient.detach()), *arrays)
+    p._version_[0] += 1
 
 
 class Muon(Optimizer):
@@ -138,7 +150,7 @@ class Muon(Optimizer):
                 if "momentum_buffer" not in state:
                     state["momentum_buffer"] = zeros_of(p)
                 direction = zeros_of(p)
-                update(_average, (momentum, bool(group["nesterov"])), direction, p._grad, [state["momentum_buffer"]])
+                update(_average, (momentum, bool(group["nesterov"])), [[p._grad], [direction], [state["momentum_buffer"]]])
                 rows, columns = p.shape
                 if group["adjust_lr_fn"] == "match_rms_adamw":
                     rate = lr * 0.2 * math.sqrt(max(rows, columns))

@@ -1,4 +1,4 @@
-"""Optimizer: parameter groups, state, hooks, saving and loading; and the loop that all fused updates share.
+"""Optimizer: parameter groups, state, hooks, saving and loading.
 
 Source: https://docs.pytorch.org/docs/stable/optim.html
 """
@@ -13,16 +13,10 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
-from .. import dtypes, launch, threads
+from .. import dtypes, launch
 from ..graph.hooks import RemovableHandle, check_callable
-from ..graph.modes import enable_grad, no_grad
-from ..launch import Kernel
-from ..ops.cast import dense
 from ..ops.create import new_full, scalar_tensor
 from ..ops.recording import tensor_type
-from ..ops.registry import OPS
 from ..tensor import Tensor
 
 ParamsT = Any
@@ -123,7 +117,9 @@ class Optimizer:
 
         @functools.wraps(func)
         def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-            if not (_global_pre_hooks or _global_post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks):
+            if not (
+                _global_pre_hooks or _global_post_hooks or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
+            ):
                 return func(self, *args, **kwargs)
             for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
                 result = hook(self, args, kwargs)
@@ -277,7 +273,8 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
         if len(params) != len(set(params)):
             warnings.warn(
-                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error", stacklevel=3
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error",
+                stacklevel=3,
             )
         known = {p for group in self.param_groups for p in group["params"]}
         if not known.isdisjoint(params):
@@ -306,110 +303,7 @@ def _fitted(p: Tensor, value: Any, key: Hashable = None) -> Any:
     return value
 
 
-# ------------------------------------------------------------------------------------------- fused updates
-
-_NOTHING = np.empty(0, np.float32)
-
-
-class Fused(Optimizer):
-    """An optimizer whose update of one parameter is one kernel.
-
-    A subclass says, for a group, which kernel, its numbers, and the names of the state arrays it takes (`_plan`), and how the
-    state of a parameter begins (`_begin`).
-    """
-
-    def _plan(self, group: dict[str, Any]) -> tuple[Kernel, tuple[float, ...], tuple[str, ...]]:
-        raise NotImplementedError
-
-    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        raise NotImplementedError
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
-
-        closure: computes the loss again and returns it, with recording on. Returns what it returned, else None.
-        """
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        launch.looked()
-        everything = self.state
-        for group in self.param_groups:
-            if group.get("differentiable"):
-                raise NotImplementedError(
-                    f"{type(self).__name__}(differentiable=True) is not supported: write the update with tensor operations to "
-                    "differentiate through it"
-                )
-            kernel, numbers, names = self._plan(group)
-            for p in group["params"]:
-                g = p._grad
-                if g is None:
-                    continue
-                state = everything[p]
-                if names and names[0] not in state:
-                    with no_grad():
-                        self._begin(p, state, group)
-                update(kernel, numbers, p, g, [state.get(n) for n in names])
-        return loss
-
-
-_PLAIN = (dtypes.float32, dtypes.float64)
-
-
-def update(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list, apart: bool = True) -> None:
-    """Run an update on a parameter's own memory; arrays in other layouts or half precision go through copies.
-
-    ``apart``: whether elements depend on one another only through states of one element, which count.
-    """
-    lay = p._layout
-    d = lay.dtype
-    if d not in _PLAIN or not lay.contiguous or any(s is not None and not s._layout.contiguous for s in states):
-        _update_copies(kernel, numbers, p, g, states, apart)
-        return
-    data = p._data
-    size = lay.size
-    if data.size != size:
-        data = data[:size]
-    gradient = g._data if g._layout is lay and g._data.size == size else dense(g.detach())
-    arrays = [_NOTHING.view(d.np) if s is None else s._data if s._data.size == s._layout.size else s._data[: s._layout.size] for s in states]
-    key = (d, *[a.dtype for a in arrays])
-    if size * 4 < threads.WORTH or not apart:
-        kernel(key, *numbers, gradient, data, *arrays)
-    else:
-
-        def parts(args: tuple) -> list[tuple]:
-            numbers, vectors = args[: -2 - len(arrays)], args[-2 - len(arrays) :]
-            found = []
-            for begin, end in threads.pieces(size, size * len(vectors), threads.ALIGN):
-                # each piece counts by itself, and the last where it shall be seen
-                own = [a[begin:end] if a.size == size else a if end == size else a.copy() for a in vectors]
-                found.append((*numbers, *own))
-            return found
-
-        kernel.split(key, (*numbers, gradient, data, *arrays), parts, again=False)
-    p._version_[0] += 1
-
-
-def _parts(t: Tensor | None) -> Tensor | None:
-    return OPS["view_as_real"].call(t.detach()) if t is not None and t.dtype.is_complex else t
-
-
-def _update_copies(kernel: Kernel, numbers: tuple, p: Tensor, g: Tensor, states: list, apart: bool) -> None:
-    if p.dtype.is_complex:  # both parts are parameters of their own
-        update(kernel, numbers, _parts(p), _parts(g), [_parts(s) for s in states], apart)  # type: ignore[arg-type]
-        return
-    with no_grad():
-        d = dtypes.float32 if p.dtype.name == "float16" else p.dtype
-
-        def copied(t: Any) -> Any:
-            return None if t is None else t.detach().to(d if t.dtype.name == "float16" else t.dtype).contiguous().clone()
-
-        temporary, held = copied(p), [copied(s) for s in states]
-        update(kernel, numbers, temporary, copied(g), held, apart)
-        for target, value in zip([p, *states], [temporary, *held], strict=True):
-            if target is not None:
-                target.copy_(value)
+# ------------------------------------------------------------------------------------------- options and states
 
 
 def number(value: Any) -> float:

@@ -7,12 +7,12 @@ from typing import Any
 
 from .. import launch
 from ..graph.modes import enable_grad, no_grad
-from ..launch import Kernel
 from ..tensor import Tensor
-from .optimizer import Optimizer, ParamsT, check_fused, check_lr, check_not_negative, number, update, zeros_of
+from .fused import Update, update
+from .optimizer import Optimizer, ParamsT, check_fused, check_lr, check_not_negative, number, zeros_of
 
-_plain = Kernel("optim", "sgd")
-_momentum = Kernel("optim", "sgd_momentum", outputs=2)
+_plain = Update("sgd")
+_momentum = Update("sgd_momentum", ("momentum_buffer",))
 
 
 class SGD(Optimizer):
@@ -59,24 +59,24 @@ class SGD(Optimizer):
                 raise NotImplementedError("SGD(differentiable=True) is not supported: write the update with tensor operations")
             lr, decay, sign = number(group["lr"]), number(group["weight_decay"]), -1.0 if group["maximize"] else 1.0
             momentum, nesterov = number(group["momentum"]), bool(group["nesterov"])
+            params = [p for p in group["params"] if p._grad is not None]
             if momentum == 0.0:
-                numbers: tuple = (lr, decay, sign)
-                for p in group["params"]:
-                    if p._grad is not None:
-                        update(_plain, numbers, p, p._grad, [])
+                _run(_plain, (lr, decay, sign), params)
                 continue
             gain = 1.0 - number(group["dampening"])
-            first = (lr, decay, sign, momentum, gain, nesterov, True)
-            later = (lr, decay, sign, momentum, gain, nesterov, False)
-            for p in group["params"]:
-                if p._grad is None:
-                    continue
-                state = self.state[p]
-                buffer = state.get("momentum_buffer")
-                if buffer is None:
+            begun = [self.state[p].get("momentum_buffer") is not None for p in params]
+            for first in (True, False):
+                chosen = [p for p, has in zip(params, begun, strict=True) if has is not first]
+                states = [self.state[p] for p in chosen]
+                if first:
                     with no_grad():
-                        buffer = state["momentum_buffer"] = zeros_of(p)
-                    update(_momentum, first, p, p._grad, [buffer])
-                else:
-                    update(_momentum, later, p, p._grad, [buffer])
+                        for p, state in zip(chosen, states, strict=True):
+                            state["momentum_buffer"] = zeros_of(p)
+                numbers = (lr, decay, sign, momentum, gain, nesterov, first)
+                _run(_momentum, numbers, chosen, [state["momentum_buffer"] for state in states])
         return loss
+
+
+def _run(kernel: Update, numbers: tuple, params: list[Any], *states: list[Any]) -> None:
+    if params:
+        update(kernel, numbers, [[p._grad for p in params], params, *states])

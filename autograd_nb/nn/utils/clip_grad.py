@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,12 @@ def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = Fa
     p = float(norm_type)
     total = np.empty(1, np.float64)
     first = True
-    for t in tensors:
-        x = t.detach() if t.dtype.name != "float16" else t.detach().float()
-        if not x._layout.size:
-            continue
-        if x.dtype.is_complex:
-            x = x.abs()
-        _sum_of_powers(x.dtype, dense(x), p, first, total)
-        first = False
+    found = [t.detach() for t in tensors if t._layout.size]
+    found = [t.float() if t.dtype.name == "float16" else t.abs() if t.dtype.is_complex else t for t in found]
+    for d, some in groupby(found, lambda t: t.dtype):
+        for arrays in _lists([dense(t) for t in some]):
+            _sum_of_powers(d, p, first, arrays, total)
+            first = False
     _root(0, p, first, total)
 
     def finite(total: np.ndarray) -> None:
@@ -84,13 +83,25 @@ def _wrapped(total: np.ndarray, like: list[Tensor]) -> Tensor:
     return make(total, layout((), None, dtypes.float64), [0, 0]).to(d.to_real())
 
 
+def _lists(arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
+    for k in range(0, len(arrays), launch.MOST):
+        yield arrays[k : k + launch.MOST]
+
+
+def _in_place(kernel: Kernel, number: Any, tensors: list[Tensor]) -> list[Tensor]:
+    """Run ``kernel(number, arrays)`` on the memory of floats that stand one after the other; the other tensors."""
+    for d in (dtypes.float32, dtypes.float64):
+        alike = [t for t in tensors if t.dtype == d and t._layout.contiguous]
+        for arrays in _lists([t._data[: t._layout.size] for t in alike]):
+            kernel(d, number, arrays)
+        for t in alike:
+            t._version_[0] += 1
+    return [t for t in tensors if not (t._layout.contiguous and t.dtype in (dtypes.float32, dtypes.float64))]
+
+
 def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
-    for g in grads:
-        if g._layout.contiguous and g.dtype in (dtypes.float32, dtypes.float64):
-            _scale((g.dtype, 0), factor, g._data[: g._layout.size])
-            g._version_[0] += 1
-        else:
-            g.mul_(make(factor, layout((), None, dtypes.float64), [0, 0]).to(g.dtype))
+    for g in _in_place(_scale, factor, grads):
+        g.mul_(make(factor, layout((), None, dtypes.float64), [0, 0]).to(g.dtype))
 
 
 @no_grad()
@@ -130,9 +141,5 @@ def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, err
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
     """Clamp the gradients of ``parameters`` to [-clip_value, clip_value]."""
     limit = float(clip_value)
-    for g in _gradients(parameters):
-        if g._layout.contiguous and g.dtype.name != "float16":
-            _clamp(g.dtype, limit, g._data[: g._layout.size])
-            g._version_[0] += 1
-        else:
-            g.clamp_(min=-limit, max=limit)
+    for g in _in_place(_clamp, limit, _gradients(parameters)):
+        g.clamp_(min=-limit, max=limit)
