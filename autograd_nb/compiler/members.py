@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..codegen.loops import Input
+from ..ops.folds import Folding
 from ..ops.plans import Recipe
 from ..shapes import Layout, broadcast_strides, layout, numel, view_strides
 from .capture import Step, Use
@@ -56,10 +57,25 @@ class Member:
     compute: list[str]
     outputs: list[tuple[Use, Layout, str]]
 
+    late: bool = False  # whether it works on what the folds of its group have made
+
     @property
     def shape(self) -> tuple[int, ...]:
         """What it loops over."""
         return tuple(self.outputs[0][1].shape)
+
+
+@dataclass
+class FoldMember(Member):
+    """A reduction taken apart: a loop over ``whole``, whose outputs have size 1 along ``axes``."""
+
+    whole: tuple[int, ...] = ()
+    axes: tuple[int, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """What it loops over."""
+        return self.whole
 
 
 def member(step: Step) -> Member | None:
@@ -84,16 +100,39 @@ def member(step: Step) -> Member | None:
     return Member(step, inputs, compute, list(zip(outs, recipe.out_layouts, recipe.outputs, strict=True)))
 
 
+def fold_member(step: Step) -> FoldMember | None:
+    """A reduction of real numbers as a member of a group, or None for other kernels."""
+    of = getattr(step.call, "recipe", None)
+    if not isinstance(of, Folding) or of.stored or numel(of.shape[d] for d in of.axes) < 2:
+        return None
+    layouts = iter(of.in_layouts)
+    inputs = [(o, s.dtype) if s.scalar else (o, next(layouts)) for s, o in zip(of.inputs, step.operands[1:], strict=False)]
+    kinds = {s.dtype for s in of.inputs} | {lay.dtype.name for lay in of.results}
+    if "float16" in kinds or any(k.startswith("complex") for k in kinds):
+        return None
+    outs = step.operands[1 + len(inputs) :]
+    outputs = [(u, lay, lay.dtype.name) for u, lay in zip(outs, of.results, strict=True)]
+    return FoldMember(step, inputs, list(of.compute), outputs, whole=of.shape, axes=of.axes)
+
+
 def reshaped(m: Member, shape: tuple[int, ...]) -> Member | None:
     """The same step as a loop over another shape of as many elements, or None where an operand has no strides for that."""
     if numel(shape) != numel(m.shape):
         return None
+    if isinstance(m, FoldMember):
+        return _flattened(m, shape)
     outputs = []
     for u, lay, dtype in m.outputs:
         strides = view_strides(lay, shape)
         if strides is None:
             return None
         outputs.append((u, layout(shape, strides, lay.dtype), dtype))
+    inputs = _inputs(m, shape)
+    return None if inputs is None else replace(m, inputs=inputs, outputs=outputs)
+
+
+def _inputs(m: Member, shape: tuple[int, ...]) -> list[tuple[Any, Any]] | None:
+    """What a member reads, walked in another shape."""
     inputs: list[tuple[Any, Any]] = []
     for o, lay in m.inputs:
         if isinstance(o, Use):
@@ -104,7 +143,16 @@ def reshaped(m: Member, shape: tuple[int, ...]) -> Member | None:
             inputs.append((o, layout(shape, strides, lay.dtype)))
         else:
             inputs.append((o, lay))
-    return Member(m.step, inputs, m.compute, outputs)
+    return inputs
+
+
+def _flattened(m: FoldMember, shape: tuple[int, ...]) -> FoldMember | None:
+    """A reduction of everything, over another shape."""
+    inputs = _inputs(m, shape) if len(m.axes) == len(m.whole) else None
+    if inputs is None:
+        return None
+    outputs = [(u, layout([1] * len(shape), None, lay.dtype), dtype) for u, lay, dtype in m.outputs]
+    return replace(m, inputs=inputs, outputs=outputs, whole=shape, axes=tuple(range(len(shape))))
 
 
 def walk(use: Use, layout: Layout, shape: tuple[int, ...]) -> tuple:

@@ -20,6 +20,8 @@ from ..codegen.symbols import COMPONENT
 from ..shapes import Layout, broadcast_strides, coalesce, contiguous_strides, dims_array, layout, numel
 from .recording import real_only
 
+FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as good
+
 
 @dataclass(frozen=True)
 class Folding:
@@ -78,34 +80,47 @@ class NestedReduction(Exception):
     """The reduced dims do not merge into the template's loops; the caller copies into a friendlier layout first."""
 
 
-def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
-    """(entry point, dims) of a kernel; from ``least`` work on, one long fold is a fold of blocks."""
-    shape, gone, first = of.shape, set(of.axes), len(of.in_layouts)
-    strides = [broadcast_strides(lay, shape) for lay in (*of.in_layouts, *of.results, *of.stored)]
+@dataclass(frozen=True)
+class Loops:
+    """The template's six loops, of which the innermost is ``inner``: "reduced" or "kept"; and kept ones too many around them."""
+
+    sizes: list[int]
+    steps: list[list[int]]  # by operand
+    inner: str
+    outer: tuple[list[int], list[list[int]]]
+
+
+def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequence[int]]) -> Loops:
+    """The loops of a fold over operands of these strides; the innermost goes along the narrowest dim of the first of them."""
+    gone = set(axes)
     kept, kept_steps = _group([d for d in range(len(shape)) if d not in gone], shape, strides)
     # the reduced dims may be walked in any order: widest strides of the first operand outermost
     red, red_steps = _group(sorted(gone, key=lambda d: tuple(-s[d] for s in strides)), shape, strides)
-    inner_reduced = True
+    inner = "reduced"
     if kept and red:
         narrow_kept, narrow_red = (abs(t[0][-1]) or 1 << 60 for t in (kept_steps, red_steps))
-        inner_reduced = not (narrow_kept < narrow_red and kept[-1] >= 8)
+        inner = "kept" if narrow_kept < narrow_red and kept[-1] >= 8 else "reduced"
     elif kept and not red:
-        inner_reduced = False
-    most_kept = loops.KEPT + (not inner_reduced)
-    most_red = loops.REDUCED + inner_reduced
+        inner = "kept"
+    most_kept, most_red = loops.KEPT + (inner == "kept"), loops.REDUCED + (inner == "reduced")
     if len(red) > most_red:
         raise NestedReduction
     lead = max(0, len(kept) - most_kept)
-    total_kept = [1] * (most_kept - len(kept) + lead) + kept[lead:]
-    total_red = [1] * (most_red - len(red)) + red
-    kept_steps_full = [[0] * (most_kept - len(kept) + lead) + t[lead:] for t in kept_steps]
-    red_steps_full = [[0] * (most_red - len(red)) + t for t in red_steps]
-    if inner_reduced:
-        sizes = total_kept + total_red
-        steps = [a + b for a, b in zip(kept_steps_full, red_steps_full, strict=True)]
-    else:
-        sizes = total_kept[:-1] + total_red + total_kept[-1:]
-        steps = [a[:-1] + b + a[-1:] for a, b in zip(kept_steps_full, red_steps_full, strict=True)]
+
+    def placed(kept: list[int], red: list[int], fill: int) -> list[int]:
+        kept = [fill] * (most_kept - len(kept)) + kept
+        red = [fill] * (most_red - len(red)) + red
+        return kept + red if inner == "reduced" else [*kept[:-1], *red, kept[-1]]
+
+    steps = [placed(k[lead:], r, 0) for k, r in zip(kept_steps, red_steps, strict=True)]
+    return Loops(placed(kept[lead:], red, 1), steps, inner, (kept[:lead], [k[:lead] for k in kept_steps]))
+
+
+def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
+    """(entry point, dims) of a kernel; from ``least`` work on, one long fold is a fold of blocks."""
+    strides = [broadcast_strides(lay, of.shape) for lay in (*of.in_layouts, *of.results, *of.stored)]
+    walk = arranged(of.shape, of.axes, strides)
+    sizes, first = walk.sizes, len(of.in_layouts)
     last = first + len(of.results)
 
     def kind(p: int, stride: int) -> str:
@@ -115,7 +130,7 @@ def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Calla
             return "u"
         return "0" if stride == 0 and p < first else "s"
 
-    kinds = "".join(kind(p, t[-1]) for p, t in enumerate(steps))
+    kinds = "".join(kind(p, t[-1]) for p, t in enumerate(walk.steps))
     early = len(of.inputs) - of.late
     with real_only(name):
         body = loops.trace_body(
@@ -124,33 +139,25 @@ def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Calla
             of.compute,
             [None] * len(of.folds) + [lay.dtype.name for lay in of.stored],
         )
-        source = loops.reduction(
-            body,
-            of.folds,
-            "reduced" if inner_reduced else "kept",
-            kinds,
-            of.finish,
-            [lay.dtype.name for lay in of.results],
-            of.wide,
-        )
+        outs = [lay.dtype.name for lay in of.results]
+        source = loops.reduction(body, of.folds, walk.inner, kinds, of.finish, outs, of.wide)
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
     argtypes += [f"{loops.storage(lay.dtype.name)}[:]" for lay in of.out_layouts]
-    outer = range(most_kept - (not inner_reduced))
-    if not lead and numel(sizes) * body.effort() >= least and all(sizes[a] < threads.EVEN for a in outer):
+    more, effort, dims = walk.outer[0], body.effort(), dims_array(sizes, walk.steps)
+    if not more and numel(sizes) * effort >= least and all(n < FEW for n in sizes[: loops.KEPT]):
         blocks = _blocks(name, of, body)
         if blocks is not None:
-            return blocks, dims_array(sizes, steps)
+            return blocks, dims
 
     def split(entry: Callable) -> Callable:
-        axes = outer if inner_reduced else (*outer, loops.RANK - 1)
-        return threads.walk(entry, sizes, axes, body.effort(), loops.CHUNK)
+        axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
+        return threads.walk(entry, sizes, axes, effort, loops.CHUNK)
 
     written = len(of.out_layouts)
-    entry = launch.entry(source, "kernel", tuple(argtypes), name, written, None if lead else of, split=split)
-    if lead:
-        scalars = [s.scalar for s in of.inputs] + [False] * written
-        entry = nested(entry, kept[:lead], [t[:lead] for t in kept_steps], scalars)
-    return entry, dims_array(sizes, steps)
+    entry = launch.entry(source, "kernel", tuple(argtypes), name, written, None if more else of, split=split)
+    if more:
+        entry = nested(entry, *walk.outer, [s.scalar for s in of.inputs] + [False] * written)
+    return entry, dims
 
 
 def nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: list[bool]) -> Callable:
@@ -178,11 +185,13 @@ def _group(dims: Sequence[int], shape: Sequence[int], strides: Sequence[Sequence
 
 @dataclass(frozen=True)
 class Launch:
-    """One of the launches of `Blocks`. ``picks``: (argument or partial result, its first element) in the order of its arguments."""
+    """One of the launches of `Blocks`. ``picks``: (argument or partial result, its first element) in the order of its arguments,
+    the last ``written`` of which it writes."""
 
     entry: Callable
     dims: np.ndarray
     picks: list[tuple[int, int]]
+    written: int
 
 
 class Blocks:
@@ -210,7 +219,7 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
     found = [dtypes.BY_NAME.get(f.accumulator(d)) for f, d in zip(of.folds, values, strict=True)]
     if any(a is None or a.is_complex for a in found) or any("complex" in d for d in values):
         return None
-    most = 32 if work >= 8 * threads.MANY and folded >= 1024 else 8
+    most = 4 * FEW if work >= 8 * threads.MANY and folded >= 1024 else FEW
     axis = next((d for d in of.axes if of.shape[d] >= 4 * most), max(of.axes, key=lambda d: of.shape[d]))
     n = of.shape[axis]
     step = loops.CHUNK if n == folded and n >= most * loops.CHUNK else 1
@@ -257,7 +266,7 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
         picks += [
             (results + len(of.results) + k, along * broadcast_strides(lay, of.shape)[axis]) for k, lay in enumerate(of.stored)
         ]
-        launches.append(Launch(entry, dims, picks))
+        launches.append(Launch(entry, dims, picks, len(first.out_layouts)))
     late = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in early]
     second = replace(
         of,
@@ -272,8 +281,12 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
         stored=(),
     )
     entry, dims = fold_entry(name, second, 1 << 60)
-    picks = [*[(partials + k, 0) for k in range(len(found))], *[(j, 0) for j in late]]
-    launches.append(Launch(entry, dims, picks + [(results + k, 0) for k in range(len(of.results))]))
+    picks = [
+        *[(partials + k, 0) for k in range(len(found))],
+        *[(j, 0) for j in late],
+        *[(results + k, 0) for k in range(len(of.results))],
+    ]
+    launches.append(Launch(entry, dims, picks, len(of.results)))
     return Blocks(launches, [(total * size, a) for a in found])
 
 
