@@ -8,6 +8,7 @@ after one of them has been looped over the other's shape.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
@@ -15,7 +16,7 @@ from .again import recompute
 from .capture import Step
 from .early import advance
 from .groups import Group
-from .members import fold_member, member
+from .members import Member, fold_member, member
 from .merge import merged
 from .placing import place_outputs
 from .products import absorb
@@ -28,89 +29,103 @@ def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
     steps, number = recompute(steps, outside, number)
     steps, number = advance(steps, outside, number)
     steps = absorb(steps, outside)
-    numbers = count(number)
-    places: list[Step | Group | None] = []  # None: a group that has moved on to what reads it
-    wrote: dict[int, int] = {}  # buffer -> place of its last write
-    read: dict[int, int] = {}  # buffer -> last place that read it
-    wall = -1  # the place of the last check: nothing may move from behind it to before
-    open_groups: list[tuple[int, Group]] = []
+    places = _Places()
     for step in steps:
-        after = -1
-        for use, written in step.uses():
-            n = use.buffer.number
-            after = max(after, wrote.get(n, -1))
-            if written:
-                after = max(after, read.get(n, -1))
+        places.put(step)
+    return places.steps(outside, count(number))
+
+
+class _Places:
+    """Steps and groups in the order in which they will run."""
+
+    def __init__(self) -> None:
+        self.places: list[Step | Group | None] = []  # None: a group that has moved on to what reads it
+        self.open: list[tuple[int, Group]] = []
+        self.wrote: dict[int, int] = {}  # buffer -> place of its last write
+        self.read: dict[int, int] = {}  # buffer -> last place that read it
+        self.wall = -1  # the place of the last check: nothing may move from behind it to before
+
+    def put(self, step: Step) -> None:
+        """Let a step be the last, or a member of a group."""
         m = member(step) or fold_member(step)
-        at = len(places)
         if m is None:
-            places.append(step)
+            at = len(self.places)
+            self.places.append(step)
             if step.check is not None:
-                wall = at
+                self.wall = at
         else:
-            joined = None
-            for place, g in reversed(open_groups):
-                if place < after or place < wall:
-                    break
-                if g.join(m):
-                    joined = place, g
-                    break
-            if joined is None:
-                g = None
-                for k in range(len(open_groups) - 1, -1, -1):
-                    place, made = open_groups[k]
-                    if made.feeds(m) and _idle(made, place, wrote, read) and made.join(m):
-                        g, places[place] = made, None
-                        wrote.update(dict.fromkeys(g.written, at))
-                        read.update(dict.fromkeys(g.walks | g.ends, at))
-                        del open_groups[k]
-                        break
-                if g is None:
-                    g = Group(m.shape)
-                    g.add(m)
-                open_groups.append((at, g))
-                places.append(g)
-            else:
-                at, g = joined
+            at = self._earlier(m)
+            if at < 0:
+                at = self._now(m)
         for use, written in step.uses():
             n = use.buffer.number
             if written:
-                wrote[n] = max(wrote.get(n, -1), at)
-            read[n] = max(read.get(n, -1), at)
-    users: dict[int, set[int]] = {}
-    for i, p in enumerate(places):
-        for s in [] if p is None else [p] if isinstance(p, Step) else [m.step for m in p.members]:
-            for use, _ in s.uses():
-                users.setdefault(use.buffer.number, set()).add(i)
-    found: list[Step] = []
-    for i, p in enumerate(places):
-        if p is None:
-            continue
-        if isinstance(p, Step):
-            found.append(p)
-        elif p.compiled:
-            found.append(p.members[0].step)
+                self.wrote[n] = max(self.wrote.get(n, -1), at)
+            self.read[n] = max(self.read.get(n, -1), at)
+
+    def _earlier(self, m: Member) -> int:
+        """The place of the latest group that has taken the member in, or -1."""
+        after = self.wall
+        for use, written in m.step.uses():
+            n = use.buffer.number
+            after = max(after, self.wrote.get(n, -1), self.read.get(n, -1) if written else -1)
+        for place, group in reversed(self.open):
+            if place < after:
+                break
+            if group.join(m):
+                return place
+        return -1
+
+    def _now(self, m: Member) -> int:
+        """The place of a group of its own, or of one that has moved here."""
+        at = len(self.places)
+        for k in range(len(self.open) - 1, -1, -1):
+            place, group = self.open[k]
+            if group.feeds(m) and self._idle(group, place) and group.join(m):
+                self.places[place] = None
+                self.wrote.update(dict.fromkeys(group.written, at))
+                self.read.update(dict.fromkeys(group.walks | group.ends, at))
+                del self.open[k]
+                break
         else:
-            needed = {
-                n for n in p.written
-                if n in outside or users[n] != {i} or any(u.buffer.kind != "temporary" for m in p.members for u, _, _ in m.outputs if u.buffer.number == n)
-            }  # fmt: skip
-            fused = merged(p, needed, numbers)
-            if fused is not None:
-                found += fused
-                continue
-            for m in p.members:  # apart
-                if m.step.call.entry is None:
-                    alone = Group(m.shape)
-                    alone.add(replace(m, late=False))
-                    found += merged(alone, alone.written, numbers) or [m.step]
-                else:
-                    found.append(m.step)
-    return found
+            group = Group(m.shape)
+            group.add(m)
+        self.open.append((at, group))
+        self.places.append(group)
+        return at
+
+    def _idle(self, group: Group, place: int) -> bool:
+        """Whether a group may as well run later: nobody has used what it writes, or written what it reads."""
+        if any(u.buffer.kind != "temporary" for m in group.members for u, _, _ in m.outputs):
+            return False
+        if any(self.wrote.get(n, -1) > place for n in group.walks | group.ends):
+            return False
+        return all(self.read[n] <= place for n in group.written)
+
+    def steps(self, outside: set[int], numbers: Iterator[int]) -> list[Step]:
+        """What comes out. ``numbers``: of buffers that are unused."""
+        users: dict[int, set[int]] = {}
+        for i, p in enumerate(self.places):
+            for s in [] if p is None else [p] if isinstance(p, Step) else [m.step for m in p.members]:
+                for use, _ in s.uses():
+                    users.setdefault(use.buffer.number, set()).add(i)
+        found: list[Step] = []
+        for i, p in enumerate(self.places):
+            if isinstance(p, Step):
+                found.append(p)
+            elif p is not None and p.compiled:
+                found.append(p.members[0].step)
+            elif p is not None:
+                lasting = {u.buffer.number for m in p.members for u, _, _ in m.outputs if u.buffer.kind != "temporary"}
+                needed = {n for n in p.written if n in outside or n in lasting or users[n] != {i}}
+                found += merged(p, needed, numbers) or [s for m in p.members for s in _apart(m, numbers)]
+        return found
 
 
-def _idle(group: Group, place: int, wrote: dict[int, int], read: dict[int, int]) -> bool:
-    """Whether a group may as well run later: nobody has used what it writes, or written what it reads."""
-    if any(u.buffer.kind != "temporary" for m in group.members for u, _, _ in m.outputs):
-        return False
-    return all(wrote.get(n, -1) <= place for n in group.walks | group.ends) and all(read[n] <= place for n in group.written)
+def _apart(m: Member, numbers: Iterator[int]) -> list[Step]:
+    """A member by itself."""
+    if m.step.call.entry is not None:
+        return [m.step]
+    alone = Group(m.shape)
+    alone.add(replace(m, late=False))
+    return merged(alone, alone.written, numbers) or [m.step]

@@ -216,9 +216,10 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
     work = numel(of.shape) * body.effort()
     folded = numel(of.shape[d] for d in of.axes)
     values = [v.dtype for v, _ in body.results[: len(of.folds)]]
-    found = [dtypes.BY_NAME.get(f.accumulator(d)) for f, d in zip(of.folds, values, strict=True)]
-    if any(a is None or a.is_complex for a in found) or any("complex" in d for d in values):
+    accumulators = [f.accumulator(d) for f, d in zip(of.folds, values, strict=True)]
+    if any(a not in dtypes.BY_NAME or "complex" in a for a in [*accumulators, *values]):
         return None
+    found = [dtypes.BY_NAME[a] for a in accumulators]
     most = 4 * FEW if work >= 8 * threads.MANY and folded >= 1024 else FEW
     axis = next((d for d in of.axes if of.shape[d] >= 4 * most), max(of.axes, key=lambda d: of.shape[d]))
     n = of.shape[axis]
