@@ -10,6 +10,8 @@ from ..codegen.tiles import HALF, ROWS, multiply, turn_rows
 from ..codegen.vectors import BYTES
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
+LINE = 64  #: bytes of a line of the cache
+ROOM = 2048  #: scores that stay in the first cache from one step of the softmax to the next
 ALL, RESULT, FIRST_TERMS, LAST_TERMS = range(4)  # what of a product counts, see `product`
 NONE, ADDED, ALLOWED = range(3)  # kinds of mask: none, floats that are added to scores, bools that say what may be seen
 
@@ -23,29 +25,19 @@ def greatest(row):
     return top
 
 
-@helper(fastmath=FREE)
-def raise_row(row, top):
-    """row = e^(row − top); returns the sum."""
-    total = row.dtype.type(0)
-    for j in range(row.size):
-        e = exp(row[j] - top)
-        row[j] = e
-        total += e
-    return total
-
-
 @helper
-def softmax_row(row, seen, blank):
-    """Softmax in place; a row of which all is masked (−inf) becomes ``blank`` in its first ``seen``, zero beyond."""
-    top = greatest(row)
-    if not top > -np.inf:
-        for j in range(row.size):
-            other = row.dtype.type(blank if j < seen else 0.0)
-            row[j] = other if row[j] == row[j] else row[j]  # nan stays
-        return
-    inverse = row.dtype.type(1) / raise_row(row, top)
+def powers(row):
+    """row = e^row."""
     for j in range(row.size):
-        row[j] *= inverse
+        row[j] = exp(row[j])
+
+
+@helper(fastmath=FREE)
+def total(row):
+    found = row.dtype.type(0)
+    for j in range(row.size):
+        found += row[j]
+    return found
 
 
 @helper(fastmath=FREE)
@@ -117,6 +109,58 @@ def reach(i, source):
     return min(source, (i // ROWS + 1) * ROWS)
 
 
+@helper
+def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, blank, room):
+    """Softmax in place of a block of scores, masked, whose first row is number ``start``; see `forward`.
+
+    The rows of a tile lie side by side in ``room`` while their powers are computed, all in one loop: causal rows are short.
+    """
+    lowest, zero, one = scores.dtype.type(-np.inf), scores.dtype.type(0), scores.dtype.type(1)
+    together = ROWS if ROWS * source <= ROOM else 1
+    for first in range(0, rows, together):
+        some = min(together, rows - first)
+        end = reach(start + first, source) if causal else source
+        for r in range(some):
+            i = first + r
+            row = scores[i * source : i * source + end]
+            seen = min(end, start + i + 1) if causal else source
+            if kind != NONE:
+                masked(row[:seen], kind, mask, base + (start + i) * steps[2], steps[3])
+            future = row[seen:]
+            for j in range(future.size):
+                future[j] = lowest
+            top = greatest(row)
+            if not top > lowest:
+                top = zero
+            line = room[r * end : (r + 1) * end]
+            for j in range(line.size):
+                line[j] = row[j] - top
+        powers(room[: some * end])
+        for r in range(some):
+            i = first + r
+            row, line = scores[i * source : i * source + end], room[r * end : (r + 1) * end]
+            never = scores[i * source + end : (i + 1) * source]
+            for j in range(never.size):
+                never[j] = zero
+            sum_ = total(line)
+            if sum_ == zero:  # all of it is masked
+                seen = min(end, start + i + 1) if causal else source
+                for j in range(row.size):
+                    row[j] = row.dtype.type(blank if j < seen else 0.0)
+            else:
+                inverse = one / sum_
+                for j in range(row.size):
+                    row[j] = line[j] * inverse
+
+
+@helper
+def room_like(array, size):
+    """An uninitialised array that begins with a line of the cache, so that vectors straddle none."""
+    whole = np.empty(size + LINE // array.itemsize, array.dtype)
+    first = (-whole.ctypes.data) % LINE // array.itemsize
+    return whole[first : first + size]
+
+
 def forward(
     first, last, heads, length, source, width, value_width, scale, causal, kind, blank, keep, block, q_steps, k_steps, v_steps, mask_steps,
     y_steps, q, k, v, mask, p, y,
@@ -127,10 +171,10 @@ def forward(
     batches; p is dense. ``blank``: the weights of a row of which all is masked. p is written only with ``keep``, y unless it is empty.
     """
     zero = y.dtype.type(0)
-    lowest = y.dtype.type(-np.inf)
     factor = y.dtype.type(scale)
-    keys = np.empty(width * source, y.dtype)
-    room = np.empty(0 if keep else min(length, block) * source, y.dtype)
+    keys = room_like(y, width * source)
+    room = room_like(y, 0 if keep else min(length, block) * source)
+    lines = room_like(y, max(ROOM, source))
     for n in range(first, last):
         b, h = n // heads, n % heads
         value = b * v_steps[0] + h * v_steps[1]
@@ -149,20 +193,7 @@ def forward(
             else:
                 for i in range(scores.size):
                     scores[i] = zero
-            for i in range(rows):
-                row = scores[i * source : (i + 1) * source]
-                seen = min(source, start + i + 1) if causal else source
-                if kind != NONE:
-                    masked(row[:seen], kind, mask, base + (start + i) * mask_steps[2], mask_steps[3])
-                if seen < source:
-                    end = reach(start + i, source)
-                    future, never = row[seen:end], row[end:]
-                    for j in range(future.size):
-                        future[j] = lowest
-                    for j in range(never.size):
-                        never[j] = zero
-                    row = row[:end]
-                softmax_row(row, seen, blank)
+            softmax_rows(scores, start, rows, source, causal, kind, mask, base, mask_steps, blank, lines)
             if y.size:
                 counts = FIRST_TERMS if causal else ALL
                 out = b * y_steps[0] + h * y_steps[1] + start * y_steps[2]
@@ -193,8 +224,8 @@ def backward(
     """Gradients of `forward` to q, k and v, given that of y."""
     zero = g.dtype.type(0)
     factor = g.dtype.type(scale)
-    slopes = np.empty(min(block, length) * source, g.dtype)
-    values = np.empty(value_width * source, g.dtype)
+    slopes = room_like(g, min(block, length) * source)
+    values = room_like(g, value_width * source)
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
     for n in range(first, last):
         b, h = n // heads, n % heads
