@@ -188,7 +188,7 @@ def current() -> Recorder | None:
 def _bytes(call: Any, args: tuple) -> tuple[int, int]:
     """Bytes that a launch reads and writes, and writes. Of generated kernels the layouts say it: memory may go on behind a tensor."""
     recipe = call.recipe
-    if recipe is not None:
+    if hasattr(recipe, "out_layouts"):
         written = sum(lay.size * lay.dtype.itemsize for lay in recipe.out_layouts)
         return written + sum(lay.size * lay.dtype.itemsize for lay in recipe.in_layouts), written
     arrays = [a.nbytes if isinstance(a, np.ndarray) else sum(x.nbytes for x in a) if isinstance(a, list) else 0 for a in args]
@@ -196,7 +196,7 @@ def _bytes(call: Any, args: tuple) -> tuple[int, int]:
 
 
 def _shapes_of(call: Any, args: tuple) -> list:
-    if call.recipe is not None:
+    if hasattr(call.recipe, "in_layouts"):
         return [list(lay.shape) for lay in call.recipe.in_layouts]
     given = [a for a in args[: len(args) - call.outputs] if isinstance(a, (np.ndarray, list))]
     return [[a.size] if isinstance(a, np.ndarray) else [[x.size] for x in a] for a in given]

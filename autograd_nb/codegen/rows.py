@@ -1,10 +1,13 @@
 """Row-wise fused kernels: several passes over each row, with what they found so far, written as formulas.
 
 A row is one line of elements along the dim that an op works on (softmax, norms, losses). The operands are arrays of shape
-(outer, n, inner), a row being the n elements for one outer and one inner index, in four kinds:
+(outer, n, inner), a row being the n elements for one outer and one inner index, in several kinds:
 
 - ``full``: an element per element of the row; ``row``: one value per row; ``col``: one value per position, the same for all
   rows; ``one``: a single value, an array of one element; ``number``: a scalar argument.
+- ``line``: an element per element of the row, where rows begin anywhere, and ``spot``: one value per row, anywhere; an operand
+  of kind ``row`` tells where, under the name of `begins`. Contiguous rows only, as is
+- ``kept``: an element per element of the row for later passes to read, in memory of the kernel's own.
 
 A kernel is a list of steps. Formulas name what they need by their parameters: operands, outputs written by an earlier step,
 row values found by an earlier step, ``n`` (the row's length) and ``i`` (the position in it).
@@ -27,13 +30,18 @@ from typing import Any
 
 from .loops import CHUNK, MAX, MIN, Fold, _indent, _ordered
 from .maths import m
-from .symbols import BOOL, FLOATS, Sym, Trace, numpy_name
+from .symbols import BOOL, FLOATS, Sym, Trace, closure, numpy_name
 
 BLOCK = 256  #: rows at a time where rows are interleaved
 SHORT = 16  #: contiguous rows at a time at most,
 ROOM = 2048  #: and elements at which they stay in the first cache from step to step
 
 _HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import radd, rmul, row, scratch\n"
+
+
+def begins(name: str) -> str:
+    """The operand that tells where the rows or values of a ``line`` or ``spot`` begin."""
+    return f"{name}_at"
 
 
 def together(n: int) -> int:
@@ -43,8 +51,12 @@ def together(n: int) -> int:
 
 @dataclass(frozen=True)
 class Each:
-    """One pass over the elements of a row: fold values into row values, store values into full outputs."""
+    """One pass over the elements of a row: fold values into row values, store values into full outputs.
 
+    ``values``: what formulas of this pass further down have in common.
+    """
+
+    values: Mapping[str, Callable] = field(default_factory=dict)
     stores: Mapping[str, Callable] = field(default_factory=dict)
     folds: Mapping[str, tuple[Fold, Callable]] = field(default_factory=dict)
 
@@ -89,7 +101,7 @@ class _Writer:
     """The text of one kernel as it grows."""
 
     def __init__(
-        self, kinds: Mapping[str, str], dtypes: Mapping[str, str], outputs: Sequence[str], compute: str, columns: bool
+        self, kinds: Mapping[str, str], dtypes: Mapping[str, str], outputs: Sequence[str], compute: str | None, columns: bool
     ):
         self.kinds, self.dtypes, self.outputs, self.compute, self.columns = kinds, dtypes, outputs, compute, columns
         self.values: dict[str, str] = {}  # row values found so far and their dtypes
@@ -105,7 +117,7 @@ class _Writer:
     # ---- formulas
     def trace(self, formulas: Sequence[Callable], known: Mapping[str, Any]) -> tuple[list[Sym], list[str], list[str]]:
         """(results, statements, names loaded) of formulas over named values; ``known`` names those of this step."""
-        trace = Trace(self.compute, f"p{self.phases}t")
+        trace = Trace(self.compute or "float32", f"p{self.phases}t")
         self.phases += 1
         loaded: dict[str, Sym] = {}
         results: list[Sym] = []
@@ -121,12 +133,12 @@ class _Writer:
                 x = loaded.get(p)
                 if x is None:
                     x = loaded[p] = trace.input(f"{p}_", dtype)
-                args.append(x.cast(self.compute) if self.cast_to_compute and dtype in FLOATS else x)
+                args.append(x.cast(self.compute) if self.compute and self.cast_to_compute and dtype in FLOATS else x)
             value = trace.as_sym(f(*args))
             results.append(value)
             if k < len(names) and names[k]:
                 made[names[k]] = value
-        needed = {s.name for s in self._closure(results)}
+        needed = {s.name for s in closure(results)}
         used = [p for p, s in loaded.items() if s.name in needed]
         self._trace = trace
         before, lines = trace.lines(results)
@@ -134,17 +146,6 @@ class _Writer:
         return results, lines, used
 
     cast_to_compute = True
-
-    @staticmethod
-    def _closure(results: Sequence[Sym]) -> list[Sym]:
-        seen: dict[str, Sym] = {}
-        stack = list(results)
-        while stack:
-            s = stack.pop()
-            if s.name not in seen:
-                seen[s.name] = s
-                stack.extend(a for a in s.args if isinstance(a, Sym))
-        return list(seen.values())
 
     def dtype_of(self, name: str) -> str:
         if name in ("n", "i"):
@@ -156,9 +157,6 @@ class _Writer:
         if name in self.dtypes:
             return self.dtypes[name]
         raise NameError(f"a row formula asks for {name!r}; there are {', '.join([*self.dtypes, *self.values])}, n and i")
-
-    def is_row(self, name: str) -> bool:
-        return name in self.values or self.kinds.get(name) == "row"
 
     @staticmethod
     def done(value: Sym, dtype: str) -> str:
@@ -174,11 +172,18 @@ class _Writer:
                 out.append(f"{p}_ = {p}_b[{self.lane}]{self.truth(self.values[p])}")
             elif self.kinds.get(p) == "row":
                 out.append(f"{p}_ = row({p}, rows, size, 1)[{self.lane}]{self.truth(self.dtypes[p])}")
+            elif self.kinds.get(p) == "spot":
+                out.append(f"{p}_ = {p}[row({begins(p)}, rows, size, 1)[{self.lane}]]")
         return out
 
     @staticmethod
     def truth(dtype: str) -> str:
         return " != 0" if dtype == BOOL else ""  # rows of booleans hold bytes
+
+    def line(self, p: str) -> str:
+        """The elements of row ``k`` from ``c`` on."""
+        begin = {"line": f"row({begins(p)}, rows, size, 1)[k]", "kept": "k * n"}.get(self.kinds[p], "at")
+        return f"{p}_r = row({p}, {begin} + c, width, 1)"
 
     def load(self, p: str, index: str) -> str:
         return f"{p}_ = {p}_r[{index}]{self.truth(self.dtypes[p])}"
@@ -200,17 +205,20 @@ class _Writer:
 
     # ---- steps
     def each(self, step: Each) -> None:
-        names = [*step.stores, *[""] * len(step.folds)]
         folds = list(step.folds.items())
-        formulas = [*step.stores.values(), *[self._fed(fold, f) for _, (fold, f) in folds]]
-        results, lines, used = self.trace(formulas, dict.fromkeys(n for n in names if n))
-        stored = results[: len(step.stores)]
+        keyed: set[str] = set()
+        fed = [self._fed(name, fold, f, keyed) for name, (fold, f) in folds]
+        results, lines, used = self.trace(
+            [*step.values.values(), *step.stores.values(), *fed], dict.fromkeys([*step.values, *step.stores])
+        )
+        first_fold = len(results) - len(folds)
+        stored = results[len(step.values) : first_fold]
         folded = [
             # of integers that stand for floats, the float is to be found
-            (f"{name}_t" if self._fed(fold, f) is not f else name, fold, value)
-            for (name, (fold, f)), value in zip(folds, results[len(step.stores) :], strict=True)
+            (f"{name}_t" if name in keyed else name, fold, value)
+            for (name, (fold, _)), value in zip(folds, results[first_fold:], strict=True)
         ]
-        full = sorted({*[p for p in used if self.kinds.get(p) == "full"], *step.stores})
+        full = sorted({*[p for p in used if self.kinds.get(p) in ("full", "line", "kept")], *step.stores})
         cols = [p for p in used if self.kinds.get(p) == "col"]
         loads = [self.load(p, "i") for p in full if p in used]
         stores = [f"{o}_r[i] = {self.done(v, self.dtypes[o])}" for o, v in zip(step.stores, stored, strict=True)]
@@ -226,7 +234,7 @@ class _Writer:
                 after.append(f"{name}_s = " + _ordered(fold).format(a=f"{name}_s", x=f"np.{numpy_name(total)}({name}_a)"))
                 keep.append(f"{name}_b[k] = {name}_s")
             self.each_row(["at = (rows + k) * n", *row_values, *start, f"for c in range(0, n, {CHUNK}):"])
-            self.put(3, [f"width = min({CHUNK}, n - c)", *[f"{p}_r = row({p}, at + c, width, 1)" for p in full]])
+            self.put(3, [f"width = min({CHUNK}, n - c)", *[self.line(p) for p in full]])
             self.put(3, [*[f"{p}_r = row({p}, c, width, 1)" for p in cols], *first, "for i in range(width):"])
             position = ["i_ = c + i"] if "i" in used else []
             self.put(4, [*position, *loads, *[self.load(p, "i") for p in cols], *lines, *stores, *fold_lines])
@@ -248,20 +256,24 @@ class _Writer:
             self.put(3, [*position, *loads, *row_values, *lines, *stores, *fold_lines])
         for name, fold, value in folded:
             self.buffer(name, fold.accumulator(value.dtype))
-        keyed = {name: _named(f"{name}_t", m.from_order_key) for name, (fold, f) in folds if self._fed(fold, f) is not f}
         if keyed:
-            self.row(Row(keyed))
+            self.row(Row({name: named(m.from_order_key, f"{name}_t") for name in step.folds if name in keyed}))
 
-    def _fed(self, fold: Fold, f: Callable) -> Callable:
+    @staticmethod
+    def _fed(name: str, fold: Fold, f: Callable, keyed: set[str]) -> Callable:
+        """What is folded; floats with an order by integers of the same order, which is then noted."""
         if fold not in (MAX, MIN):
             return f
         key = m.order_key if fold is MAX else m.order_key_min
 
-        def keyed(*args):
-            return key(f(*args))
+        def ordered(*args):
+            value = f(*args)
+            if value.dtype not in FLOATS:
+                return value
+            keyed.add(name)
+            return key(value)
 
-        keyed.__signature__ = inspect.signature(f)  # type: ignore[attr-defined]
-        return keyed
+        return named(ordered, *inspect.signature(f).parameters)
 
     def row(self, step: Row) -> None:
         self.cast_to_compute = False
@@ -306,14 +318,14 @@ class _Writer:
         self.body += _indent(lines, level + (2 if self.columns else 1))
 
 
-def _named(parameter: str, f: Callable) -> Callable:
-    """``f`` with its one parameter called ``parameter``."""
+def named(f: Callable, *parameters: str) -> Callable:
+    """``f`` with its parameters called so."""
 
-    def g(x):
-        return f(x)
+    def g(*args):
+        return f(*args)
 
-    one = inspect.Parameter(parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    g.__signature__ = inspect.Signature([one])  # type: ignore[attr-defined]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    g.__signature__ = inspect.Signature([inspect.Parameter(p, kind) for p in parameters])  # type: ignore[attr-defined]
     return g
 
 
@@ -322,16 +334,19 @@ def row_kernel(
     outputs: Mapping[str, str],
     steps: Sequence[Step],
     dtypes: Mapping[str, str],
-    compute: str,
+    compute: str | None,
     columns: bool,
     name: str = "kernel",
+    kept: Sequence[str] = (),
+    longest: int = ROOM,
 ) -> str:
     """The source of ``name(outer, n, inner, *operands, *outputs)``.
 
-    operands, outputs: name -> kind. dtypes: name -> dtype of each. compute: what full and col floats are computed in.
-    columns: for interleaved rows (inner > 1).
+    operands, outputs: name -> kind. dtypes: name -> dtype of each. compute: what full and col floats are computed in; None: each
+    formula sees to that. columns: for interleaved rows (inner > 1). kept: what passes hand on, of rows of at most ``longest``
+    elements.
     """
-    kinds = {**operands, **outputs}
+    kinds = {**operands, **outputs, **dict.fromkeys(kept, "kept")}
     w = _Writer(kinds, dict(dtypes), list(outputs), compute, columns)
     for step in steps:
         run: Any = {Each: w.each, Row: w.row, Pick: w.pick, Put: w.put_one, Total: w.total}[type(step)]
@@ -340,6 +355,7 @@ def row_kernel(
     ones += [f"{p}_ = {p}" for p, kind in operands.items() if kind == "number"]
     room = BLOCK if columns else SHORT
     buffers = [f"{b}_b = scratch({room}, np.{numpy_name(d)})" for b, d in w.buffers.items()]
+    buffers += [f"{p} = scratch({max(ROOM, longest)}, np.{numpy_name(dtypes[p])})" for p in kept]
     text = _HEADER + w.tables + f"def {name}({', '.join(['outer', 'n', 'inner', *operands, *outputs])}):\n"
     text += _indent(["n_ = n", *ones, *w.before, *buffers], 1)
     if columns:

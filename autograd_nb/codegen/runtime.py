@@ -187,10 +187,10 @@ def _row(typingctx, array, start, size, step):
 
     def codegen(context, builder, signature, args):
         first = _int(context, builder, args[1], start)
-        whole = context.make_array(array)(context, builder, value=args[0])
-        data = builder.gep(whole.data, [first])
+        data = builder.gep(_pointer(context, builder, array, args[0]), [first])
         if bare:
             return data
+        whole = context.make_array(array)(context, builder, value=args[0])
         extent = _checked(
             context, builder, whole, first, _int(context, builder, args[2], size), _int(context, builder, args[3], step)
         )

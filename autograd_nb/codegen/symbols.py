@@ -10,6 +10,7 @@ Every value has a concrete dtype, and every literal is typed: in Numba ``float32
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 FLOATS = ("float32", "float64")
@@ -295,6 +296,18 @@ class Sym:
         """``table[self]`` from a constant table; ``self`` is an integer within range."""
         name = self.trace.table(tuple(table), dtype)
         return self.trace._emit("gather", (name, self), dtype)
+
+
+def closure(results: Sequence[Sym]) -> list[Sym]:
+    """All that results depend on, each after what it depends on."""
+    found: set[str] = set()
+    stack = list(results)
+    while stack:
+        s = stack.pop()
+        if s.name not in found:
+            found.add(s.name)
+            stack.extend(a for a in s.args if isinstance(a, Sym))
+    return [s for s in results[0].trace.instructions if s.name in found]
 
 
 def unify(a: Sym, b: Sym) -> tuple[Sym, Sym]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.symbols import FLOATS, Sym, Trace
+from ..codegen.symbols import FLOATS, Sym, Trace, closure
 from ..shapes import layout
 from .capture import Buffer, Step, Use
 from .members import Member, member, pointwise, walk
@@ -123,7 +123,7 @@ def _factor(early: Member, late: Member, buffer: Buffer) -> _Factor | None:
     own = {symbols[k].name for k in mine}
     alone = _dependent(results, own)
     cut = {
-        a.name: a for s in _closure(results) if s.name not in alone for a in s.args if isinstance(a, Sym) and a.name in alone
+        a.name: a for s in closure(results) if s.name not in alone for a in s.args if isinstance(a, Sym) and a.name in alone
     }
     shared = Counter(s.name in alone for s in trace.instructions[:before] if s.op not in ("input", "constant"))[True]
     if len(cut) != 1 or shared < SHARED:
@@ -138,22 +138,10 @@ def _arrays(m: Member) -> list[tuple[Any, Any]]:
     return [(o, lay) for o, lay in m.inputs if isinstance(o, Use)] + [(u, lay) for u, lay, _ in m.outputs]
 
 
-def _closure(results: Sequence[Sym]) -> list[Sym]:
-    """All that results depend on, each after what it depends on."""
-    found: dict[str, Sym] = {}
-    stack = list(results)
-    while stack:
-        s = stack.pop()
-        if s.name not in found:
-            found[s.name] = s
-            stack.extend(a for a in s.args if isinstance(a, Sym))
-    return [s for s in results[0].trace.instructions if s.name in found]
-
-
 def _dependent(results: Sequence[Sym], inputs: set[str]) -> set[str]:
     """Names of what depends on these inputs (at least one) and on no others."""
     found: set[str] = set()
-    for s in _closure(results):
+    for s in closure(results):
         if s.op == "input":
             if s.name in inputs:
                 found.add(s.name)

@@ -20,6 +20,7 @@ from .members import Member, fold_member, member
 from .merge import merged
 from .placing import place_outputs
 from .products import absorb
+from .rows import fuse_rows
 
 
 def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
@@ -29,6 +30,7 @@ def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
     steps, number = recompute(steps, outside, number)
     steps, number = advance(steps, outside, number)
     steps = absorb(steps, outside)
+    steps, number = fuse_rows(steps, outside, number)
     places = _Places()
     for step in steps:
         places.put(step)

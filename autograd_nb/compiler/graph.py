@@ -211,7 +211,7 @@ class Graph:
         """Names for what the steps from ``first`` on write."""
         for i in range(first, len(self.steps)):
             step = self.steps[i]
-            recipe = getattr(step.call, "recipe", None)
+            layouts = getattr(getattr(step.call, "recipe", None), "out_layouts", ())
             for k, position in enumerate(step.writes):
                 use = step.operands[position]
                 if use.buffer.kind != "temporary" or use.dtype.name not in BY_NAME:
@@ -221,7 +221,7 @@ class Graph:
                 while name in self.values:
                     n += 1
                     name = f"{base}_{n}"
-                lay = recipe.out_layouts[k] if recipe is not None and k < len(recipe.out_layouts) else layout((use.size,), None, BY_NAME[use.dtype.name])
+                lay = layouts[k] if k < len(layouts) else layout((use.size,), None, BY_NAME[use.dtype.name])
                 self.values[name] = Value(name, use.buffer, use.offset // use.dtype.itemsize, lay, i)
 
     # ---- seeing

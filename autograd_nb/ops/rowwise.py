@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,16 @@ from .. import launch, threads
 from ..codegen.rows import Step, Total, row_kernel, together
 from ..shapes import numel
 from .recording import not_for_complex, real_only
+
+
+@dataclass(frozen=True)
+class RowRecipe:
+    """What a row kernel was made from; ``operands``, ``outputs``: (kind, dtype) by name, in the order of its arguments."""
+
+    operands: Mapping[str, tuple[str, str]]
+    outputs: Mapping[str, tuple[str, str]]
+    steps: Sequence[Step]
+    compute: str
 
 
 class RowKernel:
@@ -47,13 +58,17 @@ class RowKernel:
             raise not_for_complex(self.name)
         with real_only(self.name):
             source = row_kernel(self.operands, self.outputs, self.steps, dtypes, compute, columns)
-        kinds = [*self.operands.values(), *self.outputs.values()]
-        apart = not any(isinstance(step, Total) for step in self.steps)
+        operands_, outputs_ = ({p: (kind, dtypes[p]) for p, kind in part.items()} for part in (self.operands, self.outputs))
+        recipe = RowRecipe(operands_, outputs_, self.steps, compute)
+        split = split_rows([*self.operands.values(), *self.outputs.values()], self.steps)
+        return launch.entry(source, "kernel", (*["int64"] * 3, *types), self.name, len(outputs), recipe, split=split)
 
-        def split(entry: Any) -> Any:
-            return _Rows(entry, kinds, PASS * len(self.steps)) if apart else entry
 
-        return launch.entry(source, "kernel", ("int64", "int64", "int64", *types), self.name, len(outputs), split=split)
+def split_rows(kinds: Sequence[str], steps: Sequence[Step]) -> Callable[[Any], Any] | None:
+    """How the launches of a row kernel are dealt out to threads, see `launch.entry`; ``kinds``: of its arrays and numbers."""
+    if any(isinstance(step, Total) for step in steps):
+        return None
+    return lambda entry: _Rows(entry, kinds, PASS * len(steps))
 
 
 PASS = 2  #: what one pass over an element costs, see `threads.WORTH`
@@ -64,7 +79,7 @@ class _Rows(threads.Split):
 
     __slots__ = ("effort", "kinds")
 
-    def __init__(self, entry: Any, kinds: list[str], effort: int):
+    def __init__(self, entry: Any, kinds: Sequence[str], effort: int):
         self.entry, self.kinds, self.effort = entry, kinds, effort
 
     def __call__(self, outer: int, n: int, inner: int, *args: Any) -> None:

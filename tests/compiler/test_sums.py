@@ -89,7 +89,7 @@ def test_a_sum_is_added_to_a_gradient_in_place():
 
 
 def test_what_reads_the_result_beside_the_elements_waits_for_it():
-    program = compiled(lambda x, y: (x * y) - (x * y).sum(), *pair(N, M))
+    program = compiled(lambda x, y: (x * y) - (x * y).sum(0), *pair(N, M))
     assert len(program.steps) == 2
 
 
