@@ -435,7 +435,7 @@ class AsStridedBackward0(Node):
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g):
-        from .ops.shape import embed_view
+        from .ops.strided import embed_view
 
         return (embed_view(g, self.base_layout, self.view_layout, self.offset),)
 
@@ -448,7 +448,7 @@ class CopySlices(Node):
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g):
-        from .ops.shape import read_view, without_view
+        from .ops.strided import read_view, without_view
 
         return (
             without_view(g, self.view_layout, self.offset, self.base_layout),

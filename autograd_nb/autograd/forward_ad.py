@@ -43,8 +43,8 @@ LINEAR = frozenset(
     indexing.basic_slice indexing.basic_unsqueeze indexing.basic_select pool._average pool._average_back pool._adaptive
     pool._adaptive_back rearrange._flip rearrange._roll reduction._sum reduction._mean scan._cumsum
     shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._t shape._expand shape._squeeze
-    shape._unsqueeze shape._select shape._select_backward shape._slice shape._slice_backward shape._split shape._unbind
-    shape._diagonal shape._diagonal_backward shape._as_strided shape._cat shape._stack
+    shape._unsqueeze parts._select parts._select_backward parts._slice parts._slice_backward parts._split parts._unbind
+    parts._diagonal parts._diagonal_backward strided._as_strided cat._cat cat._stack
     """.split()  # noqa: SIM905
 )
 

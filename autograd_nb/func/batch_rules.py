@@ -48,8 +48,8 @@ SHIFT = frozenset(
     pool._adaptive_max pool._unpool quantile._mode rearrange.tri rearrange._flip rearrange._roll reduction._sum reduction._mean
     scan._cumsum scan._linear_scan scan._cumprod scan._prod scan._cummax scan._cummin scan._logcumsumexp
     shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._squeeze shape._unsqueeze
-    shape._select shape._select_backward shape._slice shape._slice_backward shape._split shape._unbind shape._diagonal
-    shape._diagonal_backward shape._cat shape._stack
+    parts._select parts._select_backward parts._slice parts._slice_backward parts._split parts._unbind parts._diagonal
+    parts._diagonal_backward cat._cat cat._stack
     softmax._softmax_backward softmax._softmax softmax._log_softmax_backward softmax._log_softmax
     decompose._qr lu._lu_factor lu._inv determinant._det determinant._slogdet spectral._svd spectral._eigh spectral._eig
     spectral._pinv triangular._cholesky triangular._cholesky_solve
@@ -151,7 +151,7 @@ def _t(op: Any, args: tuple, level: int, size: int) -> Any:
     return x.transpose(1, 2) if x.ndim == 3 else x.view(x.shape)
 
 
-@_rule("shape._as_strided")
+@_rule("strided._as_strided")
 def _as_strided(op: Any, args: tuple, level: int, size: int) -> Any:
     x, _, _, shape, strides, offset = args
     if offset:

@@ -9,9 +9,10 @@ from .. import dtypes
 from ..shapes import as_int, wrap_dim
 from ..tensor import Tensor, make
 from .cast import cast, clone
+from .parts import _join_parts, _split, split
 from .recording import store
 from .registry import OPS, public
-from .shape import _join_parts, _split, alias_view, split
+from .shape import alias_view
 from .structured import structured, tensor_argument
 
 
@@ -48,7 +49,7 @@ _copy_of("detach", lambda x: x.detach())
 
 
 def _slice(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
-    from .shape import slice_dim
+    from .parts import slice_dim
 
     return slice_dim(input, wrap_dim(dim, input.ndim), start, end, step)
 

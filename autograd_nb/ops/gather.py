@@ -24,10 +24,11 @@ from .indexing import (
     zero_at,
 )
 from .inplace import in_place, write_inplace
+from .parts import _slice
 from .recording import store
 from .recording import tensor_type as _tensor_type
 from .registry import OPS, public
-from .shape import _slice, expand, reshape
+from .shape import expand, reshape
 from .structured import Structured, structured, tensor_argument
 
 _gather_kernel = Kernel("index", "gather")

@@ -23,11 +23,12 @@ from ..tensor import Tensor, make, offset_in, rewrite_part
 from .cast import cast, clone, copying, dense
 from .create import from_numpy, new_empty, new_full, tensor
 from .inplace import write_inplace
+from .parts import _select
 from .plans import InplacePlan
 from .recording import mark_inference
 from .recording import tensor_type as _tensor_type
 from .registry import OPS, public
-from .shape import _alias, _select, _with, expand, reshape
+from .shape import _alias, _with, expand, reshape
 from .structured import Structured, structured, tensor_argument
 from .views import keep, known, look
 

@@ -12,10 +12,11 @@ from .cast import cast
 from .gather import named
 from .indexing import _plain_number, index_put_op, pick, true_indices
 from .inplace import in_place
+from .parts import _slice
 from .pointwise import Pointwise, _inplace
 from .recording import store
 from .registry import public
-from .shape import _slice, expand, reshape
+from .shape import expand, reshape
 from .structured import tensor_argument
 
 _masked_select = named(pick, "MaskedSelectBackward0")

@@ -7,8 +7,8 @@ from typing import Any
 from ..shapes import as_int
 from ..tensor import Tensor
 from .create import arange, new_full
+from .parts import slice_dim
 from .registry import OPS, public
-from .shape import slice_dim
 from .structured import structured, tensor_argument
 
 

@@ -10,27 +10,16 @@ from .. import dtypes
 from ..launch import Kernel
 from ..shapes import as_int, as_shape, numel, wrap_dim, wrap_dims
 from ..tensor import Tensor
-from .cast import cast, clone, dense
+from .cast import cast, clone, contiguous, dense
+from .cat import cat, stack
 from .create import as_tensor, new_empty, new_full
 from .indexing import pick
 from .inplace import inplace_version
+from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
 from .recording import store
 from .registry import OPS, public
-from .shape import (
-    _as_strided,
-    _diagonal,
-    _diagonal_backward,
-    _select,
-    _slice,
-    _transpose,
-    cat,
-    contiguous,
-    expand,
-    reshape,
-    stack,
-    tensor_split,
-    unsqueeze,
-)
+from .shape import _transpose, expand, reshape, unsqueeze
+from .strided import _as_strided
 from .structured import structured, tensor_argument, tensors_argument
 
 _flip_kernel = Kernel("index", "flip")

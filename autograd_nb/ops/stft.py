@@ -14,7 +14,7 @@ from ..tensor import Tensor
 from .complex import view_as_real
 from .create import new_full
 from .registry import OPS, public
-from .shape import embed_view
+from .strided import embed_view
 from .structured import tensor_argument
 
 

@@ -9,10 +9,10 @@ from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
 from ..cast import clone
 from ..matmul import matmul, mm
+from ..parts import diagonal as _diagonal
 from ..rearrange import roll
 from ..reduction import sum as sum_
 from ..registry import public
-from ..shape import diagonal as _diagonal
 from ..structured import tensor_argument, tensors_argument
 from .common import given, same_dtype, scalar_name
 
@@ -64,7 +64,9 @@ def multi_dot(tensors, *, out=None):
             raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {x.ndim}D")
         if x.dtype is not chain[0].dtype:
             first, other = (_C_NAMES.get(t.dtype.name, t.dtype.name) for t in (chain[0], x))
-            raise RuntimeError(f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first} and tensor {i} {other}")
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {first} and tensor {i} {other}"
+            )
     if chain[0].ndim == 1:
         chain[0] = chain[0].unsqueeze(0)
     else:

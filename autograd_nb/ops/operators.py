@@ -1,0 +1,145 @@
+"""The operators of tensors, and the sums of gradients that the engine asks for."""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+from .. import launch
+from ..codegen.loops import Input
+from ..graph import engine
+from ..graph.modes import state
+from ..tensor import Tensor, make
+from .arithmetic import (
+    _POWERS,
+    _abs,
+    _div,
+    _pow,
+    _rdiv,
+    _remainder,
+    _rsub,
+    add,
+    div_,
+    floor_divide,
+    floor_divide_,
+    mul,
+    neg,
+    pow,
+    remainder,
+    sub,
+)
+from .comparison import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, eq, ge, gt, le, lt, ne
+from .plans import pointwise_entry
+from .pointwise import acceptable, operator_of
+from .registry import OPS
+from .structured import tensor_argument
+
+
+def _wrapped(function: Any) -> Any:
+    """A function as an operator method: NotImplemented for operands that are not ours."""
+
+    def method(self, other):
+        tensor_argument(self, function.__name__)
+        return function(self, other) if acceptable(other) else NotImplemented
+
+    return method
+
+
+def _swapped(function: Any) -> Any:
+    def method(self, other):
+        tensor_argument(self, function.__name__)
+        return function(other, self) if acceptable(other) else NotImplemented
+
+    return method
+
+
+def _power(self: Tensor, other: Any) -> Any:
+    if other.__class__ is int or other.__class__ is float:
+        quick = _POWERS.get(other)
+        if quick is not None and self._layout.dtype.category == 2:
+            return quick(self)
+    return pow(self, other) if acceptable(other) else NotImplemented
+
+
+def _install() -> None:
+    hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "rtruediv": _rdiv, "div": _div, "rdiv": _rdiv,
+           "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
+    for name, function in hot.items():
+        setattr(Tensor, f"__{name}__", operator_of(function))
+    for name, function in {
+        "floordiv": floor_divide,
+        "mod": remainder,
+        "and": bitwise_and,
+        "or": bitwise_or,
+        "xor": bitwise_xor,
+    }.items():
+        setattr(Tensor, f"__{name}__", _wrapped(function))
+        setattr(Tensor, f"__r{name}__", _swapped(function))
+    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined,method-assign]
+    inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
+               "pow": _pow.inplace, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
+    for name, function in inplace.items():
+        setattr(Tensor, f"__i{name}__", function)
+    Tensor.__neg__ = neg  # type: ignore[attr-defined,method-assign]
+    Tensor.__abs__ = _abs  # type: ignore[attr-defined]
+    Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined,method-assign]
+
+
+_install()
+
+
+_sums: dict = launch.plan_table()
+
+
+def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
+    """target += g without a history: gradients meeting in a buffer that is the engine's or a leaf's."""
+    plan = _sums.get((target._layout, g._layout))
+    if plan is None:
+        if len(_sums) > 5_000:
+            _sums.clear()
+        name = target.dtype.name
+        plan = _sums[target._layout, g._layout] = pointwise_entry(
+            "add_", lambda a, b: (a + b,), [Input(name), Input(g.dtype.name)], target.dtype.compute, [name],
+            [target._layout, g._layout], [target._layout],
+        )  # fmt: skip
+    entry, dims = plan
+    if dims is None:
+        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
+        entry(target._data, g._data, target._data[:n])
+    else:
+        entry(dims, target._data, g._data, target._data)
+    target._version_[0] += 1
+
+
+def _engine_own(g: Tensor) -> Tensor:
+    """A gradient as a leaf may keep it: its own dense memory, shared with nobody who might change it."""
+    # 2 references to the tensor are ours (argument and caller), and its memory must have no other owner
+    if g._layout.contiguous and g._view is None and getrefcount(g) <= 4 and getrefcount(g._data) <= 2 and g.__class__ is Tensor:
+        return g if not g._rg else make(g._data, g._layout, g._version_)
+    return g.detach().clone() if state.grad else g.clone()
+
+
+engine.add = add
+engine.add_in_place = _engine_add_in_place
+engine.own = _engine_own
+
+
+_overlapping: dict[tuple, Any] = {}
+
+
+def add_overlapping(target: Tensor, source: Tensor) -> None:
+    """target += source one element after the other, where the target's elements may share memory (no history)."""
+    key = (target._layout, source._layout)
+    plan = _overlapping.get(key)
+    if plan is None:
+        name = target.dtype.name
+        plan = _overlapping[key] = pointwise_entry(
+            "add_overlapping", lambda a, b: (a + b,), [Input(name), Input(name)], target.dtype.compute, [name],
+            [target._layout, source._layout], [target._layout],
+        )  # fmt: skip
+    entry, dims = plan
+    if dims is None:
+        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
+        entry(target._data, source._data, target._data[:n])
+    else:
+        entry(dims, target._data, source._data, target._data)

@@ -1,0 +1,173 @@
+"""Strided geometry: `as_strided`, `unfold` of a dim, and the gradients of views of any strides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import launch
+from ..shapes import Layout, as_int, as_shape, layout, numel, wrap_dim
+from ..tensor import Tensor, _storage, make
+from .cast import clone, contiguous
+from .registry import OPS, public
+from .shape import _with, _zeros, reshape
+from .structured import structured, tensor_argument
+
+
+def _strided_buffer(g: Tensor, base: Layout) -> Tensor:
+    """``g`` (of the base's shape) laid out in memory as the base is."""
+    if base.contiguous:
+        return contiguous(g)
+    z = _zeros((base.extent,), g.dtype)
+    buffer = make(z._data, layout(base.shape, base.strides, g.dtype), z._version_)
+    buffer.copy_(g)
+    return buffer
+
+
+def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Tensor:
+    """A gradient of a view as the gradient of its base: zero outside the view; elements seen twice add up."""
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(embed_view, g, base, view_layout, offset, base)
+    return _embed(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _read(g, base_shape, base_strides, shape, strides, offset)
+)
+def _embed(x, base_shape, base_strides, shape, strides, offset):
+    from .operators import add_overlapping
+
+    # an element seen along a stretched dim collects the sum over it
+    stretched = tuple(d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n > 1)
+    if stretched:
+        x = x.sum(stretched, keepdim=True)
+        shape = x.shape
+    base = layout(base_shape, base_strides, x.dtype)
+    z = _zeros((base.extent,), x.dtype)
+    add_overlapping(_with(z, shape, strides, offset), x)
+    buffer = make(z._data, base, z._version_)
+    return buffer if base.contiguous else clone(buffer)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset)
+)
+def _read(x, base_shape, base_strides, shape, strides, offset):
+    buffer = _strided_buffer(x, layout(base_shape, base_strides, x.dtype))
+    return clone(_with(buffer, shape, strides, offset))
+
+
+def _parts(lay: Layout) -> Layout:
+    """A complex layout as that of its real and imaginary parts, a last dim of 2."""
+    if not lay.dtype.is_complex:
+        return lay
+    return layout((*lay.shape, 2), (*(2 * s for s in lay.strides), 1), lay.dtype.to_real())
+
+
+def _through_parts(function: Any, g: Tensor, base: Layout, view_layout: Layout, offset: int, result: Layout) -> Tensor:
+    """``function(g, base, view, offset)`` for a real view of complex memory or a complex view of real memory: all as reals."""
+    parts = OPS["view_as_real"].call(g) if g.dtype.is_complex else g
+    out = function(parts, _parts(base), _parts(view_layout), offset * 2 if view_layout.dtype.is_complex else offset)
+    return OPS["view_as_complex"].call(out.contiguous()) if result.dtype.is_complex else out
+
+
+def read_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
+    """The part of a base's gradient that a view sees."""
+    base = base or g._layout.dense
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(lambda g, b, v, o: read_view(g, v, o, b), g, base, view_layout, offset, view_layout)
+    return _read(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
+
+
+def without_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
+    """A base's gradient with zeros where a view looks."""
+    base = base or g._layout.dense
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(lambda g, b, v, o: without_view(g, v, o, b), g, base, view_layout, offset, base)
+    return _without(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _without(g, base_shape, base_strides, shape, strides, offset)
+)
+def _without(x, base_shape, base_strides, shape, strides, offset):
+    base = layout(base_shape, base_strides, x.dtype)
+    buffer = _strided_buffer(x, base)
+    if buffer._data is x._data:
+        buffer = clone(x)
+    _with(buffer, shape, strides, offset).zero_()
+    return buffer if base.contiguous else clone(buffer)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset),
+    view=True,
+    node="AsStridedBackward0",
+)
+def _as_strided(x, base_shape, base_strides, shape, strides, offset):
+    return _with(x, shape, strides, offset)
+
+
+def _part_within(
+    g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Sequence[int], strides: Sequence[int], offset: int
+) -> Tensor:
+    """The part of a storage's gradient that a tensor sees, whose first element is at ``own``; the rest leads nowhere."""
+    start = min(own, offset)
+    end = max(own + layout(x_shape, x_strides, g.dtype).extent, offset + layout(shape, strides, g.dtype).extent)
+    flat = _embed(g, (end - start,), (1,), shape, strides, offset - start)
+    return _read(flat, (end - start,), (1,), x_shape, x_strides, own - start)
+
+
+@structured(x=_part_within, view=True, node="AsStridedBackward0")
+def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
+    """`as_strided` that reaches outside the tensor into its storage."""
+    return make(_storage(x)[0][offset:], layout(shape, strides, x.dtype), x._version_)
+
+
+@public()
+def as_strided(input, size, stride, storage_offset=None):
+    """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients.
+
+    ``storage_offset`` counts from the beginning of the storage (default: the tensor's own). Errors: RuntimeError when it would
+    reach outside the storage. What it sees of the storage outside this tensor has no gradient.
+    """
+    x = tensor_argument(input, "as_strided")
+    shape, strides = as_shape((size,)), as_shape((stride,), "stride")
+    if len(shape) != len(strides):
+        raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(strides)})")
+    base, own = _storage(x)
+    if own or base.size != x._layout.extent:
+        launch.escapes("as_strided() of a part, which may look at the memory around it")
+    offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
+    if offset < 0 or any(s < 0 for s in strides) or any(n < 0 for n in shape):
+        raise RuntimeError(
+            f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})"
+        )
+    extent = layout(shape, strides, x.dtype).extent + offset if numel(shape) else 0
+    if extent > base.size:
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} need {extent} elements, but the "
+            f"storage has {base.size}"
+        )
+    if own <= offset and extent <= own + x._layout.extent:
+        return _as_strided(x, tuple(x.shape), x._layout.strides, shape, strides, offset - own)
+    return _as_strided_beyond(x, own, tuple(x.shape), x._layout.strides, shape, strides, offset)
+
+
+@public()
+def unfold(input, dimension, size, step):
+    """Views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
+    x = tensor_argument(input, "unfold")
+    d = wrap_dim(dimension, x.ndim, "dimension")
+    n = x.shape[d] if x.ndim else 1
+    size, step = as_int(size, "size"), as_int(step, "step")
+    if not 0 <= size <= n:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
+    if step < 1:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not x.ndim:
+        return reshape(x, 1)[:size]
+    lay = x._layout
+    shape = [*lay.shape[:d], (n - size) // step + 1, *lay.shape[d + 1 :], size]
+    strides = [*lay.strides[:d], lay.strides[d] * step, *lay.strides[d + 1 :], lay.strides[d]]
+    return _as_strided(x, tuple(x.shape), lay.strides, tuple(shape), tuple(strides), 0)
