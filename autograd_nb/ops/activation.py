@@ -234,14 +234,21 @@ def _silu(x):
 silu = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish.")
 
 
+def _mish_parts(x):
+    """(e, w) of e = eˣ and w = (1 + e)² − 1: the hyperbolic tangent of softplus is w/(w + 2)."""
+    e = m.exp(m.where(x > 20, 20.0, x))
+    return e, e * e + (e + e)
+
+
 def _mish_slope(x):
-    t = m.tanh(m.where(x > 20, x, m.log1p(m.exp(x))))
-    return t + x * m.sigmoid(x) * (1 - t * t)
+    e, w = _mish_parts(x)
+    return (w + x * m.where(x > 20, 0.0, 4 * e * (e + 1) / (w + 2))) / (w + 2)
 
 
 @formula(_mish_slope, name="mish")
 def _mish(x):
-    return x * m.tanh(m.where(x > 20, x, m.log1p(m.exp(x))))
+    _, w = _mish_parts(x)
+    return x * (w / (w + 2))
 
 
 mish = _switchable("mish", _mish, {}, doc="x·tanh(softplus(x)).")

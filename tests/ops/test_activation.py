@@ -65,6 +65,16 @@ def test_in_place(name):
     np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy())
 
 
+@pytest.mark.parametrize("name", ["gelu", "mish", "silu"])
+def test_far_from_zero(name):
+    x = torch.tensor([25.0, 1e30, -1e30, -0.0], requires_grad=True)
+    y = getattr(F, name)(x)
+    y.sum().backward()
+    assert y.tolist()[:3] == x.tolist()[:2] + [0.0]
+    assert x.grad.tolist()[:3] == [1.0, 1.0, 0.0]
+    assert np.signbit(y.numpy(force=True)[2:]).all()
+
+
 def test_prelu_glu_and_errors():
     x = torch.tensor(X.reshape(2, 6), requires_grad=True)
     w = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], dtype=torch.float64, requires_grad=True)
