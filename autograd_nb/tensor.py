@@ -210,6 +210,7 @@ class Tensor(metaclass=TensorMeta):
     @property
     def _version(self) -> int:
         """How often the storage was changed in place."""
+        launch.escapes("_version")
         if self._version_[0] < 0:
             raise RuntimeError("Inference tensors do not track version counter.")
         return self._version_[0]

@@ -7,24 +7,17 @@ stays eager: values read by Python, memory that is not reachable from the functi
 
 from __future__ import annotations
 
-import builtins
 import contextlib
 import gc
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
-from logging import Logger
-from threading import Thread
 from typing import Any
 
 import numpy as np
 
-from .. import launch
 from ..graph.node import here
-from ..ops import generator
 from ..tensor import Tensor
-from .slots import FloatSlot, IntSlot, _Slot, plain_number
+from .slots import IntSlot, _Slot, plain_number
 
 
 class Buffer:
@@ -139,6 +132,8 @@ class Capture:
         self.draws: list[tuple[Any, list]] = []  # (generator, [seed, call]) in the order of drawing
         self.streams: dict[int, tuple[Any, int, int]] = {}  # generators as the first draw found them
         self.decided: list[_Slot] = []
+        self.asked: set[str] = set()  # attributes that tensors were asked for and did not have
+        self.hashed = False  # whether Python has looked for a tensor in a dict or a set
         self._kept: list[Any] = []  # while they live their ids name them
         self._constants: set[int] = set()
         for kind, path, t in known:
@@ -290,82 +285,3 @@ def user_line() -> str:
 
     code, lasti = here(2)
     return place(code, lasti) if code is not None else ""
-
-
-@contextmanager
-def watching(capture: Capture, optimizers: list[Any]) -> Iterator[dict[tuple[int, str], Any]]:
-    """Observe this thread's launches; numbers of optimizers and random streams are slots meanwhile.
-
-    Gives the numbers that were replaced, by (id of the group, name).
-    """
-    replaced: dict[tuple[int, str], Any] = {}
-    groups = [g for o in optimizers for g in o.param_groups]
-    for g in groups:
-        for name, value in list(g.items()):
-            new = _slotted(g, name, value, capture.decided)
-            if new is not value:
-                replaced[(id(g), name)] = value
-                g[name] = new
-    slots = {(id(g), name): g[name] for g in groups for name in g if (id(g), name) in replaced}
-    stream, print_, open_, input_, start, log = (
-        generator.drawn,
-        builtins.print,
-        builtins.open,
-        builtins.input,
-        Thread.start,
-        Logger.handle,
-    )
-    observer = capture
-
-    def drawn(source: Any) -> tuple[int, int]:
-        return observer.draw(source) if launch.observer() is observer else stream(source)
-
-    def printing(*args: Any, **kwargs: Any) -> None:
-        if launch.observer() is observer and kwargs.get("file") in (None, sys.stdout, sys.stderr):
-            observer.problem("it prints")
-        print_(*args, **kwargs)
-
-    def effect(function: Callable, what: str) -> Callable:
-        def seen(*args: Any, **kwargs: Any) -> Any:
-            module = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-            if launch.observer() is observer and module not in ("numba", "llvmlite", "autograd_nb", "linecache"):
-                observer.problem(what)
-            return function(*args, **kwargs)
-
-        return seen
-
-    generator.drawn, builtins.print = drawn, printing
-    builtins.open, builtins.input = effect(open_, "it opens a file"), effect(input_, "it waits for input")
-    Thread.start, Logger.handle = effect(start, "it starts a thread"), effect(log, "it logs")  # type: ignore[method-assign]
-    try:
-        with launch.observe(capture):
-            yield replaced
-    finally:
-        generator.drawn, builtins.print, builtins.open, builtins.input = stream, print_, open_, input_
-        Thread.start, Logger.handle = start, log  # type: ignore[method-assign]
-        for g in groups:
-            for (number, name), value in replaced.items():
-                if number != id(g):
-                    continue
-                if g.get(name) is slots[number, name]:
-                    g[name] = value
-                else:
-                    if name in g:
-                        g[name] = _plain(g[name])
-                    capture.problems.append(Problem(f"it changes {name!r} of an optimizer's parameter group"))
-
-
-def _plain(value: Any) -> Any:
-    return tuple(plain_number(v) for v in value) if isinstance(value, tuple) else plain_number(value)
-
-
-def _slotted(group: dict, name: str, value: Any, decided: list) -> Any:
-    if isinstance(value, float):
-        return FloatSlot.make(value, lambda: group[name], decided)
-    if isinstance(value, tuple) and value and all(isinstance(v, float) for v in value):
-
-        def reader(i: int) -> Callable[[], float]:
-            return lambda: group[name][i]
-
-        return tuple(FloatSlot.make(v, reader(i), decided) for i, v in enumerate(value))
-    return value

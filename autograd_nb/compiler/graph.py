@@ -22,9 +22,10 @@ from ..ops.cast import dense
 from ..ops.registry import OPS
 from ..shapes import Layout, layout
 from ..tensor import Tensor, make, wrap
-from .capture import Buffer, Capture, Step, Use, address, grouped, watching
+from .capture import Buffer, Capture, Step, Use, address, grouped
 from .fuse import fuse
 from .guards import Reach, TooMuch
+from .observing import watching
 from .program import Program, show
 from .simplify import compute_constants, simplify
 from .source import check_source

@@ -7,23 +7,28 @@ value and how to get at it again. `Reach.guard` turns the list into a `Guard`: w
 
 from __future__ import annotations
 
+import builtins
 import contextlib
-import dis
 import functools
 import gc
 import io
+import os
+import sys
 import types
 from collections import deque
 from collections.abc import Callable, Collection
+from contextvars import ContextVar
 from enum import Enum
-from operator import itemgetter
+from operator import attrgetter, itemgetter, methodcaller
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .. import config
 from ..tensor import Tensor
-from . import watch
+from . import reading, watch
+from .nested import is_plain
 
 PACKAGE = __name__.partition(".")[0]
 MOST = 50_000  #: places; a function that reaches more is not captured
@@ -36,7 +41,14 @@ _INSIDE = tuple(
     f"{PACKAGE}.{layer}" for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes")
 )
 _FOLDER = str(Path(__file__).parents[1])
-_PLAIN = (int, float, str, bytes, complex, slice, range)
+#: functions that tell a setting of the process
+_SETTINGS = (config.are_deterministic_algorithms_enabled, config.get_float32_matmul_precision, config.get_num_threads)
+#: of libraries, what is watched
+_WATCHED = {PACKAGE: {f.__name__ for f in _SETTINGS}, "os": {"environ", "getenv"}}
+#: classes whose objects hold values where no guard sees them
+_OPAQUE = {"_ctypes._CData", "_thread._local", "array.array", "builtins.memoryview", "mmap.mmap", "weakref.ReferenceType"}
+#: what stands for a value that is not there
+_MISSING = object()
 _LIBRARIES = {
     PACKAGE,
     "numba",
@@ -84,7 +96,8 @@ def _unchanged(now: Any, then: Any, how: str) -> bool:
     return type(now) is type(then) and (now == then if isinstance(now, (str, bytes)) else repr(now) == repr(then))
 
 
-def _library(module: str | None) -> bool:
+def in_library(module: str | None) -> bool:
+    """Whether a module is taken to be always the same."""
     return (module or "").partition(".")[0] in _LIBRARIES
 
 
@@ -99,6 +112,10 @@ class Reach:
         self.optimizers: list[Any] = []
         self._reads_groups = self._calculates = False
         self.handles = False  # whether some function of the user's catches errors
+        self.tells_apart = False  # whether one asks if two objects are the same
+        self.names: set[str] = set()  # those of all attributes that the user's functions read
+        self.codes: set[types.CodeType] = set()  # theirs, and that of what is defined in them
+        self._modules: dict[int, tuple[str, types.ModuleType, set[str]]] = {}  # (path, module, names that were looked into)
         self._objects: list[Any] = []  # what the generated code names o0, o1, …
         self._seen: dict[int, int] = {}
         self._queue: deque = deque()
@@ -141,15 +158,27 @@ class Reach:
         self._run()
 
     def _run(self) -> None:
-        while self._queue:
+        while self._queue or self._look_into_modules():
             step, *args = self._queue.popleft()
             step(*args)
 
+    def _look_into_modules(self) -> bool:
+        """Note what the user's functions may read of the modules that they reach; whether there was more than before."""
+        for path, module, done in list(self._modules.values()):
+            inside = vars(module)
+            names = self.names & inside.keys()
+            if in_library(module.__name__):
+                names &= _WATCHED.get(module.__name__, set())
+            elif "__dict__" in self.names:
+                self._value(f"{path}.__dict__", "", inside)
+            for k in sorted(names - done):
+                done.add(k)
+                self._value(f"{path}.{k}", (self._name(inside), repr(k)), inside[k])
+        return bool(self._queue)
+
     def _value(self, path: str, code: str | tuple[str, str], value: Any, part: tuple[Any, str] | None = None) -> None:
         """Note a value at a place (``code``: how it is fetched, or (mapping, key); empty: held by the caller), and look into it."""
-        plain = isinstance(value, _PLAIN) or (
-            isinstance(value, tuple) and all(isinstance(v, _PLAIN) or v is None for v in value)
-        )
+        plain = is_plain(value) or (isinstance(value, tuple) and all(is_plain(v) or v is None for v in value))
         single = value is None or isinstance(value, (bool, Enum))
         if code:
             self._place(path, code, value, "equal" if plain and not single else "is", part)
@@ -171,6 +200,7 @@ class Reach:
         self._place(path + " (its shape)", f"{name}._layout", t._layout, "is", (t, "_layout"))
         self._place(path + ".requires_grad", f"{name}._rg", t._rg, "is", (t, "_rg"))
         self._place(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, "is", (t, "_leaf_hook_set"))
+        self._attributes(path, t.__dict__)
         if t._leaf_hook_set is not None:
             self._queue.append((self._hooks, path, t._leaf_hook_set))
 
@@ -189,37 +219,54 @@ class Reach:
             if not isinstance(owner, (type, types.ModuleType)):
                 self._value(f"{path}.__self__", "", owner)
         elif isinstance(value, types.ModuleType):
-            return
+            if value.__name__.partition(".")[0] in CHANGING:
+                raise TooMuch(
+                    f"it uses the module {value.__name__}, whose functions give another value at each call; pass such values as arguments"
+                )
+            self._modules.setdefault(id(value), (path, value, set()))
         elif isinstance(value, type):
             self._changing(path, value.__module__)
-            if not _library(value.__module__):
+            if not in_library(value.__module__):
                 self._class(path, value)
         elif isinstance(value, np.ndarray):
             if value.nbytes > _SMALL or value.dtype.hasobject:
                 raise TooMuch(f"it reaches a NumPy array ({path}), whose values may change unseen; make it a tensor")
             self._place(f"the values of {path}", f"{self._name(value)}.tobytes()", value.tobytes(), "like")
-        elif isinstance(value, (dict, types.MappingProxyType)):
-            self._mapping(path, value)
-        elif isinstance(value, (list, tuple, deque)):
-            name = self._name(value)
-            self._place(f"len({path})", f"len({name})", len(value), "like", (value, "entries"))
-            for i, v in enumerate(value):
-                self._value(f"{path}[{i}]", (name, str(i)), v)
-        elif isinstance(value, (set, frozenset, bytearray)):
-            self._place(f"the contents of {path}", self._name(value), value.copy(), "like", (value, "entries"))
+        elif isinstance(value, (dict, types.MappingProxyType, list, tuple, deque, set, frozenset, bytearray)):
+            self._container(path, value)
+            if not in_library(type(value).__module__):
+                self._object(path, value)
         elif isinstance(value, io.IOBase):
             raise TooMuch(f"it reaches a file ({path}), which a captured run would neither read nor write")
         elif type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
             self._value(path, "", value.__wrapped__)  # a compiled function stands for the function
+        elif isinstance(value, (attrgetter, methodcaller)):
+            self.names.update(part for name in value.__reduce__()[1] if isinstance(name, str) for part in name.split("."))
         elif isinstance(value, functools.partial):
             for part, v in (("func", value.func), ("args", value.args), ("keywords", value.keywords)):
                 self._value(f"{path}.{part}", "", v)
+        elif isinstance(value, ContextVar):
+            unset = self._name(_MISSING)
+            self._value(f"{path}.get()", f"{self._name(value)}.get({unset})", value.get(_MISSING))
         elif hasattr(type(value), "__next__"):
             raise TooMuch(
                 f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value"
             )
         else:
             self._object(path, value)
+
+    def _container(self, path: str, value: Any) -> None:
+        if isinstance(value, (dict, types.MappingProxyType)):
+            self._mapping(path, value)
+        elif isinstance(value, (list, tuple, deque)):
+            name = self._name(value)
+            self._place(f"len({path})", f"len({name})", len(value), "like", (value, "entries"))
+            for i, v in enumerate(value):
+                self._value(f"{path}[{i}]", (name, str(i)), v)
+        else:
+            self._place(f"the contents of {path}", self._name(value), value.copy(), "like", (value, "entries"))
+            for v in value:
+                self._value(f"an element of {path}", "", v)
 
     def _mapping(self, path: str, d: Any) -> None:
         name = self._name(d)
@@ -228,6 +275,7 @@ class Reach:
         else:
             self._place(f"len({path})", f"len({name})", 0, "like", (d, "entries"))
         for k, v in d.items():
+            self._value(f"a key of {path}", "", k)
             key = repr(k) if type(k) in (str, int, bool) else self._name(k)
             self._entry(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", d, k, (name, key), v)
 
@@ -250,25 +298,32 @@ class Reach:
         self._changing(path, kind.__module__)
         if kind.__module__.partition(".")[0] == "logging":  # its records are seen where they are made
             return
-        groups = getattr(value, "param_groups", None)
-        if isinstance(groups, list) and isinstance(getattr(value, "state", None), dict):
-            self.optimizers.append(value)
+        if any(f"{base.__module__}.{base.__qualname__}" in _OPAQUE for base in kind.__mro__):
+            raise TooMuch(
+                f"it reaches {path}, an object of the class {kind.__name__}, whose values may change unseen; pass them as arguments"
+            )
         attributes = getattr(value, "__dict__", None)
         if isinstance(attributes, dict):
-            name = self._name(attributes)
-            self._place(f"attributes of {path}", f"len({name})", len(attributes), "like", (attributes, "entries"))
-            for k, v in attributes.items():
-                self._entry(f"{path}.{k}", attributes, k, (name, repr(k)), v)
+            if isinstance(attributes.get("param_groups"), list) and isinstance(attributes.get("state"), dict):
+                self.optimizers.append(value)
+            self._attributes(path, attributes)
         for cls in kind.__mro__:
-            for slot in getattr(cls, "__slots__", ()) if not _library(cls.__module__) else ():
+            for slot in getattr(cls, "__slots__", ()) if not in_library(cls.__module__) else ():
                 if hasattr(value, slot):
                     self._value(f"{path}.{slot}", f"getattr({self._name(value)}, {slot!r}, MISSING)", getattr(value, slot))
-        if not _library(kind.__module__):
+        if not in_library(kind.__module__):
             self._class(path, kind)
+
+    def _attributes(self, path: str, attributes: dict) -> None:
+        """The ``__dict__`` of an object."""
+        name = self._name(attributes)
+        self._place(f"attributes of {path}", f"len({name})", len(attributes), "like", (attributes, "entries"))
+        for k, v in attributes.items():
+            self._entry(f"{path}.{k}", attributes, k, (name, repr(k)), v)
 
     def _class(self, path: str, cls: type) -> None:
         for base in cls.__mro__:
-            if _library(base.__module__):
+            if in_library(base.__module__):
                 continue
             entries = gc.get_referents(vars(base))[0]  # the dict behind the proxy
             for k, v in list(vars(base).items()):
@@ -293,9 +348,13 @@ class Reach:
             if not isinstance(function, types.FunctionType):
                 return
         self._changing(path, function.__module__)
+        if function in _SETTINGS:
+            self._value(f"{function.__name__}()", f"{self._name(function)}()", function())
+        elif function is os.getenv:
+            self._value("os.environ", "", os.environ)
         module, file = function.__module__ or "", function.__code__.co_filename
         # (an example in one of our docstrings is a user's function, whatever its module is called)
-        if file.startswith(_FOLDER) or (_library(module) and module.partition(".")[0] != PACKAGE):
+        if file.startswith(_FOLDER) or (in_library(module) and module.partition(".")[0] != PACKAGE):
             for cell in function.__closure__ or ():  # a decorator's wrapper around the user's function
                 with contextlib.suppress(ValueError):  # an empty cell
                     if isinstance(cell.cell_contents, (types.FunctionType, types.MethodType)):
@@ -307,14 +366,25 @@ class Reach:
         self._place(f"the defaults of {path}", f"{self._name(function)}.__defaults__", function.__defaults__, "is")
         for k, v in enumerate(function.__defaults__ or ()):
             self._value(f"default {k} of {path}", "", v)
-        for k, v in (function.__kwdefaults__ or {}).items():
-            self._value(f"default {k} of {path}", "", v)
-        self.handles = self.handles or _catches(code)
-        names = set(_names(code))
+        if function.__kwdefaults__:
+            self._mapping(f"the keyword defaults of {path}", function.__kwdefaults__)
+        self._attributes(path, function.__dict__)
+        self.codes.update(reading.codes(code))
+        self.handles = self.handles or reading.catches(code)
+        self.tells_apart = self.tells_apart or reading.tells_apart(code)
+        names = reading.attributes(code)
+        self.names |= names
         self._reads_groups = self._reads_groups or "param_groups" in names or "get_last_lr" in names
         scope = self._name(function.__globals__)
-        for name in sorted(_globals(code) & function.__globals__.keys()):
-            self._global(name, scope, function.__globals__[name], names)
+        for name in sorted(reading.globals_of(code)):
+            if name in function.__globals__:
+                self._global(name, scope, function.__globals__[name], names)
+            elif name in reading.BLIND:
+                raise TooMuch(f"it calls {name}(), so that names are read or set unseen; write the names themselves")
+            elif not hasattr(builtins, name):
+                self._place(f"the global {name}", f"{scope}.get({name!r}, MISSING)", _MISSING, "is")
+        for name in sorted(reading.imports(code, function.__globals__.get("__package__") or "")):
+            self._value(f"the module {name}", f"{self._name(sys.modules)}.get({name!r})", sys.modules.get(name))
 
     def _changing(self, path: str, module: str | None) -> None:
         """Refuse what gives another value at each call."""
@@ -322,25 +392,13 @@ class Reach:
             raise TooMuch(f"it uses {path} of {module}, which gives another value at each call; pass such values as arguments")
 
     def _global(self, name: str, scope: str, value: Any, names: set[str]) -> None:
-        code = (scope, repr(name))
-        if not isinstance(value, types.ModuleType):
-            self._value(name, code, value)
-            return
-        self._place(name, code, value, "is")
-        self._calculates = self._calculates or value.__name__ in ("math", "cmath", "numpy")
-        top = value.__name__.partition(".")[0]
-        if top in CHANGING:
-            raise TooMuch(
-                f"it uses the module {value.__name__}, whose functions give another value at each call; pass such values as arguments"
-            )
-        if top == "numpy" and "random" in names:
-            raise TooMuch(
-                "it uses numpy.random, which gives another value at each call; draw with this library's random functions"
-            )
-        if not _library(value.__name__):
-            inner = self._name(vars(value))
-            for k in sorted(names & vars(value).keys()):
-                self._value(f"{name}.{k}", (inner, repr(k)), vars(value)[k])
+        self._value(name, (scope, repr(name)), value)
+        if isinstance(value, types.ModuleType):
+            self._calculates = self._calculates or value.__name__ in ("math", "cmath", "numpy")
+            if value.__name__.partition(".")[0] == "numpy" and "random" in names:
+                raise TooMuch(
+                    "it uses numpy.random, which gives another value at each call; draw with this library's random functions"
+                )
 
     def _cell(self, name: str, cell: Any) -> None:
         try:
@@ -398,7 +456,7 @@ class Reach:
         together: dict[str, list[int]] = {}
         empty: list[int] = []
         lines: list[str] = []
-        values: dict[str, Any] = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": object(), "find": self._find}
+        values: dict[str, Any] = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": _MISSING, "find": self._find}
 
         def differs(i: int, code: str) -> str:
             value = self.places[i].value
@@ -431,7 +489,8 @@ class Reach:
             lines += [f"    n = find(all{entries[0]})", "    if n >= 0:", "        return n"]
         for k in range(0, len(empty), 32):
             part = empty[k : k + 32]
-            lines += [f"if {' or '.join(self.places[i].code[4:-1] for i in part)}:", f"    return {part[0]}"]
+            values[f"all{part[0]}"] = tuple(part)
+            lines += [f"if {' or '.join(self.places[i].code[4:-1] for i in part)}:", f"    return find(all{part[0]})"]
         body = "".join(f"        {line}\n" for line in lines)
         text = f"def check():\n    try:\n{body or '        pass'}\n    except Exception:\n        return {len(self.places)}\n    return -1\n"
         exec(compile(text, "<guards of a compiled function>", "exec"), values)
@@ -439,7 +498,7 @@ class Reach:
 
     def _find(self, numbers: tuple[int, ...]) -> int:
         """Which of some places has changed, or −1."""
-        scope = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": None}
+        scope = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": _MISSING}
         for i in numbers:
             p = self.places[i]
             if not _unchanged(eval(p.code, scope), p.value, p.how):
@@ -488,30 +547,3 @@ class Guard:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) < 60 else text[:57] + "…"
-
-
-def _globals(code: types.CodeType) -> set[str]:
-    """The globals that code reads; `co_names` has attributes too, of which some global may have the name by chance."""
-    found = {i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    for c in code.co_consts:
-        if isinstance(c, types.CodeType):
-            found |= _globals(c)
-    return found
-
-
-def _names(code: types.CodeType) -> set[str]:
-    found = set(code.co_names)
-    for c in code.co_consts:
-        if isinstance(c, types.CodeType):
-            found |= _names(c)
-    return found
-
-
-def _catches(code: types.CodeType) -> bool:
-    """Whether code has an ``except`` clause."""
-    before = ""
-    for i in dis.get_instructions(code):
-        if i.opname == "CHECK_EXC_MATCH" or (before == "PUSH_EXC_INFO" and i.opname == "POP_TOP"):
-            return True
-        before = i.opname
-    return any(isinstance(c, types.CodeType) and _catches(c) for c in code.co_consts)

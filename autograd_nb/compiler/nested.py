@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,37 @@ def flatten(value: Any, leaves: list, others: list | None = None) -> Any:
     if isinstance(value, (list, tuple)):
         return (type(value), *[flatten(v, leaves, others) for v in value])
     if isinstance(value, dict):
-        return (type(value), *[(k, flatten(v, leaves, others)) for k, v in value.items()])
-    if isinstance(value, (float, complex)):
+        return (type(value), *[(_key(k, others), flatten(v, leaves, others)) for k, v in value.items()])
+    if isinstance(value, (float, complex)) and is_plain(value):
         return (type(value), value if value and value == value else repr(value))  # −0.0 is not 0.0, nan is itself
-    if value is None or isinstance(value, (int, str, bytes, range)):
-        return (type(value), value)
     if isinstance(value, slice):
         return (slice, *[flatten(v, leaves, others) for v in (value.start, value.stop, value.step)])
+    if value is None or is_plain(value) or isinstance(value, Enum):
+        return (type(value), value)
     if _is_record(value):
         return (type(value), *[(k, flatten(v, leaves, others)) for k, v in vars(value).items()])
     if others is not None:
         others.append(value)
     return ("object", id(value))
+
+
+_PLAIN = (int, float, str, bytes, complex, slice, range)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is a number, a text or the like, which cannot change; one of a subclass may have attributes that can."""
+    return isinstance(value, _PLAIN) and not getattr(value, "__dict__", None)
+
+
+def _key(key: Any, others: list | None) -> Any:
+    """The key of a mapping: 1 and True are not the same here, and a tensor is itself."""
+    if key.__class__ is str:
+        return key
+    tensors: list[Tensor] = []
+    flat = flatten(key, tensors, others)
+    if others is not None:
+        others += tensors
+    return (flat, *map(id, tensors))
 
 
 def _is_record(value: Any) -> bool:

@@ -13,10 +13,11 @@ from .. import dtypes, launch
 from ..graph.node import sequence, set_edges
 from ..shapes import Layout
 from ..tensor import Tensor, edge, make
-from .capture import Capture, Problem, address, in_order, root, watching
+from .capture import Capture, Problem, address, in_order, root
 from .fuse import fuse
 from .guards import Reach
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
+from .observing import watching
 from .program import Program, live
 from .quick import quick
 from .simplify import simplify
@@ -53,6 +54,8 @@ class Session:
         self.shares: list[Any] = []
         for i, t in enumerate(leaves):
             r = id(root(t._data))
+            if t.__dict__ and id(t) not in reached:
+                self.argument_problem = f"argument {i} has attributes of its own ({', '.join(t.__dict__)}); pass what they hold"
             if r in fixed:
                 if id(t) not in reached:
                     self.argument_problem = (
@@ -60,11 +63,13 @@ class Session:
                     )
                 self.shares.append(t)
                 continue
-            self.shares.append((roots[r], address(t._data) - address(leaves[roots[r]]._data)) if r in roots else None)
+            j = roots.get(r)
+            self.shares.append(None if j is None else (j, address(t._data) - address(leaves[j]._data), t is leaves[j]))
             roots.setdefault(r, i)
             known.append(("argument", f"argument {i}", t))
         self.grown = [i for i, t in enumerate(leaves) if t.requires_grad and t._edge is not None]
         self.edges = [edge(t) for t in leaves]
+        self.attributes = [set(t.__dict__) for t in leaves]
         self.stand_ins: dict[int, Tensor] = {}  # of arguments with a graph of their own
         self.capture = Capture(known)
         self.capture.grads = {i: (t, g, 0 if g is None else g._version_[0]) for i, (t, g) in self.grads.items()}
@@ -83,7 +88,9 @@ class Session:
             if isinstance(stranger, Tensor):
                 self.capture.disown(stranger._data)
         try:
-            with watching(self.capture, self.reach.optimizers if self.reach.live_numbers else []) as self.replaced:
+            with watching(
+                self.capture, self.reach.optimizers if self.reach.live_numbers else [], self.reach.codes
+            ) as self.replaced:
                 result = self.function(*args, **kwargs)
         finally:
             for d, k, value, stranger in before:
@@ -123,6 +130,8 @@ class Session:
             raise capture.problems[0]
         if reach.stores:
             result = (result, tuple([d[k] for d, k in reach.stores]))
+        if any(t.__dict__.keys() != names for t, names in zip(self.leaves, self.attributes, strict=True)):
+            raise Problem("it sets an attribute of an argument")
         if any(edge(t) is not e for t, e in zip(self.leaves, self.edges, strict=True)):
             raise Problem("it changes an argument in place that requires grad")
         if self.grown and not alias:
@@ -150,7 +159,8 @@ class Session:
         variant.back = back
         variant.outputs, variant.result, variant.order = outputs, result, order
         variant.held, variant.expects_some, variant.state_roots = held, expects_some, self.state_roots
-        variant.writes = any(u.buffer.kind in ("state", "argument") for s in steps for u, written in s.uses() if written)
+        variant.exclusive = program.writes or reach.tells_apart or capture.hashed
+        variant.asked = capture.asked
         variant.sharing = any(a.shares is not None for a in arguments)
         variant.plain, variant.stores = isinstance(result, Tensor), reach.stores
         variant.gradients, variant.expects_none = gradients, expects_none
@@ -406,6 +416,8 @@ class Session:
                     raise Problem("a result is a view of another dtype")
                 if b.number in fresh and any(s._rg for s in flat):
                     raise Problem("two results share their memory; return copies (clone())")
+                if t.__dict__:
+                    raise Problem("it sets an attribute of a result")
                 fresh.add(b.number)
                 outputs.append(("new", b.number, b.array.size, b.array.dtype, offset, t._layout, t._version_[0]))
             else:

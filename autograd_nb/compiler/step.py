@@ -199,7 +199,7 @@ class Compiled:
         result = variant.run(leaves)
         found = [t._data.copy() for t in watched]
         found_grads = [None if t._grad is None else t._grad.detach().clone() for t in watched]
-        found_versions = _versions(watched)
+        found_versions = [t._version_[0] for t in watched]
         kept = [d[k] for d, k in variant.stores]
         values = [t.detach().clone() for t in tensors_in((result, kept))]
         for t, data, g, gd in zip(watched, before, grads, before_grads, strict=True):
@@ -220,16 +220,12 @@ class Compiled:
             for x, y in zip(a, b, strict=True):
                 if not _alike(x, y):
                     raise CompileError(f"compile(check=True): compiled and eager runs differ in {what}: {x} and {y}")
-        if found_versions != _versions(watched):
+        versions = [t._version_[0] for t in watched]
+        if found_versions != versions:
             raise CompileError(
-                f"compile(check=True): compiled and eager runs differ in version counters: {found_versions} and {_versions(watched)}"
+                f"compile(check=True): compiled and eager runs differ in version counters: {found_versions} and {versions}"
             )
         return expected
-
-
-def _versions(tensors: list[Tensor]) -> list[tuple[int, int | None]]:
-    """The version counters of tensors and of their gradients."""
-    return [(t._version_[0], None if t._grad is None else t._grad._version_[0]) for t in tensors]
 
 
 def _alike(x: Any, y: Any) -> bool:

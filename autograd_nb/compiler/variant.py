@@ -29,7 +29,8 @@ class Argument:
     def __init__(self, t: Tensor, buffer: int | None, shift: int):
         self.layout, self.requires_grad, self.has_grad = t._layout, t.requires_grad, t._grad is not None
         self.buffer, self.shift, self.written = buffer, shift, 0
-        self.shares: Tensor | tuple[int, int] | None = None  # the state tensor that it is, or (earlier argument, bytes between)
+        #: the state tensor that it is, or (earlier argument, bytes between, whether it is the same tensor)
+        self.shares: Tensor | tuple[int, int, bool] | None = None
 
 
 def stand_in(t: Tensor) -> Tensor:
@@ -47,7 +48,8 @@ class Variant:
         self.changed = True  # whether live numbers may have, since the program was last given them
         self.function: Any = None
         self.given: Any = None  # (args, kwargs) with places for tensors
-        self.writes = False  # whether the program writes to arguments or state
+        self.exclusive = False  # whether other aliases among arguments and state mean another program
+        self.asked: set[str] = set()  # attributes that arguments were asked for and did not have
         self.sharing = False  # whether arguments share memory with one another or with state
         self.state_roots: set[int] = set()
         self.order: list[int] = []  # which of ``outputs`` stands at each place of the result
@@ -76,7 +78,11 @@ class Variant:
                 or (t._grad is not None) is not a.has_grad
             ):
                 return self._other(leaves)
-        if leaves and (self.writes or self.sharing):
+        if self.asked:
+            for i, t in enumerate(leaves):
+                if not self.asked.isdisjoint(t.__dict__):
+                    return f"argument {i} has attributes of its own"
+        if leaves and (self.exclusive or self.sharing):
             shared = self._shared(leaves)
             if shared:
                 return shared
@@ -125,14 +131,14 @@ class Variant:
         roots = [root(t._data) for t in leaves]
         for i, (t, r, a) in enumerate(zip(leaves, roots, self.arguments, strict=True)):
             if a.shares is None:
-                if self.writes and (id(r) in self.state_roots or any(r is q for q in roots[:i])):
+                if self.exclusive and (id(r) in self.state_roots or any(r is q for q in roots[:i])):
                     return f"argument {i} shares memory with another argument or with what the function reaches"
             elif isinstance(a.shares, Tensor):
                 if t is not a.shares:
                     return f"argument {i} is no longer a tensor that the function reaches"
             else:
-                j, between = a.shares
-                if r is not roots[j] or address(t._data) - address(leaves[j]._data) != between:
+                j, between, same = a.shares
+                if r is not roots[j] or address(t._data) - address(leaves[j]._data) != between or (t is leaves[j]) is not same:
                     return f"arguments {i} and {j} no longer share memory as they did"
         return ""
 
@@ -167,7 +173,7 @@ class Variant:
         from ..autograd.api import grad
 
         assert self.back is not None
-        if self.writes or self.versions or self.gradients or self.held or self.stores or self.program.draws:
+        if self.program.writes or self.versions or self.gradients or self.held or self.stores or self.program.draws:
             raise RuntimeError(
                 "create_graph=True through a compiled function that changes tensors or draws random numbers is not supported; call the "
                 "function itself, without compile()"

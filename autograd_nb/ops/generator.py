@@ -62,6 +62,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed of the current stream."""
+        launch.escapes("initial_seed()")
         return self._seed
 
     def get_state(self) -> Tensor:

@@ -1,0 +1,242 @@
+"""What Python can read beside names, attributes and arguments is guarded too, or the call runs eagerly and says why."""
+
+from __future__ import annotations
+
+import array
+import contextvars
+import ctypes
+import operator
+import os
+import re
+import sys
+import types
+import warnings
+import weakref
+
+import pytest
+
+import autograd_nb as torch
+
+settings = types.ModuleType("settings")
+SCALE = 1.0
+
+
+class Holder:
+    pass
+
+
+class Tagged(list):
+    pass
+
+
+class Name(str):
+    """A text with an attribute."""
+
+
+def _set(value):
+    """Set what every program below reads."""
+    global SCALE
+    SCALE = settings.scale = held.scale = tagged.scale = weight.scale = scaled.scale = value
+    os.environ["AUTOGRAD_NB_TEST_SCALE"] = str(value)
+    variable.set(value)
+    numbers[0] = number.value = value
+    keywords.__kwdefaults__["scale"] = value
+    torch.set_num_threads(int(value))
+
+
+held, tagged, weight = Holder(), Tagged(), torch.ones(2)
+modules, nested = [settings], types.SimpleNamespace(inner=settings)
+variable: contextvars.ContextVar = contextvars.ContextVar("variable")
+numbers, number, reference = array.array("d", [1.0]), ctypes.c_double(1.0), weakref.ref(held)
+getter, name = operator.attrgetter("scale"), "scale"
+
+
+def scaled(x):
+    return x * scaled.scale
+
+
+def keywords(x, *, scale=1.0):
+    return x * scale
+
+
+def imported(x):
+    import settings_of_a_test
+
+    return x * settings_of_a_test.scale
+
+
+GUARDED = {
+    "module in a list": lambda x: x * modules[0].scale,
+    "module in an object": lambda x: x * nested.inner.scale,
+    "module's dict": lambda x: x * settings.__dict__["scale"],
+    "attrgetter": lambda x: x * getter(settings),
+    "import inside": imported,
+    "attribute of a function": scaled,
+    "attribute of a list": lambda x: x * tagged.scale,
+    "attribute of a tensor": lambda x: x * weight * weight.scale,
+    "keyword default": keywords,
+    "environment": lambda x: x * float(os.environ["AUTOGRAD_NB_TEST_SCALE"]),
+    "getenv": lambda x: x * float(os.getenv("AUTOGRAD_NB_TEST_SCALE")),
+    "context variable": lambda x: x * variable.get(),
+    "threads": lambda x: x * torch.get_num_threads(),
+}
+EAGER = {
+    "globals": (lambda x: x * globals()["SCALE"], "globals()"),
+    "eval": (lambda x: x * eval("SCALE"), "eval()"),
+    "computed attribute of a module": (lambda x: x * getattr(settings, name), "getattr() on the module settings"),
+    "vars of a module": (lambda x: x * vars(settings)["scale"], "vars() on the module settings"),
+    "array": (lambda x: x * numbers[0], "class array"),
+    "ctypes": (lambda x: x * number.value, "class c_double"),
+    "weak reference": (lambda x: x * reference().scale, "class ReferenceType"),
+    "version": (lambda x: x * 0 + settings.scale + 0 * weight._version, "_version"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _restored(monkeypatch):
+    monkeypatch.setitem(sys.modules, "settings_of_a_test", settings)
+    monkeypatch.setenv("AUTOGRAD_NB_TEST_SCALE", "1")
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+def _follows(compiled):
+    """Whether each call sees the value of the time."""
+    for value in (1.0, 2.0, 2.0, 3.0):
+        _set(value)
+        assert compiled(torch.ones(2)).tolist() == [value, value]
+
+
+@pytest.mark.parametrize("what", GUARDED)
+def test_a_change_means_another_program(what):
+    compiled = torch.compile(GUARDED[what], fullgraph=True)
+    _follows(compiled)
+    assert len(compiled.programs) == 3
+
+
+@pytest.mark.parametrize("what", EAGER)
+def test_unseen_values_stay_eager_and_say_so(what):
+    function, reason = EAGER[what]
+    compiled = torch.compile(function)
+    with pytest.warns(UserWarning, match=re.escape(reason)) as caught:
+        _follows(compiled)
+    assert len(caught) == 1
+
+
+def test_settings_of_the_library():
+    compiled = torch.compile(lambda x: x * (2 if torch.are_deterministic_algorithms_enabled() else 1))
+    try:
+        for on in (False, True, False):
+            torch.use_deterministic_algorithms(on)
+            assert compiled(torch.ones(1)).item() == 1 + on
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert len(compiled.programs) == 2
+
+
+def test_globals_and_modules_that_a_function_sets():
+    def step(x):
+        global MADE
+        MADE = x * 2
+        setattr(settings, name + "d", x * 3)
+        return x
+
+    compiled = torch.compile(step)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in range(6):
+            compiled(torch.full((1,), float(k)))
+            assert (MADE.item(), settings.scaled.item()) == (2 * k, 3 * k)
+
+
+def test_attributes_of_arguments_and_results():
+    compiled = torch.compile(lambda x: x * getattr(x, "factor", 1.0))
+    tagged = torch.ones(1)
+    tagged.factor = 5.0
+    assert [compiled(x).item() for x in (torch.ones(1), torch.ones(1), tagged, torch.ones(1))] == [1, 1, 5, 1]
+    with pytest.warns(UserWarning, match="argument 0 has attributes of its own"):
+        assert torch.compile(lambda x: x * x.factor)(tagged).item() == 5
+
+    def mark(x):
+        y = x * 2
+        x.seen = y.kind = True
+        return y
+
+    compiled = torch.compile(mark)
+    x = torch.ones(1)
+    with pytest.warns(UserWarning, match="sets an attribute"):
+        assert compiled(x).kind
+    again = torch.ones(1)
+    assert compiled(again).kind and again.seen and x.seen
+
+
+def test_an_attribute_that_a_function_gives_a_tensor():
+    weight = torch.ones(1)
+
+    def count(x):
+        weight.calls = getattr(weight, "calls", 0) + 1
+        return x * weight
+
+    compiled = torch.compile(count)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in range(6):
+            compiled(torch.ones(1))
+            assert weight.calls == k + 1
+
+
+def test_which_tensor_an_argument_is():
+    first, second = torch.ones(1), torch.ones(1)
+    by_identity = torch.compile(lambda x, w: x * (2 if w is first else 3))
+    factors = {first: 2, second: 3}
+    by_hash = torch.compile(lambda x, w: x * factors[w])
+    for w, factor in ((first, 2), (second, 3), (first, 2), (second, 3)):
+        assert by_identity(torch.ones(1), w).item() == by_hash(torch.ones(1), w).item() == factor
+    twice = torch.compile(lambda x, y: x * (2 if x is y else 3))
+    for _ in range(2):
+        x = torch.ones(1)
+        assert (twice(x, x).item(), twice(x, torch.ones(1)).item(), twice(x, x.view(1)).item()) == (2, 3, 3)
+
+
+def test_keys_and_texts_among_arguments():
+    compiled = torch.compile(lambda x, d: x * (2 if next(iter(d)) is True else 3))
+    assert [compiled(torch.ones(1), {k: 0}).item() for k in (1, True, 1.0)] == [3, 2, 3]
+    compiled = torch.compile(lambda x, text: x * text.factor)
+    for factor in (1.0, 2.0):
+        text = Name("a")
+        text.factor = factor
+        assert compiled(torch.ones(1), text).item() == factor
+
+
+def test_an_object_that_answers_for_any_attribute():
+    values = {"scale": 1.0}
+
+    class Any:
+        def __getattr__(self, name):
+            return values[name]
+
+    settings = Any()
+    compiled = torch.compile(lambda x: x * settings.scale, fullgraph=True)
+    for values["scale"] in (1.0, 2.0):
+        assert compiled(torch.ones(1)).item() == values["scale"]
+
+
+def test_warnings_are_given_by_every_call():
+    def careful(x):
+        warnings.warn("careful with that", RuntimeWarning)
+        return x * 2
+
+    compiled = torch.compile(careful)
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            compiled(torch.ones(1))
+        assert [w.filename for w in caught if w.category is RuntimeWarning] == [__file__]
+
+
+def test_what_is_watched_is_as_it_was_afterwards():
+    before = print, open, input, vars, getattr, setattr, hasattr, delattr, warnings.warn, torch.Tensor.__hash__
+    torch.compile(lambda x: x * 2)(torch.ones(1))
+    assert before == (print, open, input, vars, getattr, setattr, hasattr, delattr, warnings.warn, torch.Tensor.__hash__)
+    assert "__getattr__" not in vars(torch.Tensor)
