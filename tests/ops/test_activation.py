@@ -70,7 +70,7 @@ def test_far_from_zero(name):
     x = torch.tensor([25.0, 1e30, -1e30, -0.0], requires_grad=True)
     y = getattr(F, name)(x)
     y.sum().backward()
-    assert y.tolist()[:3] == x.tolist()[:2] + [0.0]
+    assert y.tolist()[:3] == [*x.tolist()[:2], 0.0]
     assert x.grad.tolist()[:3] == [1.0, 1.0, 0.0]
     assert np.signbit(y.numpy(force=True)[2:]).all()
 
