@@ -11,7 +11,7 @@ from typing import Any
 from ..autograd.wrapped import DOORS, everywhere, innermost
 from ..graph.modes import state
 from ..nn import functional
-from ..ops import cross_entropy, indexing, sorting, statistics
+from ..ops import cross_entropy, picking, sorting, statistics
 from ..ops.linalg import common
 from ..ops.structured import Structured
 from ..tensor import Tensor
@@ -27,7 +27,7 @@ def _whole(t: Any) -> Any:
     return t
 
 
-@everywhere(indexing.checked_index)
+@everywhere(picking.checked_index)
 def _checked_index(inner: Callable) -> Callable:
     def call(index: Any, *args: Any, **kw: Any) -> Any:
         if isinstance(index, Batched):
@@ -53,7 +53,9 @@ def _one_hot(inner: Callable) -> Callable:
     def call(tensor: Any, num_classes: int = -1) -> Any:
         if isinstance(tensor, Batched):
             if num_classes == -1:
-                raise RuntimeError("vmap: one_hot() needs num_classes inside vmap, as the number of classes depends on the data")
+                raise RuntimeError(
+                    "vmap: one_hot() needs num_classes inside vmap, as the number of classes depends on the data"
+                )
             return batch(call(tensor.value, num_classes), tensor.level)
         return inner(tensor, num_classes)
 

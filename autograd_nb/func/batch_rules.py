@@ -340,7 +340,7 @@ def _scatter(op: Any, args: tuple, level: int, size: int) -> Any:
     return op(values[0], d + 1, values[1], materialize(src, level, size) if src.ndim else src, *rest)
 
 
-@_rule("indexing.pick")
+@_rule("picking.pick")
 def _pick(op: Any, args: tuple, level: int, size: int) -> Any:
     x, index, dims, pos = args
     (xv, in_x), (iv, in_i) = value_of(x, level), value_of(index, level)
@@ -351,7 +351,7 @@ def _pick(op: Any, args: tuple, level: int, size: int) -> Any:
     return op(xv, _with_batch(iv, x.shape, dims, size), (0, *_later(dims)), pos).movedim(pos, 0)
 
 
-@_rule("indexing.zero_at")
+@_rule("picking.zero_at")
 def _zero_at(op: Any, args: tuple, level: int, size: int) -> Any:
     x, index, dims, pos = args
     iv, in_i = value_of(index, level)
@@ -361,7 +361,7 @@ def _zero_at(op: Any, args: tuple, level: int, size: int) -> Any:
     return op(xv, _with_batch(iv, x.shape, dims, size), (0, *_later(dims)), pos)
 
 
-@_rule("indexing.index_backward")
+@_rule("picking.index_backward")
 def _index_backward(op: Any, args: tuple, level: int, size: int) -> Any:
     g, index, shape, dims, pos = args
     iv, in_i = value_of(index, level)
@@ -371,7 +371,7 @@ def _index_backward(op: Any, args: tuple, level: int, size: int) -> Any:
     return op(gv.movedim(0, pos), _with_batch(iv, shape, dims, size), (size, *shape), (0, *_later(dims)), pos)
 
 
-@_rule("indexing.index_put_op")
+@_rule("picking.index_put_op")
 def _index_put(op: Any, args: tuple, level: int, size: int) -> Any:
     x, index, value, dims, pos, accumulate = args
     iv, in_i = value_of(index, level)

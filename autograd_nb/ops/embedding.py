@@ -17,7 +17,7 @@ from ..tensor import Tensor
 from .cast import cast, dense
 from .create import new_full
 from .gather import _scatter_into
-from .indexing import checked_index, index_backward, pick, quick_pick
+from .picking import checked_index, index_backward, pick, quick_pick
 from .registry import OPS, public
 from .shape import reshape, unsqueeze
 from .structured import structured, tensor_argument

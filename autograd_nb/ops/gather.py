@@ -12,19 +12,12 @@ from .. import dtypes, launch
 from ..launch import Kernel
 from ..shapes import Layout, broadcast_shapes, coalesce, layout, numel, wrap_dim
 from ..tensor import Tensor, make
+from .assignment import _plain_number
 from .cast import cast, clone, dense
 from .create import new_full, scalar_tensor
-from .indexing import (
-    _plain_number,
-    checked_index,
-    index_put_op,
-    pick,
-    quick_pick,
-    write_at,
-    zero_at,
-)
 from .inplace import in_place, write_inplace
 from .parts import _slice
+from .picking import checked_index, index_put_op, pick, quick_pick, write_at, zero_at
 from .recording import store
 from .recording import tensor_type as _tensor_type
 from .registry import OPS, public

@@ -8,11 +8,12 @@ from .. import dtypes
 from ..codegen.maths import m
 from ..shapes import Size, broadcast_shapes
 from ..tensor import Tensor
+from .assignment import _plain_number
 from .cast import cast
 from .gather import named
-from .indexing import _plain_number, index_put_op, pick, true_indices
 from .inplace import in_place
 from .parts import _slice
+from .picking import index_put_op, pick, true_indices
 from .pointwise import Pointwise, _inplace
 from .recording import store
 from .registry import public

@@ -13,9 +13,9 @@ from ..tensor import Tensor
 from .cast import cast, clone, contiguous, dense
 from .cat import cat, stack
 from .create import as_tensor, new_empty, new_full
-from .indexing import pick
 from .inplace import inplace_version
 from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
+from .picking import pick
 from .recording import store
 from .registry import OPS, public
 from .shape import _transpose, expand, reshape, unsqueeze

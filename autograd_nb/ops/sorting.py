@@ -13,10 +13,10 @@ from .. import dtypes, launch, return_types
 from ..launch import Kernel
 from ..shapes import as_int, layout, numel, wrap_dim
 from ..tensor import Tensor, make
+from .assignment import _plain_number
 from .cast import cast, clone, dense
 from .create import new_empty, new_full
 from .gather import _gather, _gather_backward
-from .indexing import _plain_number
 from .recording import not_for_complex, store
 from .registry import OPS, public
 from .shape import _transpose, reshape
@@ -382,7 +382,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
                 f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(edges.shape)} and got sorter tensor {list(sorter.shape)}"
             )
-        from .indexing import checked_index
+        from .picking import checked_index
 
         checked_index(sorter, edges.shape[-1], edges.ndim - 1, negative=False)
     y = _searched(edges, input, sorter, bool(right) or side == "right", bool(out_int32), "searchsorted")
