@@ -6,10 +6,11 @@ import numpy as np
 
 from ..codegen.elementary import exp
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import HALF, ROWS, multiply, turn_rows
+from ..codegen.tiles import HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
 from ..codegen.vectors import BYTES
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
+NEAR = 1 << 15  #: bytes of an array at most that are asked for ahead of time
 LINE = 64  #: bytes of a line of the cache
 ROOM = 2048  #: scores that stay in the first cache from one step of the softmax to the next
 ALL, RESULT, FIRST_TERMS, LAST_TERMS = range(4)  # what of a product counts, see `product`
@@ -97,6 +98,8 @@ def product(counts, shift, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_
                 if high <= HALF:
                     for v in range(0, width, one):
                         multiply(HALF, 1, high, width - v, deep, a, x, a_row, a_col, b, w + v, b_row, c, z + v, c_row, more)
+                elif high == ROWS and width == wide:
+                    multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
                 elif width > one:
                     multiply(ROWS, 2, high, width, deep, a, x, a_row, a_col, b, w, b_row, c, z, c_row, more)
                 else:
@@ -161,6 +164,18 @@ def room_like(array, size):
     return whole[first : first + size]
 
 
+@helper
+def place(n, heads, steps, row):
+    """Where a row of matrix ``n`` begins."""
+    return n // heads * steps[0] + n % heads * steps[1] + row * steps[2]
+
+
+@helper
+def ask(rows, width, array, at, row):
+    """Have rows brought near that are needed next, where that is not too much."""
+    prefetch(min(rows, NEAR // max(width * array.itemsize, 1)), width, array, at, row)
+
+
 def forward(
     first, last, heads, length, source, width, value_width, scale, causal, kind, blank, keep, block, q_steps, k_steps, v_steps, mask_steps,
     y_steps, q, k, v, mask, p, y,
@@ -176,27 +191,33 @@ def forward(
     room = room_like(y, 0 if keep else min(length, block) * source)
     lines = room_like(y, max(ROOM, source))
     for n in range(first, last):
-        b, h = n // heads, n % heads
-        value = b * v_steps[0] + h * v_steps[1]
-        turn_rows(source, width, k, b * k_steps[0] + h * k_steps[1], k_steps[2], keys, 0, source)
+        turn_rows(source, width, k, place(n, heads, k_steps, 0), k_steps[2], keys, 0, source)
         for i in range(keys.size):
             keys[i] *= factor
-        base = b * mask_steps[0] + h * mask_steps[1]
         for start in range(0, length, block):
             rows = min(block, length - start)
             at = (n * length + start) * source
+            query, out = place(n, heads, q_steps, start), place(n, heads, y_steps, start)
+            then, begin = (n, start + block) if start + block < length else (n + 1, 0)
+            if begin == 0:
+                ask(source, width, k, place(then, heads, k_steps, 0), k_steps[2])
+                ask(source, value_width, v, place(then, heads, v_steps, 0), v_steps[2])
+            ask(rows, width, q, place(then, heads, q_steps, begin), q_steps[2])
+            ask(rows, value_width, y, place(then, heads, y_steps, begin), y_steps[2])
+            if keep:
+                ask(rows, source, p, (then * length + begin) * source, source)
             scores = p[at : at + rows * source] if keep else room[: rows * source]
             if width:
                 counts = RESULT if causal else ALL
-                query = b * q_steps[0] + h * q_steps[1] + start * q_steps[2]
                 product(counts, start, rows, source, width, q, query, q_steps[2], 1, keys, 0, source, scores, 0, source, False)
             else:
                 for i in range(scores.size):
                     scores[i] = zero
+            base = n // heads * mask_steps[0] + n % heads * mask_steps[1]
             softmax_rows(scores, start, rows, source, causal, kind, mask, base, mask_steps, blank, lines)
             if y.size:
                 counts = FIRST_TERMS if causal else ALL
-                out = b * y_steps[0] + h * y_steps[1] + start * y_steps[2]
+                value = place(n, heads, v_steps, 0)
                 product(
                     counts,
                     start,
@@ -228,16 +249,26 @@ def backward(
     values = room_like(g, value_width * source)
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
     for n in range(first, last):
-        b, h = n // heads, n % heads
-        key, value = b * k_steps[0] + h * k_steps[1], b * v_steps[0] + h * v_steps[1]
-        dkey, dvalue = b * dk_steps[0] + h * dk_steps[1], b * dv_steps[0] + h * dv_steps[1]
-        turn_rows(source, value_width, v, value, v_steps[2], values, 0, source)
+        key, dkey, dvalue = place(n, heads, k_steps, 0), place(n, heads, dk_steps, 0), place(n, heads, dv_steps, 0)
+        turn_rows(source, value_width, v, place(n, heads, v_steps, 0), v_steps[2], values, 0, source)
         for start in range(0, length, block):
             rows = min(block, length - start)
             weight = (n * length + start) * source
-            query = b * q_steps[0] + h * q_steps[1] + start * q_steps[2]
-            grad = b * g_steps[0] + h * g_steps[1] + start * g_steps[2]
-            dquery = b * dq_steps[0] + h * dq_steps[1] + start * dq_steps[2]
+            query, grad, dquery = (
+                place(n, heads, q_steps, start),
+                place(n, heads, g_steps, start),
+                place(n, heads, dq_steps, start),
+            )
+            then, begin = (n, start + block) if start + block < length else (n + 1, 0)
+            if begin == 0:
+                ask(source, width, k, place(then, heads, k_steps, 0), k_steps[2])
+                ask(source, value_width, v, place(then, heads, v_steps, 0), v_steps[2])
+                ask(source, width, dk, place(then, heads, dk_steps, 0), dk_steps[2])
+                ask(source, value_width, dv, place(then, heads, dv_steps, 0), dv_steps[2])
+            ask(rows, width, q, place(then, heads, q_steps, begin), q_steps[2])
+            ask(rows, value_width, g, place(then, heads, g_steps, begin), g_steps[2])
+            ask(rows, width, dq, place(then, heads, dq_steps, begin), dq_steps[2])
+            ask(rows, source, p, (then * length + begin) * source, source)
             product(
                 result, start, rows, source, value_width, g, grad, g_steps[2], 1, values, 0, source, slopes, 0, source, False
             )
