@@ -10,7 +10,8 @@ import warnings
 from typing import Any
 
 from ..graph.modes import no_grad
-from ..ops.create import eye, new_empty, new_full
+from ..ops.create import new_empty, new_full
+from ..ops.ranges import eye
 from ..ops.registry import OPS
 from ..tensor import Tensor
 
@@ -53,7 +54,9 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 @no_grad()
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
     """Normal, cut off outside [a, b]; by the inverse of the distribution function."""
 
     def below(x: float) -> float:
@@ -61,7 +64,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
 
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.", stacklevel=2
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=2,
         )
     low, high = below((a - mean) / std), below((b - mean) / std)
     tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
@@ -193,9 +197,7 @@ def _old_name(new: Any) -> Any:
     name = new.__name__[:-1]
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(
-            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning, stacklevel=2
-        )
+        warnings.warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{new.__name__}`.", FutureWarning, stacklevel=2)
         return new(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name

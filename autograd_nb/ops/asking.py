@@ -8,8 +8,9 @@ from .. import dtypes
 from ..shapes import Size
 from ..shapes import broadcast_shapes as _broadcast
 from ..tensor import Tensor
-from .create import arange, from_numpy
+from .create import from_numpy
 from .device import CPU, device
+from .ranges import arange
 from .registry import public
 
 

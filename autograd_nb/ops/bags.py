@@ -14,8 +14,9 @@ from ..launch import Kernel
 from ..shapes import as_int
 from ..tensor import Tensor
 from .cast import cast, dense
-from .create import arange, new_empty
+from .create import new_empty
 from .embedding import _renormalise
+from .ranges import arange
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 
@@ -100,7 +101,9 @@ def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
     if any(a > b for a, b in pairwise(found)):
         raise RuntimeError(f"offsets must not decrease (embedding_bag; offsets={found[:20]})")
     if found and found[-1] > x.shape[0]:
-        raise RuntimeError(f"offsets[-1] can not be greater than input's length {x.shape[0]}, but got offsets[-1] of {found[-1]}")
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {x.shape[0]}, but got offsets[-1] of {found[-1]}"
+        )
     return cast(offsets[:-1] if last else offsets, dtypes.int64)
 
 
@@ -168,11 +171,15 @@ def embedding_bag(
             f"(got mode='{mode}'). Please open a feature request on GitHub."
         )
     if s is not None and s.dtype is not w.dtype:
-        raise RuntimeError(f"expected weight and per_sample_weights to have the same dtype, but got {w.dtype} and {s.dtype} (embedding_bag)")
+        raise RuntimeError(
+            f"expected weight and per_sample_weights to have the same dtype, but got {w.dtype} and {s.dtype} (embedding_bag)"
+        )
     return _bags(x, w, starts, mode, s, padding_idx, bool(scale_grad_by_freq), max_norm, norm_type)
 
 
-def _bags(x: Tensor, w: Tensor, starts: Tensor, mode: str, s: Any, padding_idx: Any, by_frequency: bool, max_norm: Any, norm_type: Any) -> Tensor:
+def _bags(
+    x: Tensor, w: Tensor, starts: Tensor, mode: str, s: Any, padding_idx: Any, by_frequency: bool, max_norm: Any, norm_type: Any
+) -> Tensor:
     n = w.shape[0]
     padding = -1
     if padding_idx is not None:

@@ -120,7 +120,7 @@ def _of_integers(formula: Callable, count: int) -> str:
 
 def _check(call: Callable, params: tuple[str, ...]) -> None:
     from ..autograd.gradcheck import gradcheck, gradgradcheck
-    from .create import linspace
+    from .ranges import linspace
 
     points = [
         linspace(0.1137 + 0.0531 * k, 0.8719 - 0.0317 * k, 5, dtype=dtypes.float64).requires_grad_() for k in range(len(params))

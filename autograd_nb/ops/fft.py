@@ -16,7 +16,8 @@ from ..shapes import as_int, wrap_dim
 from ..tensor import Tensor
 from .cast import cast, dense
 from .complex import real
-from .create import arange, new_empty, new_full
+from .create import new_empty, new_full
+from .ranges import arange
 from .rearrange import roll
 from .recording import store
 from .registry import OPS, public

@@ -10,7 +10,7 @@ from ..shapes import Size, broadcast_shapes
 from ..tensor import Tensor
 from .assignment import _plain_number
 from .cast import cast
-from .gather import named
+from .index_select import named
 from .inplace import in_place
 from .parts import _slice
 from .picking import index_put_op, pick, true_indices

@@ -6,8 +6,9 @@ from typing import Any
 
 from ..shapes import as_int
 from ..tensor import Tensor
-from .create import arange, new_full
+from .create import new_full
 from .parts import slice_dim
+from .ranges import arange
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 

@@ -16,7 +16,8 @@ from .. import dtypes
 from ..shapes import as_int
 from ..tensor import Tensor
 from .cast import cast
-from .create import arange, new_full
+from .create import new_full
+from .ranges import arange
 from .registry import OPS, public
 
 #: the cosine sums Σₖ (−1)ᵏ aₖ cos(2πk·i/n)

@@ -9,7 +9,8 @@ from typing import Any
 
 from ... import dtypes
 from ...graph.modes import no_grad
-from ...ops.create import eye, new_empty
+from ...ops.create import new_empty
+from ...ops.ranges import eye
 from ...ops.registry import OPS
 from ...tensor import Tensor
 from .. import functional as F

@@ -12,7 +12,7 @@ from ...codegen.maths import m
 from ...errors import LinAlgError
 from ...shapes import Size, broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
-from ..create import eye
+from ..ranges import eye
 from ..recording import store
 from ..structured import tensor_argument
 
@@ -43,13 +43,17 @@ def matrix(value: Any, name: str, argument: str = "A") -> Tensor:
     """A floating tensor of at least two dims."""
     x = tensor_argument(value, name, argument)
     if x.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions (its shape is {list(x.shape)}).")
+        raise RuntimeError(
+            f"{name}: The input tensor {argument} must have at least 2 dimensions (its shape is {list(x.shape)})."
+        )
     return floating(x, name)
 
 
 def square_shape(x: Tensor, name: str) -> Tensor:
     if x.shape[-1] != x.shape[-2]:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices")
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
     return x
 
 

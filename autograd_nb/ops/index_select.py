@@ -1,0 +1,266 @@
+"""`index_select` and what writes slices by an index: `index_add`, `index_copy`, `index_fill`, `index_reduce`; `take` and `put`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..shapes import broadcast_shapes, wrap_dim
+from ..tensor import Tensor
+from .assignment import _plain_number
+from .cast import cast
+from .create import new_full
+from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
+from .inplace import in_place, write_inplace
+from .picking import checked_index, index_put_op, pick, quick_pick, write_at, zero_at
+from .recording import tensor_type as _tensor_type
+from .registry import public
+from .shape import expand, reshape
+from .structured import Structured, structured, tensor_argument
+
+
+def named(op: Structured, node: str) -> Structured:
+    """The same op under another grad_fn."""
+    return Structured(op.forward, {p: r for p, (r, _) in op.rules.items()}, None, False, node)
+
+
+_index_select = named(pick, "IndexSelectBackward0")
+_index_add = named(index_put_op, "IndexAddBackward0")
+_index_copy = named(index_put_op, "IndexCopyBackward0")
+_index_fill = structured(
+    x=lambda g, index, dims, pos: zero_at(g, index, dims, pos),
+    # each place counts once, however often it was named
+    value=lambda g, index, dims, pos: (g - zero_at(g, index, dims, pos)).sum(),
+    node="IndexFillBackward0",
+)(index_put_op.forward)
+_take = named(pick, "TakeBackward0")
+_put = named(index_put_op, "PutBackward0")
+
+
+def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], pos: int, accumulate: bool) -> None:
+    write_at(x, value, index, dims, pos, ADD if accumulate else SET)
+
+
+def _vector(index: Any, x: Tensor, d: int, name: str) -> Tensor:
+    index = _index_argument(index, name)
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
+    try:
+        index = checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False)
+    except IndexError as e:
+        raise IndexError(f"index out of range in self ({name}(): {e})") from None
+    return index if index.ndim else reshape(index, 1)
+
+
+@public()
+def index_select(input, dim, index, *, out=None):
+    """The slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice.
+
+    Errors: IndexError for indices out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.index_select.html
+    """
+    x = tensor_argument(input, "index_select")
+    lay = x._layout
+    d = wrap_dim(dim, lay.ndim)
+    if out is None and lay.ndim and isinstance(index, Tensor) and index._layout.ndim == 1:
+        y = quick_pick(_index_select, (x, index, (d,), d), d)
+        if y is not None:
+            return y
+    index = _vector(index, x, d, "index_select")
+    y = _index_select(x, index, (d,), d) if x.ndim else reshape(_index_select(reshape(x, 1), index, (0,), 0), ())
+    return _stored(out, y, "index_select", (x, index))
+
+
+def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
+    """(x, dim, index, source) of index_add and index_copy, checked."""
+    x = tensor_argument(input, name)
+    d = wrap_dim(dim, x.ndim)
+    tensor_argument(source, name, "source")
+    if source.dtype is not x.dtype:
+        raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
+    index = _vector(index, x, d, name)
+    n = index._layout.size
+    if source.ndim == 0 and x.ndim <= 1:
+        source = reshape(source, 1)
+    if (source.shape[d] if source.ndim > d else 1) != n:
+        raise (IndexError if "copy" in name else RuntimeError)(
+            f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({list(source.shape)}, dim={d})"
+        )
+    wanted = [n if k == d else s for k, s in enumerate(x.shape or (1,))]
+    if list(source.shape) != wanted:
+        raise RuntimeError(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(x.shape)} source.shape = {list(source.shape)}"
+        )
+    return x, d, index, source
+
+
+def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    if not x.ndim:
+        return reshape(op(reshape(x, 1), index, source, (0,), 0, accumulate), ())
+    return op(x, index, source, (d,), d, accumulate)
+
+
+def _slices_inplace(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    if not x.ndim:
+        _slices_inplace(op, reshape(x, 1), 0, index, source, accumulate)
+        return x
+    return write_inplace(op, _write_slices, x, index, source, (d,), d, accumulate)
+
+
+def _scaled(source: Any, alpha: Any) -> Any:
+    return source if alpha == 1 else source * alpha
+
+
+@public()
+def index_add(input, dim, index, source, *, alpha=1, out=None):
+    """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index]."""
+    args = _slices_args(input, dim, index, _scaled(source, alpha), "index_add")
+    return _stored(out, _slices(_index_add, *args, True), "index_add")
+
+
+@public(kind="inplace", namespaces=())
+def index_add_(input, dim, index, source, *, alpha=1):
+    """In-place version of `index_add`."""
+    return _slices_inplace(_index_add, *_slices_args(input, dim, index, _scaled(source, alpha), "index_add_"), True)
+
+
+@public()
+def index_copy(input, dim, index, source, *, out=None):
+    """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
+    return _stored(out, _slices(_index_copy, *_slices_args(input, dim, index, source, "index_copy"), False), "index_copy")
+
+
+@public(kind="inplace", namespaces=())
+def index_copy_(input, dim, index, source):
+    """In-place version of `index_copy`."""
+    return _slices_inplace(_index_copy, *_slices_args(input, dim, index, source, "index_copy_"), False)
+
+
+def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple:
+    x = tensor_argument(input, name)
+    d = wrap_dim(dim, x.ndim)
+    return x, d, _vector(index, x, d, name), _fill_value(x, value, name)
+
+
+def _fill_value(x: Tensor, value: Any, name: str) -> Tensor:
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"{name}() only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
+        return cast(value, x.dtype)
+    number = _plain_number(value)
+    if number is None:
+        raise TypeError(f"{name}(): argument 'value' must be Tensor or a number, not {type(value).__name__}")
+    if isinstance(number, float) and x.dtype.category < 2 and not number.is_integer():
+        number = int(number)
+    return new_full((), number, x.dtype)
+
+
+@public()
+def index_fill(input, dim, index, value):
+    """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor."""
+    return _slices(_index_fill, *_fill_args(input, dim, index, value, "index_fill"), False)
+
+
+@public(kind="inplace", namespaces=())
+def index_fill_(input, dim, index, value):
+    """In-place version of `index_fill`."""
+    return _slices_inplace(_index_fill, *_fill_args(input, dim, index, value, "index_fill_"), False)
+
+
+@public()
+def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+    """`index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    x, d, index, source = _slices_args(input, dim, index, source, "index_reduce")
+    if not x.ndim:
+        return _stored(out, reshape(_reduced(reshape(x, 1), 0, index, source, reduce, bool(include_self)), ()), "index_reduce")
+    index = expand(reshape(index, [-1 if k == d else 1 for k in range(x.ndim)]), source.shape)
+    return _stored(out, _reduced(x, d, index, source, reduce, bool(include_self)), "index_reduce")
+
+
+@public(kind="inplace", namespaces=())
+def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+    """In-place version of `index_reduce`."""
+    return in_place("index_reduce_", index_reduce, input, dim, index, source, reduce, include_self=include_self)
+
+
+def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:
+    tensor_argument(index, name, "index")
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_tensor_type(index.dtype)}")
+    n = x._layout.size
+    if not n and index._layout.size:
+        raise IndexError(f"{name}(): tried to take from an empty tensor")
+    try:
+        return checked_index(index, n, 0)
+    except IndexError as e:
+        raise IndexError(f"{name}(): {str(e).replace('is out of bounds', 'out of range: out of bounds')}") from None
+
+
+@public()
+def take(input, index, *, out=None):
+    """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
+    x = tensor_argument(input, "take")
+    index = _flat_index(x, index, "take")
+    return _stored(out, _take(reshape(x, -1), index, (0,), 0), "take", (x, index))
+
+
+def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:
+    x = tensor_argument(input, name)
+    tensor_argument(source, name, "source")
+    if source.dtype is not x.dtype:
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} and source.dtype = "
+            f"{source.dtype}"
+        )
+    index = _flat_index(x, index, name)
+    if index._layout.size != source._layout.size:
+        raise RuntimeError(
+            f"{name}(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source._layout.size}, index.numel() = {index._layout.size}"
+        )
+    return x, reshape(index, -1), reshape(source, -1)
+
+
+@public()
+def put(input, index, source, accumulate=False):
+    """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
+    x, index, source = _put_args(input, index, source, "put")
+    return reshape(_put(reshape(x, -1), index, source, (0,), 0, bool(accumulate)), x.shape)
+
+
+@public(kind="inplace", namespaces=())
+def put_(input, index, source, accumulate=False):
+    """In-place version of `put`."""
+    x, index, source = _put_args(input, index, source, "put_")
+    if not x._layout.contiguous:
+        return in_place("put_", put, x, index, source, accumulate)
+    write_inplace(_put, _write_slices, x.view(-1), index, source, (0,), 0, bool(accumulate))
+    return x
+
+
+@public()
+def take_along_dim(input, indices, dim=None, *, out=None):
+    """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
+    x = tensor_argument(input, "take_along_dim")
+    tensor_argument(indices, "take_along_dim", "indices")
+    if indices.dtype is not dtypes.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {_tensor_type(indices.dtype)}")
+    if dim is None:
+        return gather(reshape(x, -1), 0, reshape(indices, -1), out=out)
+    if x.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{x.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    d = wrap_dim(dim, x.ndim)
+    a = [1 if k == d else n for k, n in enumerate(x.shape)]
+    b = [1 if k == d else n for k, n in enumerate(indices.shape)]
+    common = list(broadcast_shapes(a, b))
+    if x.ndim:
+        x = expand(x, [x.shape[d] if k == d else n for k, n in enumerate(common)])
+        indices = expand(indices, [indices.shape[d] if k == d else n for k, n in enumerate(common)])
+    return gather(x, d, checked_index(indices, x.shape[d] if x.ndim else 1, d, error=RuntimeError), out=out)
