@@ -169,13 +169,14 @@ class Kernel:
     ``key`` names what decides the types of ``args`` (a dtype, or a tuple of them); arguments are flat C arrays, lists of 1 to `MOST`
     such arrays (all lists of a call of one length), ints, floats, bools and tuples of ints, in the kernel's order, its ``outputs``
     written arrays or lists last. A function marked `build.foreign` is called as it is: the work of another library's compiled
-    code, which is launched and observed like any kernel.
+    code, which is launched and observed like any kernel. ``recipe``: from the arguments to what a generated kernel could be made
+    from that does the same, for the compiler to fuse, or None.
     """
 
-    __slots__ = ("_entries", "module", "name", "outputs")
+    __slots__ = ("_entries", "module", "name", "outputs", "recipe")
 
-    def __init__(self, module: str, name: str, outputs: int = 1):
-        self.module, self.name, self.outputs = module, name, outputs
+    def __init__(self, module: str, name: str, outputs: int = 1, recipe: Callable[[tuple], Any] | None = None):
+        self.module, self.name, self.outputs, self.recipe = module, name, outputs, recipe
         self._entries: dict[Any, Entry] = {}
 
     def __call__(self, key: Any, *args: Any) -> None:
@@ -191,7 +192,8 @@ class Kernel:
 
     def _tell(self, observer: Any, compiled: Entry, args: tuple, parts: Any = None) -> None:
         origin = ("kernel", self.module, self.name, tuple(argument_type(a) for a in args))
-        observer(_Observed(compiled, self.name, self.outputs, origin=origin, parts=parts), args)
+        recipe = None if self.recipe is None else self.recipe(args)
+        observer(_Observed(compiled, self.name, self.outputs, recipe, origin=origin, parts=parts), args)
 
     def entry(self, key: Any) -> Entry | None:
         """The entry point for a key, for plans that forget it when observing begins (see `plan_table`); None before its first call."""

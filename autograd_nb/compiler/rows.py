@@ -8,24 +8,19 @@ What only the group's members read is not stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from .. import launch
-from ..codegen.loops import SUM, Fold
-from ..codegen.rows import Each, Row, begins, row_kernel
-from ..codegen.symbols import FLOATS
+from ..codegen.rows import begins, row_kernel
 from ..ops.folds import Folding
-from ..ops.rowwise import RowRecipe, split_rows
-from ..shapes import Layout, broadcast_strides, coalesce, numel
+from ..ops.rowwise import split_rows
 from . import again
 from .capture import Buffer, Step, Use
-from .members import member
+from .rowparts import Array, Part, Walk, dense_walk, part, rows_of
 from .rowplan import Plan
 from .slots import _Slot
 
@@ -34,227 +29,6 @@ MOST_STEPS = 48
 MOST_ARRAYS = 24
 LONG = 1 << 16  #: elements of a row that passes may keep in the processor's caches
 POPULAR = 16  #: users of an array, of which only so many are asked whether they would join
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Where a row's elements or its one value lie: the row's beginning by loops over rows, then ``inner`` apart."""
-
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
-    inner: int
-
-
-@dataclass
-class Array:
-    """A use of memory as rows."""
-
-    use: Use
-    walk: Walk
-
-    @property
-    def key(self) -> tuple:
-        """Equal for uses that meet the same element at the same place of the same row."""
-        return self.use.buffer.number, self.use.offset, self.walk, self.use.dtype.str
-
-
-@dataclass
-class Part:
-    """A step as rows: what it reads and writes, in its own order, and how a plan gets its values (`Plan.add`)."""
-
-    step: Step
-    reads: list[Any]  # Array, or (number, dtype name)
-    writes: list[Array]
-    tell: Callable[[Plan, list[str]], list[str]]  # from the names of what is read to those of what is written
-
-    def arrays(self) -> Iterator[Array]:
-        """All that it touches."""
-        yield from (r for r in self.reads if isinstance(r, Array))
-        yield from self.writes
-
-
-# ------------------------------------------------------------------------------------------------ steps as parts
-
-
-def _walk(lay: Layout, shape: Sequence[int], first: int) -> Walk | None:
-    """How rows, the dims from ``first`` on of ``shape``, lie in an operand; None where they have no one stride."""
-    strides = broadcast_strides(lay, shape)
-    sizes, (steps,) = coalesce(shape[:first], [strides[:first]])
-    _, (inner,) = coalesce(shape[first:], [strides[first:]])
-    if len(inner) > 1 or (inner and inner[0] not in (0, 1)):
-        return None
-    return Walk(tuple(sizes), tuple(steps), inner[0] if inner else 0)
-
-
-def _dense(outer: int, n: int) -> Walk:
-    """That of an array of its own, of ``n`` elements a row, or of one value where ``n`` is 1."""
-    return Walk((outer,), (n,), int(n > 1)) if outer > 1 else Walk((), (), int(n > 1))
-
-
-def _first(shape: Sequence[int], n: int) -> int | None:
-    """Where the dims begin that make rows of ``n`` elements."""
-    at, size = len(shape), 1
-    while size < n and at:
-        at -= 1
-        size *= shape[at]
-    return at if size == n else None
-
-
-def rows_of(step: Step) -> tuple[int, int] | None:
-    """(rows, elements of each) of a step that works along rows, None for others."""
-    recipe = getattr(step.call, "recipe", None)
-    if isinstance(recipe, Folding) and recipe.axes:
-        first = min((d for d in recipe.axes if recipe.shape[d] != 1), default=None)
-        if first is None or any(n != 1 for d, n in enumerate(recipe.shape) if d > first and d not in recipe.axes):
-            return None
-        return numel(recipe.shape[:first]), numel(recipe.shape[first:])
-    if isinstance(recipe, RowRecipe) and step.operands[2] == 1:
-        return step.operands[0], step.operands[1]
-    return None
-
-
-def part(step: Step, outer: int, n: int) -> Part | None:
-    """A step as one over these rows, or None where it is no such step."""
-    recipe = getattr(step.call, "recipe", None)
-    if step.check is not None or recipe is None:
-        return None
-    if isinstance(recipe, Folding):
-        return _folding(step, recipe, outer, n)
-    if isinstance(recipe, RowRecipe):
-        return _row_kernel(step, recipe) if rows_of(step) == (outer, n) else None
-    return _pointwise(step, outer, n)
-
-
-def _pointwise(step: Step, outer: int, n: int) -> Part | None:
-    m = member(step)
-    if m is None:
-        return None
-    size = numel(m.shape)
-    first = _first(m.shape, n) if size == outer * n else len(m.shape) if size == outer else None
-    if first is None or numel(m.shape[:first]) != outer:
-        return None
-    reads = _operands(m.inputs, m.shape, first)
-    writes = _operands([(u, lay) for u, lay, _ in m.outputs], m.shape, first)
-    if reads is None or writes is None or any(w.walk != _dense(outer, size // outer) for w in writes):
-        return None
-    formula, compute, outputs = m.step.call.recipe.formula, m.compute, [dtype for _, _, dtype in m.outputs]
-
-    def tell(plan: Plan, names: list[str]) -> list[str]:
-        return [plan.add(_one(formula, compute, k, dtype), names, _literals(compute)) for k, dtype in enumerate(outputs)]
-
-    return Part(step, reads, writes, tell)
-
-
-def _literals(compute: Sequence[str]) -> str:
-    return next((c for c in compute if c != "bool"), "float32")
-
-
-def _one(formula: Callable, compute: Sequence[str], k: int, dtype: str | None) -> Callable:
-    """The ``k``-th value of a formula of operands in their compute dtypes, as ``dtype``."""
-
-    def value(*xs: Any) -> Any:
-        found = xs[0].trace.as_sym(formula(*[x.cast(c) for x, c in zip(xs, compute, strict=True)])[k])
-        return found if dtype is None else found.cast(dtype)
-
-    return value
-
-
-def _operands(given: Sequence[tuple[Any, Any]], shape: Sequence[int], first: int) -> list[Any] | None:
-    """Operands with their walks; None where one has none, or is of a dtype that rows are not computed in."""
-    found: list[Any] = []
-    for o, lay in given:
-        if not isinstance(o, Use):
-            found.append((o, lay))
-            continue
-        walk = _walk(lay, shape, first)
-        if walk is None or lay.dtype.is_complex or lay.dtype.name == "float16":
-            return None
-        found.append(Array(o, walk))
-    return found
-
-
-def _folding(step: Step, of: Folding, outer: int, n: int) -> Part | None:
-    if rows_of(step) != (outer, n) or any("complex" in c for c in of.compute):
-        return None
-    first = min(d for d in of.axes if of.shape[d] != 1)
-    layouts = iter(of.in_layouts)
-    operands = step.operands[1:]
-    given = [(o, s.dtype) if s.scalar else (o, next(layouts)) for o, s in zip(operands, of.inputs, strict=False)]
-    written = list(zip(operands[len(given) :], of.out_layouts, strict=True))
-    reads, writes = _operands(given, of.shape, first), _operands(written, of.shape, first)
-    if reads is None or writes is None:
-        return None
-    if any(w.walk != _dense(outer, 1 if k < len(of.results) else n) for k, w in enumerate(writes)):
-        return None
-    count, literals = len(of.folds), _literals(of.compute)
-
-    def fed(k: int, fold: Fold) -> Callable:
-        value = _one(of.formula, of.compute, k, None)
-
-        def wide(*xs: Any) -> Any:
-            found = value(*xs)
-            return found.cast("float64") if of.wide and found.dtype == "float32" and fold is SUM else found
-
-        return wide
-
-    def tell(plan: Plan, names: list[str]) -> list[str]:
-        totals = [plan.add(fed(k, fold), names, literals, fold) for k, fold in enumerate(of.folds)]
-        late = [k for k, name in enumerate(names) if plan.values[name].rows]
-
-        def finish(k: int, lay: Layout) -> Callable:
-            def finished(*xs: Any) -> Any:
-                given: list[Any] = [None] * len(names)
-                for j, x in zip(late, xs[count:], strict=True):
-                    given[j] = x
-                return xs[0].trace.as_sym(of.finish(list(xs[:count]), given)[k]).cast(lay.dtype.name)
-
-            return finished
-
-        parameters = [*totals, *[names[k] for k in late]]
-        found = [plan.add(finish(k, lay), parameters, plan.values[totals[0]].dtype) for k, lay in enumerate(of.results)]
-        for k, lay in enumerate(of.stored):
-            found.append(plan.add(_one(of.formula, of.compute, count + k, lay.dtype.name), names, literals))
-        return found
-
-    return Part(step, reads, writes, tell)
-
-
-def _row_kernel(step: Step, of: RowRecipe) -> Part | None:
-    if not all(isinstance(s, (Each, Row)) for s in of.steps):
-        return None
-    outer, n = step.operands[:2]
-    sizes, steps = ((outer,), (0,)) if outer > 1 else ((), ())
-    walks = {"full": _dense(outer, n), "row": _dense(outer, 1), "col": Walk(sizes, steps, 1), "one": Walk(sizes, steps, 0)}
-    operands = step.operands[3:]
-    reads: list[Any] = []
-    for (kind, dtype), o in zip(of.operands.values(), operands, strict=False):
-        reads.append(Array(o, walks[kind]) if isinstance(o, Use) else (o, dtype))
-    writes = [Array(o, walks[kind]) for o, (kind, _) in zip(operands[len(reads) :], of.outputs.values(), strict=True)]
-
-    def tell(plan: Plan, names: list[str]) -> list[str]:
-        known = {"n": "n", "i": "i", **dict(zip(of.operands, names, strict=True))}
-
-        def add(formula: Callable, cast: bool, dtype: str | None = None, fold: Fold | None = None) -> str:
-            def value(*xs: Any) -> Any:
-                found = formula(*[x.cast(of.compute) if cast and x.dtype in FLOATS else x for x in xs])
-                return found if dtype is None else found.cast(dtype)
-
-            return plan.add(value, [known[p] for p in signature(formula).parameters], of.compute, fold)
-
-        for one in of.steps:
-            if isinstance(one, Row):
-                for name, formula in one.values.items():
-                    known[name] = add(formula, False)
-            elif isinstance(one, Each):
-                for name, formula in {**one.values, **one.stores}.items():
-                    known[name] = add(formula, True, of.outputs[name][1] if name in of.outputs else None)
-                known |= {name: add(formula, True, None, fold) for name, (fold, formula) in one.folds.items()}
-        return [plan.add(lambda x, d=dtype: x.cast(d), [known[name]]) for name, (_, dtype) in of.outputs.items()]
-
-    return Part(step, reads, writes, tell)
-
-
-# ------------------------------------------------------------------------------------------------ groups
 
 
 @dataclass
@@ -421,7 +195,7 @@ class _Work:
             operands[name] = ("number", r)
             return plan.operand(name, True, r[1])
         walk, several = r.walk, group.n if r.walk.inner else 1
-        if walk == _dense(group.outer, several):
+        if walk == dense_walk(group.outer, several):
             kind = "full" if walk.inner else "row"
         elif not any(walk.strides):
             kind = "col" if walk.inner else "one"

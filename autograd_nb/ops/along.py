@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import dtypes, launch
+from ..codegen.maths import m
+from ..codegen.rows import Each
 from ..shapes import layout
 from ..tensor import Tensor, make
 from .cast import cast, dense
-from .rowwise import row_sizes
+from .rowwise import as_rows, row_sizes
 from .structured import structured
 
 _TAKE = launch.Kernel("reduce", "take_along")
-_PUT = launch.Kernel("reduce", "put_along")
+_PUT_ONE = as_rows(
+    {"k": "number", "g": "row", "index": "row"},
+    {"out": "full"},
+    Each(stores={"out": lambda g, index, i: m.where(i == index, g, 0)}),
+)
+_PUT = launch.Kernel("reduce", "put_along", recipe=lambda args: _PUT_ONE(args) if args[3] == 1 else None)
 
 
 def _k(index: Tensor, outer: int, inner: int) -> int:

@@ -24,6 +24,18 @@ class RowRecipe:
     compute: str
 
 
+def as_rows(operands: Mapping[str, str], outputs: Mapping[str, str], step: Step) -> Callable[[tuple], RowRecipe]:
+    """The recipe of a hand-written kernel of (outer, n, inner, operands, outputs) that does as this step would."""
+
+    def recipe(args: tuple) -> RowRecipe:
+        dtypes = [launch.argument_type(a).removesuffix("[:]") for a in args[3:]]
+        mine = list(zip([*operands.values(), *outputs.values()], dtypes, strict=True))
+        given, made = dict(zip(operands, mine, strict=False)), dict(zip(outputs, mine[len(operands) :], strict=True))
+        return RowRecipe(given, made, [step], next(d for kind, d in mine if kind != "number"))
+
+    return recipe
+
+
 class RowKernel:
     """A list of steps (see `autograd_nb.codegen.rows`) with the kinds of its operands and outputs.
 

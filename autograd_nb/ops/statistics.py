@@ -22,7 +22,7 @@ from .pointwise import pointwise
 from .recording import store
 from .reduction import Reduction, _all_dims, _mean, count_of, expand_reduced, fold, quick, reduced_shape
 from .registry import OPS, public, register
-from .rowwise import RowKernel, row_sizes
+from .rowwise import RowKernel, as_rows, row_sizes
 from .structured import structured, tensor_argument
 
 # ------------------------------------------------------------------------------------------------- extremes
@@ -31,7 +31,10 @@ _MAX = Reduction("amax", loops.MAX, m.order_key, m.from_order_key)
 _MIN = Reduction("amin", loops.MIN, m.order_key_min, m.from_order_key)
 _MAX_INT = Reduction("amax", loops.MAX)
 _MIN_INT = Reduction("amin", loops.MIN)
-_FIND = launch.Kernel("reduce", "find_first")
+_FIND = launch.Kernel("reduce", "find_first", recipe=as_rows(
+    {"x": "full", "best": "row"}, {"index": "row"},
+    Each(folds={"index": (loops.MIN, lambda x, best, i, n: m.where((x == best) | (x != x), i, n))}),
+))  # fmt: skip
 
 
 def _extreme_of(lay: Layout, largest: bool) -> tuple:

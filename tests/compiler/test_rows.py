@@ -84,6 +84,15 @@ def test_backward_joins_forward(function):
     assert len(kernels(compiled(backward_of(function), rand(5, 4, 21)))) == 1
 
 
+def test_the_gradient_of_an_extreme_goes_to_its_first_place():
+    x = rand(5, 4, 21).round()  # most rows have it several times
+    x[0, 0, 7] = math.nan
+    assert len(kernels(compiled(backward_of(lambda x: (x - x.max(-1, keepdim=True).values).exp()), x))) == 1
+    compiled(backward_of(lambda x: x.min(-1).values / x.square().sum(-1)), x)
+    compiled(lambda x: (x == x.max(-1, keepdim=True).values, x.max(-1).indices), x)
+    compiled(lambda x: (x == x.max(-1, keepdim=True).values, x.max(-1).indices), x > 0)
+
+
 def test_sums_of_columns_stay_apart():
     names = kernels(compiled(backward_of(layer_norm), rand(20, 21), rand(21), rand(21)))
     assert len(names) == 3  # all rows, and the gradients of weight and bias
