@@ -37,6 +37,39 @@ def flatten(value: Any, leaves: list, others: list | None = None) -> Any:
     return ("object", id(value))
 
 
+def difference(now: Any, then: Any, path: str) -> str:
+    """Where two results of `flatten` differ, in words; empty where they do not. ``path``: what to call the value."""
+    if now == then:
+        return ""
+    kind = now[0] if isinstance(now, tuple) else None
+    if kind is None or not isinstance(then, tuple) or kind is not then[0] or len(now) != len(then) or _ends(now):
+        return f"{path} is {_spelled(now)} and was {_spelled(then)}"
+    named = not issubclass(kind, (list, tuple))
+    for i, (a, b) in enumerate(zip(now[1:], then[1:], strict=True)):
+        if named and a[0] != b[0]:
+            return f"{path} has other keys"
+        inner = path + (str(a[0] if named else i) if path.endswith(" ") else f"[{a[0] if named else i!r}]")
+        found = difference(a[1], b[1], inner) if named else difference(a, b, inner)
+        if found:
+            return found
+    return ""
+
+
+def _ends(flat: tuple) -> bool:
+    """Whether a flattened value is no container."""
+    return flat[0] == "object" or not (issubclass(flat[0], (list, tuple, dict)) or hasattr(flat[0], "__dataclass_fields__"))
+
+
+def _spelled(flat: Any) -> str:
+    if not isinstance(flat, tuple):
+        return "none" if flat is None else f"a {flat.__name__}"
+    if flat[0] == "object":
+        return "another object"
+    if _ends(flat) and flat[0] is not slice:
+        return str(flat[1]) if flat[0] is float else repr(flat[1])
+    return f"a {flat[0].__name__} of {len(flat) - 1}"
+
+
 _PLAIN = (int, float, str, bytes, complex, slice, range)
 
 

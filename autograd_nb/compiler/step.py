@@ -23,12 +23,13 @@ from ..graph.modes import state
 from ..tensor import Tensor
 from .capture import Problem
 from .guards import Reach, TooMuch
-from .nested import containers, emptied, flatten, tensors_in
+from .nested import containers, difference, emptied, flatten, tensors_in
 from .program import Refused
 from .session import Session, Unstable
 from .variant import Variant
 
-MOST_PROGRAMS = 16  #: of one function; one that needs more stays eager
+MOST_KINDS = 16  #: of calls of one function, or programs; what comes then stays eager
+FIRST = "first call of its kind"
 ATTEMPTS = 4  #: captures in a row that find Python's state changed
 
 
@@ -48,18 +49,27 @@ _capturing = threading.RLock()
 _PACKAGE = __name__.partition(".")[0]
 
 
+class Kind:
+    """Calls that look alike from outside: same types, flags and Python arguments."""
+
+    __slots__ = ("attempts", "eager", "grown", "variants")
+
+    def __init__(self) -> None:
+        self.variants: list[Variant] = []
+        self.eager = ""  # why they are not captured
+        self.attempts = 0  # captures in a row that found Python's state changed
+        self.grown = False  # whether arguments have a graph of their own
+
+
 class Compiled:
     """What `compile` returns for a function: called like it, captured once for each kind of call."""
 
     def __init__(self, function: Callable, fullgraph: bool, check: bool):
         functools.update_wrapper(self, function, updated=())
         self._function, self._fullgraph, self._check = function, fullgraph, 3 if check else 0
-        self._variants: dict[Any, list[Variant]] = {}
-        self._eager: dict[Any, str] = {}
-        self._attempts: dict[Any, int] = {}
+        self._kinds: dict[Any, Kind] = {}
+        self._told: set[str] = set()  # warnings that were given
         self._stored: dict[tuple[int, Any], dict] = {}  # (id, key) of mappings where it leaves tensors, and the mapping
-        self._grown: set[Any] = set()  # keys of calls whose arguments have a graph of their own
-        self._count = 0
         _all.add(self)
 
     def __reduce__(self) -> Any:
@@ -79,12 +89,12 @@ class Compiled:
 
     def forget(self) -> None:
         """Capture anew from now on."""
-        self._variants, self._eager, self._attempts, self._count = {}, {}, {}, 0
+        self._kinds, self._told, self._stored = {}, set(), {}
 
     @property
     def programs(self) -> list[Variant]:
         """The captured calls; each has ``reason`` (why it was captured), ``program`` and ``key``."""
-        return [v for variants in self._variants.values() for v in variants]
+        return [v for kind in self._kinds.values() for v in kind.variants]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -100,12 +110,14 @@ class Compiled:
             key = (flatten(args, leaves), flatten(kwargs, leaves) if kwargs else None, around)
         else:
             leaves, key = list(args), (given, None, around)
-        if key in self._eager:
-            return self._function(*args, **kwargs)
-        variant, reason = self._find(key, leaves)
+        kind = self._kinds.get(key)
+        variant, reason = (None, "") if kind is None else self._find(kind, leaves)
         if variant is None:
+            if kind is not None and kind.eager:
+                return self._function(*args, **kwargs)
             with _capturing:  # one at a time: a capture changes what other threads would see
-                variant, reason = self._find(key, leaves)
+                kind = self._kinds.get(key)
+                variant, reason = (None, self._news(key)) if kind is None else self._find(kind, leaves)
                 if variant is None:
                     return self._capture(key, leaves, args, kwargs, reason)
         try:
@@ -115,20 +127,41 @@ class Compiled:
         except Refused:  # a value was refused before anything had changed: say so as the function itself does
             return self._function(*args, **kwargs)
 
-    def _find(self, key: Any, leaves: list[Tensor]) -> tuple[Variant | None, str]:
+    def _find(self, kind: Kind, leaves: list[Tensor]) -> tuple[Variant | None, str]:
         """The captured call that serves, or why none does."""
-        reason = "first call of its kind"
-        for v in self._variants.get(key, ()):
+        reason = FIRST
+        for v in kind.variants:
             reason = v.refuses(leaves)
             if not reason:
                 return v, ""
         return None, reason
 
+    def _news(self, key: Any) -> str:
+        """How a kind of call differs from the last one that was new."""
+        last = next(reversed(self._kinds), None)
+        if last is None:
+            return FIRST
+        (args, kwargs, (grad, dtype)), (args_then, kwargs_then, (grad_then, dtype_then)) = key, last
+        if grad is not grad_then:
+            return f"grad mode is {'on' if grad else 'off'}"
+        if dtype is not dtype_then:
+            return f"the default dtype is {dtype} and was {dtype_then}"
+        given, given_then = (a if a[:1] == (tuple,) else (tuple, *a) for a in (args, args_then))
+        if len(given) != len(given_then):
+            return f"{len(given) - 1} positional arguments and not {len(given_then) - 1}"
+        named, named_then = (k or () for k in (kwargs, kwargs_then))
+        if [k for k, _ in named[1:]] != [k for k, _ in named_then[1:]]:
+            return f"keyword arguments {[k for k, _ in named[1:]]} and not {[k for k, _ in named_then[1:]]}"
+        return difference(given, given_then, "argument ") or difference(named, named_then, "argument ")
+
     # ---- capturing
     def _capture(self, key: Any, leaves: list[Tensor], args: tuple, kwargs: dict, reason: str) -> Any:
-        if self._count >= MOST_PROGRAMS:
-            self._give_up(key, Problem(f"it was captured {self._count} times, the last because {reason}"))
+        kind = self._kinds.get(key)
+        if sum(max(1, len(k.variants)) for k in self._kinds.values()) >= MOST_KINDS and (kind is None or kind.variants):
+            self._give_up(kind or Kind(), Problem(f"{MOST_KINDS} other programs or kinds of calls came before"))
             return self._function(*args, **kwargs)
+        if kind is None:
+            kind = self._kinds[key] = Kind()
         try:
             reach = Reach(self._stored)
             reach.function(self._function)
@@ -136,53 +169,55 @@ class Compiled:
             before = flatten((args, kwargs), [], others)
             for a in others:
                 reach.value("an argument", a)
-            for kind in {t.__class__ for t in (*leaves, *(t for _, t in reach.tensors.values()))}:
-                if issubclass(kind, Wrapped):  # within vmap, grad or jvp
-                    self._eager[key] = "it is called within a transform"
+            for cls in {t.__class__ for t in (*leaves, *(t for _, t in reach.tensors.values()))}:
+                if issubclass(cls, Wrapped):  # within vmap, grad or jvp
+                    kind.eager = "it is called within a transform"
                     return self._function(*args, **kwargs)
-                if not kind.__module__.startswith(_PACKAGE):
-                    raise TooMuch(f"it works on a tensor of the class {kind.__name__}")
+                if not cls.__module__.startswith(_PACKAGE):
+                    raise TooMuch(f"it works on a tensor of the class {cls.__name__}")
             session = Session(self._function, reach, leaves)
             if session.argument_problem:
                 raise TooMuch(session.argument_problem)
         except TooMuch as error:
-            if self._fullgraph or key not in self._variants:
-                self._give_up(key, Problem(str(error)))
+            if self._fullgraph or not kind.variants:
+                self._give_up(kind, Problem(str(error)))
             return self._function(*args, **kwargs)
-        alias = key in self._grown
-        result = session.run(*(session.aliased(args, kwargs) if alias else (args, kwargs)))
+        result = session.run(*(session.aliased(args, kwargs) if kind.grown else (args, kwargs)))
         try:
             after: list[Tensor] = []
             if before != flatten((args, kwargs), after) or any(t is not s for t, s in zip(after, leaves, strict=True)):
                 raise Problem("it changes a container that it is given; return the values instead")
-            variant = session.variant(key, result, {id(c) for c in containers((args, kwargs))}, alias)
+            variant = session.variant(key, result, {id(c) for c in containers((args, kwargs))}, kind.grown)
             if variant is None:  # arguments have a graph of their own, and are not changed: the next call is captured
-                self._grown.add(key)
+                kind.grown = True
                 return result
         except Unstable as error:
             for d, k in session.unwritten:
                 self._stored.pop((id(d), k), None)
             self._stored.update({(id(d), k): d for d, k in reach.stored()})
-            n = self._attempts[key] = self._attempts.get(key, 0) + 1
-            if n >= ATTEMPTS:
-                self._give_up(key, Problem(f"every call changes Python's state: {error.what}"))
+            kind.attempts += 1
+            if kind.attempts >= ATTEMPTS:
+                self._give_up(kind, Problem(f"every call changes Python's state: {error.what}"))
             return result
         except Problem as problem:
-            self._give_up(key, problem)
+            self._give_up(kind, problem)
             return result
         variant.reason = reason
         variant.function, variant.given = self._function, emptied((args, kwargs))
-        self._count += 1
-        self._variants.setdefault(key, []).insert(0, variant)
+        kind.attempts = 0
+        kind.variants.insert(0, variant)
         return result
 
-    def _give_up(self, key: Any, problem: Problem) -> None:
+    def _give_up(self, kind: Kind, problem: Problem) -> None:
         name = getattr(self._function, "__name__", "function")
         where = f" at {problem.line}" if problem.line else ""
         if self._fullgraph:
             raise CompileError(f"compile({name}, fullgraph=True): {problem.reason}{where}")
-        self._eager[key] = problem.reason
-        warnings.warn(f"compile({name}): this kind of call runs eagerly, as {problem.reason}{where}", UserWarning, stacklevel=4)
+        kind.eager = problem.reason
+        warning = f"compile({name}): this kind of call runs eagerly, as {problem.reason}{where}"
+        if warning not in self._told:
+            self._told.add(warning)
+            warnings.warn(warning, UserWarning, stacklevel=4)
 
     # ---- checking
     def _compared(self, variant: Variant, leaves: list[Tensor], args: tuple, kwargs: dict) -> Any:
