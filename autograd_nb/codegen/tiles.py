@@ -17,6 +17,7 @@ from .vectors import BYTES, FIRST_CACHE, LINE, REGISTERS, SECOND_CACHE, Vectors,
 
 ROWS = REGISTERS // 4  #: of the larger block, whose sums take half of the registers
 HALF = ROWS // 2  #: of the smaller one
+WIDE = 2  #: vectors in a row of the larger one
 
 
 def _block(vec, rows, masks, k, a, a_row, a_col, b, b_row, c, c_row, add, below=None):

@@ -13,20 +13,7 @@ import numpy as np
 from ..codegen.elementary import sigmoid, tanh
 from ..codegen.jit import NO, YES, helper
 from ..codegen.runtime import copy, row
-from .matmul import gemm
-
-
-@helper
-def _product(a, b, transposed, c, m, n, k, add):
-    """c (m × n) = a (m × k) · b, or · bᵀ for b (n × k) if ``transposed``; plus c if ``add``."""
-    one, zero = c.dtype.type(1), c.dtype.type(0)
-    if m == 0 or n == 0:
-        return
-    if k == 0:
-        if not add:
-            c[: m * n] = zero
-        return
-    gemm(a, False, k, b, transposed, k if transposed else n, c, n, m, n, k, one, one if add else zero)
+from .tiled import panels, times_panels
 
 
 @helper
@@ -89,8 +76,8 @@ def _previous(sizes, starts, reverse, n, first, after, out):
 
 
 @helper
-def _project(rows, inputs, n, x, w, biased, b1, b2, both, out):
-    """out (rows × n) = x · wᵀ + b1 (+ b2 if ``both``)."""
+def _fill(rows, n, biased, b1, b2, both, out):
+    """Every row of ``out`` (rows × n) = b1 (+ b2 if ``both``), where there are biases, for a product to add to."""
     if biased:
         b, c = row(b1, 0, n, 1), row(b2, 0, n, 1)
         for r in range(rows):
@@ -100,7 +87,6 @@ def _project(rows, inputs, n, x, w, biased, b1, b2, both, out):
                     line[j] = b[j] + c[j]
             else:
                 _copy(b, line, n)
-    _product(x, w, YES, out, rows, n, inputs, biased)
 
 
 # ------------------------------------------------------------------------------------------------------------ LSTM
@@ -114,14 +100,17 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
     projected = w_hr.size > 0
     starts = _starts(sizes)
     steps = sizes.size
-    _project(gates.size // (4 * n), inputs, 4 * n, x, w_ih, biased, b_ih, b_hh, YES, gates)
+    rows = gates.size // (4 * n)
+    _fill(rows, 4 * n, biased, b_ih, b_hh, YES, gates)
+    times_panels(rows, 4 * n, inputs, x, panels(inputs, 4 * n, w_ih, YES), gates, biased)
     copy(h, h0)
     copy(c, c0)
+    across, down = panels(p, 4 * n, w_hh, YES), panels(n if projected else 0, p, w_hr, YES)
     hidden = np.empty(sizes[0] * n, y.dtype) if projected else y
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         count, start = sizes[t], starts[t]
-        _product(h, w_hh, YES, gates[start * 4 * n :], count, 4 * n, p, YES)
+        times_panels(count, 4 * n, p, h, across, gates[start * 4 * n :], YES)
         for b in range(count):
             at = (start + b) * 4 * n
             i, f = row(gates, at, n, 1), row(gates, at + n, n, 1)
@@ -137,7 +126,7 @@ def lstm(inputs, n, p, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, w_hr, 
             for j in range(n):
                 out[j] = o[j] * tanh(cell[j])
         if projected:
-            _product(hidden, w_hr, YES, y[start * p :], count, p, n, NO)
+            times_panels(count, p, n, hidden, down, y[start * p :], NO)
         _copy(row(y, start * p, count * p, 1), row(h, 0, count * p, 1), count * p)
 
 
@@ -158,6 +147,7 @@ def lstm_backward(
     _begin(has_gh, gh, dh)
     _begin(has_gc, gc, dc)
     wide = np.empty(sizes[0] * n, dh.dtype) if projected else dh
+    across, up = panels(4 * n, p, w_hh, NO), panels(p if projected else 0, n, w_hr, NO)
     spare = np.empty(n, dh.dtype)
     tanhs = row(spare, 0, n, 1)
     for s in range(steps):
@@ -167,7 +157,7 @@ def lstm_backward(
             _add(row(gy, start * p, count * p, 1), row(dh, 0, count * p, 1), count * p)
         if projected:
             _copy(row(dh, 0, count * p, 1), row(dout, start * p, count * p, 1), count * p)
-            _product(dh, w_hr, NO, wide, count, n, p, NO)
+            times_panels(count, n, p, dh, up, wide, NO)
         for b in range(count):
             r = start + b
             at = r * 4 * n
@@ -195,7 +185,7 @@ def lstm_backward(
                 df[j] = g_c[j] * last[j] * f[j] * (one - f[j])
             for j in range(n):
                 g_c[j] *= f[j]
-        _product(dgates[start * 4 * n :], w_hh, NO, dh, count, p, 4 * n, NO)
+        times_panels(count, p, 4 * n, dgates[start * 4 * n :], across, dh, NO)
 
 
 # ------------------------------------------------------------------------------------------------------------- GRU
@@ -205,13 +195,17 @@ def gru(inputs, n, reverse, biased, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, gates,
     """Gates (r, z, n of each row), the state's share of n before r is applied (``news``), outputs of all rows; last h."""
     starts = _starts(sizes)
     steps = sizes.size
-    _project(gates.size // (3 * n), inputs, 3 * n, x, w_ih, biased, b_ih, b_ih, NO, gates)
+    rows = gates.size // (3 * n)
+    _fill(rows, 3 * n, biased, b_ih, b_ih, NO, gates)
+    times_panels(rows, 3 * n, inputs, x, panels(inputs, 3 * n, w_ih, YES), gates, biased)
     copy(h, h0)
+    across = panels(n, 3 * n, w_hh, YES)
     share = np.empty(sizes[0] * 3 * n, y.dtype)
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         count, start = sizes[t], starts[t]
-        _project(count, n, 3 * n, h, w_hh, biased, b_hh, b_hh, NO, share)
+        _fill(count, 3 * n, biased, b_hh, b_hh, NO, share)
+        times_panels(count, 3 * n, n, h, across, share, biased)
         for b in range(count):
             at = (start + b) * 3 * n
             both, add = row(gates, at, 2 * n, 1), row(share, b * 3 * n, 2 * n, 1)
@@ -235,6 +229,7 @@ def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy
     one = dh.dtype.type(1)
     _previous(sizes, starts, reverse, n, h0, y, before)
     _begin(has_gh, gh, dh)
+    across = panels(3 * n, n, w_hh, NO)
     for s in range(steps):
         t = s if reverse else steps - 1 - s
         count, start = sizes[t], starts[t]
@@ -258,7 +253,7 @@ def gru_backward(n, reverse, has_gy, has_gh, sizes, w_hh, h0, gates, news, y, gy
                 dn_share[j] = dn[j] * r[j]
             for j in range(n):
                 g[j] *= z[j]
-        _product(dshare[start * 3 * n :], w_hh, NO, dh, count, n, 3 * n, YES)
+        times_panels(count, n, 3 * n, dshare[start * 3 * n :], across, dh, YES)
 
 
 # ------------------------------------------------------------------------------------------------------------- RNN
@@ -269,12 +264,15 @@ def rnn(inputs, n, reverse, biased, relu, sizes, x, w_ih, w_hh, b_ih, b_hh, h0, 
     starts = _starts(sizes)
     steps = sizes.size
     zero = y.dtype.type(0)
-    _project(y.size // n, inputs, n, x, w_ih, biased, b_ih, b_hh, YES, y)
+    rows = y.size // n
+    _fill(rows, n, biased, b_ih, b_hh, YES, y)
+    times_panels(rows, n, inputs, x, panels(inputs, n, w_ih, YES), y, biased)
     copy(h, h0)
+    across = panels(n, n, w_hh, YES)
     for s in range(steps):
         t = steps - 1 - s if reverse else s
         size, start = sizes[t] * n, starts[t] * n
-        _product(h, w_hh, YES, y[start:], sizes[t], n, n, YES)
+        times_panels(sizes[t], n, n, h, across, y[start:], YES)
         out = row(y, start, size, 1)
         if relu:
             for j in range(size):
@@ -291,6 +289,7 @@ def rnn_backward(n, reverse, relu, has_gy, has_gh, sizes, w_hh, h0, y, gy, gh, d
     one, zero = dh.dtype.type(1), dh.dtype.type(0)
     _previous(sizes, starts, reverse, n, h0, y, before)
     _begin(has_gh, gh, dh)
+    across = panels(n, n, w_hh, NO)
     for s in range(steps):
         t = s if reverse else steps - 1 - s
         size, start = sizes[t] * n, starts[t] * n
@@ -303,4 +302,4 @@ def rnn_backward(n, reverse, relu, has_gy, has_gh, sizes, w_hh, h0, y, gy, gh, d
         else:
             for j in range(size):
                 step[j] = g[j] * (one - out[j] * out[j])
-        _product(dgates[start:], w_hh, NO, dh, sizes[t], n, n, NO)
+        times_panels(sizes[t], n, n, dgates[start:], across, dh, NO)

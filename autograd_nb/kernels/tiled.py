@@ -5,13 +5,46 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.jit import FREE, helper
-from ..codegen.tiles import HALF, ROWS, copy_rows, multiply, multiply_whole, prefetch, turn_rows
+from ..codegen.tiles import HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
 from ..codegen.vectors import BYTES
 
 DEEP = 512  #: terms of a product before they are added to the output
 HIGH = 512  #: rows of a block: so much of a stays in the second cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are
 FEW = 64  #: rows of a which do not pay for copying b
+
+
+@helper
+def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, after, ahead, share, length, apart):
+    """Some columns of a product, up to `WIDE` vectors of them: c (m × width) = a · b (+ c if ``add``), from positions on.
+
+    Meanwhile what is read ``after`` it arrives, from ``ahead`` on: for each block ``share`` lines of ``length`` elements which
+    stand ``apart``.
+    """
+    one = BYTES // c.itemsize
+    for y in range(0, m, ROWS):
+        prefetch(share, length, after, ahead, apart)
+        ahead += share * apart
+        high = min(m - y, ROWS)
+        x, z = at + y * a_row, ct + y * c_row
+        if high == ROWS and width == WIDE * one:
+            multiply_whole(ROWS, WIDE, k, a, x, a_row, a_col, b, bt, b_row, c, z, c_row, add)
+            continue
+        for v in range(0, width, one):
+            last = min(width - v, one)
+            if high <= HALF:
+                multiply(HALF, 1, high, last, k, a, x, a_row, a_col, b, bt + v, b_row, c, z + v, c_row, add)
+            else:
+                multiply(ROWS, 1, high, last, k, a, x, a_row, a_col, b, bt + v, b_row, c, z + v, c_row, add)
+
+
+@helper
+def lay(k, width, b, at, b_row, b_col, panel, pt, wide):
+    """k × width elements of b in rows of a panel which stand ``wide`` apart."""
+    if b_col == 1:
+        copy_rows(k, width, b, at, b_row, panel, pt, wide)
+    else:
+        turn_rows(width, k, b, at, b_col, panel, pt, wide)
 
 
 def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
@@ -24,50 +57,49 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
     """
     if m == 0 or n == 0:
         return
-    one = BYTES // c.itemsize
-    wide = 2 * one
+    wide = WIDE * BYTES // c.itemsize
     direct = b_col == 1 and (b_row <= NEAR or m <= FEW)
     panel = np.empty(0 if direct else min(DEEP, k) * wide, c.dtype)
-    right = b if direct else panel
-    step = b_row if direct else wide
+    right, step = (b, b_row) if direct else (panel, wide)
     for i in range(batch):
         for p in range(0, k, DEEP):
             deep = min(DEEP, k - p)
             more = add or p > 0
             lines, length, apart = (deep, wide, b_row) if b_col == 1 else (wide, deep, b_col)
             for r in range(0, m, HIGH):
-                bottom = min(m, r + HIGH)
-                share = -(-lines // -(-(bottom - r) // ROWS))
+                high = min(HIGH, m - r)
+                share = -(-lines // -(-high // ROWS))
+                x, z = i * sa + r * a_row + p * a_col, i * sc + r * c_row
                 for j in range(0, n, wide):
                     width = min(wide, n - j)
                     start = i * sb + p * b_row + j * b_col
                     ahead = start + wide * b_col
+                    part = share if j + wide < n else 0
                     if not direct:
-                        if b_col == 1:
-                            copy_rows(deep, width, b, start, b_row, panel, 0, wide)
-                        else:
-                            turn_rows(width, deep, b, start, b_col, panel, 0, wide)
+                        lay(deep, width, b, start, b_row, b_col, panel, 0, wide)
                         start = 0
-                    for y in range(r, bottom, ROWS):
-                        if j + wide < n:  # the columns of b that come next arrive while these are multiplied
-                            prefetch(share, length, b, ahead, apart)
-                            ahead += share * apart
-                        high = min(bottom - y, ROWS)
-                        x = i * sa + y * a_row + p * a_col
-                        z = i * sc + y * c_row + j
-                        if high == ROWS and width == wide:
-                            multiply_whole(ROWS, 2, deep, a, x, a_row, a_col, right, start, step, c, z, c_row, more)
-                            continue
-                        for v in range(0, width, one):
-                            place, last = start + v, width - v
-                            if high <= HALF:
-                                multiply(
-                                    HALF, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, more
-                                )
-                            else:
-                                multiply(
-                                    ROWS, 1, high, last, deep, a, x, a_row, a_col, right, place, step, c, z + v, c_row, more
-                                )
+                    strip(
+                        high, width, deep, a, x, a_row, a_col, right, start, step, c, z + j, c_row, more, b, ahead, part, length, apart
+                    )  # fmt: skip
+
+
+@helper
+def panels(k, n, b, transposed):
+    """A matrix (k × n, or n × k if ``transposed``) laid out for `times_panels`: worth it where several products have it as factor."""
+    wide = WIDE * BYTES // b.itemsize
+    out = np.empty(-(-n // wide) * wide * k, b.dtype)
+    b_row, b_col = (1, k) if transposed else (n, 1)
+    for j in range(0, n, wide):
+        lay(k, min(wide, n - j), b, j * b_col, b_row, b_col, out, j * k, wide)
+    return out
+
+
+@helper
+def times_panels(m, n, k, a, b, c, add):
+    """c (m × n) = a · b (+ c if ``add``) of the `panels` of b."""
+    wide = WIDE * BYTES // c.itemsize
+    for j in range(0, n, wide):
+        strip(m, min(wide, n - j), k, a, 0, k, 1, b, j * k, wide, c, j, n, add, b, 0, 0, 0, 0)
 
 
 @helper(fastmath=FREE)

@@ -37,13 +37,17 @@ def test_products_of_strided_matrices(d):
         a, b = (a.astype(d), b.astype(d)) if d is not np.complex64 else ((a + 1j * a[::-1]).astype(d), (b - 2j * b).astype(d))
         wide = np.result_type(d, np.float64) if d is not np.int64 else d
         expected = a.astype(wide) @ b.astype(wide)
-        tolerance = {"rtol": 1e-11, "atol": 1e-11} if d in (np.float64, np.int64) else {"rtol": 1e-4, "atol": 3e-6 * 25 * (k + 1)}
+        tolerance = (
+            {"rtol": 1e-11, "atol": 1e-11} if d in (np.float64, np.int64) else {"rtol": 1e-4, "atol": 3e-6 * 25 * (k + 1)}
+        )
         for x in strided(a):
             for y in strided(b):
                 np.testing.assert_allclose(nb.bmm(x, y).numpy(), expected, **tolerance)
                 np.testing.assert_allclose((x[0] @ y[0]).numpy(), expected[0], **tolerance)
                 if d is np.float32:
-                    np.testing.assert_allclose(nb.nn.functional.linear(x[0], y[0].t(), nb.ones(n)).numpy(), expected[0] + 1, **tolerance)
+                    np.testing.assert_allclose(
+                        nb.nn.functional.linear(x[0], y[0].t(), nb.ones(n)).numpy(), expected[0] + 1, **tolerance
+                    )
 
 
 def test_an_element_does_not_depend_on_its_neighbours():
@@ -66,12 +70,15 @@ def test_without_compilation():
     code = """
 import numpy as np
 import autograd_nb as nb
-a, b = np.arange(35.0).reshape(5, 7) % 11, np.arange(126.0).reshape(7, 18) % 13
+a, b = np.arange(63.0).reshape(9, 7) % 11, np.arange(126.0).reshape(7, 18) % 13
+y = nb.nn.functional.linear(nb.tensor(a), nb.tensor(b.T.copy()), nb.tensor(b[1]))
 print([(nb.tensor(x).mT @ y == nb.tensor(a @ b)).all().item()
-       for x in [a.T.copy()] for y in (nb.tensor(b), nb.tensor(b.T.copy()).t())], (nb.tensor(a) @ nb.tensor(b[:, 0])).tolist() == (a @ b[:, 0]).tolist())
+       for x in [a.T.copy()] for y in (nb.tensor(b), nb.tensor(b.T.copy()).t())], (nb.tensor(a) @ nb.tensor(b[:, 0])).tolist() == (a @ b[:, 0]).tolist(), y.tolist() == (a @ b + b[1]).tolist())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
-    assert done.stdout.strip() == "[True, True] True", done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    )
+    assert done.stdout.strip() == "[True, True] True True", done.stderr
 
 
 def test_linear_with_weights_that_are_parts_of_one_array():
