@@ -5,7 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/distributions.html
 
 import sys as _sys
 
-from . import composed, constraints, continuous, discrete, kl, multivariate, transforms
+from . import composed, constraints, continuous, discrete, gammas, kl, multivariate, relaxed, transformed, transforms
 from .composed import *  # noqa: F403
 from .composed import __all__ as _composed
 from .continuous import *  # noqa: F403
@@ -13,25 +13,33 @@ from .continuous import __all__ as _continuous
 from .discrete import *  # noqa: F403
 from .discrete import __all__ as _discrete
 from .distribution import Distribution, ExponentialFamily
+from .gammas import *  # noqa: F403
+from .gammas import __all__ as _gammas
 from .kl import kl_divergence, register_kl
 from .multivariate import *  # noqa: F403
 from .multivariate import __all__ as _multivariate
+from .relaxed import *  # noqa: F403
+from .relaxed import __all__ as _relaxed
+from .transformed import *  # noqa: F403
+from .transformed import __all__ as _transformed
 from .transforms import *  # noqa: F403
 from .transforms import __all__ as _transforms
 from .transforms import biject_to, transform_to
 
 __all__ = [
     "Distribution", "ExponentialFamily", "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to", "transforms",
-    *_composed, *_continuous, *_discrete, *_multivariate, *_transforms,
+    *_composed, *_continuous, *_discrete, *_gammas, *_multivariate, *_relaxed, *_transformed, *_transforms,
 ]  # fmt: skip
 
 # PyTorch has a module for each: `from torch.distributions.normal import Normal`
 for _name, _module in (
-    *((n, continuous) for n in ("normal", "uniform", "exponential", "laplace", "cauchy", "gamma", "beta", "chi2", "studentT", "von_mises")),
+    *((n, continuous) for n in ("normal", "uniform", "exponential", "laplace", "cauchy", "continuous_bernoulli", "generalized_pareto", "von_mises")),
+    *((n, gammas) for n in ("gamma", "beta", "chi2", "studentT", "fishersnedecor")),
     *((n, discrete) for n in ("bernoulli", "binomial", "categorical", "geometric", "multinomial", "negative_binomial", "poisson", "one_hot_categorical")),
     *((n, multivariate) for n in ("dirichlet", "multivariate_normal", "lowrank_multivariate_normal", "wishart", "lkj_cholesky")),
-    *((n, composed) for n in ("independent", "transformed_distribution", "log_normal", "half_normal", "half_cauchy", "gumbel", "weibull", "pareto",
-                              "kumaraswamy", "logistic_normal", "inverse_gamma", "relaxed_bernoulli", "relaxed_categorical", "mixture_same_family")),
+    *((n, composed) for n in ("independent", "transformed_distribution", "mixture_same_family")),
+    *((n, transformed) for n in ("log_normal", "half_normal", "half_cauchy", "gumbel", "weibull", "pareto", "kumaraswamy", "logistic_normal", "inverse_gamma")),
+    *((n, relaxed) for n in ("relaxed_bernoulli", "relaxed_categorical")),
 ):  # fmt: skip
     _sys.modules.setdefault(f"{__name__}.{_name}", _module)
     globals().setdefault(_name, _module)

@@ -11,11 +11,13 @@ from typing import Any
 
 from ..tensor import Tensor
 from .common import T, sum_rightmost
-from .composed import Gumbel, HalfNormal, Independent, LogNormal, Pareto, TransformedDistribution
-from .continuous import EULER, Beta, Cauchy, Exponential, Gamma, Laplace, Normal, Uniform
+from .composed import Independent, TransformedDistribution
+from .continuous import EULER, Cauchy, Exponential, Laplace, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution
+from .gammas import Beta, Gamma
 from .multivariate import Dirichlet, MultivariateNormal, _diagonal, _solve_lower
+from .transformed import Gumbel, HalfNormal, LogNormal, Pareto
 
 _REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 
@@ -197,7 +199,9 @@ def _entropy_and_expectation(p_type: type, q_type: type, expected: Callable[[Any
 _LOG_2PI = math.log(2 * math.pi)
 for _family in (Uniform, Laplace, Gumbel, Exponential, Gamma, Beta):  # ln of a normal density needs two moments only
     _entropy_and_expectation(
-        _family, Normal, lambda p, q: -0.5 * _LOG_2PI - q.scale.log() - (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2))
+        _family,
+        Normal,
+        lambda p, q: -0.5 * _LOG_2PI - q.scale.log() - (p.variance + (p.mean - q.loc).pow(2)) / (2 * q.scale.pow(2)),
     )
 _entropy_and_expectation(Exponential, Gamma, lambda p, q: (
     q.concentration * q.rate.log() - q.concentration.lgamma() + (q.concentration - 1) * (-EULER - p.rate.log()) - q.rate / p.rate

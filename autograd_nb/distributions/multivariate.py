@@ -90,7 +90,12 @@ class MultivariateNormal(Distribution):
     has_rsample = True
 
     def __init__(
-        self, loc: Tensor, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None, validate_args: bool | None = None
+        self,
+        loc: Tensor,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
     ):
         if loc.ndim < 1:
             raise ValueError("loc must be at least one-dimensional.")
@@ -169,7 +174,9 @@ class MultivariateNormal(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._mahalanobis(value - self.loc)) - self._half_log_det()
+        return (
+            -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._mahalanobis(value - self.loc)) - self._half_log_det()
+        )
 
     def entropy(self) -> Tensor:
         h = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
@@ -189,10 +196,14 @@ class LowRankMultivariateNormal(Distribution):
 
     def __init__(self, loc: Tensor, cov_factor: Tensor, cov_diag: Tensor, validate_args: bool | None = None):
         if loc.ndim < 1 or cov_factor.ndim < 2:
-            raise ValueError("loc must be at least one-dimensional, cov_factor at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(
+                "loc must be at least one-dimensional, cov_factor at least two-dimensional, with optional leading batch dimensions"
+            )
         n = loc.shape[-1]
         if cov_factor.shape[-2] != n or cov_diag.shape[-1] != n:
-            raise ValueError(f"cov_factor must be a batch of matrices with shape {n} x m, and cov_diag a batch of vectors with shape ({n},)")
+            raise ValueError(
+                f"cov_factor must be a batch of matrices with shape {n} x m, and cov_diag a batch of vectors with shape ({n},)"
+            )
         batch = broadcast_shapes(loc.shape[:-1], cov_factor.shape[:-2], cov_diag.shape[:-1])
         self.loc = loc.expand((*batch, n))
         self.cov_factor, self.cov_diag = cov_factor.expand((*batch, *cov_factor.shape[-2:])), cov_diag.expand((*batch, n))
@@ -240,7 +251,7 @@ class LowRankMultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
         x = value - self.loc
-        inner = ((self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1))
+        inner = (self.cov_factor.mT / self.cov_diag.unsqueeze(-2)) @ x.unsqueeze(-1)
         lower = self._capacitance_tril()
         lower = lower.expand((*broadcast_shapes(inner.shape[:-2], lower.shape[:-2]), *lower.shape[-2:]))
         m = (x.pow(2) / self.cov_diag).sum(-1) - _solve_lower(lower, inner).squeeze(-1).pow(2).sum(-1)
@@ -260,7 +271,14 @@ class Wishart(ExponentialFamily):
     support = constraints.positive_definite
     has_rsample = True
 
-    def __init__(self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None, scale_tril: Any = None, validate_args: bool | None = None):
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ):
         given = [v for v in (covariance_matrix, precision_matrix, scale_tril) if v is not None]
         if len(given) != 1:
             raise ValueError("Expected exactly one of covariance_matrix or precision_matrix or scale_tril to be specified.")
@@ -347,7 +365,7 @@ class LKJCholesky(Distribution):
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
         self.concentration = concentration if isinstance(concentration, Tensor) else T.tensor(float(concentration))
-        from .continuous import Beta
+        from .gammas import Beta
 
         marginal = self.concentration + 0.5 * (dim - 2)
         offset = T.arange(dim - 1, dtype=self.concentration.dtype)

@@ -1,0 +1,229 @@
+"""Gamma, and the distributions whose samples are made of its: chi², beta, Student's t, Fisher–Snedecor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .. import dtypes
+from ..ops.registry import OPS
+from ..tensor import Tensor
+from . import constraints
+from .common import T, broadcast_all
+from .distribution import Distribution, ExponentialFamily
+
+
+class Gamma(ExponentialFamily):
+    """p = rate^α x^(α−1) e^(−rate·x) / Γ(α), α the concentration."""
+
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
+        self.concentration, self.rate = broadcast_all(concentration, rate)
+        super().__init__(self.concentration.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.concentration - 1) / self.rate).clamp(min=0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.concentration / self.rate.pow(2)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        value = T._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
+        return value.clamp(min=dtypes.finfo(value.dtype).tiny)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return (
+            T.xlogy(self.concentration, self.rate)
+            + T.xlogy(self.concentration - 1, value)
+            - self.rate * value
+            - T.lgamma(self.concentration)
+        )
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        return OPS["igamma"].call(self.concentration, self.rate * value)
+
+    def entropy(self) -> Tensor:
+        a = self.concentration
+        return a - T.log(self.rate) + T.lgamma(a) + (1.0 - a) * T.digamma(a)
+
+
+class Chi2(Gamma):
+    """Gamma(df/2, 1/2)."""
+
+    arg_constraints = {"df": constraints.positive}
+
+    def __init__(self, df: Any, validate_args: bool | None = None):
+        (half,) = broadcast_all(df)
+        super().__init__(0.5 * half, T.full_like(half * 1.0, 0.5), validate_args=validate_args)
+
+    @property
+    def df(self) -> Tensor:
+        """The degrees of freedom."""
+        return self.concentration * 2
+
+
+class Beta(ExponentialFamily):
+    """p = x^(α−1) (1−x)^(β−1) / B(α, β)."""
+
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support = constraints.unit_interval
+    has_rsample = True
+
+    def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
+        self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
+        super().__init__(self.concentration1.shape, validate_args=validate_args)
+
+    @property
+    def _total(self) -> Tensor:
+        return self.concentration1 + self.concentration0
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration1 / self._total
+
+    @property
+    def mode(self) -> Tensor:
+        from .multivariate import Dirichlet
+
+        return Dirichlet(T.stack([self.concentration1, self.concentration0], -1), validate_args=False).mode[..., 0]
+
+    @property
+    def variance(self) -> Tensor:
+        t = self._total
+        return self.concentration1 * self.concentration0 / (t.pow(2) * (t + 1))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        a = T._standard_gamma(self.concentration1.expand(shape))
+        b = T._standard_gamma(self.concentration0.expand(shape))
+        info = dtypes.finfo(a.dtype)
+        return (a / (a + b)).clamp(min=info.tiny, max=1 - info.eps / 2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        a, b = self.concentration1, self.concentration0
+        return T.xlogy(a - 1.0, value) + T.xlogy(b - 1.0, 1.0 - value) + T.lgamma(a + b) - T.lgamma(a) - T.lgamma(b)
+
+    def entropy(self) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        t = a + b
+        return (
+            T.lgamma(a)
+            + T.lgamma(b)
+            - T.lgamma(t)
+            - (a - 1.0) * T.digamma(a)
+            - (b - 1.0) * T.digamma(b)
+            + (t - 2.0) * T.digamma(t)
+        )
+
+
+class StudentT(Distribution):
+    """Student's t with ``df`` degrees of freedom, shifted by loc and scaled."""
+
+    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None):
+        self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
+        super().__init__(self.df.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return T.where(self.df > 1, self.loc, math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        v = self.scale.pow(2) * self.df / (self.df - 2)
+        return T.where(self.df > 2, v, T.where(self.df > 1, math.inf, math.nan).to(v.dtype))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        x = T.randn(shape, dtype=self.df.dtype)
+        z = Chi2(self.df, validate_args=False).rsample(sample_shape)
+        return self.loc + self.scale * x * T.rsqrt(z / self.df)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        y = (value - self.loc) / self.scale
+        z = (
+            self.scale.log()
+            + 0.5 * self.df.log()
+            + 0.5 * math.log(math.pi)
+            + T.lgamma(0.5 * self.df)
+            - T.lgamma(0.5 * (self.df + 1.0))
+        )
+        return -0.5 * (self.df + 1.0) * T.log1p(y**2.0 / self.df) - z
+
+    def entropy(self) -> Tensor:
+        lbeta = T.lgamma(0.5 * self.df) + math.lgamma(0.5) - T.lgamma(0.5 * (self.df + 1))
+        return (
+            self.scale.log()
+            + 0.5 * (self.df + 1) * (T.digamma(0.5 * (self.df + 1)) - T.digamma(0.5 * self.df))
+            + 0.5 * self.df.log()
+            + lbeta
+        )
+
+
+class FisherSnedecor(Distribution):
+    """The ratio of two chi-squared numbers over their degrees of freedom."""
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None):
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        super().__init__(self.df1.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return T.where(self.df2 > 2, self.df2 / (self.df2 - 2), math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return T.where(self.df1 > 2, (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2), math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        d1, d2 = self.df1, self.df2
+        return T.where(d2 > 4, 2 * d2.pow(2) * (d1 + d2 - 2) / (d1 * (d2 - 2).pow(2) * (d2 - 4)), math.nan)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        x1 = T._standard_gamma((self.df1 * 0.5).expand(shape)) / (self.df1 * 0.5)
+        x2 = T._standard_gamma((self.df2 * 0.5).expand(shape)) / (self.df2 * 0.5)
+        tiny = dtypes.finfo(x2.dtype).tiny
+        return (x1 / x2.clamp(min=tiny)).clamp(min=tiny)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        a, b = self.df1 * 0.5, self.df2 * 0.5
+        ratio = self.df1 / self.df2
+        return (
+            (a + b).lgamma()
+            - a.lgamma()
+            - b.lgamma()
+            + a * ratio.log()
+            + (a - 1) * value.log()
+            - (a + b) * T.log1p(ratio * value)
+        )
+
+
+__all__ = ["Beta", "Chi2", "FisherSnedecor", "Gamma", "StudentT"]
