@@ -275,14 +275,13 @@ def backward(
             for i in range(rows):
                 end = reach(start + i, source) if causal else source
                 seen = min(end, start + i + 1) if causal else source
-                s = slopes[i * source : i * source + seen]
-                w = p[weight + i * source : weight + i * source + seen]
+                s, w = slopes[i * source : i * source + end], p[weight + i * source : weight + i * source + end]
+                future = s[seen:]
+                for j in range(future.size):
+                    future[j] = zero
                 mean = dot(s, w)
                 for j in range(s.size):
                     s[j] = w[j] * (s[j] - mean) * factor
-                future = slopes[i * source + seen : i * source + end]
-                for j in range(future.size):
-                    future[j] = zero
             more = start > 0
             product(early, start, rows, width, source, slopes, 0, source, 1, k, key, k_steps[2], dq, dquery, dq_steps[2], False)
             product(late, start, source, width, rows, slopes, 0, 1, source, q, query, q_steps[2], dk, dkey, dk_steps[2], more)
