@@ -312,6 +312,7 @@ FOLDS = {f.name: f for f in (SUM, PROD, MAX, MIN, ANY, ALL)}
 # reassociation only where it is wanted: on the additions of the fold, never inside the formula that feeds it
 _REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul\n"
 
+LEVEL = 32  #: rows that are added up before their sum goes up one level
 KEPT = 3  #: outer loops over kept dims
 REDUCED = 2  #: outer loops over reduced dims
 
@@ -332,7 +333,7 @@ def reduction(
     each output (0 along reduced loops for what is made of totals; these outputs stand first). ``inner``: "reduced" or "kept".
     ``kinds``: inner stride of each array operand and output. ``finish``: formula from the totals and the inputs to what is stored
     of them, of dtypes ``outs``; it may read inputs that are the same along the reduced loops. ``wide``: whether every single float32
-    is added in float64; else the lanes of a chunk, a few dozen numbers each, add up in float32.
+    is added in float64; else the lanes of a chunk, or a few rows, a few dozen numbers each, add up in float32.
     """
     values = [v for v, _ in body.results]
     folds = [COMPLEX_SUM if v.dtype in COMPONENT and f is SUM else f for f, v in zip(folds, values, strict=False)]
@@ -364,9 +365,6 @@ def reduction(
         lanes.append(value.dtype if fold is SUM and value.dtype == "float32" and not wide else acc)
         lines.append(f"v{k} = np.{numpy_name(lanes[k])}({value.name})" if value.dtype != lanes[k] else f"v{k} = {value.name}")
 
-    def of_all(text: str, which: Sequence[int] = range(len(folds))) -> list[str]:
-        return [text.replace("#", str(k)).replace("BEGIN", begins[k]) for k in which]
-
     reads = _Rows(everyone, keep, kinds, "size", "c", inputs=body.inputs)
     writes = _Rows(everyone, stored, kinds, "size", "c")
     stores = [
@@ -384,7 +382,7 @@ def reduction(
     next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
     if inner == "reduced":
         text += _indent(kept, 1)
-        text += _indent([*of_all("total# = BEGIN"), "for _ in range(rows):"], 2)
+        text += _indent([*[f"total{k} = {begin}" for k, begin in enumerate(begins)], "for _ in range(rows):"], 2)
         text += _indent(chunks, 3)
         text += _indent([size, *reads.rows, *writes.rows], 4)
         text += _indent([f"acc{k} = {f.start(lane)}" for k, (f, lane) in enumerate(zip(folds, lanes, strict=True))], 4)
@@ -401,19 +399,19 @@ def reduction(
         text += _indent([f"x{a[1:]} = {one(a)}{truth[a]}" for a in late], 2)
         text += _indent([*done_lines, *[f"{one(o)} = {v.name}" for o, v in zip(results, done, strict=True)]], 2)
         return text + _indent([next_kept], 2)
-    # inner kept: a block of columns at a time, rows folded into a buffer. Of a float64 sum every 64 rows go up one level;
-    # others have an accumulator so wide that they need not
-    high = [k for k, f in enumerate(folds) if f is SUM and values[k].dtype == "float64"]
+    # inner kept: a block of columns at a time, rows folded into a buffer. Of a sum of floats every few dozen rows go up one level:
+    # accumulators wider than the values would halve the vectors of the whole loop
+    high = [k for k, f in enumerate(folds) if f is SUM and (values[k].dtype == "float64" or lanes[k] != accs[k])]
+    lows = [f.start(lane) for f, lane in zip(folds, lanes, strict=True)]
     ends = _Rows(everyone, [*late, *results], "s" * n, "size", "c")
     text += _indent(ends.before, 1)
-    for k, acc in enumerate(accs):
-        buffer = f"scratch({CHUNK}, np.{numpy_name(acc)})"
-        text += _indent([f"row{k} = {buffer}"] + [f"sum{k} = {buffer}"] * (k in high), 1)
+    text += _indent([f"row{k} = scratch({CHUNK}, np.{numpy_name(lane)})" for k, lane in enumerate(lanes)], 1)
+    text += _indent([f"sum{k} = scratch({CHUNK}, np.{numpy_name(accs[k])})" for k in high], 1)
     text += _indent(kept, 1)
     text += _indent(chunks, 2)
-    text += _indent([size, "for i in range(size):", *of_all("    row#[i] = BEGIN")], 3)
+    text += _indent([size, "for i in range(size):", *[f"    row{k}[i] = {low}" for k, low in enumerate(lows)]], 3)
     if high:
-        text += _indent([*of_all("    sum#[i] = BEGIN", high), "count = 0"], 3)
+        text += _indent([*[f"    sum{k}[i] = {begins[k]}" for k in high], "count = 0"], 3)
     text += _indent(["for _ in range(rows):"], 3)
     text += _indent([*reads.rows, *writes.rows, "for i in range(size):"], 4)
     text += _indent([*reads.loads, *lines], 5)
@@ -422,8 +420,8 @@ def reduction(
         text += _indent([f"row{k}[i] = {_ordered(f).format(a=f'acc{k}', x=f'v{k}')}"], 5)
     text += _indent(stores, 5)
     if high:
-        text += _indent(["count += 1", "if count == 64:", "    count = 0", "    for i in range(size):"], 4)
-        text += _indent([line for k in high for line in of_all("sum#[i] += row#[i]", [k]) + of_all("row#[i] = BEGIN", [k])], 6)
+        text += _indent(["count += 1", f"if count == {LEVEL}:", "    count = 0", "    for i in range(size):"], 4)
+        text += _indent([line for k in high for line in (f"sum{k}[i] += row{k}[i]", f"row{k}[i] = {lows[k]}")], 6)
     text += _indent([next_row], 4)
     text += _indent([*ends.rows, "for i in range(size):"], 3)
     for k, acc in enumerate(accs):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ..codegen.loops import CHUNK
 from ..ops.folds import NestedReduction, arranged
 from ..shapes import Layout, contiguous_strides, numel
 from .capture import Use
@@ -18,6 +19,9 @@ MOST_STEPS = 48
 MOST_ARRAYS = 24
 WORTH = 1 << 13  #: elements from which it pays to compile a kernel for a fold and others whose kernels are there
 ROW = {"kept": 64, "reduced": 128}  #: elements next to one another that a fold in a loop with others should find
+#: elements of a row for which an instruction is as long as what it takes to be prepared for that row: a pointwise loop over
+#: all elements prepares once, a fold does for each row anyway
+PREPARED = 12
 
 
 @dataclass
@@ -120,7 +124,12 @@ class Group:
             walked = arranged(self.shape, axes, [*strides, [0 if d in axes else s for d, s in enumerate(kept)]])
         except NestedReduction:
             return False
-        if walked.outer[0] or (walked.sizes[-1] < ROW[walked.inner] and walked.sizes[-1] != numel(self.shape)):
+        row = walked.sizes[-1]
+        if walked.outer[0] or (row < ROW[walked.inner] and row != numel(self.shape)):
+            return False
+        if row < CHUNK and row < PREPARED * sum(
+            n.weight for n in [*self.members, m] if not n.late and not isinstance(n, FoldMember)
+        ):
             return False
         return all(t[-1] in (0, 1) for t in walked.steps[:-1])
 

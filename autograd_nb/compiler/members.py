@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ..codegen.loops import Input
+from ..codegen.symbols import Trace
 from ..ops.folds import Folding
 from ..ops.plans import Recipe
 from ..shapes import Layout, broadcast_strides, layout, numel, view_strides
@@ -63,6 +65,14 @@ class Member:
     def shape(self) -> tuple[int, ...]:
         """What it loops over."""
         return tuple(self.outputs[0][1].shape)
+
+    @cached_property
+    def weight(self) -> int:
+        """How many instructions its formula takes."""
+        of = self.step.call.recipe
+        trace = Trace(next((c for c in self.compute if c != "bool"), "float32"))
+        of.formula(*[trace.input(f"x{k}", c) for k, c in enumerate(self.compute)])
+        return sum(s.op not in ("input", "constant") for s in trace.instructions)
 
 
 @dataclass
