@@ -137,18 +137,23 @@ CASES.append(
 )  # fmt: skip
 
 
-def fused_ones(lib: Any) -> Program:
-    """As above with a gradient of ones, which is what the peers without PyTorch's API are given."""
-    (array,) = normal((1 << 20,))(np.random.default_rng(0))
-    a, g = lib.from_numpy(array).requires_grad_(), lib.from_numpy(np.ones(1 << 20, np.float32))
+def with_ones(fn: Callable, make: Make) -> Callable[[Any], Program]:
+    """Forward and backward with a gradient of ones, which is what the peers without PyTorch's API are given."""
 
-    def step() -> Any:
-        a.grad = None
-        y = fused(lib, a)
-        y.backward(g)
-        return y, a.grad
+    def build(lib: Any) -> Program:
+        leaves = [lib.from_numpy(a).requires_grad_() for a in make(np.random.default_rng(0))]
+        g = lib.ones_like(fn(lib, *leaves)).detach()
 
-    return Program(step)
+        def step() -> Any:
+            for t in leaves:
+                t.grad = None
+            y = fn(lib, *leaves)
+            y.backward(g)
+            return y, [t.grad for t in leaves]
+
+        return Program(step)
+
+    return build
 
 
 def lazily(loss: Callable, make: Make) -> dict[str, Callable[[], Program]]:
@@ -161,7 +166,7 @@ def lazily(loss: Callable, make: Make) -> dict[str, Callable[[], Program]]:
 
 CASES.append(
     Case(
-        "σ(a)·tanh(a) + exp(−a²) 1M, ones | backward", "kernels", "pointwise, chain", fused_ones, compiled=True,
+        "σ(a)·tanh(a) + exp(−a²) 1M, ones | backward", "kernels", "pointwise, chain", with_ones(fused, normal((1 << 20,))), compiled=True,
         others=lazily(lambda np, a: fused(functional.Named(np), a), normal((1 << 20,))), bounds={"PyTorch": 0.25, "JAX": 0.9},
     )
 )  # fmt: skip
@@ -248,6 +253,44 @@ for _shape in ((32, 16, 8, 8), (16, 64, 32, 32), (8, 256, 14, 14)):
         normal(_shape, _one, _one), size=int(np.prod(_shape)), smallest=_shape == (32, 16, 8, 8), quick=False)  # fmt: skip
 add("batch_norm 64×512", "norm", lambda lib, a, w, b: lib.nn.functional.batch_norm(a, None, None, w, b, True),
     normal((64, 512), (512,), (512,)))  # fmt: skip
+
+# rows as users write them, in names that all libraries have
+
+
+def softmax_by_hand(np: Any, x: Any, t: Any) -> Any:
+    e = np.exp(x - np.amax(x, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True) * t
+
+
+def log_softmax_by_hand(np: Any, x: Any, t: Any) -> Any:
+    gap = x - np.amax(x, axis=-1, keepdims=True)
+    return (gap - np.log(np.sum(np.exp(gap), axis=-1, keepdims=True))) * t
+
+
+def layer_norm_by_hand(np: Any, x: Any, w: Any, b: Any) -> Any:
+    gap = x - np.mean(x, axis=-1, keepdims=True)
+    return gap / np.sqrt(np.mean(gap * gap, axis=-1, keepdims=True) + 1e-5) * w + b
+
+
+def rms_norm_by_hand(np: Any, x: Any, w: Any) -> Any:
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + 1e-6) * w
+
+
+for _shape in ((64, 64), (512, 256), (1024, 1024)):
+    for _fn, _others in (
+        (softmax_by_hand, (_shape,)),
+        (log_softmax_by_hand, (_shape,)),
+        (layer_norm_by_hand, (_shape[1:], _shape[1:])),
+        (rms_norm_by_hand, (_shape[1:],)),
+    ):
+        _make = normal(_shape, *_others)
+        CASES.append(
+            Case(
+                f"{_fn.__name__.replace('_', ' ')} {_shape[0]}×{_shape[1]} | backward", "kernels", "rows by hand",
+                with_ones(_fn, _make), others=lazily(_fn, _make), compiled=True, rounds=1, tolerance=1e-3,
+                size=_shape[0] * _shape[1], smallest=_shape == (64, 64),
+            )
+        )  # fmt: skip
 
 # -------------------------------------------------------------------------------------------------------- GEMM
 
