@@ -42,7 +42,9 @@ def _added(mask: Any, name: str, d: dtypes.dtype, other: Any = None) -> Any:
     if mask.dtype is not dtypes.bool_ and mask.dtype.category != 2:
         raise AssertionError(f"only bool and floating types of {name} are supported (got {mask.dtype})")
     if other is not None and other.dtype is not mask.dtype:
-        warnings.warn("Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.", stacklevel=3)
+        warnings.warn(
+            "Support for mismatched key_padding_mask and attn_mask is deprecated. Use same type for both instead.", stacklevel=3
+        )
     if mask.dtype is dtypes.bool_:
         return OPS["zeros_like"].call(mask, dtype=d).masked_fill_(mask, -math.inf)
     return mask.to(d)
@@ -53,13 +55,11 @@ def _projected(q: Tensor, k: Tensor, v: Tensor, packed: Any, separate: tuple | N
     if separate is None:
         e = q.shape[-1]
         if q is k and k is v:
-            y = linear(q, packed, bias)
-            return [y[..., :e], y[..., e : 2 * e], y[..., 2 * e :]]
+            return list(linear(q, packed, bias).split(e, -1))
         if k is v:
             first, rest = packed.split([e, 2 * e])
             b = (None, None) if bias is None else bias.split([e, 2 * e])
-            y = linear(k, rest, b[1])
-            return [linear(q, first, b[0]), y[..., :e], y[..., e:]]
+            return [linear(q, first, b[0]), *linear(k, rest, b[1]).split(e, -1)]
         weights = packed.chunk(3)
     else:
         weights = separate
@@ -67,15 +67,20 @@ def _projected(q: Tensor, k: Tensor, v: Tensor, packed: Any, separate: tuple | N
     return [linear(t, w, b) for t, w, b in zip((q, k, v), weights, biases, strict=True)]
 
 
-def _given(static: Any, projected: Tensor, name: str, batch: int, width: int) -> Tensor:
-    """(N · heads, S, head_dim): the static tensor where one is given, else the projection (S, N, E) cut into heads."""
+def _cut(projected: Tensor, n: int, heads: int, width: int) -> Tensor:
+    """(N, heads, S, head_dim): the projection (S, N, E) by heads."""
+    return projected.reshape(projected.shape[0], n, heads, width).permute(1, 2, 0, 3)
+
+
+def _given(static: Any, projected: Tensor, name: str, n: int, heads: int, width: int) -> Tensor:
+    """(N, heads, S, head_dim): the static tensor (N · heads, S, head_dim) where one is given, else the projection."""
     if static is None:
-        return projected.reshape(projected.shape[0], batch, width).transpose(0, 1)
-    if static.shape[0] != batch:
-        raise AssertionError(f"expecting {name}.size(0) of {batch}, but got {static.shape[0]}")
+        return _cut(projected, n, heads, width)
+    if static.shape[0] != n * heads:
+        raise AssertionError(f"expecting {name}.size(0) of {n * heads}, but got {static.shape[0]}")
     if static.shape[2] != width:
         raise AssertionError(f"expecting {name}.size(2) of {width}, but got {static.shape[2]}")
-    return static
+    return static.reshape(n, heads, static.shape[1], width)
 
 
 @public(method=False, namespaces=("nn.functional",))
@@ -149,21 +154,26 @@ def multi_head_attention_forward(
             raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")
         k, v = cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
         mask, padding = (t if t is None else pad(t, (0, 1)) for t in (mask, padding))
-    q = q.reshape(length, batch, width).transpose(0, 1)
-    k, v = _given(static_k, k, "static_k", batch, width), _given(static_v, v, "static_v", batch, width)
+    q = _cut(q, n, num_heads, width)
+    k, v = (_given(s, t, name, n, num_heads, width) for s, t, name in ((static_k, k, "static_k"), (static_v, v, "static_v")))
     if add_zero_attn:
-        zero = OPS["zeros"].call(batch, 1, width, dtype=d)
-        k, v = cat([k, zero], 1), cat([v, zero], 1)
+        zero = OPS["zeros"].call(n, num_heads, 1, width, dtype=d)
+        k, v = cat([k, zero], 2), cat([v, zero], 2)
         mask, padding = (t if t is None else pad(t, (0, 1)) for t in (mask, padding))
-    source = k.shape[1]
+    source = k.shape[2]
     if padding is not None:
         if tuple(padding.shape) != (n, source):
-            raise AssertionError(f"Expected key_padded_mask.shape[0] to be {n} and [1] to be {source}, but got {tuple(padding.shape)}")
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[0] to be {n} and [1] to be {source}, but got {tuple(padding.shape)}"
+            )
         seen = padding.reshape(n, 1, 1, source)
-        mask = seen if mask is None else mask.reshape(-1 if mask.shape[0] > 1 else 1, *_heads(mask, num_heads), length, source) + seen
+        mask = (
+            seen
+            if mask is None
+            else mask.reshape(-1 if mask.shape[0] > 1 else 1, *_heads(mask, num_heads), length, source) + seen
+        )
     elif mask is not None:
         mask = mask.reshape(-1 if mask.shape[0] > 1 else 1, *_heads(mask, num_heads), length, source)
-    q, k, v = (t.reshape(n, num_heads, -1 if t._layout.size else t.shape[1], width) for t in (q, k, v))
     p = dropout_p if training else 0.0
     if need_weights:
         # as PyTorch, where nothing may be seen this path gives nan

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import autograd_nb as ag
+from autograd_nb import nn
 from autograd_nb.nn import functional as F
 
 B, T, H, D = 2, 5, 3, 4
@@ -46,6 +47,21 @@ def test_parts_of_a_packed_projection_are_read_and_their_gradients_written_in_pl
     program = program_of(lambda x: (joined(F.scaled_dot_product_attention(*by_split(x), is_causal=causal)) ** 2).sum())
     assert "backward" in [s.name for s in program.steps]
     assert not copies(program)
+
+
+def test_module():
+    ag.manual_seed(0)
+    attention, x = nn.MultiheadAttention(H * D, H), ag.randn(T, B, H * D)
+
+    def step(x):
+        attention.zero_grad()
+        attention(x, x, x, need_weights=False)[0].square().sum().backward()
+        return [p.grad for p in attention.parameters()]
+
+    compiled = ag.compile(step, check=True)
+    for _ in range(4):
+        compiled(x)
+    assert not copies(compiled.programs[0].program)
 
 
 def test_a_result_that_lies_by_heads_is_written_where_it_is_joined():
