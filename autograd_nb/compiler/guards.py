@@ -111,7 +111,6 @@ class Reach:
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.optimizers: list[Any] = []
         self._reads_groups = self._calculates = False
-        self.handles = False  # whether some function of the user's catches errors
         self.tells_apart = False  # whether one asks if two objects are the same
         self.names: set[str] = set()  # those of all attributes that the user's functions read
         self.codes: set[types.CodeType] = set()  # theirs, and that of what is defined in them
@@ -370,7 +369,6 @@ class Reach:
             self._mapping(f"the keyword defaults of {path}", function.__kwdefaults__)
         self._attributes(path, function.__dict__)
         self.codes.update(reading.codes(code))
-        self.handles = self.handles or reading.catches(code)
         self.tells_apart = self.tells_apart or reading.tells_apart(code)
         names = reading.attributes(code)
         self.names |= names

@@ -7,8 +7,9 @@ and *kept* ones (gradients: memory of the program's own that the user sees).
 
 from __future__ import annotations
 
+import ctypes
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,8 +67,20 @@ def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
     return offsets, int(highs.max(initial=0)), sum(sizes.values())
 
 
+def changes(step: Step) -> bool:
+    """Whether a step writes to arguments or state."""
+    return any(True for _ in written(step))
+
+
+def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
+    """What a step writes of arguments and state, and of the buffers ``kept``."""
+    for u, writes in step.uses():
+        if writes and (u.buffer.kind in ("state", "argument") or u.buffer.number in kept):
+            yield u
+
+
 class Refused(Exception):
-    """A check of values failed in a program that had changed nothing yet."""
+    """A check of values failed; all that the program had changed is as it was before."""
 
 
 class Program:
@@ -83,24 +96,18 @@ class Program:
         begin = -address(self.arena) % ALIGN
         self.table = native.Table()
         self.cells: dict[int, int] = {}  # buffer number -> cell of its address
-        self.memory: dict[int, np.ndarray] = {}  # buffer number -> what is there now, of buffers that have an array
         self._arena_cell = self.table.new_cell(address(self.arena) + begin)
-        self._begin = begin
         self._offsets = offsets
         self._live: list[tuple[int, _Slot, str]] = []  # cell, slot, type
         self._slot_cells: dict[tuple[int, str], int] = {}
         self.segments: list[tuple[int, int] | list[tuple[int, int]] | Step] = []  # a list: ranges for threads to share
-        writes = (i for i, s in enumerate(steps) if any(w and u.buffer.kind in ("state", "argument") for u, w in s.uses()))
-        self._first_write = next(writes, len(steps))
-        self.writes = self._first_write < len(steps)  # to arguments or state
-        self.refuses_late = any(s.check is not None for s in steps[self._first_write :])
-        self.starts_over = False  # whether a check that fails before anything has changed raises Refused
+        self.writes = any(changes(s) for s in steps)  # to arguments or state
+        self.starts_over = False  # whether a check that fails raises Refused
+        checked = max((i for i, s in enumerate(steps) if s.check is not None), default=0)
+        #: what has changed when a check fails
+        self.undone = {u.key(): u for s in steps[:checked] for u in written(s, kept)}
         self.watched = False  # whether records test values
         self._holds: list[Any] = []
-        self._views: dict[int, np.ndarray] = {}  # what Python reads of the arena, by the use
-        self._reads = any(
-            s.check is not None or getattr(s.call.entry, "foreign", False) for s in steps
-        )  # Python looks at memory
         start = 0
         for i, step in enumerate(steps):
             if step.check is not None and step.passes:
@@ -150,7 +157,6 @@ class Program:
             if buffer.number in self.fixed:
                 array = np.empty(0, np.uint8)  # bound before each run
             cell = self.cells[buffer.number] = self.table.new_cell(address(array))
-            self.memory[buffer.number] = array
         return cell, 0
 
     def _operands(self, step: Step) -> list[tuple]:
@@ -206,8 +212,6 @@ class Program:
         cell = self.cells.get(buffer)
         if cell is not None:
             self.values[cell] = array.__array_interface__["data"][0] - shift
-            if self._reads:
-                self.memory[buffer] = array
 
     def run(self, numbers: Sequence[Any] | None = None) -> None:
         """Run all steps on what is bound, with the live numbers as they are now, or as given.
@@ -243,6 +247,15 @@ class Program:
         """Run the records from ``start`` on."""
         end = start + words
         while True:
+        before = [(memory, memory.copy()) for memory in map(self.view, self.undone.values())]
+        try:
+            self._run()
+        except Refused:
+            for memory, copy in before:
+                memory[...] = copy
+            raise
+
+    def _run(self) -> None:
             failed = self._drive(self._records_at + 8 * start, end - start, self._values_at)
             if not failed:
                 return
@@ -263,7 +276,7 @@ class Program:
             try:
                 step.check(*operands)
             except Exception as error:
-                if not self.starts_over or any(s is step for s in self.steps[self._first_write :]):
+                if not self.starts_over:
                     raise
                 self._rewind()
                 raise Refused from error
@@ -272,20 +285,12 @@ class Program:
 
     def view(self, use: Use) -> np.ndarray:
         """The memory of a use as it is now."""
-        n = use.buffer.number
-        if n in self._offsets:
-            found = self._views.get(id(use))
-            if found is None:
-                start = self._begin + self._offsets[n] + use.offset
-                found = self._views[id(use)] = self.arena[start : start + use.size * use.dtype.itemsize].view(use.dtype)
-            return found
-        memory = self.memory[n]
-        if use.offset == 0 and memory.size == use.size and memory.dtype == use.dtype and memory.ndim == 1:
-            return memory
-        if memory.ndim != 1 or not memory.flags.c_contiguous:
-            memory = np.frombuffer(memory, np.uint8) if memory.flags.c_contiguous else memory.reshape(-1)
-        flat = memory.view(np.uint8)
-        return flat[use.offset : use.offset + use.size * use.dtype.itemsize].view(use.dtype)
+        cell, offset = self._cell(use.buffer)
+        if not use.size:
+            return np.empty(0, use.dtype)
+        kind = ctypes.c_char * (use.size * use.dtype.itemsize)
+        memory: Any = kind.from_address(int(self.values[cell]) + offset + use.offset)
+        return np.frombuffer(memory, use.dtype)
 
     def __str__(self) -> str:
         return "\n".join(f"{i:4d}  {show(s)}" for i, s in enumerate(self.steps))

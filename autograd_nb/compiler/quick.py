@@ -60,8 +60,7 @@ class _Gradients:
 
     def take(self) -> None:
         """Let each be a tensor that nobody has."""
-        reads = self._variant.program._reads
-        found = [self._variant._fresh_gradient(g) and held_alone(g[0], g[1], 1 + reads) for g in self._held]
+        found = [self._variant._fresh_gradient(g) and held_alone(g[0], g[1]) for g in self._held]
         self._watch = Watch([], [r for records in found for r in records]) if all(found) else None
         self.mine = bool if self._watch is None else self._watch.same
 
@@ -85,6 +84,7 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
     if (
         variant.held
         or variant.sharing
+        or program.undone
         or sum(kind == "new" for kind, *_ in variant.outputs) != len({s[0] for kind, *s in variant.outputs if kind == "new"})
     ):
         return None
@@ -157,8 +157,6 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
             if always or variant.changed:
                 read_numbers()
             if drive():
-                for i, n in zip(positions, arguments, strict=True):
-                    program.memory[n.buffer] = leaves[i]._data
                 program.drive(start, words)
         for counter, by in versions:
             counter[0] += by

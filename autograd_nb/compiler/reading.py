@@ -41,17 +41,6 @@ def imports(code: types.CodeType, package: str) -> set[str]:
     return found
 
 
-def catches(code: types.CodeType) -> bool:
-    """Whether it has an ``except`` clause."""
-    for c in codes(code):
-        before = ""
-        for i in dis.get_instructions(c):
-            if i.opname == "CHECK_EXC_MATCH" or (before == "PUSH_EXC_INFO" and i.opname == "POP_TOP"):
-                return True
-            before = i.opname
-    return False
-
-
 def tells_apart(code: types.CodeType) -> bool:
     """Whether it asks if two objects are the same one, other than a constant."""
     if "id" in globals_of(code):

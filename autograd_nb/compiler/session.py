@@ -20,7 +20,7 @@ from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .observing import watching
 from .program import Program, live
 from .quick import quick
-from .simplify import simplify
+from .simplify import checks_first, simplify
 from .variant import Argument, Back, Variant, stand_in
 
 
@@ -147,11 +147,9 @@ class Session:
         if back is not None:
             fresh |= {number for number, _, _ in back.saved}
         wanted = [b for b in capture.buffers.values() if b.number in kept or b.number in fresh]
-        steps = self._optimised(live(forward, wanted), kept | fresh)
+        steps = self._optimised(checks_first(live(forward, wanted)), kept | fresh)
         held, expects_some = self._started()
         program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {b for _, b, *_ in held})
-        if reach.handles and program.refuses_late:
-            raise Problem("it handles errors, and changes something before a value may be refused")
         changed = guard()
         if changed >= 0:
             raise Unstable(reach.describe(changed))

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from .capture import Buffer, Step, Use, grouped
+from .program import changes
 from .slots import _Slot
 
 
@@ -17,6 +18,39 @@ def simplify(steps: list[Step], outside: set[int]) -> list[Step]:
     steps = _without_constants(steps, outside)
     steps = _without_repetition(steps, outside)
     return _without_copies(steps, outside)
+
+
+def checks_first(steps: list[Step]) -> list[Step]:
+    """The steps with the checks, and what they read, before the first change of arguments and state, where that is possible.
+
+    A check that fails there leaves nothing to be undone.
+    """
+    first = next((i for i, s in enumerate(steps) if changes(s)), len(steps))
+    found, rest = steps[:first], steps[first:]
+    for check in [s for s in rest if s.check is not None]:
+        before = rest[: rest.index(check)]
+        moved = _needed(check, before)
+        if moved is not None:
+            found += moved
+            rest = [s for s in rest if not any(s is m for m in moved)]
+    return found + rest
+
+
+def _needed(check: Step, before: list[Step]) -> list[Step] | None:
+    """The steps that have to run for a check, and itself; None where one of them changes arguments or state."""
+    moved = [check]
+    touched = {u.buffer.number for u, _ in check.uses()}
+    written: set[int] = set()
+    for s in reversed(before):
+        if any(u.buffer.number in (touched if writes else written) for u, writes in s.uses()):
+            if changes(s):
+                return None
+            moved.insert(0, s)
+            for u, writes in s.uses():
+                touched.add(u.buffer.number)
+                if writes:
+                    written.add(u.buffer.number)
+    return moved
 
 
 def _writers(steps: list[Step]) -> Counter[int]:
@@ -57,7 +91,11 @@ def _fixed(step: Step, writers: Counter[int], outside: set[int]) -> bool:
     for i, o in enumerate(step.operands):
         if isinstance(o, Use):
             if i in step.writes:
-                if o.buffer.kind not in ("temporary", "constant") or writers[o.buffer.number] != 1 or o.buffer.number in outside:
+                if (
+                    o.buffer.kind not in ("temporary", "constant")
+                    or writers[o.buffer.number] != 1
+                    or o.buffer.number in outside
+                ):
                     return False
             elif o.buffer.kind != "constant" or (writers[o.buffer.number] and not _own(step, o.buffer)):
                 return False
@@ -163,7 +201,12 @@ def _copy(step: Step) -> tuple[Buffer, Buffer] | None:
 
 
 def _may_join(steps: list[Step], k: int, source: Buffer, target: Buffer, outside: set[int]) -> bool:
-    if target.kind != "temporary" or source.kind != "temporary" or source.nbytes != target.nbytes or source.array.dtype != target.array.dtype:
+    if (
+        target.kind != "temporary"
+        or source.kind != "temporary"
+        or source.nbytes != target.nbytes
+        or source.array.dtype != target.array.dtype
+    ):
         return False
     if source.number in outside and target.number in outside:
         return False
@@ -173,5 +216,3 @@ def _may_join(steps: list[Step], k: int, source: Buffer, target: Buffer, outside
     changes = any(written for _, written in after)
     source_used = source.number in outside or any(b is source for b, _ in after)
     return not changes or not source_used
-
-

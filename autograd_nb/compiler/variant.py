@@ -260,8 +260,7 @@ class Variant:
             tensor is None
             or tensor._rg
             or sys.getrefcount(tensor) > (4 if there else 3)
-            # of its memory: the tensor, getrefcount's argument, and a program that Python reads it for
-            or sys.getrefcount(tensor._data) > 2 + self.program._reads
+            or sys.getrefcount(tensor._data) > 2  # of its memory: the tensor, getrefcount's argument
         ):
             g[1] = make(launch.empty(size, carrier), layout, [version, 0])
             self.program.bind(buffer, g[1]._data)

@@ -207,9 +207,9 @@ class Watch:
         self.table[4 : 4 * len(versions) + 1 : 4] = versions
 
 
-def held_alone(leaf: Tensor, gradient: Tensor, holders: int) -> list[Record] | None:
+def held_alone(leaf: Tensor, gradient: Tensor) -> list[Record] | None:
     """What to compare to see whether ``gradient`` is the leaf's and unchanged, nobody has it but the leaf and one more, and
-    ``holders`` have its memory; None where no words tell."""
+    nobody else its memory; None where no words tell."""
     offsets = known()
     if not offsets:
         return None
@@ -218,7 +218,7 @@ def held_alone(leaf: Tensor, gradient: Tensor, holders: int) -> list[Record] | N
         (id(gradient), 0, 1, 2),
         (id(gradient) + offsets["_rg"], 0, 1, id(False)),
         (id(gradient) + offsets["_data"], 0, 1, id(gradient._data)),
-        (id(gradient._data), 0, 1, holders),
+        (id(gradient._data), 0, 1, 1),
         (id(gradient) + offsets["_version_"], 0, 1, id(gradient._version_)),
         (id(gradient._version_) + _ITEMS, 1, 1, id(gradient._version_[0])),
     ]

@@ -1,0 +1,128 @@
+"""A value that is refused in the middle of a compiled call leaves what an eager call leaves."""
+
+from __future__ import annotations
+
+import pytest
+
+import autograd_nb as torch
+from autograd_nb import nn
+
+from .common import same
+
+
+def _outcome(step, *args):
+    try:
+        return "result", step(*args).tolist()
+    except (IndexError, RuntimeError) as error:
+        return type(error), str(error)
+
+
+def _train(decorate, optimizer):
+    """Losses and refusals of an embedding that is changed before its indices are looked at, and the model in the end."""
+    torch.manual_seed(0)
+    model = nn.Embedding(4, 2)
+    optimizer = optimizer(model.parameters())
+
+    def step(indices):
+        with torch.no_grad():
+            model.weight.mul_(0.5)
+        optimizer.zero_grad()
+        loss = model(indices).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    step = decorate(step)
+    return [(_outcome(step, torch.tensor([k, 0])), model.weight._version) for k in (1, 2, 3, 4, 2)], model
+
+
+@pytest.mark.parametrize(
+    "optimizer", [lambda p: torch.optim.SGD(p, 0.1), lambda p: torch.optim.Adam(p, 0.1)], ids=["sgd", "adam"]
+)
+def test_indices_are_looked_at_before_anything_changes(optimizer):
+    expected, eager = _train(lambda f: f, optimizer)
+    steps = []
+
+    def decorate(function):
+        steps.append(torch.compile(function, fullgraph=True))
+        return steps[0]
+
+    found, compiled = _train(decorate, optimizer)
+    assert [(kind, version) for (kind, _), version in found] == [(kind, version) for (kind, _), version in expected]
+    assert found[3][0] == expected[3][0]  # the refusal
+    same(compiled, eager)
+    assert not steps[0].programs[0].program.undone
+
+
+def test_what_has_changed_is_undone():
+    total, weight = torch.zeros(2), torch.ones(2, 2, requires_grad=True)
+
+    def step(a):
+        total.add_(1)
+        weight.grad = None
+        (a * weight).sum().backward()
+        factor = torch.linalg.cholesky(a * total[0])
+        total.add_(1)
+        return factor
+
+    compiled = torch.compile(step, fullgraph=True)
+    for k in range(3):
+        assert compiled(torch.eye(2)).isfinite().all()
+        assert (total.tolist(), total._version) == ([2 * k + 2] * 2, 2 * k + 2)
+    assert compiled.programs[0].program.undone
+    weight.grad = torch.full((2, 2), 7.0)
+    with pytest.raises(RuntimeError, match="positive-definite"):
+        compiled(-torch.eye(2))
+    assert (total.tolist(), total._version, weight.grad.tolist()) == ([7, 7], 7, [[-1, 0], [0, -1]])
+    compiled(torch.eye(2))
+    assert (total.tolist(), total._version, weight.grad.tolist()) == ([9, 9], 9, [[1, 0], [0, 1]])
+
+
+def test_a_function_that_handles_refusals():
+    count = torch.zeros(1)
+
+    def step(a):
+        count.add_(1)
+        try:
+            return torch.linalg.cholesky(a * count)
+        except RuntimeError:
+            return torch.zeros_like(a)
+
+    compiled = torch.compile(step, fullgraph=True)
+    for k, sign in enumerate((1, 1, -1, 1)):
+        assert compiled(sign * torch.eye(2)).any().item() is (sign > 0)
+        assert count.item() == k + 1
+
+
+def test_random_numbers_of_a_refused_call_are_those_of_the_eager_one():
+    def step(a):
+        return torch.linalg.cholesky(a) + torch.rand(2, 2)
+
+    def draws(step):
+        torch.manual_seed(1)
+        return [_outcome(step, sign * torch.eye(2)) for sign in (1, 1, -1, 1)]
+
+    assert draws(torch.compile(step, fullgraph=True)) == draws(step)
+
+
+def test_kernels_of_other_libraries_read_parts_of_arrays():
+    compiled = torch.compile(lambda x: torch.fft.rfft(x).abs(), fullgraph=True)
+    base = torch.randn(20)
+    for start in (2, 2, 5, 0):
+        part = base[start : start + 8]
+        torch.testing.assert_close(compiled(part), torch.fft.rfft(part).abs())
+
+
+def test_a_checked_function_is_refused_as_the_eager_one_is():
+    weight = torch.zeros(3)
+
+    @torch.compile(check=True)
+    def put(index):
+        weight.add_(1)
+        return weight[index]
+
+    put(torch.tensor([0]))
+    put(torch.tensor([2]))
+    with pytest.raises(IndexError):
+        put(torch.tensor([3]))
+    assert (weight.tolist(), weight._version) == ([3, 3, 3], 3)
