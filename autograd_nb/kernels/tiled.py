@@ -12,9 +12,10 @@ DEEP = 512  #: terms of a product before they are added to the output
 HIGH = 512  #: rows of a block: so much of a stays in the second cache
 NEAR = 512  #: elements between rows of b up to which they are read where they are
 FEW = 64  #: rows of a which do not pay for copying b
+SOME = 4 * ROWS  #: rows of a during whose products memory is worth asking for
 
 
-@helper
+@helper(inline="always")  # a call would cost more than a small strip
 def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, after, ahead, share, length, apart):
     """Some columns of a product, up to `WIDE` vectors of them: c (m × width) = a · b (+ c if ``add``), from positions on.
 
@@ -23,8 +24,9 @@ def strip(m, width, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add, aft
     """
     one = BYTES // c.itemsize
     for y in range(0, m, ROWS):
-        prefetch(share, length, after, ahead, apart)
-        ahead += share * apart
+        if share:
+            prefetch(share, length, after, ahead, apart)
+            ahead += share * apart
         high = min(m - y, ROWS)
         x, z = at + y * a_row, ct + y * c_row
         if high == ROWS and width == WIDE * one:
@@ -68,7 +70,7 @@ def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, 
             lines, length, apart = (deep, wide, b_row) if b_col == 1 else (wide, deep, b_col)
             for r in range(0, m, HIGH):
                 high = min(HIGH, m - r)
-                share = -(-lines // -(-high // ROWS))
+                share = -(-lines // -(-high // ROWS)) if high >= SOME else 0
                 x, z = i * sa + r * a_row + p * a_col, i * sc + r * c_row
                 for j in range(0, n, wide):
                     width = min(wide, n - j)

@@ -72,8 +72,8 @@ import numpy as np
 import autograd_nb as nb
 a, b = np.arange(63.0).reshape(9, 7) % 11, np.arange(126.0).reshape(7, 18) % 13
 y = nb.nn.functional.linear(nb.tensor(a), nb.tensor(b.T.copy()), nb.tensor(b[1]))
-print([(nb.tensor(x).mT @ y == nb.tensor(a @ b)).all().item()
-       for x in [a.T.copy()] for y in (nb.tensor(b), nb.tensor(b.T.copy()).t())], (nb.tensor(a) @ nb.tensor(b[:, 0])).tolist() == (a @ b[:, 0]).tolist(), y.tolist() == (a @ b + b[1]).tolist())
+print([(nb.tensor(x).mT @ y == nb.tensor(a @ b)).all().item() for x in [a.T.copy()] for y in (nb.tensor(b), nb.tensor(b.T.copy()).t())],
+      (nb.tensor(a) @ nb.tensor(b[:, 0])).tolist() == (a @ b[:, 0]).tolist(), y.tolist() == (a @ b + b[1]).tolist())
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}
