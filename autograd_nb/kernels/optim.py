@@ -15,213 +15,145 @@ from ..codegen.runtime import radd
 from .updates import update
 
 
-@helper
-def _next(step):
-    """The count of this update."""
-    return step.dtype.type(step[0] + 1)
-
-
-@helper
-def _weight_decay(T, decay, sign):
-    """What `_ascent` needs of the options."""
-    return T(sign), decay != 0.0, T(decay)
-
-
-@helper
-def _ascent(options, g, x):
-    """The gradient of one element with its decay: sign g + decay x."""
-    sign, decays, decay = options
-    d = sign * g
-    if decays:
-        d = d + decay * x
-    return d
-
-
-@helper
-def _decays(T, lr, decay, sign, decoupled):
-    """What `_decayed` needs of the options."""
-    return T(sign), decay != 0.0, decoupled, T(decay), T(1.0 - lr * decay)
-
-
-@helper
-def _decayed(options, g, x):
-    """One element and its gradient, one of them with the decay."""
-    sign, decays, decoupled, decay, shrink = options
-    d = sign * g
-    if decays:
-        if decoupled:
-            x = x * shrink
-        else:
-            d = d + decay * x
-    return x, d
-
-
-@helper
-def _moments(weights, d, m, v):
-    """The running averages of the gradient and of its square."""
-    keep2, new1, new2 = weights
-    return m + (d - m) * new1, v * keep2 + d * d * new2
-
-
 def _sgd_shared(T, lr, decay, sign):
-    return (T(lr), _weight_decay(T, decay, sign)), ()
+    return (T(lr),), ()
 
 
-def _sgd(shared, g, p):
-    """p -= lr · (sign g + decay p)."""
-    rate, options = shared
-    return p - rate * _ascent(options, g, p)
+def _sgd(shared, d, x):
+    """p -= lr · d."""
+    (rate,) = shared
+    return x - rate * d
 
 
 def _sgd_momentum_shared(T, lr, decay, sign, momentum, gain, nesterov, first):
-    return (T(lr), _weight_decay(T, decay, sign), T(momentum), T(gain), nesterov, first), ()
+    return (T(lr), T(momentum), T(gain), nesterov, first), ()
 
 
-def _sgd_momentum(shared, g, p, buf):
+def _sgd_momentum(shared, d, x, buf):
     """buf = momentum buf + gain d (d at first); p -= lr · (buf, or d + momentum buf)."""
-    rate, options, momentum, gain, nesterov, first = shared
-    d = _ascent(options, g, p)
+    rate, momentum, gain, nesterov, first = shared
     b = d if first else momentum * buf + gain * d
-    step = d + momentum * b if nesterov else b
-    return p - rate * step, b
+    return x - rate * (d + momentum * b if nesterov else b), b
 
 
 def _adam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
-    now = _next(step)
+    now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
-    weights = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
     rate, root = T(lr / (1.0 - beta1**t)), T(1.0 / math.sqrt(1.0 - beta2**t))
-    return (_decays(T, lr, decay, sign, decoupled), weights, rate, root, T(eps)), (now,)
+    return (T(beta2), T(1.0 - beta1), T(1.0 - beta2), rate, root, T(eps)), (now,)
 
 
-def _adam(shared, g, p, m, v):
-    """Adam (Kingma and Ba, 2015), and AdamW (Loshchilov and Hutter, 2019) where the decay is ``decoupled``."""
-    options, weights, rate, root, eps = shared
-    x, d = _decayed(options, g, p)
-    a, b = _moments(weights, d, m, v)
+def _adam(shared, d, x, m, v):
+    """Adam (Kingma and Ba, 2015), and AdamW (Loshchilov and Hutter, 2019) where the decay is decoupled."""
+    keep2, new1, new2, rate, root, eps = shared
+    a = m + (d - m) * new1
+    b = v * keep2 + d * d * new2
     return x - rate * a / (np.sqrt(b) * root + eps), a, b
 
 
-def _adam_amsgrad(shared, g, p, m, v, top):
+def _adam_amsgrad(shared, d, x, m, v, top):
     """`_adam` divided by the largest second moment so far (Reddi et al., 2018)."""
-    options, weights, rate, root, eps = shared
-    x, d = _decayed(options, g, p)
-    a, b = _moments(weights, d, m, v)
+    keep2, new1, new2, rate, root, eps = shared
+    a = m + (d - m) * new1
+    b = v * keep2 + d * d * new2
     c = b if b > top or b != b else top
     return x - rate * a / (np.sqrt(c) * root + eps), a, b, c
 
 
 def _rmsprop_shared(T, lr, decay, sign, alpha, eps, momentum, step):
-    return (_weight_decay(T, decay, sign), T(lr), T(alpha), T(1.0 - alpha), T(eps), T(momentum)), (_next(step),)
+    return (T(lr), T(alpha), T(1.0 - alpha), T(eps), T(momentum)), (step.dtype.type(step[0] + 1),)
 
 
-def _rmsprop(shared, g, p, square):
+def _rmsprop(shared, d, x, square):
     """p -= lr · d / (√E[d²] + eps) (Hinton, 2012)."""
-    options, rate, keep, new, eps, _ = shared
-    d = _ascent(options, g, p)
+    rate, keep, new, eps, _ = shared
     q = square * keep + d * d * new
-    return p - rate * d / (np.sqrt(q) + eps), q
+    return x - rate * d / (np.sqrt(q) + eps), q
 
 
-def _rmsprop_momentum(shared, g, p, square, buf):
-    options, rate, keep, new, eps, momentum = shared
-    d = _ascent(options, g, p)
+def _rmsprop_momentum(shared, d, x, square, buf):
+    rate, keep, new, eps, momentum = shared
     q = square * keep + d * d * new
     b = buf * momentum + d / (np.sqrt(q) + eps)
-    return p - rate * b, q, b
+    return x - rate * b, q, b
 
 
-@helper
-def _centered(keep, new, d, square, mean):
-    """The second moment, the mean and the variance."""
+def _rmsprop_centered(shared, d, x, square, mean):
+    """`_rmsprop` with the variance in the place of the second moment."""
+    rate, keep, new, eps, _ = shared
     q = square * keep + d * d * new
     a = mean + (d - mean) * new
-    return q, a, q - a * a
+    return x - rate * (d / (np.sqrt(q - a * a) + eps)), q, a
 
 
-def _rmsprop_centered(shared, g, p, square, mean):
-    """`_rmsprop` with the variance in the place of the second moment."""
-    options, rate, keep, new, eps, _ = shared
-    d = _ascent(options, g, p)
-    q, a, variance = _centered(keep, new, d, square, mean)
-    return p - rate * (d / (np.sqrt(variance) + eps)), q, a
-
-
-def _rmsprop_centered_momentum(shared, g, p, square, mean, buf):
-    options, rate, keep, new, eps, momentum = shared
-    d = _ascent(options, g, p)
-    q, a, variance = _centered(keep, new, d, square, mean)
-    b = buf * momentum + d / (np.sqrt(variance) + eps)
-    return p - rate * b, q, a, b
+def _rmsprop_centered_momentum(shared, d, x, square, mean, buf):
+    rate, keep, new, eps, momentum = shared
+    q = square * keep + d * d * new
+    a = mean + (d - mean) * new
+    b = buf * momentum + d / (np.sqrt(q - a * a) + eps)
+    return x - rate * b, q, a, b
 
 
 def _adagrad_shared(T, lr, decay, sign, lr_decay, eps, step):
-    now = _next(step)
-    rate = T(lr / (1.0 + (np.float64(now) - 1.0) * lr_decay))
-    return (_weight_decay(T, decay, sign), rate, T(eps)), (now,)
+    now = step.dtype.type(step[0] + 1)
+    return (T(lr / (1.0 + (np.float64(now) - 1.0) * lr_decay)), T(eps)), (now,)
 
 
-def _adagrad(shared, g, p, total):
+def _adagrad(shared, d, x, total):
     """p -= lr / (1 + (t - 1) lr_decay) · d / (√Σd² + eps) (Duchi et al., 2011)."""
-    options, rate, eps = shared
-    d = _ascent(options, g, p)
+    rate, eps = shared
     q = total + d * d
-    return p - rate * d / (np.sqrt(q) + eps), q
+    return x - rate * d / (np.sqrt(q) + eps), q
 
 
 def _adadelta_shared(T, lr, decay, sign, rho, eps, step):
-    return (_weight_decay(T, decay, sign), T(lr), T(rho), T(1.0 - rho), T(eps)), (_next(step),)
+    return (T(lr), T(rho), T(1.0 - rho), T(eps)), (step.dtype.type(step[0] + 1),)
 
 
-def _adadelta(shared, g, p, square, delta):
+def _adadelta(shared, d, x, square, delta):
     """Steps in the units of the parameter (Zeiler, 2012)."""
-    options, rate, keep, new, eps = shared
-    d = _ascent(options, g, p)
+    rate, keep, new, eps = shared
     q = square * keep + d * d * new
     u = np.sqrt(delta + eps) / np.sqrt(q + eps) * d
-    return p - rate * u, q, delta * keep + u * u * new
+    return x - rate * u, q, delta * keep + u * u * new
 
 
 def _adamax_shared(T, lr, decay, sign, beta1, beta2, eps, step):
-    now = _next(step)
-    rate = T(lr / (1.0 - beta1 ** np.float64(now)))
-    return (_weight_decay(T, decay, sign), rate, T(eps), T(beta2), T(1.0 - beta1)), (now,)
+    now = step.dtype.type(step[0] + 1)
+    return (T(lr / (1.0 - beta1 ** np.float64(now))), T(eps), T(beta2), T(1.0 - beta1)), (now,)
 
 
-def _adamax(shared, g, p, m, top):
+def _adamax(shared, d, x, m, top):
     """Adam with the infinity norm (Kingma and Ba, 2015)."""
-    options, rate, eps, keep2, new1 = shared
-    d = _ascent(options, g, p)
+    rate, eps, keep2, new1 = shared
     a = m + (d - m) * new1
     old = top * keep2
     now = abs(d) + eps
     c = now if now > old or now != now else old
-    return p - rate * a / c, a, c
+    return x - rate * a / c, a, c
 
 
 def _nadam_shared(T, lr, decay, sign, beta1, beta2, eps, momentum_decay, decoupled, product, step):
-    now = _next(step)
+    now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
     mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay))
     following = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1.0) * momentum_decay))
     kept = product.dtype.type(product[0] * mu)
     done = np.float64(kept)
     here, then = T(lr * (1.0 - mu) / (1.0 - done)), T(lr * following / (1.0 - done * following))
-    square = T(1.0 / (1.0 - beta2**t))
-    weights = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
-    return (_decays(T, lr, decay, sign, decoupled), weights, here, then, square, T(eps)), (kept, now)
+    return (T(beta2), T(1.0 - beta1), T(1.0 - beta2), here, then, T(1.0 / (1.0 - beta2**t)), T(eps)), (kept, now)
 
 
-def _nadam(shared, g, p, m, v):
+def _nadam(shared, d, x, m, v):
     """Adam with Nesterov's momentum (Dozat, 2016)."""
-    options, weights, here, then, square, eps = shared
-    x, d = _decayed(options, g, p)
-    a, b = _moments(weights, d, m, v)
+    keep2, new1, new2, here, then, square, eps = shared
+    a = m + (d - m) * new1
+    b = v * keep2 + d * d * new2
     return x - (here * d + then * a) / (np.sqrt(b * square) + eps), a, b
 
 
 def _radam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
-    now = _next(step)
+    now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
     correction2 = 1.0 - beta2**t
     limit = 2.0 / (1.0 - beta2) - 1.0
@@ -231,60 +163,57 @@ def _radam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
     if adaptive:
         rectified = math.sqrt((length - 4.0) * (length - 2.0) * limit / ((limit - 4.0) * (limit - 2.0) * length))
         rate = rate * rectified * math.sqrt(correction2)
-    weights = T(beta2), T(1.0 - beta1), T(1.0 - beta2)
-    return (_decays(T, lr, decay, sign, decoupled), weights, T(rate), adaptive, T(eps)), (now,)
+    return (T(beta2), T(1.0 - beta1), T(1.0 - beta2), T(rate), adaptive, T(eps)), (now,)
 
 
-def _radam(shared, g, p, m, v):
+def _radam(shared, d, x, m, v):
     """Adam whose adaptive rate is rectified, or left out, while its variance is large (Liu et al., 2019)."""
-    options, weights, rate, adaptive, eps = shared
-    x, d = _decayed(options, g, p)
-    a, b = _moments(weights, d, m, v)
+    keep2, new1, new2, rate, adaptive, eps = shared
+    a = m + (d - m) * new1
+    b = v * keep2 + d * d * new2
     u = rate * a
     if adaptive:
         u = u / (np.sqrt(b) + eps)
     return x - u, a, b
 
 
-def _rprop_shared(T, sign, shrink, grow, least, most, step):
-    return (T(sign), T(shrink), T(grow), T(least), T(most), T(1), T(0)), (_next(step),)
+def _rprop_shared(T, lr, decay, sign, shrink, grow, least, most, step):
+    return (T(shrink), T(grow), T(least), T(most), T(1), T(0)), (step.dtype.type(step[0] + 1),)
 
 
-def _rprop(shared, g, p, previous, size):
+def _rprop(shared, d, x, previous, size):
     """Step sizes that grow while the gradient keeps its sign and shrink where it turns (Riedmiller and Braun, 1993)."""
-    sign, down, up, low, high, one, zero = shared
-    d = sign * g
+    down, up, low, high, one, zero = shared
     turn = d * previous
     w = size * (up if turn > zero else down if turn < zero else one)
     w = low if w < low else high if w > high else w
     d = zero if turn < zero else d
-    return p - w * (one if d > zero else -one if d < zero else zero), d, w
+    return x - w * (one if d > zero else -one if d < zero else zero), d, w
 
 
 def _asgd_shared(T, lr, decay, sign, lambd, alpha, start, eta, mu, step):
-    now = _next(step)
+    now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
-    rate, kept = T(eta[0]), T(1.0 - lambd * np.float64(eta[0]))
-    shared = _weight_decay(T, decay, sign), rate, kept, T(mu[0]), mu[0] == 1
+    shared = T(eta[0]), T(1.0 - lambd * np.float64(eta[0])), T(mu[0]), mu[0] == 1
     return shared, (np.float32(lr / (1.0 + lambd * lr * t) ** alpha), np.float32(1.0 / max(1.0, t - start)), now)
 
 
-def _asgd(shared, g, p, average):
+def _asgd(shared, d, x, average):
     """Gradient descent with a decaying rate, and the average of the parameters from ``start`` on (Polyak and Juditsky, 1992)."""
-    options, rate, kept, part, whole = shared
-    x = p * kept - rate * _ascent(options, g, p)
-    return x, x if whole else average + (x - average) * part
+    rate, kept, part, whole = shared
+    y = x * kept - rate * d
+    return y, y if whole else average + (y - average) * part
 
 
-def _muon_average_shared(T, momentum, nesterov):
+def _muon_average_shared(T, lr, decay, sign, momentum, nesterov):
     return (T(momentum), T(1.0 - momentum), nesterov), ()
 
 
-def _muon_average(shared, g, p, buf):
-    """buf averages the gradient; p = buf, or a step further along it."""
+def _muon_average(shared, d, x, buf):
+    """buf averages the gradient; the result is buf, or a step further along it."""
     keep, new, nesterov = shared
-    b = buf + (g - buf) * new
-    return g + (b - g) * keep if nesterov else b, b
+    b = buf + (d - buf) * new
+    return d + (b - d) * keep if nesterov else b, b
 
 
 sgd = update(_sgd_shared, _sgd)

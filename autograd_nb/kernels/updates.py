@@ -1,9 +1,12 @@
 """Kernels that update lists of arrays elementwise: the loops around the formula of one element.
 
 An update is two functions. ``shared(T, …numbers, …counters)`` computes what all elements of an array share: it gives these numbers
-as a tuple, and the new values of the counters as another. ``element(shared, g, p, …states)`` gives the new p and states of one
-element. Counters are arrays of one element, as an optimizer's state has them; where they are as those of the array before, what is
-shared is not computed again.
+as a tuple, and the new values of the counters as another. ``element(shared, d, x, …states)`` gives the new parameter and states of
+one element, whose parameter is x and whose gradient d: the descent's direction, with the weight decay. Counters are arrays of one
+element, as an optimizer's state has them; where they are as those of the array before, what is shared is not computed again.
+
+The numbers begin with lr, decay and sign (-1 to maximize). Where one is called ``decoupled``, it says whether the parameter itself
+decays and not its gradient.
 """
 
 from __future__ import annotations
@@ -21,29 +24,37 @@ def update(shared: Callable, element: Callable, counters: int = 0) -> Any:
 
     The last ``counters`` parameters of ``shared`` are counters.
     """
+    name = element.__name__.strip("_")
     given = list(inspect.signature(shared).parameters)[1:]
     split = len(given) - counters
     numbers, counted = given[:split], given[split:]
-    vectors = list(inspect.signature(element).parameters)[1:]
-    name = element.__name__.strip("_")
-    arrays = [*vectors, *counted]
-    anew = f"common, now = shared({', '.join(['p_k.dtype.type', *numbers, *(f'{c}_k' for c in counted)])})"
+    states = list(inspect.signature(element).parameters)[3:]
+    arrays = ["g", "p", *states, *counted]
+    anew = f"_common, _now = shared({', '.join(['_T', *numbers, *(f'{c}_k' for c in counted)])})"
     seen = [f"{c}_old = {c}_k[0]" for c in counted]
-    lines = [f"def {name}({', '.join([*numbers, 'counts', *arrays])}):"]
-    lines += [f"  {a}_k = nth({a}, 0)" for a in arrays]
-    lines += [f"  {line}" for line in (anew, *seen)]
-    lines += ["  for k in range(count(p)):", *(f"    {a}_k = nth({a}, k)" for a in arrays)]
+    lines = [
+        f"def {name}({', '.join([*numbers, 'counts', *arrays])}):",
+        *(f"  {c}_k = nth({c}, 0)" for c in counted),
+        "  _T = nth(p, 0).dtype.type",
+        "  _sign, _decays, _decay, _shrink = _T(sign), decay != 0.0, _T(decay), _T(1.0 - lr * decay)",
+        *(f"  {line}" for line in (anew, *seen)),
+        "  for k in range(count(p)):",
+        *(f"    {a}_k = nth({a}, k)" for a in arrays),
+    ]
     if counted:
         lines += [
             f"    if {' or '.join(f'{c}_k[0] != {c}_old' for c in counted)}:",
             *(f"      {line}" for line in (anew, *seen)),
         ]
-    lines += ["    for i in range(p_k.size):"]
-    lines += [
-        f"      {', '.join(f'{v}_k[i]' for v in vectors[1:])} = element(common, {', '.join(f'{v}_k[i]' for v in vectors)})"
-    ]
+    lines += ["    for i in range(p_k.size):", "      _d, _x = _sign * g_k[i], p_k[i]", "      if _decays:"]
+    if "decoupled" in numbers:
+        lines += ["        if decoupled:", "          _x = _x * _shrink", "        else:", "          _d = _d + _decay * _x"]
+    else:
+        lines += ["        _d = _d + _decay * _x"]
+    written = ", ".join(f"{s}_k[i]" for s in ["p", *states])
+    lines += [f"      {written} = element({', '.join(['_common', '_d', '_x', *(f'{s}_k[i]' for s in states)])})"]
     if counted:
-        lines += ["    if counts:", *(f"      {c}_k[0] = now[{j}]" for j, c in enumerate(counted))]
+        lines += ["    if counts:", *(f"      {c}_k[0] = _now[{j}]" for j, c in enumerate(counted))]
     space: dict[str, Any] = {
         "__name__": inspect.getmodule(element).__name__,  # type: ignore[union-attr]
         "count": count, "nth": nth, "shared": helper(shared), "element": helper(element),

@@ -161,7 +161,8 @@ class Rprop(_Adaptive):
         state["step_size"] = zeros_of(p, number(group["lr"]))
 
     def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
-        numbers = (-1.0 if group["maximize"] else 1.0, *map(float, group["etas"]), *map(float, group["step_sizes"]))
+        sign = -1.0 if group["maximize"] else 1.0
+        numbers = (0.0, 0.0, sign, *map(float, group["etas"]), *map(float, group["step_sizes"]))
         return _rprop, numbers
 
 

@@ -104,7 +104,7 @@ def through_copies(row: list[Tensor], work: Callable[[list[Tensor]], None]) -> N
 class _Plan:
     """What the layouts of a row's tensors say, for all rows of an update.
 
-    ``launches``: (key of the kernel, rows, sizes of their arrays by column, work). ``odd``: rows that go through copies.
+    ``launches``: (key of the kernel, rows, sizes of their parameters, work). ``odd``: rows that go through copies.
     ``scattered``: rows whose gradient is laid out in another way than the parameter.
     """
 
@@ -121,8 +121,8 @@ class _Plan:
         for key, everyone in alike.items():
             for k in range(0, len(everyone), launch.MOST):
                 chosen = everyone[k : k + launch.MOST]
-                sizes = [[t._layout.size for t in column] for column in zip(*[rows[i][1:] for i in chosen], strict=True)]
-                self.launches.append((key, chosen, [sizes[0], *sizes], 4 * sum(sizes[0])))
+                sizes = [rows[i][1]._layout.size for i in chosen]
+                self.launches.append((key, chosen, sizes, 4 * sum(sizes)))
 
 
 _plans: dict[tuple, _Plan] = {}
@@ -143,8 +143,8 @@ def update(kernel: Update, numbers: tuple, columns: list[list[Tensor]]) -> None:
         for k, i in enumerate(rows) if plan.scattered else ():
             if i in plan.scattered:
                 arrays[0][k] = dense(columns[0][i].detach())
-        if [[a.size for a in column] for column in arrays] != sizes:
-            arrays = [[a[:n] for a, n in zip(*both, strict=True)] for both in zip(arrays, sizes, strict=True)]
+        if [a.size for a in arrays[1]] != sizes:  # other arrays may go on behind what the kernel asks of them
+            arrays[1] = [a[:n] for a, n in zip(arrays[1], sizes, strict=True)]
         if work < threads.WORTH or not _apart(arrays):
             kernel(key, *numbers, True, *arrays)
         else:

@@ -150,7 +150,7 @@ class Muon(Optimizer):
                 if "momentum_buffer" not in state:
                     state["momentum_buffer"] = zeros_of(p)
                 direction = zeros_of(p)
-                update(_average, (momentum, bool(group["nesterov"])), [[p._grad], [direction], [state["momentum_buffer"]]])
+                update(_average, (0.0, 0.0, 1.0, momentum, bool(group["nesterov"])), [[p._grad], [direction], [state["momentum_buffer"]]])
                 rows, columns = p.shape
                 if group["adjust_lr_fn"] == "match_rms_adamw":
                     rate = lr * 0.2 * math.sqrt(max(rows, columns))
