@@ -10,7 +10,8 @@ import numpy as np
 
 from ..codegen.maths import m
 from ..tensor import Tensor
-from .pointwise import pointwise, store
+from .pointwise import pointwise
+from .recording import store
 from .registry import OPS, register
 from .structured import tensor_argument
 from .unary import relu as _relu

@@ -9,8 +9,9 @@ from .. import dtypes
 from ..codegen.maths import m
 from ..shapes import Layout
 from ..tensor import Tensor
+from .calls import only_tensors
 from .cast import cast
-from .pointwise import only_tensors, pointwise
+from .pointwise import pointwise
 from .recording import store
 from .registry import public, register
 

@@ -10,9 +10,10 @@ from ..codegen.maths import m
 from ..codegen.symbols import libm
 from ..shapes import Layout
 from ..tensor import Tensor
+from .calls import only_tensors
 from .cast import cast
-from .pointwise import only_tensors, pointwise, store
-from .recording import real_operands
+from .pointwise import pointwise
+from .recording import real_operands, store
 from .registry import OPS, public, register
 from .structured import tensor_argument
 
@@ -73,13 +74,25 @@ register("special.xlog1py", xlog1py, "pointwise", method=False, namespaces=("spe
 register("special.xlogy", xlogy, "pointwise", method=False, namespaces=("special",), rule=xlogy.op)
 
 
-@pointwise(lambda g, a, b: g / (1 + m.exp(b - a)), lambda g, a, b: g / (1 + m.exp(a - b)), result="float", inplace=False, numbers="none")
+@pointwise(
+    lambda g, a, b: g / (1 + m.exp(b - a)),
+    lambda g, a, b: g / (1 + m.exp(a - b)),
+    result="float",
+    inplace=False,
+    numbers="none",
+)
 def logaddexp(a, b):
     """y = ln(eᵃ + eᵇ) without overflow."""
     return m.logaddexp(a, b)
 
 
-@pointwise(lambda g, a, b: g / (1 + m.exp2(b - a)), lambda g, a, b: g / (1 + m.exp2(a - b)), result="float", inplace=False, numbers="none")
+@pointwise(
+    lambda g, a, b: g / (1 + m.exp2(b - a)),
+    lambda g, a, b: g / (1 + m.exp2(a - b)),
+    result="float",
+    inplace=False,
+    numbers="none",
+)
 def logaddexp2(a, b):
     """y = log₂(2ᵃ + 2ᵇ) without overflow."""
     return m.logaddexp2(a, b)

@@ -12,7 +12,8 @@ from ..dtypes import dtype
 from ..errors import DeviceError
 from ..shapes import Layout
 from ..tensor import Tensor, make
-from .pointwise import Pointwise, _inplace, _unary, pointwise
+from .calls import inplace_call, unary_call
+from .pointwise import Pointwise, pointwise
 from .registry import public, register
 from .structured import tensor_argument
 
@@ -27,7 +28,9 @@ class _Cast(Pointwise):
 
     def __init__(self, target: dtype):
         self.target = target
-        super().__init__(lambda x: x, [lambda: 1] if target.category >= 2 else [], "same", (), f"to_{target.name}", "ToCopyBackward0")
+        super().__init__(
+            lambda x: x, [lambda: 1] if target.category >= 2 else [], "same", (), f"to_{target.name}", "ToCopyBackward0"
+        )
 
     def result_dtypes(self, keys):
         source = keys[0].dtype
@@ -75,13 +78,13 @@ def _warn_of_loss(source: dtype, target: dtype) -> None:
 
 _casts: dict[dtype, Any] = {}
 copying = _Copy()
-_copy = _inplace(copying)
+_copy = inplace_call(copying)
 #: overwritten with constants, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's
 #: business)
-_copy_constants = _inplace(_Copy(own=lambda: 0))
-_fill = _inplace(_Copy("fill", "FillBackward0", lambda: 0))
+_copy_constants = inplace_call(_Copy(own=lambda: 0))
+_fill = inplace_call(_Copy("fill", "FillBackward0", lambda: 0))
 _cleared = _Zero([])
-zero_ = register("zero_", _inplace(_Zero([lambda: 0])), "inplace")
+zero_ = register("zero_", inplace_call(_Zero([lambda: 0])), "inplace")
 
 
 def cast(x: Tensor, d: dtype) -> Tensor:
@@ -90,7 +93,7 @@ def cast(x: Tensor, d: dtype) -> Tensor:
         return x
     call = _casts.get(d)
     if call is None:
-        call = _casts[d] = _unary(_Cast(d))
+        call = _casts[d] = unary_call(_Cast(d))
     return call(x)
 
 

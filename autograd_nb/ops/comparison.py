@@ -8,8 +8,9 @@ from .. import dtypes
 from ..codegen.maths import m
 from ..tensor import Tensor
 from .arithmetic import _abs, add, mul, sub
+from .calls import only_tensors
 from .cast import cast
-from .pointwise import only_tensors, pointwise
+from .pointwise import pointwise
 from .recording import store
 from .registry import public, register
 from .structured import tensor_argument

@@ -18,7 +18,8 @@ from ..codegen.maths import m
 from ..shapes import layout
 from ..tensor import Tensor, _storage, make
 from .cast import cast
-from .pointwise import pointwise, store
+from .pointwise import pointwise
+from .recording import store
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 from .unary import sign

@@ -9,12 +9,13 @@ from ..codegen.maths import m
 from ..shapes import Size, broadcast_shapes
 from ..tensor import Tensor
 from .assignment import _plain_number
+from .calls import inplace_call
 from .cast import cast
 from .index_select import named
 from .inplace import in_place
 from .parts import _slice
 from .picking import index_put_op, pick, true_indices
-from .pointwise import Pointwise, _inplace
+from .pointwise import Pointwise
 from .recording import store
 from .registry import public
 from .shape import expand, reshape
@@ -47,7 +48,7 @@ class _MaskedFill(Pointwise):
 
 
 _masked_fill = _MaskedFill()
-_masked_fill_inplace = _inplace(_masked_fill)
+_masked_fill_inplace = inplace_call(_masked_fill)
 
 
 def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:

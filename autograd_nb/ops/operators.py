@@ -28,9 +28,9 @@ from .arithmetic import (
     remainder,
     sub,
 )
+from .calls import acceptable, operator_of
 from .comparison import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, eq, ge, gt, le, lt, ne
 from .plans import pointwise_entry
-from .pointwise import acceptable, operator_of
 from .registry import OPS
 from .structured import tensor_argument
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..codegen.symbols import libm
-from .pointwise import only_tensors, pointwise, store
+from .calls import only_tensors
+from .pointwise import pointwise
+from .recording import store
 from .registry import register
 
 

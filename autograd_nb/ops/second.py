@@ -12,8 +12,9 @@ from typing import Any
 
 from ..codegen import loops
 from ..codegen.loops import Input
+from .calls import binary_call
 from .derive import Pair, derivative
-from .pointwise import Pointwise, _binary
+from .pointwise import Pointwise
 
 #: instructions of a derivative from which it is an op, and up to which: derivatives of derivatives grow
 LEAST, MOST = 2, 250
@@ -73,7 +74,7 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
     node = kind if op.name in _NAMED | _JUMPS or last not in _OPERATIONS else _OPERATIONS[last]
     gradient = Pointwise(formula, rules, "same", (), f"{op.name}_backward", f"{node}Backward0")
     gradient.holomorphic = False
-    return (_binary(gradient) if len(params) == 2 else lambda *args: gradient.run(args)), which
+    return (binary_call(gradient) if len(params) == 2 else lambda *args: gradient.run(args)), which
 
 
 def _traced(formula: Callable, count: int) -> loops.Body:

@@ -13,8 +13,9 @@ from ..codegen.maths import FORMULAS, m
 from ..codegen.symbols import libm
 from ..shapes import Layout
 from ..tensor import Tensor
-from .pointwise import only_tensors, pointwise, store
-from .recording import tensor_type
+from .calls import only_tensors
+from .pointwise import pointwise
+from .recording import store, tensor_type
 from .registry import OPS, public, register
 from .structured import tensor_argument
 from .unary import digamma, lgamma

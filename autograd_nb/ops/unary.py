@@ -7,8 +7,8 @@ import math
 from .. import dtypes, return_types
 from ..codegen.maths import m
 from .cast import cast
-from .pointwise import pointwise, store
-from .recording import real_operands
+from .pointwise import pointwise
+from .recording import real_operands, store
 from .registry import public, register
 from .structured import tensor_argument
 
@@ -336,7 +336,9 @@ def _sign(x):
 
 def _check_sign(keys):
     if keys[0].dtype.is_complex:
-        raise NotImplementedError("Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
 
 
 @pointwise(lambda: 0, check=_check_sign)
