@@ -307,7 +307,6 @@ MAX = Fold("max", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).min)" if t !=
 MIN = Fold("min", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).max)" if t != BOOL else "True", "{x} if {x} < {a} else {a}")
 ANY = Fold("any", lambda t: "bool", lambda t: "False", "{a} | {x}")
 ALL = Fold("all", lambda t: "bool", lambda t: "True", "{a} & {x}")
-FOLDS = {f.name: f for f in (SUM, PROD, MAX, MIN, ANY, ALL)}
 
 # reassociation only where it is wanted: on the additions of the fold, never inside the formula that feeds it
 _REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul\n"

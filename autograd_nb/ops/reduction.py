@@ -211,7 +211,6 @@ def count_of(shape: Sequence[int], dims: Sequence[int]) -> int:
 
 _SUM = Reduction("sum", loops.SUM)
 _MEAN = Reduction("mean", loops.SUM, lambda x, inverse: x, lambda total, inverse: total * inverse, extra=1)
-_SUMSQ = Reduction("sum_of_squares", loops.SUM, lambda x: x * x)
 
 
 def _sum_of(lay: Layout, dims: tuple[int, ...]) -> tuple:
