@@ -79,6 +79,18 @@ def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
             yield u
 
 
+def changes(step: Step) -> bool:
+    """Whether a step writes to arguments or state."""
+    return any(True for _ in written(step))
+
+
+def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
+    """What a step writes of arguments and state, and of the buffers ``kept``."""
+    for u, writes in step.uses():
+        if writes and (u.buffer.kind in ("state", "argument") or u.buffer.number in kept):
+            yield u
+
+
 class Refused(Exception):
     """A check of values failed; all that the program had changed is as it was before."""
 
@@ -223,6 +235,15 @@ class Program:
             now[0], now[1] = source._next()
         for (cell, _, argtype), number in zip(self._live, self.numbers() if numbers is None else numbers, strict=True):
             values[cell] = native.encode(number, argtype)
+        before = [(memory, memory.copy()) for memory in map(self.view, self.undone.values())]
+        try:
+            self._run()
+        except Refused:
+            for memory, copy in before:
+                memory[...] = copy
+            raise
+
+    def _run(self) -> None:
         for segment in self.segments:
             if segment.__class__ is tuple:
                 self.drive(*segment)  # type: ignore[misc]
@@ -247,15 +268,6 @@ class Program:
         """Run the records from ``start`` on."""
         end = start + words
         while True:
-        before = [(memory, memory.copy()) for memory in map(self.view, self.undone.values())]
-        try:
-            self._run()
-        except Refused:
-            for memory, copy in before:
-                memory[...] = copy
-            raise
-
-    def _run(self) -> None:
             failed = self._drive(self._records_at + 8 * start, end - start, self._values_at)
             if not failed:
                 return
