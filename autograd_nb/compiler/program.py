@@ -40,8 +40,8 @@ def live(steps: list[Step], wanted: Iterable[Buffer]) -> list[Step]:
 def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
     """(offset of each temporary in the arena, the arena's bytes, the bytes without sharing).
 
-    The largest first, each into the smallest gap that those which live at the same time leave: small ones that come earlier
-    cannot break up the room of large ones.
+    The largest are placed first: small ones that come earlier cannot break up the room of large ones. Where that takes more than
+    what is alive at one time, those are tried first that take most room and time together.
     """
     first: dict[int, int] = {}
     last: dict[int, int] = {}
@@ -53,7 +53,19 @@ def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
                 first.setdefault(b.number, i)
                 last[b.number] = i
                 sizes[b.number] = -(-max(b.nbytes, 1) // ALIGN) * ALIGN
-    order = sorted(sizes, key=lambda n: (-sizes[n], first[n]))
+    change = np.zeros(len(steps) + 1, np.int64)  # of the bytes that are alive, from one step to the next
+    for n, size in sizes.items():
+        change[first[n]] += size
+        change[last[n] + 1] -= size
+    offsets, total = _placed(sorted(sizes, key=lambda n: (-sizes[n], first[n])), sizes, first, last)
+    if total > change.cumsum().max():
+        other = _placed(sorted(sizes, key=lambda n: -sizes[n] * (last[n] - first[n] + 1)), sizes, first, last)
+        offsets, total = min((offsets, total), other, key=lambda found: found[1])
+    return offsets, total, sum(sizes.values())
+
+
+def _placed(order: list[int], sizes: dict[int, int], first: dict[int, int], last: dict[int, int]) -> tuple[dict[int, int], int]:
+    """(offsets, bytes) where buffers are put one after the other into the smallest gap among those that live at the same time."""
     begins, ends, lows, highs = (np.empty(len(order), np.int64) for _ in range(4))
     offsets: dict[int, int] = {}
     for i, n in enumerate(order):
@@ -64,19 +76,7 @@ def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
         gaps[gaps < sizes[n]] = _ENDLESS + 1
         offsets[n] = at = int(floors[gaps.argmin()])
         begins[i], ends[i], lows[i], highs[i] = first[n], last[n], at, at + sizes[n]
-    return offsets, int(highs.max(initial=0)), sum(sizes.values())
-
-
-def changes(step: Step) -> bool:
-    """Whether a step writes to arguments or state."""
-    return any(True for _ in written(step))
-
-
-def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
-    """What a step writes of arguments and state, and of the buffers ``kept``."""
-    for u, writes in step.uses():
-        if writes and (u.buffer.kind in ("state", "argument") or u.buffer.number in kept):
-            yield u
+    return offsets, int(highs.max(initial=0))
 
 
 def changes(step: Step) -> bool:

@@ -133,7 +133,12 @@ class _Work:
             mine = found is not None and all(w.use.buffer.kind == "temporary" for w in found.writes)
             seen[place] = found if mine else None
         p = seen[place]
-        if p is None or not group.takes(place, p) or self._behind({*group.parts, place}) is None:
+        if p is None or not group.takes(place, p):
+            return False
+        places = {*group.parts, place}
+        behind = self._behind(places)
+        late = [other for other in places if (step := self.steps[other]) is not None and step.late]
+        if behind is None or any(waits < other for other in late for waits in behind):
             return False
         group.add(place, p)
         return True

@@ -46,6 +46,11 @@ def test_norms_are_computed_again(monkeypatch):
     assert less.arena_bytes < more.arena_bytes
 
 
+def test_what_is_computed_again_is_not_computed_at_once(monkeypatch):
+    monkeypatch.setattr(again, "LONG", 15)  # the steps between are fewer when rows are fused
+    assert all(s.name.split("+").count("layer_norm") < 2 for s in program_of().steps)
+
+
 def test_small_arrays_are_kept(monkeypatch):
     monkeypatch.setattr(again, "LONG", 8)
     assert count(program_of(rows=20), "layer_norm") == 3
