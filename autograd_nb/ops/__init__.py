@@ -34,6 +34,7 @@ from . import (
     index_select,
     indexing,
     inplace,
+    integers,
     interpolate,
     layer_norm,
     linalg,

@@ -257,69 +257,6 @@ _addc("addcmul", _addcmul)
 _addc("addcdiv", _addcdiv)
 
 
-# -------------------------------------------------------------------------------------------- integers and bits
-
-
-@pointwise(name="gcd", public=False)
-def _gcd(a, b):
-    return libm("np.gcd", a, b)
-
-
-@pointwise(name="lcm", public=False)
-def _lcm(a, b):
-    return libm("np.lcm", a, b)
-
-
-_BITS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
-
-
-@pointwise(name="bitwise_left_shift", public=False)
-def _shift_left(a, b):
-    n = _BITS[a.dtype]
-    return m.where((b < 0) | (b >= n), 0, a << m.where((b < 0) | (b >= n), 0, b))
-
-
-@pointwise(name="bitwise_right_shift", public=False)
-def _shift_right(a, b):
-    n = _BITS[a.dtype]
-    return a >> m.where((b < 0) | (b >= n), n - 1, b)
-
-
-def _integers_only(name: str, op: Any, numbers: str) -> Any:
-    def check(*args: Any) -> None:
-        for a in args:
-            if (isinstance(a, Tensor) and a.dtype.category != 1) or isinstance(a, float):
-                kind = a.dtype if isinstance(a, Tensor) else "float"
-                raise RuntimeError(f'"{name}" not implemented for {kind}; it takes integers only')
-
-    def call(input, other, *, out=None):
-        only_tensors(name, input, other, numbers)
-        check(input, other)
-        y = op(input, other)
-        return y if out is None else store(out, y, name)
-
-    def inner(input, other):
-        check(input, other)
-        return op.inplace(input, other)
-
-    call.__name__, inner.__name__ = name, name + "_"
-    call.__doc__ = f"{name.replace('_', ' ')} of integers. RuntimeError for floats and booleans."
-    inner.__doc__ = f"In-place version of `{name}`."
-    register(name, call, "pointwise", differentiable=False, rule=op.op)
-    register(name + "_", inner, "inplace")
-    return call
-
-
-gcd = _integers_only("gcd", _gcd, "none")
-lcm = _integers_only("lcm", _lcm, "none")
-bitwise_left_shift = _integers_only("bitwise_left_shift", _shift_left, "either")
-bitwise_right_shift = _integers_only("bitwise_right_shift", _shift_right, "either")
-for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
-    setattr(Tensor, f"__{_name}__", _function)
-    setattr(Tensor, f"__r{_name}__", lambda self, other, f=_function: f(other, self))
-    setattr(Tensor, f"__i{_name}__", lambda self, other, f=_function: self.copy_(f(self, other)))
-
-
 @public(method=False)
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element is among ``test_elements``."""

@@ -1,19 +1,14 @@
-"""Comparisons, logic and operations on bits: pointwise ops with no gradient, and the tests of whole tensors."""
+"""Comparisons and logic: pointwise ops with no gradient, and the tests of whole tensors."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import dtypes
 from ..codegen.maths import m
-from ..tensor import Tensor
 from .arithmetic import _abs, add, mul, sub
 from .calls import only_tensors
 from .cast import cast
 from .pointwise import pointwise
-from .recording import store
-from .registry import public, register
-from .structured import tensor_argument
+from .registry import public
 
 
 @pointwise(result="bool", name="eq", numbers="second")
@@ -92,67 +87,6 @@ def logical_xor(a, b):
 def logical_not(x):
     """x = 0."""
     return x == 0
-
-
-@pointwise(name="bitwise_and", public=False)
-def _bitwise_and(a, b):
-    return a & b
-
-
-@pointwise(name="bitwise_or", public=False)
-def _bitwise_or(a, b):
-    return a | b
-
-
-@pointwise(name="bitwise_xor", public=False)
-def _bitwise_xor(a, b):
-    return a ^ b
-
-
-def _bitwise(name: str, op: Any) -> Any:
-    def check(*args: Any) -> None:
-        for a in args:
-            if (isinstance(a, Tensor) and a.dtype.category > 1) or isinstance(a, float):
-                raise RuntimeError(
-                    f'"{name}" is not implemented for floating-point operands; use logical_* or cast to integers'
-                )
-
-    def call(input, other, *, out=None):
-        only_tensors(name, input, other, "either")
-        check(input, other)
-        y = op(input, other)
-        return y if out is None else store(out, y, name)
-
-    def inner(input, other):
-        check(input, other)
-        return op.inplace(input, other)
-
-    call.__name__, inner.__name__ = name, name + "_"
-    call.__doc__ = f"{name.replace('_', ' ')} of integers or booleans. RuntimeError for floats."
-    inner.__doc__ = f"In-place version of `{name}`."
-    register(name, call, "pointwise", differentiable=False, rule=op.op)
-    register(name + "_", inner, "inplace")
-    return call
-
-
-bitwise_and = _bitwise("bitwise_and", _bitwise_and)
-bitwise_or = _bitwise("bitwise_or", _bitwise_or)
-bitwise_xor = _bitwise("bitwise_xor", _bitwise_xor)
-
-
-@pointwise(name="bitwise_not", public=False)
-def _bitwise_not(x):
-    return ~x
-
-
-@public()
-def bitwise_not(input, *, out=None):
-    """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
-    x = tensor_argument(input, "bitwise_not")
-    if x.dtype.category > 1:
-        raise RuntimeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
-    y = logical_not(x) if x.dtype is dtypes.bool_ else _bitwise_not(x)
-    return y if out is None else store(out, y, "bitwise_not")
 
 
 @public()

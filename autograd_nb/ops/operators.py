@@ -29,7 +29,8 @@ from .arithmetic import (
     sub,
 )
 from .calls import acceptable, operator_of
-from .comparison import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, eq, ge, gt, le, lt, ne
+from .comparison import eq, ge, gt, le, lt, ne
+from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from .plans import pointwise_entry
 from .registry import OPS
 from .structured import tensor_argument
