@@ -16,6 +16,25 @@ from .distribution import Distribution
 from .transforms import ExpTransform, SigmoidTransform
 
 
+class _Relaxed(TransformedDistribution):
+    """What has its parameters from the distribution that it transforms."""
+
+    @property
+    def temperature(self) -> Any:
+        """The temperature."""
+        return self.base_dist.temperature  # type: ignore[attr-defined]
+
+    @property
+    def logits(self) -> Tensor:
+        """ln p/(1 − p), or ln p of each category."""
+        return self.base_dist.logits  # type: ignore[attr-defined,no-any-return]
+
+    @property
+    def probs(self) -> Tensor:
+        """p."""
+        return self.base_dist.probs  # type: ignore[attr-defined,no-any-return]
+
+
 class LogitRelaxedBernoulli(Distribution):
     """The logit of `RelaxedBernoulli`."""
 
@@ -58,7 +77,7 @@ class LogitRelaxedBernoulli(Distribution):
         return log_t + diff - 2 * diff.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(_Relaxed):
     """Bernoulli made continuous, at a temperature (Maddison et al. 2017)."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -66,21 +85,6 @@ class RelaxedBernoulli(TransformedDistribution):
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        """ln p/(1 − p)."""
-        return self.base_dist.logits  # type: ignore[attr-defined,no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """p."""
-        return self.base_dist.probs  # type: ignore[attr-defined,no-any-return]
 
 
 class ExpRelaxedCategorical(Distribution):
@@ -127,7 +131,7 @@ class ExpRelaxedCategorical(Distribution):
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """OneHotCategorical made continuous, at a temperature (Jang et al. 2017)."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -139,21 +143,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
             ExpTransform(),
             validate_args=validate_args,
         )
-
-    @property
-    def temperature(self) -> Any:
-        """The temperature."""
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        """ln p."""
-        return self.base_dist.logits  # type: ignore[attr-defined,no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """p."""
-        return self.base_dist.probs  # type: ignore[attr-defined,no-any-return]
 
 
 __all__ = ["RelaxedBernoulli", "RelaxedOneHotCategorical"]

@@ -13,7 +13,6 @@ import sys
 import traceback
 import types
 import warnings
-from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
@@ -31,24 +30,6 @@ DTYPES = (torch.float64, torch.float32)
 RANDOM = ("FractionalMaxPool",)
 #: how near results in float32 have to be where PyTorch's own are that far from those in float64
 ROUGH = {"CTCLoss": (2e-3, 2e-4)}
-
-
-@dataclass
-class Outcome:
-    """What became of one module."""
-
-    name: str
-    cases: int = 0
-    passed: int = 0
-    second: int = 0
-    second_passed: int = 0
-    errors: int = 0
-    refused: int = 0
-    reasons: list[str] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        if len(self.reasons) < 4:
-            self.reasons.append(text)
 
 
 def ours(value: Any, storages: dict | None = None) -> Any:
@@ -99,7 +80,7 @@ def cast(module: Any, dtype: torch.dtype) -> Any:
     return module.to(dtype if isinstance(module, torch.nn.Module) else getattr(ag, str(dtype)[6:]))
 
 
-def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bool, outcome: Outcome) -> None:
+def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bool, outcome: opdb.Outcome) -> None:
     made, given = sample.constructor_input, sample.forward_input
     torch.manual_seed(0)
     sdpa = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)  # the one that has second derivatives
@@ -148,7 +129,7 @@ def run_case(info: Any, name: str, sample: Any, dtype: torch.dtype, training: bo
     outcome.second_passed += 1
 
 
-def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome: Outcome) -> None:
+def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome: opdb.Outcome) -> None:
     for k, e in enumerate(
         info.module_error_inputs_func(info, device="cpu", dtype=dtype, requires_grad=False, training=training)
     ):
@@ -182,10 +163,10 @@ def run_errors(info: Any, name: str, dtype: torch.dtype, training: bool, outcome
             outcome.note(f"error input #{k}: not refused ({e.error_type.__name__}: {e.error_regex[:100]})")
 
 
-def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> Outcome:
+def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> opdb.Outcome:
     """Run every sample of a module (``most`` of a kind), in training and evaluation, and its error inputs."""
     name = info.module_cls.__name__
-    outcome = Outcome(name)
+    outcome = opdb.Outcome(name)
     for dtype in dtypes:
         for training in (True, False):
             torch.manual_seed(0)
@@ -200,7 +181,7 @@ def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> Outcome
                         outcome.note(f"left out: {reason}")
                         continue
                     except builtins.Exception as error:
-                        outcome.cases += 1
+                        outcome.samples += 1
                         text = " ".join(str(error).split())[:200]
                         where = traceback.extract_tb(error.__traceback__)[-1]
                         what = f"{dtype} {'train' if training else 'eval'} #{k} {sample.desc}"
@@ -208,7 +189,7 @@ def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> Outcome
                             f"{what}: {type(error).__name__}: {text} [{where.filename.rsplit('/', 1)[-1]}:{where.lineno}]"
                         )
                         continue
-                outcome.cases += 1
+                outcome.samples += 1
                 outcome.passed += 1
     if info.module_error_inputs_func is not None:
         for training in (True, False):
@@ -218,12 +199,12 @@ def check(info: Any, most: int | None = None, dtypes: tuple = DTYPES) -> Outcome
     return outcome
 
 
-def summary(rows: list[Outcome]) -> str:
+def summary(rows: list[opdb.Outcome]) -> str:
     """The figures of all, in words."""
-    cases, passed = sum(r.cases for r in rows), sum(r.passed for r in rows)
+    cases, passed = sum(r.samples for r in rows), sum(r.passed for r in rows)
     second, good = sum(r.second for r in rows), sum(r.second_passed for r in rows)
     errors, refused = sum(r.errors for r in rows), sum(r.refused for r in rows)
-    whole = sum(r.cases == r.passed and r.errors == r.refused for r in rows)
+    whole = sum(r.samples == r.passed and r.errors == r.refused for r in rows)
     return (
         f"{passed} of {cases} cases ({passed / max(cases, 1):.1%}); {whole} of {len(rows)} modules whole; second derivatives: {good} "
         f"of {second}; error inputs: {refused} of {errors} refused."
@@ -239,8 +220,8 @@ def main(names: list[str]) -> None:
         rows.append(row)
         errors = f", errors {row.refused}/{row.errors}" if row.errors else ""
         second = f", second {row.second_passed}/{row.second}" if row.second else ""
-        state = "passed" if row.passed == row.cases and row.refused == row.errors else "failed"
-        print(f"{state:8s}{row.name}: {row.passed}/{row.cases}{second}{errors}", flush=True)
+        state = "passed" if row.passed == row.samples and row.refused == row.errors else "failed"
+        print(f"{state:8s}{row.name}: {row.passed}/{row.samples}{second}{errors}", flush=True)
         for r in row.reasons:
             print("          ", r, flush=True)
     print(summary(rows))

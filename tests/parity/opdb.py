@@ -37,14 +37,23 @@ OUTSIDE = {
     "sparse": ("sparse.", "to_sparse", "coalesce"),
     "quantized or half-precision formats": ("bfloat16", "chalf"),
     "nested tensors, or of another device": ("nn.functional.sdpa_jagged", "jiterator_", "nested"),
-    "internal": ("_", "torch._", "torch.ops.", "ops.aten", "hash_tensor", "max_pool2d_with_indices_backward", "native_dropout_backward", "slice"),
+    "internal": (
+        "_",
+        "torch._",
+        "torch.ops.",
+        "ops.aten",
+        "hash_tensor",
+        "max_pool2d_with_indices_backward",
+        "native_dropout_backward",
+        "slice",
+    ),
 }
 SPELLED = 3  #: samples of a dtype that are also called by the other spellings
 
 
 @dataclass
 class Outcome:
-    """What became of one op."""
+    """What became of one op or module."""
 
     name: str
     state: str = "passed"  # passed, failed, missing
@@ -66,7 +75,17 @@ class Unsupported(Exception):
     """A sample that is not about dense real CPU tensors."""
 
 
-NUMPY = {torch.float64, torch.float32, torch.float16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool}
+NUMPY = {
+    torch.float64,
+    torch.float32,
+    torch.float16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+}
 COMPLEX = {torch.complex64, torch.complex128}
 
 
@@ -109,7 +128,11 @@ def ours(value: Any, storages: dict | None = None) -> Any:
     if isinstance(value, torch.Generator):
         return ag.Generator().manual_seed(value.initial_seed() % (1 << 63))
     if isinstance(value, (list, tuple)):
-        return type(value)(ours(v, storages) for v in value) if not hasattr(value, "_fields") else tuple(ours(v, storages) for v in value)
+        return (
+            type(value)(ours(v, storages) for v in value)
+            if not hasattr(value, "_fields")
+            else tuple(ours(v, storages) for v in value)
+        )
     if isinstance(value, dict):
         return {k: ours(v, storages) for k, v in value.items()}
     if isinstance(value, slice):
@@ -151,7 +174,11 @@ def find(op: Any) -> Any:
         here = space if callable(space) else OPS[name].call if name in OPS else None
         if here is not None:
             break
-    if here is None and "." not in op.name and (op.method_variant is not None or last.startswith("__") or hasattr(torch.Tensor, last)):
+    if (
+        here is None
+        and "." not in op.name
+        and (op.method_variant is not None or last.startswith("__") or hasattr(torch.Tensor, last))
+    ):
         here = getattr(ag.Tensor, last, None)
     if isinstance(op.op, types.FunctionType) and op.op.__name__ == "<lambda>":
         return rebound(op.op) if here is not None else None
@@ -162,7 +189,11 @@ def spellings(op: Any) -> Iterator[tuple[str, Any, Any]]:
     """The other ways to call an op: (what, PyTorch's, this library's or None)."""
     methods = (types.MethodDescriptorType, types.FunctionType, types.WrapperDescriptorType)
     for what, theirs in (("method", op.method_variant), ("in place", op.inplace_variant)):
-        if isinstance(theirs, methods) and theirs.__name__ != "<lambda>" and getattr(torch.Tensor, theirs.__name__, None) is not None:
+        if (
+            isinstance(theirs, methods)
+            and theirs.__name__ != "<lambda>"
+            and getattr(torch.Tensor, theirs.__name__, None) is not None
+        ):
             yield what, theirs, getattr(ag.Tensor, theirs.__name__, None)
     for what, theirs in (("operator", op.operator_variant), ("in-place operator", op.inplace_operator_variant)):
         if theirs is not None and getattr(theirs, "__name__", "<lambda>") != "<lambda>":
@@ -198,7 +229,9 @@ def compare(mine: Any, theirs: Any, what: str, values: bool = True) -> None:
         if values:
             real = y.dtype.to_real() if y.dtype.is_complex else y.dtype
             rtol, atol = TOLERANCE.get(real, (0, 0))
-            scale = max(1.0, float(np.nanmax(np.abs(np.where(np.isfinite(plain(y)), plain(y), 0)), initial=0.0))) if rtol else 1.0
+            scale = (
+                max(1.0, float(np.nanmax(np.abs(np.where(np.isfinite(plain(y)), plain(y), 0)), initial=0.0))) if rtol else 1.0
+            )
             np.testing.assert_allclose(plain(x), plain(y), rtol=rtol, atol=atol * scale, err_msg=f"{what} {i}")
 
 
@@ -226,7 +259,11 @@ def both(like: list, rng: np.random.Generator) -> tuple[list, list]:
 
 def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients: bool, second: bool) -> None:
     """Compare one sample."""
-    random = any(r in op.name for r in RANDOM) or bool(sample.kwargs.get("dropout_p")) or op.name.endswith("multi_head_attention_forward")
+    random = (
+        any(r in op.name for r in RANDOM)
+        or bool(sample.kwargs.get("dropout_p"))
+        or op.name.endswith("multi_head_attention_forward")
+    )
     args, kwargs = ours(((sample.input, *sample.args), sample.kwargs))
     process = sample.output_process_fn_grad
     own = not getattr(process, "__qualname__", "").startswith("SampleInput.__init__")
@@ -303,7 +340,9 @@ def run_spellings(op: Any, sample: Any) -> None:
             assert got is first, f"{what}: returned another tensor than its operand"
     if op.supports_out:
         t_args = [a.detach() if isinstance(a, torch.Tensor) else a for a in (sample.input, *sample.args)]
-        t_args = [[v.detach() if isinstance(v, torch.Tensor) else v for v in a] if isinstance(a, (list, tuple)) else a for a in t_args]
+        t_args = [
+            [v.detach() if isinstance(v, torch.Tensor) else v for v in a] if isinstance(a, (list, tuple)) else a for a in t_args
+        ]
         kwargs = {k: v.detach() if isinstance(v, torch.Tensor) else v for k, v in sample.kwargs.items()}
         expected = op(*t_args, **kwargs)
         if not isinstance(expected, torch.Tensor) or "out" in kwargs:
@@ -401,7 +440,11 @@ def nearer(function: Any, op: Any, sample: Any, gradients: bool) -> bool:
         theirs = results(op, (sample.input, *sample.args), sample.kwargs, gradients)
         if single:
             exact = sample.transform(
-                lambda t: t.detach().double().requires_grad_(t.requires_grad) if isinstance(t, torch.Tensor) and t.is_floating_point() else t
+                lambda t: (
+                    t.detach().double().requires_grad_(t.requires_grad)
+                    if isinstance(t, torch.Tensor) and t.is_floating_point()
+                    else t
+                )
             )
             truth = results(op, (exact.input, *exact.args), exact.kwargs, gradients)
         elif getattr(op, "ref", None) is not None:
@@ -447,12 +490,18 @@ def check(op: Any, most: int | None = None, dtypes: tuple = DTYPES, errors: bool
                     continue
                 except builtins.Exception as error:
                     outcome.samples += 1
-                    if dtype.is_floating_point and isinstance(error, AssertionError) and nearer(function, op, sample, differentiable):
+                    if (
+                        dtype.is_floating_point
+                        and isinstance(error, AssertionError)
+                        and nearer(function, op, sample, differentiable)
+                    ):
                         outcome.passed += 1
                         continue
                     text = " ".join(str(error).split())[:160]
                     where = traceback.extract_tb(error.__traceback__)[-1]
-                    outcome.note(f"{dtype} #{k}: {type(error).__name__}: {text} [{where.filename.rsplit('/', 1)[-1]}:{where.lineno}]")
+                    outcome.note(
+                        f"{dtype} #{k}: {type(error).__name__}: {text} [{where.filename.rsplit('/', 1)[-1]}:{where.lineno}]"
+                    )
                     continue
             outcome.samples += 1
             outcome.passed += 1
@@ -483,8 +532,12 @@ def write_table(rows: list[Outcome], path: str) -> None:
     dtypes = ", ".join(str(d).removeprefix("torch.") for d in DTYPES)
     with open(path, "w", encoding="utf-8") as f:
         f.write("# Ops against PyTorch's op database\n\n")
-        f.write(f"Written by `python -m tests.parity.opdb --table docs/ops.md` (PyTorch {torch.__version__.split('+')[0]}; all samples in {dtypes}).\n")
-        f.write("A sample passes when value, dtype and shape, the gradient of every input and the second derivatives agree, and for\n")
+        f.write(
+            f"Written by `python -m tests.parity.opdb --table docs/ops.md` (PyTorch {torch.__version__.split('+')[0]}; all samples in {dtypes}).\n"
+        )
+        f.write(
+            "A sample passes when value, dtype and shape, the gradient of every input and the second derivatives agree, and for\n"
+        )
         f.write("the first ones of a dtype also the method, operator, in-place and `out=` spellings.\n\n")
         f.write(summary(rows) + "\n\n")
         f.write("| op | samples | passed | second derivatives | errors refused | notes |\n|---|---|---|---|---|---|\n")

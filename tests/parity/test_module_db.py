@@ -17,5 +17,5 @@ MOST = 6  #: samples here, of float64 only; the program runs all
 @pytest.mark.parametrize("info", module_db, ids=[info.module_cls.__name__ for info in module_db])
 def test_module(info):
     outcome = check(info, MOST, (torch.float64,))
-    assert outcome.cases == outcome.passed, "\n".join(outcome.reasons)
+    assert outcome.samples == outcome.passed, "\n".join(outcome.reasons)
     assert outcome.errors == outcome.refused, "\n".join(outcome.reasons)
