@@ -13,6 +13,7 @@ import numpy as np
 
 from .capture import Buffer, Step
 from .members import member
+from .rowparts import by_elements
 
 BIG = 1 << 17  #: bytes of an array that is worth it
 LONG = 20  #: steps during which nobody would read it
@@ -40,7 +41,8 @@ def recompute(steps: list[Step], outside: set[int], number: int) -> tuple[list[S
         at = _late(i, [n for n, b in outputs.items() if b.nbytes >= BIG], uses)
         if at is None or not all(_there(u.buffer, i, at, uses) for u, written in step.uses() if not written):
             continue
-        twin = step.copy()
+        twin = by_elements(step) or step.copy()
+        twin.late = True
         news: dict[int, Buffer] = {}
         for u, written in twin.uses():
             if written:
@@ -59,10 +61,10 @@ def recompute(steps: list[Step], outside: set[int], number: int) -> tuple[list[S
 
 
 def _cheap(step: Step) -> bool:
-    """Whether a step takes about as long as reading and writing its arrays."""
+    """Whether a step takes about as long as reading and writing its arrays, with what else it has found to read."""
     if step.check is not None or step.call.over is not None:
         return False
-    return member(step) is not None or step.name == "layer_norm"
+    return member(step) is not None or by_elements(step) is not None
 
 
 def _late(i: int, big: list[int], uses: dict[int, list[tuple[int, bool]]]) -> int | None:

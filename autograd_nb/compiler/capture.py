@@ -96,9 +96,11 @@ def grouped(operands: Sequence[Any], argtypes: Sequence[str]) -> list[Any]:
     lists = sum(t.startswith("[") for t in argtypes)
     if not lists:
         return list(operands)
-    length = (len(operands) - len(argtypes)) // lists + 1
+    more, rest = divmod(len(operands) - len(argtypes), lists)
+    if rest:
+        raise ValueError("lists of arrays of different lengths")
     found = iter(operands)
-    return [list(islice(found, length)) if t.startswith("[") else next(found) for t in argtypes]
+    return [list(islice(found, more + 1)) if t.startswith("[") else next(found) for t in argtypes]
 
 
 def root(array: np.ndarray) -> np.ndarray:

@@ -56,7 +56,7 @@ class _Places:
             if step.check is not None:
                 self.wall = at
         else:
-            at = self._earlier(m)
+            at = -1 if step.late else self._earlier(m)
             if at < 0:
                 at = self._now(m)
         for use, written in step.uses():

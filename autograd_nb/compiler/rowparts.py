@@ -10,11 +10,13 @@ from typing import Any
 from ..codegen.loops import SUM, Fold
 from ..codegen.rows import Each, Row
 from ..codegen.symbols import FLOATS
+from ..dtypes import BY_NAME
 from ..ops.folds import Folding
 from ..ops.rowwise import RowRecipe
-from ..shapes import Layout, broadcast_strides, coalesce, numel
+from ..shapes import Layout, broadcast_strides, coalesce, layout, numel
 from .capture import Step, Use
-from .members import member
+from .early import replay
+from .members import member, pointwise
 from .rowplan import Plan
 
 
@@ -234,6 +236,47 @@ def _row_kernel(step: Step, of: RowRecipe) -> Part | None:
                 for name, formula in {**one.values, **one.stores}.items():
                     known[name] = add(formula, True, of.outputs[name][1] if name in of.outputs else None)
                 known |= {name: add(formula, True, None, fold) for name, (fold, formula) in one.folds.items()}
-        return [plan.add(lambda x, d=dtype: x.cast(d), [known[name]]) for name, (_, dtype) in of.outputs.items()]
+        return [known[name] for name in of.outputs]
 
     return Part(step, reads, writes, tell)
+
+
+def by_elements(step: Step) -> Step | None:
+    """What a row kernel computes for each element, as a pointwise step that reads what it has found for each row; None for others."""
+    recipe = getattr(step.call, "recipe", None)
+    found = _row_kernel(step, recipe) if isinstance(recipe, RowRecipe) and rows_of(step) is not None else None
+    if found is None:
+        return None
+    plan = Plan()
+    names = [
+        plan.operand(f"a{k}", *(((not r.walk.inner), r.use.dtype.name) if isinstance(r, Array) else (True, r[1])))
+        for k, r in enumerate(found.reads)
+    ]
+    made = found.tell(plan, names)
+    given: dict[str, Any] = dict(zip(names, found.reads, strict=True))
+    given |= {name: w for name, w in zip(made, found.writes, strict=True) if not w.walk.inner}
+    wanted = {name: w for name, w in zip(made, found.writes, strict=True) if w.walk.inner}
+    needed = plan.needed(wanted, given)
+    mine = [name for name in needed if name in given]
+    rest = [name for name in needed if name not in given]
+    if not wanted or any(plan.values[name].fold is not None or plan.values[name].result is None for name in rest):
+        return None
+
+    def formula(*xs: Any) -> list:
+        values = {name: x.cast(plan.values[name].dtype) for name, x in zip(mine, xs, strict=True)}
+        for name in rest:
+            value = plan.values[name]
+            assert value.result is not None
+            values[name] = replay([value.result], {p: values[p] for p in value.parameters}, xs[0].trace)[0]
+        return [values[name].cast(w.use.dtype.name) for name, w in wanted.items()]
+
+    outer, n = step.operands[:2]
+
+    def laid(a: Array) -> tuple[Use, Layout]:
+        use, strides = a.use, (sum(a.walk.strides), a.walk.inner)
+        return Use(use.buffer, use.offset, use.size, use.dtype), layout((outer, n), strides, BY_NAME[use.dtype.name])
+
+    inputs = [laid(r) if isinstance(r, Array) else r for r in (given[name] for name in mine)]
+    compute = [plan.values[name].dtype for name in mine]
+    outputs = [(*laid(w), w.use.dtype.name) for w in wanted.values()]
+    return pointwise(step.name, formula, inputs, compute, outputs, step.line)

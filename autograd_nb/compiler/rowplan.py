@@ -7,7 +7,7 @@ it is computed again if that is cheap, and else kept: in the array that it is st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..codegen.loops import Fold
@@ -77,15 +77,15 @@ class Plan:
         mine = [self.values[name] for name in self.needed(wanted)]
         return 1 + max((v.phase - (v.fold is not None) for v in mine if not v.rows or v.fold is not None), default=0)
 
-    def needed(self, wanted: Sequence[str]) -> list[str]:
-        """These values and all that they are made of, in order."""
+    def needed(self, wanted: Iterable[str], given: Container[str] = ()) -> list[str]:
+        """These values and all that they are made of, in order; not what ``given`` ones are made of."""
         found: set[str] = set()
         stack = list(wanted)
         while stack:
             name = stack.pop()
             if name not in found:
                 found.add(name)
-                stack.extend(self.values[name].parameters)
+                stack.extend(() if name in given else self.values[name].parameters)
         return [name for name in self.values if name in found]
 
     def steps(self, full: dict[str, str], rows: dict[str, str]) -> tuple[list[Step], dict[str, str]]:
