@@ -199,3 +199,18 @@ def test_a_callable_with_data_and_threads():
     np.testing.assert_allclose(g, w.grad.numpy(), rtol=1e-4, atol=1e-6)
     with pytest.raises(GraphError, match="one number"):
         torch.numba_callable(lambda x: x * 2, np.zeros(2))
+
+
+def test_a_graph_with_lists_of_arrays_is_saved(tmp_path):
+    def clipped(x, y):
+        x, y = (v.requires_grad_() for v in (x * 2, y * 3))
+        x.grad, y.grad = x.detach() * 1, y.detach() * 1
+        torch.nn.utils.clip_grad_norm_([x, y], 1.0)
+        return x.grad, y.grad
+
+    graph = torch.trace(clipped, torch.ones(3), torch.ones(2))
+    graph.save(tmp_path / "clipped")
+    given = torch.arange(3.0), torch.arange(2.0)
+    for found in (graph, torch.load_graph(tmp_path / "clipped")):
+        for a, b in zip(found.run(x=given[0], y=given[1]), clipped(*given), strict=True):
+            assert torch.equal(a, b)
