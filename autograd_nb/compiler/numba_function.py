@@ -55,14 +55,13 @@ def numba_callable(function: Callable, example: Any) -> Any:
     if any(isinstance(s, Step) for s in program.segments) or program.draws or program._live:
         raise GraphError("numba_callable(): the function has steps that only Python can run (a check of values, an FFT, random numbers)")
     records, words, template = program._records_at, program.records.size, program.values.copy()
-    begin, bytes_ = program._begin, int(program.arena_bytes)
+    bytes_ = int(program.arena_bytes)
     arena_cell = program._arena_cell
     x_cell, g_cell, v_cell = (program.cells.get(b.number, -1) for b in (graph.values["x"].buffer, g.buffer, v.buffer))
     size, value_size, value_at = x.numel(), v.buffer.array.size, v.offset
     value_dtype = v.buffer.array.dtype
     element = numba.from_dtype(x._data.dtype)
     drive = native.driver()
-    del begin
 
     @numba.njit(nogil=True)
     def value_and_gradient(x: Any, g: Any) -> float:
