@@ -18,6 +18,9 @@ from .groups import Group
 from .members import FoldMember, Member, walk
 from .slots import _Slot
 
+#: work from which folds are made in blocks: less than alone, as the pointwise steps among them would be shared by threads too
+BLOCKS = 2 * threads.WORTH
+
 
 def merged(group: Group, needed: set[int], numbers: Iterator[int]) -> list[Step] | None:
     """The group as a step, or the few steps of a fold in blocks; of what it writes only the buffers ``needed`` are stored.
@@ -111,7 +114,7 @@ class _Work:
             self.formula, inputs, [i.dtype for i in inputs], layouts + ends, group.shape, group.axes, tuple(folds), self.finish,
             tuple([_over(w, group.kept) for w in self.results]), tuple(stored), wide, len(ends),
         )  # fmt: skip
-        return fold_entry(name, of, threads.WORTH)
+        return fold_entry(name, of, BLOCKS)
 
     def formula(self, *symbols: Any) -> list:
         """What is folded, then what is stored."""
