@@ -51,9 +51,11 @@ class dtype:
         return "float32" if self.name == "float16" else self.name
 
     def to_real(self) -> dtype:
+        """The dtype of the parts of a complex number; a real one itself."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
+        """The complex dtype whose parts are as precise."""
         return complex128 if self.name in ("float64", "complex128") else complex64
 
     def __repr__(self) -> str:
@@ -123,7 +125,9 @@ def as_dtype(value: Any, name: str = "dtype") -> dtype:
     """``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
     if isinstance(value, dtype):
         if value is bfloat16:
-            raise NotImplementedError(f"{name}={value!r}: there are no bfloat16 tensors here; use float32, or float16 to save memory")
+            raise NotImplementedError(
+                f"{name}={value!r}: there are no bfloat16 tensors here; use float32, or float16 to save memory"
+            )
         return value
     if value is float:
         return get_default_dtype()

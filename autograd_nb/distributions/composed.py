@@ -45,6 +45,7 @@ class Independent(Distribution):
 
     @property
     def support(self) -> Any:  # type: ignore[override]
+        """The base's, of more dims."""
         inner = self.base_dist.support
         return constraints.independent(inner, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else inner
 
@@ -115,6 +116,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def support(self) -> Any:  # type: ignore[override]
+        """Where the last map leads."""
         if not self.transforms:
             return self.base_dist.support
         last = self.transforms[-1].codomain
@@ -204,6 +206,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def support(self) -> Any:  # type: ignore[override]
+        """That of the components, where it is one for all."""
         return None if constraints.is_dependent(self._component_distribution.support) else self._component_distribution.support
 
     def _weights(self) -> Tensor:

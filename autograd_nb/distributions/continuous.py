@@ -79,6 +79,7 @@ class Uniform(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """[low, high]."""
         return constraints.interval(self.low, self.high)
 
     @property
@@ -390,6 +391,7 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """From loc on; for a negative concentration up to loc − scale/concentration."""
         upper = T.where(self.concentration < 0, self.loc - self.scale / self.concentration, math.inf)
         return constraints.interval(self.loc, upper)
 

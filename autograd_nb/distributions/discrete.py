@@ -129,7 +129,11 @@ class Geometric(_Binary):
 class Binomial(_Binary):
     """Successes in ``total_count`` trials."""
 
-    arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
     has_enumerate_support = True
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -144,6 +148,7 @@ class Binomial(_Binary):
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
+        """0 … total_count."""
         return constraints.integer_interval(0, self.total_count)
 
     @property
@@ -188,7 +193,11 @@ class Binomial(_Binary):
 class NegativeBinomial(_Binary):
     """Successes before ``total_count`` failures."""
 
-    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real}
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
     support = constraints.nonnegative_integer
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -301,6 +310,7 @@ class Categorical(Distribution):
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
+        """0 … categories − 1."""
         return constraints.integer_interval(0, self._num_events - 1)
 
     @property
@@ -422,6 +432,7 @@ class Multinomial(Distribution):
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
+        """Counts that add up to total_count."""
         return constraints.multinomial(self.total_count)
 
     @property

@@ -201,6 +201,7 @@ class Pareto(TransformedDistribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
+        """From the scale on."""
         return constraints.greater_than_eq(self.scale)
 
     @property
@@ -320,4 +321,14 @@ class InverseGamma(TransformedDistribution):
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
-__all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "Kumaraswamy", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
+__all__ = [
+    "Gumbel",
+    "HalfCauchy",
+    "HalfNormal",
+    "InverseGamma",
+    "Kumaraswamy",
+    "LogNormal",
+    "LogisticNormal",
+    "Pareto",
+    "Weibull",
+]

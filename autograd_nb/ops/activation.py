@@ -116,6 +116,7 @@ def _functional_relu(input, inplace=False):
 
 @functional(name="relu_")
 def _functional_relu_(input):
+    """In-place version of `relu`."""
     return _relu.inplace(input)
 
 
@@ -222,14 +223,18 @@ def gelu(input, approximate="none", *, out=None):
     return y if out is None else store(out, y, "gelu")
 
 
+# for derivatives' formulas on tensors
+register("logistic", _sigmoid, "internal", method=False, namespaces=(), rule=OPS["sigmoid"].rule)
+
+
 def _silu_slope(x):
-    s = m.sigmoid(x)
+    s = m.logistic(x)
     return s * (1 + x * (1 - s))
 
 
 @formula(_silu_slope, name="silu")
 def _silu(x):
-    return x * m.sigmoid(x)
+    return x * m.logistic(x)
 
 
 silu = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish.")
@@ -255,7 +260,7 @@ def _mish(x):
 mish = _switchable("mish", _mish, {}, doc="x·tanh(softplus(x)).")
 
 
-@formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.sigmoid(x * beta)), name="softplus")
+@formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.logistic(x * beta)), name="softplus")
 def _softplus(x, beta, threshold):
     return m.where(x * beta > threshold, x, m.log1p(m.exp(x * beta)) / beta)
 
@@ -273,7 +278,10 @@ def _softsign(x):
     return x / (1 + m.abs(x))
 
 
-softsign = functional(name="softsign")(lambda input: input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input))
+@functional()
+def softsign(input):
+    """x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
+    return input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
 
 
 @formula(lambda x: m.tanh(x) * m.tanh(x), name="tanhshrink", result="float")
@@ -281,7 +289,10 @@ def _tanhshrink(x):
     return x - m.tanh(x)
 
 
-tanhshrink = functional(name="tanhshrink")(lambda input: _tanhshrink(input))
+@functional()
+def tanhshrink(input):
+    """x − tanh x; dy/dx = tanh² x."""
+    return _tanhshrink(input)
 
 
 @formula(lambda g, x, low, high: m.where((x <= low) | (x >= high), 0.0, g), name="hardtanh")
@@ -368,7 +379,7 @@ def threshold_(input, threshold, value):
     return OPS["nn.functional.threshold"].call(input, threshold, value, True)
 
 
-@formula(lambda x: m.sigmoid(-x), name="log_sigmoid")
+@formula(lambda x: m.logistic(-x), name="log_sigmoid")
 def _logsigmoid(x):
     return m.where(x < 0, x, 0.0) - m.log1p(m.exp(-m.abs(x)))
 

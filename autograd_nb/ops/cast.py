@@ -213,6 +213,7 @@ def type_as(input, other):
 
 @public()
 def detach_copy(input):
+    """A copy of `detach`, with memory of its own."""
     return clone(input.detach())
 
 

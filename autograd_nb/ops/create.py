@@ -33,6 +33,7 @@ def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
 
 
 def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
+    """A tensor of one value, outside the graph."""
     if value.__class__ is int and not value:
         lay = layout(shape, None, d)
         data = launch.zeros(lay.size, d.carrier)

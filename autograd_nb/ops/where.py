@@ -46,6 +46,7 @@ def where(condition, input=None, other=None, *, out=None):
 
 
 def _where_method(self, condition, other):
+    """This tensor where the condition holds, else ``other``."""
     return where(condition, self, other)
 
 
