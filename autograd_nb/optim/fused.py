@@ -110,13 +110,19 @@ class _Plan:
 
     __slots__ = ("launches", "odd", "scattered")
 
-    def __init__(self, rows: list[list[Tensor]]):
+    def __init__(self, rows: list[list[Tensor]], counters: int):
+        for g, p, *states in rows:
+            for t in (g, *states[: len(states) - counters]):
+                if t._layout.size != p._layout.size:  # the parameter's memory has been replaced
+                    raise RuntimeError(
+                        f"The size of tensor a ({p._layout.size}) must match the size of tensor b ({t._layout.size})"
+                    )
         self.odd = [i for i, row in enumerate(rows) if not is_plain(row)]
         self.scattered = [i for i, (g, p, *_) in enumerate(rows) if g._layout is not p._layout]
         alike: dict[tuple, list[int]] = {}
         for i, row in enumerate(rows):
             if is_plain(row):
-                alike.setdefault(tuple([t.dtype for t in row[1:]]), []).append(i)
+                alike.setdefault(tuple([t.dtype for t in row]), []).append(i)
         self.launches = []
         for key, everyone in alike.items():
             for k in range(0, len(everyone), launch.MOST):
@@ -135,7 +141,7 @@ def update(kernel: Update, numbers: tuple, columns: list[list[Tensor]]) -> None:
     if plan is None:
         if len(_plans) >= launch.MOST:
             _plans.clear()
-        plan = _plans[layouts] = _Plan([list(row) for row in zip(*columns, strict=True)])
+        plan = _plans[layouts] = _Plan([list(row) for row in zip(*columns, strict=True)], len(kernel.counters))
     for i in plan.odd:
         through_copies([column[i] for column in columns], lambda row: update(kernel, numbers, [[t] for t in row]))
     for key, rows, sizes, work in plan.launches:

@@ -122,6 +122,23 @@ def test_memory_that_is_replaced_between_steps_is_what_the_next_one_updates():
     np.testing.assert_array_equal(whole.numpy(), np.pad(-params[1].grad.numpy(), 2))
 
 
+def test_a_gradient_of_another_size_or_dtype():
+    (p,) = parameters((3,))
+    for make in (optim.SGD, optim.Adam):
+        optimizer = make([p], lr=0.5)
+        give_gradients([p], 0)
+        optimizer.step()
+        p.data = torch.ones(5)
+        with pytest.raises(RuntimeError, match="must match"):
+            optimizer.step()
+        assert p.tolist() == [1.0] * 5
+        p.data = torch.ones(3)
+    optimizer = optim.SGD([p], 0.5)
+    p.data = torch.ones(3, dtype=torch.float64)
+    optimizer.step()
+    np.testing.assert_array_equal(p.detach().numpy(), 1 - 0.5 * p.grad.numpy().astype(np.float64))
+
+
 def test_parameters_that_share_memory_are_updated_one_after_the_other():
     whole = torch.ones(1 << 20)
     a, b = (nn.Parameter(v) for v in (whole[:-1], whole[1:]))
