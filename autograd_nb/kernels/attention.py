@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..codegen.elementary import exp
-from ..codegen.jit import FREE, helper
+from ..codegen.jit import FREE, NO, ONE, ZERO, helper
 from ..codegen.tiles import HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
-from ..codegen.vectors import BYTES
+from ..codegen.vectors import BYTES, LINE, rolled
 
 DEEP = 256  #: terms of a product before they are added to the output: a panel of so many rows stays in the first cache
-NEAR = 1 << 15  #: bytes of an array at most that are asked for ahead of time
-LINE = 64  #: bytes of a line of the cache
+NEAR = 1 << 16  #: bytes of an array at most that are asked for ahead of time
 ROOM = 2048  #: scores that stay in the first cache from one step of the softmax to the next
 ALL, RESULT, FIRST_TERMS, LAST_TERMS = range(4)  # what of a product counts, see `product`
 NONE, ADDED, ALLOWED = range(3)  # kinds of mask: none, floats that are added to scores, bools that say what may be seen
@@ -63,6 +62,7 @@ def masked(row, kind, mask, start, step):
                 row[j] = row[j] if given[j] else lowest
     else:
         for j in range(row.size):
+            rolled()
             value = mask[start + j * step]
             if kind == ADDED:
                 row[j] += value
@@ -131,6 +131,7 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
                 masked(row[:seen], kind, mask, base + (start + i) * steps[2], steps[3])
             future = row[seen:]
             for j in range(future.size):
+                rolled()
                 future[j] = lowest
             top = greatest(row)
             if not top > lowest:
@@ -149,6 +150,7 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
             if sum_ == zero:  # all of it is masked
                 seen = min(end, start + i + 1) if causal else source
                 for j in range(row.size):
+                    rolled()
                     row[j] = row.dtype.type(blank if j < seen else 0.0)
             else:
                 inverse = one / sum_
@@ -172,8 +174,9 @@ def place(n, heads, steps, row):
 
 @helper
 def ask(rows, width, array, at, row):
-    """Have rows brought near that are needed next, where that is not too much."""
-    prefetch(min(rows, NEAR // max(width * array.itemsize, 1)), width, array, at, row)
+    """Have rows brought near that are needed next, where they are not too many."""
+    if rows * width * array.itemsize <= NEAR:
+        prefetch(rows, width, array, at, row)
 
 
 def forward(
@@ -191,7 +194,7 @@ def forward(
     room = room_like(y, 0 if keep else min(length, block) * source)
     lines = room_like(y, max(ROOM, source))
     for n in range(first, last):
-        turn_rows(source, width, k, place(n, heads, k_steps, 0), k_steps[2], keys, 0, source)
+        turn_rows(source, width, k, place(n, heads, k_steps, ZERO), k_steps[2], keys, 0, source)
         for i in range(keys.size):
             keys[i] *= factor
         for start in range(0, length, block):
@@ -200,8 +203,8 @@ def forward(
             query, out = place(n, heads, q_steps, start), place(n, heads, y_steps, start)
             then, begin = (n, start + block) if start + block < length else (n + 1, 0)
             if begin == 0:
-                ask(source, width, k, place(then, heads, k_steps, 0), k_steps[2])
-                ask(source, value_width, v, place(then, heads, v_steps, 0), v_steps[2])
+                ask(source, width, k, place(then, heads, k_steps, ZERO), k_steps[2])
+                ask(source, value_width, v, place(then, heads, v_steps, ZERO), v_steps[2])
             ask(rows, width, q, place(then, heads, q_steps, begin), q_steps[2])
             ask(rows, value_width, y, place(then, heads, y_steps, begin), y_steps[2])
             if keep:
@@ -209,7 +212,9 @@ def forward(
             scores = p[at : at + rows * source] if keep else room[: rows * source]
             if width:
                 counts = RESULT if causal else ALL
-                product(counts, start, rows, source, width, q, query, q_steps[2], 1, keys, 0, source, scores, 0, source, False)
+                product(
+                    counts, start, rows, source, width, q, query, q_steps[2], ONE, keys, ZERO, source, scores, ZERO, source, NO
+                )
             else:
                 for i in range(scores.size):
                     scores[i] = zero
@@ -217,25 +222,10 @@ def forward(
             softmax_rows(scores, start, rows, source, causal, kind, mask, base, mask_steps, blank, lines)
             if y.size:
                 counts = FIRST_TERMS if causal else ALL
-                value = place(n, heads, v_steps, 0)
+                value = place(n, heads, v_steps, ZERO)
                 product(
-                    counts,
-                    start,
-                    rows,
-                    value_width,
-                    source,
-                    scores,
-                    0,
-                    source,
-                    1,
-                    v,
-                    value,
-                    v_steps[2],
-                    y,
-                    out,
-                    y_steps[2],
-                    False,
-                )
+                    counts, start, rows, value_width, source, scores, ZERO, source, ONE, v, value, v_steps[2], y, out, y_steps[2], NO,
+                )  # fmt: skip
 
 
 def backward(
@@ -249,8 +239,8 @@ def backward(
     values = room_like(g, value_width * source)
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
     for n in range(first, last):
-        key, dkey, dvalue = place(n, heads, k_steps, 0), place(n, heads, dk_steps, 0), place(n, heads, dv_steps, 0)
-        turn_rows(source, value_width, v, place(n, heads, v_steps, 0), v_steps[2], values, 0, source)
+        key, dkey, dvalue = place(n, heads, k_steps, ZERO), place(n, heads, dk_steps, ZERO), place(n, heads, dv_steps, ZERO)
+        turn_rows(source, value_width, v, place(n, heads, v_steps, ZERO), v_steps[2], values, 0, source)
         for start in range(0, length, block):
             rows = min(block, length - start)
             weight = (n * length + start) * source
@@ -261,30 +251,50 @@ def backward(
             )
             then, begin = (n, start + block) if start + block < length else (n + 1, 0)
             if begin == 0:
-                ask(source, width, k, place(then, heads, k_steps, 0), k_steps[2])
-                ask(source, value_width, v, place(then, heads, v_steps, 0), v_steps[2])
-                ask(source, width, dk, place(then, heads, dk_steps, 0), dk_steps[2])
-                ask(source, value_width, dv, place(then, heads, dv_steps, 0), dv_steps[2])
+                ask(source, width, k, place(then, heads, k_steps, ZERO), k_steps[2])
+                ask(source, value_width, v, place(then, heads, v_steps, ZERO), v_steps[2])
+                ask(source, width, dk, place(then, heads, dk_steps, ZERO), dk_steps[2])
+                ask(source, value_width, dv, place(then, heads, dv_steps, ZERO), dv_steps[2])
             ask(rows, width, q, place(then, heads, q_steps, begin), q_steps[2])
             ask(rows, value_width, g, place(then, heads, g_steps, begin), g_steps[2])
             ask(rows, width, dq, place(then, heads, dq_steps, begin), dq_steps[2])
             ask(rows, source, p, (then * length + begin) * source, source)
             product(
-                result, start, rows, source, value_width, g, grad, g_steps[2], 1, values, 0, source, slopes, 0, source, False
-            )
+                result, start, rows, source, value_width, g, grad, g_steps[2], ONE, values, ZERO, source, slopes, ZERO, source, NO,
+            )  # fmt: skip
             for i in range(rows):
                 end = reach(start + i, source) if causal else source
                 seen = min(end, start + i + 1) if causal else source
                 s, w = slopes[i * source : i * source + end], p[weight + i * source : weight + i * source + end]
                 future = s[seen:]
                 for j in range(future.size):
+                    rolled()
                     future[j] = zero
                 mean = dot(s, w)
                 for j in range(s.size):
                     s[j] = w[j] * (s[j] - mean) * factor
             more = start > 0
-            product(early, start, rows, width, source, slopes, 0, source, 1, k, key, k_steps[2], dq, dquery, dq_steps[2], False)
-            product(late, start, source, width, rows, slopes, 0, 1, source, q, query, q_steps[2], dk, dkey, dk_steps[2], more)
             product(
-                late, start, source, value_width, rows, p, weight, 1, source, g, grad, g_steps[2], dv, dvalue, dv_steps[2], more
+                early, start, rows, width, source, slopes, ZERO, source, ONE, k, key, k_steps[2], dq, dquery, dq_steps[2], NO
+            )
+            product(
+                late, start, source, width, rows, slopes, ZERO, ONE, source, q, query, q_steps[2], dk, dkey, dk_steps[2], more
+            )
+            product(
+                late,
+                start,
+                source,
+                value_width,
+                rows,
+                p,
+                weight,
+                ONE,
+                source,
+                g,
+                grad,
+                g_steps[2],
+                dv,
+                dvalue,
+                dv_steps[2],
+                more,
             )
