@@ -368,16 +368,18 @@ class Reach:
         if function.__kwdefaults__:
             self._mapping(f"the keyword defaults of {path}", function.__kwdefaults__)
         self._attributes(path, function.__dict__)
-        self.codes.update(reading.codes(code))
         self.tells_apart = self.tells_apart or reading.tells_apart(code)
         names = reading.attributes(code)
-        self.names |= names
+        standard = module.partition(".")[0] in sys.stdlib_module_names
+        if not standard:
+            self.names |= names
+            self.codes.update(reading.codes(code))
         self._reads_groups = self._reads_groups or "param_groups" in names or "get_last_lr" in names
         scope = self._name(function.__globals__)
         for name in sorted(reading.globals_of(code)):
             if name in function.__globals__:
                 self._global(name, scope, function.__globals__[name], names)
-            elif name in reading.BLIND:
+            elif name in reading.BLIND and not standard:
                 raise TooMuch(f"it calls {name}(), so that names are read or set unseen; write the names themselves")
             elif not hasattr(builtins, name):
                 self._place(f"the global {name}", f"{scope}.get({name!r}, MISSING)", _MISSING, "is")

@@ -128,6 +128,10 @@ class Variant:
 
     def _shared(self, leaves: list[Tensor]) -> str:
         """Where arguments share memory in another way than when this was captured."""
+        if not self.sharing:
+            distinct = {id(root(t._data)) for t in leaves}
+            if len(distinct) == len(leaves) and distinct.isdisjoint(self.state_roots):
+                return ""
         roots = [root(t._data) for t in leaves]
         for i, (t, r, a) in enumerate(zip(leaves, roots, self.arguments, strict=True)):
             if a.shares is None:

@@ -240,3 +240,12 @@ def test_what_is_watched_is_as_it_was_afterwards():
     torch.compile(lambda x: x * 2)(torch.ones(1))
     assert before == (print, open, input, vars, getattr, setattr, hasattr, delattr, warnings.warn, torch.Tensor.__hash__)
     assert "__getattr__" not in vars(torch.Tensor)
+
+
+def test_what_the_standard_library_does_inside_itself_is_its_own_affair():
+    import inspect
+
+    def step(x):
+        return x * len(inspect.signature(keywords).parameters)  # it evaluates texts, and asks for modules by name
+
+    assert torch.compile(step, fullgraph=True)(torch.ones(1)).item() == 2
