@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .loops import CHUNK, MAX, MIN, Fold, _indent, _ordered
+from .loops import CHUNK, MAX, MIN, SUM, Fold, _indent, _ordered
 from .maths import m
 from .symbols import BOOL, FLOATS, Sym, Trace, closure, numpy_name
 
@@ -227,10 +227,14 @@ class _Writer:
             start, fold_lines, after, keep = [], [], [], []
             first = []
             for name, fold, value in folded:
-                total, lane = fold.accumulator(value.dtype), value.dtype
+                total = fold.accumulator(value.dtype)
+                lane = value.dtype if fold is SUM and value.dtype == "float32" else total
                 start.append(f"{name}_s = {fold.start(total)}")
                 first.append(f"{name}_a = {fold.start(lane)}")
-                fold_lines += [f"{name}_v = {value.name}", f"{name}_a = " + fold.combine.format(a=f"{name}_a", x=f"{name}_v")]
+                fold_lines += [
+                    f"{name}_v = {self.done(value, lane)}",
+                    f"{name}_a = " + fold.combine.format(a=f"{name}_a", x=f"{name}_v"),
+                ]
                 after.append(f"{name}_s = " + _ordered(fold).format(a=f"{name}_s", x=f"np.{numpy_name(total)}({name}_a)"))
                 keep.append(f"{name}_b[k] = {name}_s")
             self.each_row(["at = (rows + k) * n", *row_values, *start, f"for c in range(0, n, {CHUNK}):"])

@@ -44,6 +44,8 @@ def test_norms_are_computed_again(monkeypatch):
     more = program_of()
     assert count(more, "layer_norm") == 3
     assert less.arena_bytes < more.arena_bytes
+    twin = next(s for s in reversed(less.steps) if s.name == "layer_norm")
+    assert len(twin.writes) == 1  # mean and deviation of the rows are there
 
 
 def test_what_is_computed_again_is_not_computed_at_once(monkeypatch):

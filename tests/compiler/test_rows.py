@@ -129,6 +129,8 @@ def test_values_that_are_no_numbers(dtype, value):
 def test_dtypes():
     compiled(lambda x: (x - x.amin(-1, keepdim=True)) * (x > x.sum(-1, keepdim=True)), ag.arange(60).reshape(3, 20))
     compiled(lambda x: x / (x > 0).sum(-1, keepdim=True), rand(3, 20, dtype=ag.float64))
+    compiled(lambda x: x - x.sum(-1, keepdim=True), ag.full((3, 20), 2**30, dtype=ag.int32))
+    compiled(lambda x: x - (x * 1.5).prod(-1, keepdim=True), rand(3, 20))
     compiled(lambda x: (x > 0) & (x > 0).any(-1, keepdim=True), rand(3, 20))
     assert len(kernels(compiled(lambda x: (softmax(x).double(), layer_norm(x.double(), 1.0, 0.0)), rand(3, 20)))) == 1
 
