@@ -1,7 +1,7 @@
 """What a backward pass computes from values of the forward pass alone is computed there, where it shares work.
 
-The derivative of GELU takes the same distribution function as GELU itself. The step of the forward pass then writes the factor too, and the one
-of the backward pass reads that in place of the activation's input: as much memory, and half the work.
+The derivative of GELU takes the same distribution function as GELU itself. The step of the forward pass then writes the factor
+too, and the one of the backward pass reads that in place of the activation's input: as much memory, and half the work.
 """
 
 from __future__ import annotations
