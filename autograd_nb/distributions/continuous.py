@@ -22,7 +22,12 @@ def _open_uniform(shape: Any, like: Tensor) -> Tensor:
 
 
 class Normal(ExponentialFamily):
-    """N(loc, scale²): ln p = −(x − loc)²/(2 scale²) − ln scale − ½ ln 2π."""
+    """N(loc, scale²): ln p = −(x − loc)²/(2 scale²) − ln scale − ½ ln 2π.
+
+    >>> import autograd_nb as torch
+    >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor([0.0, 1.0]))
+    tensor([-0.9189, -1.4189])
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -269,7 +269,13 @@ class Poisson(ExponentialFamily):
 
 
 class Categorical(Distribution):
-    """0 … K−1 with given probabilities (normalised) or logits along the last dim."""
+    """0 … K−1 with given probabilities (normalised) or logits along the last dim.
+
+    >>> import autograd_nb as torch
+    >>> p = torch.distributions.Categorical(torch.tensor([1.0, 3.0]))
+    >>> p.probs, p.log_prob(torch.tensor(1))
+    (tensor([0.2500, 0.7500]), tensor(-0.2877))
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True

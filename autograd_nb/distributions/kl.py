@@ -37,7 +37,13 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """KL(p ‖ q) for each member of the batch. NotImplementedError for a pair without a formula."""
+    """KL(p ‖ q) for each member of the batch. NotImplementedError for a pair without a formula.
+
+    >>> import autograd_nb as torch
+    >>> from autograd_nb.distributions import Normal, kl_divergence
+    >>> kl_divergence(Normal(1.0, 1.0), Normal(0.0, 1.0))
+    tensor(0.5000)
+    """
     found = [(a, b) for a, b in _REGISTRY if isinstance(p, a) and isinstance(q, b)]
     if not found:
         raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}")

@@ -49,6 +49,11 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted.
 
     Errors: RuntimeError for an empty list or sizes that differ. Source: https://docs.pytorch.org/docs/stable/generated/torch.cat.html
+
+    >>> import autograd_nb as torch
+    >>> torch.cat((torch.ones(2, 1), torch.zeros(2, 2)), 1)
+    tensor([[1., 0., 0.],
+            [1., 0., 0.]])
     """
     if out is None and axis is None:
         y = _cats.find(dim, tensors)

@@ -372,6 +372,10 @@ def cross_entropy(
 
     Errors: IndexError for a target out of range; ValueError, RuntimeError for shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.cross_entropy(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
+    tensor(0.4100)
     """
     if weight is None and size_average is None and reduce is None:
         try:

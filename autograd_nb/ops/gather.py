@@ -156,6 +156,11 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 
     Errors: RuntimeError for other shapes and for indices out of range.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.gather.html
+
+    >>> import autograd_nb as torch
+    >>> torch.gather(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, torch.tensor([[1], [0]]))
+    tensor([[2.],
+            [3.]])
     """
     x = tensor_argument(input, "gather")
     d = wrap_dim(dim, x.ndim)
@@ -286,6 +291,10 @@ def scatter_add(input, dim, index, src, *, out=None):
     """y = x with src[i, j, k] added to y[index[i, j, k], j, k] (for dim 0); duplicates add up; dsrc gathers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_add_.html
+
+    >>> import autograd_nb as torch
+    >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.ones(3))
+    tensor([2., 0., 1.])
     """
     tensor_argument(src, "scatter_add", "src")
     return _stored(out, _scattered(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add"), ADD), "scatter_add")

@@ -113,7 +113,12 @@ def _scaled(source: Any, alpha: Any) -> Any:
 
 @public()
 def index_add(input, dim, index, source, *, alpha=1, out=None):
-    """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index]."""
+    """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index].
+
+    >>> import autograd_nb as torch
+    >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.ones(3))
+    tensor([2., 0., 1.])
+    """
     args = _slices_args(input, dim, index, _scaled(source, alpha), "index_add")
     return _stored(out, _slices(_index_add, *args, True), "index_add")
 

@@ -125,6 +125,10 @@ def split(tensor, split_size_or_sections=None, dim=0, **kw):
     """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
 
     Errors: RuntimeError when the sizes do not add up.
+
+    >>> import autograd_nb as torch
+    >>> [part.tolist() for part in torch.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
     """
     x = tensor_argument(tensor, "split")
     size = split_size_or_sections if split_size_or_sections is not None else kw.get("split_size")

@@ -44,7 +44,12 @@ def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, 
 def arange(
     start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign."""
+    """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign.
+
+    >>> import autograd_nb as torch
+    >>> torch.arange(1, 2, 0.5)
+    tensor([1.0000, 1.5000])
+    """
     if end is None:
         start, end = 0, start
     if end is None:

@@ -130,6 +130,12 @@ def as_strided(input, size, stride, storage_offset=None):
 
     ``storage_offset`` counts from the beginning of the storage (default: the tensor's own). Errors: RuntimeError when it would
     reach outside the storage. What it sees of the storage outside this tensor has no gradient.
+
+    >>> import autograd_nb as torch
+    >>> torch.arange(4).as_strided((3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
     """
     x = tensor_argument(input, "as_strided")
     shape, strides = as_shape((size,)), as_shape((stride,), "stride")

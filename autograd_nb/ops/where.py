@@ -31,6 +31,11 @@ def where(condition, input=None, other=None, *, out=None):
     """a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`.
 
     Errors: RuntimeError when the condition is not boolean.
+
+    >>> import autograd_nb as torch
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.where(x > 0, x, 0.1 * x)
+    tensor([-0.1000,  2.0000])
     """
     if input is None and other is None:
         return OPS["nonzero"].call(condition, as_tuple=True)
@@ -89,7 +94,12 @@ def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:
 
 @public("clip")
 def clamp(input, min=None, max=None, *, out=None):
-    """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
+    """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0.
+
+    >>> import autograd_nb as torch
+    >>> torch.tensor([-2.0, 0.5, 2.0]).clamp(-1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     y = _clamped(input, min, max, False)
     return y if out is None else store(out, y, "clamp")
 

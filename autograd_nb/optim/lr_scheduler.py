@@ -189,7 +189,17 @@ class MultiplicativeLR(_Lambdas):
 
 
 class StepLR(LRScheduler):
-    """lr · gamma every ``step_size`` epochs."""
+    """lr · gamma every ``step_size`` epochs.
+
+    >>> import autograd_nb as torch
+    >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+    >>> for _ in range(4):
+    ...     optimizer.step()
+    ...     scheduler.step()
+    >>> round(optimizer.param_groups[0]["lr"], 4)
+    0.01
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
@@ -245,7 +255,12 @@ class LinearLR(LRScheduler):
     """initial_lr times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
 
     def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
             raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
@@ -318,7 +333,9 @@ class CosineAnnealingLR(LRScheduler):
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - self.eta_min) * rise for base, lr in zip(self.base_lrs, self._rates(), strict=True)]
-        ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max))
+        ratio = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / (
+            1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        )
         return [ratio * (lr - self.eta_min) + self.eta_min for lr in self._rates()]
 
     def _get_closed_form_lr(self) -> list:
@@ -376,7 +393,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 class SequentialLR(LRScheduler):
     """One schedule after the other, changing at the epochs ``milestones``."""
 
-    def __init__(self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: list[int], last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: list[int], last_epoch: int = -1
+    ) -> None:
         _check_same(optimizer, schedulers, "SequentialLR")
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
@@ -452,7 +471,9 @@ def _check_same(optimizer: Optimizer, schedulers: Sequence[Any], name: str) -> N
                 f"`step`, but got one at index {i} in the given schedulers sequence."
             )
         if s.optimizer is not optimizer:
-            raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler at index {i} with another.")
+            raise ValueError(
+                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler at index {i} with another."
+            )
 
 
 def _nested_state(self: Any) -> dict[str, Any]:

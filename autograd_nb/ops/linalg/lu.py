@@ -62,7 +62,18 @@ def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tenso
     if out._layout.size:
         solve = _MANY_SOLVE if k <= SMALL and many_small(lu, b) else _SOLVE
         solve(
-            b.dtype, count(b), n, k, trans, stride(lu, n * n), stride(pivots, n), n * k, dense(lu), dense(pivots), dense(b), out._data
+            b.dtype,
+            count(b),
+            n,
+            k,
+            trans,
+            stride(lu, n * n),
+            stride(pivots, n),
+            n * k,
+            dense(lu),
+            dense(pivots),
+            dense(b),
+            out._data,
         )
     return out
 
@@ -129,7 +140,9 @@ def _two_dims(value: Any, name: str) -> Tensor:
     if x.ndim < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(x.shape)} instead")
     if x.dtype.category < 2 or x.dtype is dtypes.float16:
-        raise NotImplementedError(f"\"lu_cpu\" not implemented for '{scalar_name(x)}' ({name}: cast it with .to(), e.g. x.float())")
+        raise NotImplementedError(
+            f"\"lu_cpu\" not implemented for '{scalar_name(x)}' ({name}: cast it with .to(), e.g. x.float())"
+        )
     return x
 
 
@@ -268,7 +281,9 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     order = tensor_argument(pivots, name, "pivots")
     if both.ndim < 2 or b.ndim < 2:
         argument, x = ("LU", both) if both.ndim < 2 else ("B", b)
-        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions (its shape is {list(x.shape)}).")
+        raise RuntimeError(
+            f"{name}: The input tensor {argument} must have at least 2 dimensions (its shape is {list(x.shape)})."
+        )
     if order.dtype is not dtypes.int32:
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32, got {order.dtype}")
     floating(both, name)
@@ -276,7 +291,9 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     same_dtype(both, b, name, "LU", "B")
     check_equation(both, b, left, name)
     if not order.ndim or order.shape[-1] != both.shape[-1]:
-        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix ({both.shape[-1]})")
+        raise RuntimeError(
+            f"{name}: Number of pivots per batch should be same as the dimension of the matrix ({both.shape[-1]})"
+        )
     if order.shape != both.shape[:-1]:
         raise RuntimeError(
             f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(order.shape)} instead"
@@ -347,6 +364,10 @@ def solve(A, B, *, left=True, out=None):
 
     Errors: `linalg.LinAlgError` for a singular A, naming the batch element; RuntimeError for shapes and dtypes that do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve.html
+
+    >>> import autograd_nb as torch
+    >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [1.0, 1.0]]), torch.tensor([4.0, 5.0]))
+    tensor([2., 3.])
     """
     x, info = _solution(A, B, left, "linalg.solve")
     check(info, "torch.linalg.solve", _unsolvable)
