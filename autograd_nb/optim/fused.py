@@ -104,11 +104,11 @@ def through_copies(row: list[Tensor], work: Callable[[list[Tensor]], None]) -> N
 class _Plan:
     """What the layouts of a row's tensors say, for all rows of an update.
 
-    ``launches``: (key of the kernel, rows, sizes of their parameters, work). ``odd``: rows that go through copies.
-    ``scattered``: rows whose gradient is laid out in another way than the parameter.
+    ``launches``: (key of the kernel, rows, sizes of their parameters, which of the rows have a gradient laid out in another way than
+    the parameter, work). ``odd``: rows that go through copies.
     """
 
-    __slots__ = ("launches", "odd", "scattered")
+    __slots__ = ("launches", "odd")
 
     def __init__(self, rows: list[list[Tensor]], counters: int):
         for g, p, *states in rows:
@@ -117,18 +117,18 @@ class _Plan:
                     raise RuntimeError(
                         f"The size of tensor a ({p._layout.size}) must match the size of tensor b ({t._layout.size})"
                     )
-        self.odd = [i for i, row in enumerate(rows) if not is_plain(row)]
-        self.scattered = [i for i, (g, p, *_) in enumerate(rows) if g._layout is not p._layout]
+        self.odd: list[int] = []
         alike: dict[tuple, list[int]] = {}
         for i, row in enumerate(rows):
-            if is_plain(row):
-                alike.setdefault(tuple([t.dtype for t in row]), []).append(i)
+            same = alike.setdefault(tuple([t.dtype for t in row]), []) if is_plain(row) else self.odd
+            same.append(i)
         self.launches = []
         for key, everyone in alike.items():
             for k in range(0, len(everyone), launch.MOST):
                 chosen = everyone[k : k + launch.MOST]
                 sizes = [rows[i][1]._layout.size for i in chosen]
-                self.launches.append((key, chosen, sizes, 4 * sum(sizes)))
+                scattered = [k for k, i in enumerate(chosen) if rows[i][0]._layout is not rows[i][1]._layout]
+                self.launches.append((key, chosen, sizes, scattered, 4 * sum(sizes)))
 
 
 _plans: dict[tuple, _Plan] = {}
@@ -144,11 +144,10 @@ def update(kernel: Update, numbers: tuple, columns: list[list[Tensor]]) -> None:
         plan = _plans[layouts] = _Plan([list(row) for row in zip(*columns, strict=True)], len(kernel.counters))
     for i in plan.odd:
         through_copies([column[i] for column in columns], lambda row: update(kernel, numbers, [[t] for t in row]))
-    for key, rows, sizes, work in plan.launches:
+    for key, rows, sizes, scattered, work in plan.launches:
         arrays = [[column[i]._data for i in rows] for column in columns]
-        for k, i in enumerate(rows) if plan.scattered else ():
-            if i in plan.scattered:
-                arrays[0][k] = dense(columns[0][i].detach())
+        for k in scattered:
+            arrays[0][k] = dense(columns[0][rows[k]].detach())
         if [a.size for a in arrays[1]] != sizes:  # other arrays may go on behind what the kernel asks of them
             arrays[1] = [a[:n] for a, n in zip(arrays[1], sizes, strict=True)]
         if work < threads.WORTH or not _apart(arrays):
