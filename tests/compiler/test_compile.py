@@ -6,7 +6,6 @@ import copy
 import gc
 import random
 import sys
-import threading
 import warnings
 
 import numpy as np
@@ -17,7 +16,7 @@ import autograd_nb.nn.functional as F
 from autograd_nb import compiler, nn
 from autograd_nb.compiler.step import CompileError
 
-from .common import same, training
+from .common import in_threads, same, training
 
 
 def mlp():
@@ -534,31 +533,21 @@ def test_no_growth_over_many_calls():
 
 
 def test_threads_with_a_step_each():
-    failures = []
+    def work(k):
+        model = mlp()
+        with torch.no_grad():
+            for p in model.parameters():
+                p.fill_(0.1 * (k + 1))
+        theirs = copy.deepcopy(model)
+        compiled = torch.compile(training(model, torch.optim.SGD(model.parameters(), 0.1)), fullgraph=True)
+        eager = training(theirs, torch.optim.SGD(theirs.parameters(), 0.1))
+        x, y = torch.ones(4, 6), torch.zeros(4, 3)
+        for _ in range(100):
+            compiled(x, y)
+            eager(x, y)
+        same(model, theirs)
 
-    def work(seed):
-        try:
-            model = mlp()
-            with torch.no_grad():
-                for p in model.parameters():
-                    p.fill_(0.1 * seed)
-            theirs = copy.deepcopy(model)
-            compiled = torch.compile(training(model, torch.optim.SGD(model.parameters(), 0.1)), fullgraph=True)
-            eager = training(theirs, torch.optim.SGD(theirs.parameters(), 0.1))
-            x, y = torch.ones(4, 6), torch.zeros(4, 3)
-            for _ in range(100):
-                compiled(x, y)
-                eager(x, y)
-            same(model, theirs)
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(1, 4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures, failures[0]
+    in_threads(3, work)
 
 
 def test_pointwise_kernels_are_fused_and_memory_is_shared():
