@@ -22,7 +22,7 @@ def numba_callable(function: Callable, example: Any) -> Any:
     memory). ``.address`` is the address of a C function ``double f(T *x, T *g)``.
 
     Errors: GraphError for a function that does not return one number, or that has steps only Python can run (checks of
-    indices, FFTs). The callable raises ValueError for arrays of another size.
+    indices, FFTs). The callable raises ValueError for arrays of another size, TypeError for other dtypes and for arrays with gaps.
 
     Example:
         >>> import numpy as np
@@ -34,7 +34,10 @@ def numba_callable(function: Callable, example: Any) -> Any:
     """
     import numba
     from numba import types
+    from numba.extending import intrinsic
 
+    if not callable(function):
+        raise TypeError(f"numba_callable(): expected a function, got {type(function).__name__}")
     x = example if isinstance(example, Tensor) else as_tensor(np.ascontiguousarray(example))
     if not x.dtype.is_floating_point:
         raise GraphError(f"numba_callable(): the example must be floating, it is {x.dtype}")
@@ -63,8 +66,18 @@ def numba_callable(function: Callable, example: Any) -> Any:
     element = numba.from_dtype(x._data.dtype)
     drive = native.driver()
 
+    @intrinsic
+    def check_types(typingctx: Any, x: Any, g: Any) -> Any:
+        for name, a in (("x", x), ("g", g)):
+            if not isinstance(a, types.Array) or a.dtype != element or a.layout != "C":
+                raise TypeError(f"numba_callable: {name} must be a C-contiguous array of {element}, it is {a}")
+        if not g.mutable:
+            raise TypeError("numba_callable: g is read-only, the gradient is written to it")
+        return types.void(x, g), lambda context, builder, signature, operands: context.get_dummy_value()
+
     @numba.njit(nogil=True)
     def value_and_gradient(x: Any, g: Any) -> float:
+        check_types(x, g)
         if x.size != size or g.size != size:
             raise ValueError("numba_callable: x and g must have the size of the example")
         cells = template.copy()

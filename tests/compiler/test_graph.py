@@ -144,6 +144,17 @@ def test_files_are_not_trusted(graph, tmp_path):
     (tmp_path / "short.zip").write_bytes(path.read_bytes()[:100])
     with pytest.raises(GraphError, match="not a graph"):
         torch.load_graph(tmp_path / "short.zip")
+    written, draws = path.read_bytes(), np.random.RandomState(0)
+    refused = 0
+    for _ in range(40):
+        damaged = bytearray(written)
+        damaged[draws.randint(len(damaged))] ^= 1 << draws.randint(8)
+        (tmp_path / "damaged.zip").write_bytes(damaged)
+        try:
+            torch.load_graph(tmp_path / "damaged.zip")
+        except GraphError:
+            refused += 1
+    assert refused > 20  # what remains are bits that nothing is read from, as times and attributes of the zip file
 
 
 @pytest.mark.parametrize(
@@ -185,6 +196,28 @@ def test_value_and_gradient_in_numba_code():
         f(np.zeros(3), np.zeros(3))
     c = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p, ctypes.c_void_p)(f.address)
     assert c(x.ctypes.data, g.ctypes.data) == pytest.approx(optimize.rosen(x))
+
+
+def test_arrays_that_a_callable_does_not_take():
+    f = torch.numba_callable(lambda x: ((x - 3) ** 2).sum(), np.zeros(2))
+    run = numba.njit(lambda f, x, g: f(x, g))
+    x, g = np.zeros(2), np.zeros(2)
+    fixed = np.zeros(2)
+    fixed.setflags(write=False)
+    for call in (f, lambda x, g: run(f, x, g)):
+        for bad, said in (
+            ((x.astype(np.float32), g), "x must be a C-contiguous array of float64, it is array.float32"),
+            ((x, g.astype(np.int64)), "g must be a C-contiguous array of float64, it is array.int64"),
+            ((np.zeros(4)[::2], g), "x must be a C-contiguous array"),
+            ((x, np.zeros(4)[::2]), "g must be a C-contiguous array"),
+            (([0.0, 0.0], g), "x must be a C-contiguous array"),
+            ((x, fixed), "g is read-only"),
+        ):
+            with pytest.raises(TypeError, match=said):
+                call(*bad)
+        assert call(fixed, g) == 18 and g.tolist() == [-6, -6]
+    with pytest.raises(TypeError, match="expected a function, got int"):
+        torch.numba_callable(3, x)
 
 
 def test_a_callable_with_data_and_threads():
