@@ -53,7 +53,10 @@ class _Group:
         if not self.parts:
             return True
         known = {key for events in self.events.values() for _, _, key in events}
-        return any(self.binds(a) and a.key in known for a in p.arrays())
+        shared = {a.use.buffer.number for a in p.arrays() if self.binds(a) and a.key in known}
+        # what only reads the same elements saves too little for a larger kernel, unless it has passes of its own over them
+        along = rows_of(p.step) is not None
+        return any(along or written for n in shared for _, written, _ in mine[n] | self.events[n])
 
     def near(self, place: int) -> bool:
         """Whether a step stands so close that nothing lives much longer for being computed elsewhere."""
