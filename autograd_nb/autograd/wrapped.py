@@ -20,8 +20,8 @@ from ..graph import engine
 from ..graph.node import _internal, user_frame
 from ..ops import inplace
 from ..ops.fused import FoldOf, Reduced
-from ..ops.plans import PointwiseNode
 from ..ops.pointwise import Pointwise
+from ..ops.pointwise_backward import PointwiseNode
 from ..ops.reduction import Reduction
 from ..ops.structured import Structured
 from ..shapes import Layout

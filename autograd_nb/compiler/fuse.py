@@ -1,6 +1,6 @@
 """Fusing: neighbouring pointwise kernels and reductions over one shape become one kernel; what only they pass on is never stored.
 
-A pointwise step knows the formula that it was made from (`ops.plans.Recipe`). Several of them are run one after the other on
+A pointwise step knows the formula that it was made from (`ops.entries.Recipe`). Several of them are run one after the other on
 symbols; the kernel that comes out reads every array once. A step joins an earlier group when all that it depends on has been
 computed by then, when it shares data with the group, and when both walk shared memory in the same order of elements, perhaps
 after one of them has been looped over the other's shape.

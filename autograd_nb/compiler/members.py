@@ -9,8 +9,8 @@ from typing import Any
 
 from ..codegen.loops import Input
 from ..codegen.symbols import Trace
+from ..ops.entries import Recipe
 from ..ops.folds import Folding
-from ..ops.plans import Recipe
 from ..shapes import Layout, broadcast_strides, layout, numel, view_strides
 from .capture import Step, Use
 

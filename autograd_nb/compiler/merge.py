@@ -10,8 +10,8 @@ import numpy as np
 from .. import launch, threads
 from ..codegen.loops import Input
 from ..dtypes import BY_NAME
+from ..ops.entries import pointwise_entry
 from ..ops.folds import Blocks, Folding, fold_entry
-from ..ops.plans import pointwise_entry
 from ..shapes import Layout, layout
 from .capture import Buffer, Step, Use
 from .groups import Group

@@ -2,7 +2,7 @@
 
 Gradients are in PyTorch's convention, the conjugate Wirtinger derivative ∂L/∂x̄ (twice it, to be exact): the direction in
 which a real loss grows, so that ``x -= lr · grad`` descends. For a holomorphic op it is g · conj(dy/dx), which the pointwise
-and structured machinery see to (`plans.Spec.factors`); what is not holomorphic gives its gradient itself, and is here.
+and structured machinery see to (`pointwise_backward.Spec.factors`); what is not holomorphic gives its gradient itself, and is here.
 
 Conjugates are computed, not marked: ``is_conj`` is always False, and ``resolve_conj`` has nothing to do.
 

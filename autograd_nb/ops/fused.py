@@ -16,9 +16,11 @@ from ..dtypes import dtype
 from ..graph.modes import state
 from ..shapes import Layout, broadcast_shapes, layout
 from ..tensor import Tensor, make
+from .entries import operand
 from .folds import NestedReduction, fold_entry, folding
-from .plans import Plan, PointwiseNode, _input
+from .plans import Plan
 from .pointwise import Pointwise
+from .pointwise_backward import PointwiseNode
 from .recording import mark_inference
 from .reduction import MOST_PLANS, count_of, expand_reduced, reduced_shape
 
@@ -62,7 +64,7 @@ class FoldOf:
         layouts = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
         of = folding(
-            self.feed if self.count > 1 else lambda *x: (self.feed(*x),), [_input(k) for k in keys], compute, self.fold, self.finish,
+            self.feed if self.count > 1 else lambda *x: (self.feed(*x),), [operand(k) for k in keys], compute, self.fold, self.finish,
             out.name, layouts, shape, dims, self.count,
         )  # fmt: skip
         entry, array = fold_entry(self.name, of)
@@ -105,7 +107,7 @@ class _ReducedPlan:
         self.factor = 1.0 if not mean else 1.0 / n if n else float("nan")
         formula = op.formula
         of = folding(
-            lambda *x: (formula(*x[:-1]),), [*[_input(k) for k in keys], Input("float64", scalar=True)],
+            lambda *x: (formula(*x[:-1]),), [*[operand(k) for k in keys], Input("float64", scalar=True)],
             [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name, layouts, shape,
             axes,
         )  # fmt: skip

@@ -30,8 +30,8 @@ from .arithmetic import (
 )
 from .calls import acceptable, operator_of
 from .comparison import eq, ge, gt, le, lt, ne
+from .entries import pointwise_entry
 from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
-from .plans import pointwise_entry
 from .registry import OPS
 from .structured import tensor_argument
 

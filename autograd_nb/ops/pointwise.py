@@ -27,7 +27,8 @@ from ..graph.node import Output, set_edges
 from ..shapes import Layout
 from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
 from .calls import binary_call, call_of_many, inplace_call, unary_call
-from .plans import InplacePlan, Plan, PointwiseNode, Rule, UnaryNode
+from .plans import InplacePlan, Plan
+from .pointwise_backward import PointwiseNode, Rule, UnaryNode
 from .recording import finish_node, mark_inference, refuse_inference, too_large
 from .registry import register
 

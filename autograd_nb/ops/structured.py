@@ -276,7 +276,7 @@ class Structured:
             out._rg = True
 
     def _conjugate(self, g: Any, values: dict, node: StructuredNode) -> None:
-        """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `plans.Spec.factors`)."""
+        """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `pointwise_backward.Spec.factors`)."""
         if not any(t is not None and t._layout.dtype.is_complex for t in (g if node.several else (g,))):
             return  # a real function of complex numbers: its rule is written for them
         conj = m.conj

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as ag
-from autograd_nb.ops.plans import PointwiseNode
+from autograd_nb.ops.pointwise_backward import PointwiseNode
 from autograd_nb.ops.registry import OPS
 
 from .table import INTEGER_ONLY, REFERENCES, sample
