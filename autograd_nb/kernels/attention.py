@@ -6,6 +6,7 @@ import numpy as np
 
 from ..codegen.elementary import exp
 from ..codegen.jit import FREE, NO, ONE, ZERO, helper
+from ..codegen.runtime import row
 from ..codegen.tiles import HALF, ROWS, multiply, multiply_whole, prefetch, turn_rows
 from ..codegen.vectors import BYTES, LINE, rolled
 
@@ -17,57 +18,56 @@ NONE, ADDED, ALLOWED = range(3)  # kinds of mask: none, floats that are added to
 
 
 @helper(fastmath={"contract", "nnan", "nsz"})
-def greatest(row):
+def greatest(values, n):
     """The largest element; of no use when there is a nan."""
-    top = row[0]
-    for j in range(row.size):
-        top = max(top, row[j])
+    top = values[0]
+    for j in range(n):
+        top = max(top, values[j])
     return top
 
 
 @helper
-def powers(row):
-    """row = e^row."""
-    for j in range(row.size):
-        row[j] = exp(row[j])
+def powers(values, n):
+    """values = e^values."""
+    for j in range(n):
+        values[j] = exp(values[j])
 
 
 @helper(fastmath=FREE)
-def total(row):
-    found = row.dtype.type(0)
-    for j in range(row.size):
-        found += row[j]
+def total(values, n):
+    found = values[0]
+    for j in range(1, n):
+        found += values[j]
     return found
 
 
 @helper(fastmath=FREE)
-def dot(a, b):
-    total = a.dtype.type(0)
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
+def dot(a, b, n):
+    found = a[0] * b[0]
+    for j in range(1, n):
+        found += a[j] * b[j]
+    return found
 
 
 @helper
-def masked(row, kind, mask, start, step):
-    """Add the mask to a row of scores, or lower to −∞ what it does not allow."""
-    lowest = row.dtype.type(-np.inf)
+def masked(values, n, kind, mask, start, step, lowest):
+    """Add the mask to scores, or make ``lowest`` what it does not allow."""
+    given = row(mask, start, n, step)
     if step == 1:
-        given = mask[start : start + row.size]
         if kind == ADDED:
-            for j in range(row.size):
-                row[j] += given[j]
+            for j in range(n):
+                values[j] += given[j]
         else:
-            for j in range(row.size):
-                row[j] = row[j] if given[j] else lowest
+            for j in range(n):
+                values[j] = values[j] if given[j] != 0 else lowest
     else:
-        for j in range(row.size):
+        for j in range(n):
             rolled()
-            value = mask[start + j * step]
+            value = given[j * step]
             if kind == ADDED:
-                row[j] += value
-            elif not value:
-                row[j] = lowest
+                values[j] += value
+            elif value == 0:
+                values[j] = lowest
 
 
 @helper
@@ -118,44 +118,41 @@ def softmax_rows(scores, start, rows, source, causal, kind, mask, base, steps, b
 
     The rows of a tile lie side by side in ``room`` while their powers are computed, all in one loop: causal rows are short.
     """
-    lowest, zero, one = scores.dtype.type(-np.inf), scores.dtype.type(0), scores.dtype.type(1)
+    kept, lowest = scores.dtype.type(blank), scores.dtype.type(-np.inf)
+    zero, one = scores.dtype.type(0), scores.dtype.type(1)
     together = ROWS if ROWS * source <= ROOM else 1
     for first in range(0, rows, together):
         some = min(together, rows - first)
         end = reach(start + first, source) if causal else source
         for r in range(some):
-            i = first + r
-            row = scores[i * source : i * source + end]
-            seen = min(end, start + i + 1) if causal else source
+            i = start + first + r
+            values, line = row(scores, (first + r) * source, end, ONE), row(room, r * end, end, ONE)
+            seen = min(end, i + 1) if causal else source
             if kind != NONE:
-                masked(row[:seen], kind, mask, base + (start + i) * steps[2], steps[3])
-            future = row[seen:]
-            for j in range(future.size):
+                masked(values, seen, kind, mask, base + i * steps[2], steps[3], lowest)
+            for j in range(seen, end):
                 rolled()
-                future[j] = lowest
-            top = greatest(row)
+                values[j] = lowest
+            top = greatest(values, end)
             if not top > lowest:
                 top = zero
-            line = room[r * end : (r + 1) * end]
-            for j in range(line.size):
-                line[j] = row[j] - top
-        powers(room[: some * end])
+            for j in range(end):
+                line[j] = values[j] - top
+        powers(row(room, ZERO, some * end, ONE), some * end)
         for r in range(some):
-            i = first + r
-            row, line = scores[i * source : i * source + end], room[r * end : (r + 1) * end]
-            never = scores[i * source + end : (i + 1) * source]
-            for j in range(never.size):
-                never[j] = zero
-            sum_ = total(line)
+            values, line = row(scores, (first + r) * source, source, ONE), row(room, r * end, end, ONE)
+            for j in range(end, source):
+                values[j] = zero
+            sum_ = total(line, end)
             if sum_ == zero:  # all of it is masked
-                seen = min(end, start + i + 1) if causal else source
-                for j in range(row.size):
+                seen = min(end, start + first + r + 1) if causal else source
+                for j in range(end):
                     rolled()
-                    row[j] = row.dtype.type(blank if j < seen else 0.0)
+                    values[j] = kept if j < seen else zero
             else:
                 inverse = one / sum_
-                for j in range(row.size):
-                    row[j] = line[j] * inverse
+                for j in range(end):
+                    values[j] = line[j] * inverse
 
 
 @helper
@@ -167,16 +164,16 @@ def room_like(array, size):
 
 
 @helper
-def place(n, heads, steps, row):
-    """Where a row of matrix ``n`` begins."""
-    return n // heads * steps[0] + n % heads * steps[1] + row * steps[2]
+def place(n, heads, steps, i):
+    """Where row ``i`` of matrix ``n`` begins."""
+    return n // heads * steps[0] + n % heads * steps[1] + i * steps[2]
 
 
 @helper
-def ask(rows, width, array, at, row):
+def ask(rows, width, array, at, apart):
     """Have rows brought near that are needed next, where they are not too many."""
     if rows * width * array.itemsize <= NEAR:
-        prefetch(rows, width, array, at, row)
+        prefetch(rows, width, array, at, apart)
 
 
 def forward(
@@ -265,13 +262,12 @@ def backward(
             for i in range(rows):
                 end = reach(start + i, source) if causal else source
                 seen = min(end, start + i + 1) if causal else source
-                s, w = slopes[i * source : i * source + end], p[weight + i * source : weight + i * source + end]
-                future = s[seen:]
-                for j in range(future.size):
+                s, w = row(slopes, i * source, end, ONE), row(p, weight + i * source, end, ONE)
+                for j in range(seen, end):
                     rolled()
-                    future[j] = zero
-                mean = dot(s, w)
-                for j in range(s.size):
+                    s[j] = zero
+                mean = dot(s, w, end)
+                for j in range(end):
                     s[j] = w[j] * (s[j] - mean) * factor
             more = start > 0
             product(
