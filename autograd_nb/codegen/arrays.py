@@ -29,7 +29,7 @@ class Arrays(types.Type):
 @register_model(Arrays)
 class _Model(models.StructModel):
     def __init__(self, manager: Any, kind: Any):
-        super().__init__(manager, kind, [("table", types.CPointer(types.int64)), ("count", types.int64)])
+        super().__init__(manager, kind, [("table", types.CPointer(types.int64)), ("count", types.int64)])  # type: ignore[attr-defined]
 
 
 @intrinsic

@@ -9,6 +9,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -42,15 +43,34 @@ def _gradients(parameters: Any) -> list[Tensor]:
     return [p._grad for p in _listed(parameters) if p._grad is not None]
 
 
+_PLAIN = (dtypes.float32, dtypes.float64)
+
+
+def _in_one(t: Tensor) -> bool:
+    """Whether kernels can work on its memory, as floats that stand one after the other."""
+    return t._layout.contiguous and t._layout.dtype in _PLAIN
+
+
+def _memory(t: Tensor) -> np.ndarray:
+    data, size = t._data, t._layout.size
+    return data if data.size == size else data[:size]
+
+
+def _floats(t: Tensor) -> np.ndarray:
+    """Its elements, or their absolute values where they are complex, in single precision at least."""
+    if _in_one(t):
+        return _memory(t)
+    t = t.detach()
+    return dense(t.float() if t.dtype.name == "float16" else t.abs() if t.dtype.is_complex else t)
+
+
 def _norm(tensors: list[Tensor], norm_type: float, error_if_nonfinite: bool = False) -> np.ndarray:
     """The p-norm of all elements together as a float64 array of one, summed in the order of the tensors."""
     p = float(norm_type)
     total = np.empty(1, np.float64)
     first = True
-    found = [t.detach() for t in tensors if t._layout.size]
-    found = [t.float() if t.dtype.name == "float16" else t.abs() if t.dtype.is_complex else t for t in found]
-    for d, some in groupby(found, lambda t: t.dtype):
-        for arrays in _lists([dense(t) for t in some]):
+    for d, alike in groupby([_floats(t) for t in tensors if t._layout.size], attrgetter("dtype")):
+        for arrays in _lists(list(alike)):
             _sum_of_powers(d, p, first, arrays, total)
             first = False
     _root(0, p, first, total)
@@ -79,7 +99,8 @@ def get_total_norm(tensors: Any, norm_type: float = 2.0, error_if_nonfinite: boo
 def _wrapped(total: np.ndarray, like: list[Tensor]) -> Tensor:
     d = like[0].dtype
     for t in like[1:]:
-        d = dtypes.promote_types(d, t.dtype)
+        if t.dtype is not d:
+            d = dtypes.promote_types(d, t.dtype)
     return make(total, layout((), None, dtypes.float64), [0, 0]).to(d.to_real())
 
 
@@ -89,14 +110,14 @@ def _lists(arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
 
 
 def _in_place(kernel: Kernel, number: Any, tensors: list[Tensor]) -> list[Tensor]:
-    """Run ``kernel(number, arrays)`` on the memory of floats that stand one after the other; the other tensors."""
-    for d in (dtypes.float32, dtypes.float64):
-        alike = [t for t in tensors if t.dtype == d and t._layout.contiguous]
-        for arrays in _lists([t._data[: t._layout.size] for t in alike]):
+    """Run ``kernel(number, arrays)`` on what `_in_one` says it can work on; the other tensors."""
+    plain = [t for t in tensors if _in_one(t)]
+    for d, alike in groupby([_memory(t) for t in plain], attrgetter("dtype")):
+        for arrays in _lists(list(alike)):
             kernel(d, number, arrays)
-        for t in alike:
-            t._version_[0] += 1
-    return [t for t in tensors if not (t._layout.contiguous and t.dtype in (dtypes.float32, dtypes.float64))]
+    for t in plain:
+        t._version_[0] += 1
+    return [] if len(plain) == len(tensors) else [t for t in tensors if not _in_one(t)]
 
 
 def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
