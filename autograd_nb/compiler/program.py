@@ -275,6 +275,8 @@ class Program:
             record = self.table.places.index(at)
             step = self.steps[self.table.steps[record]]
             if step.check is None:
+                _, argtypes = native.build.native(step.call.entry)
+                step.call.entry(*grouped(self._values_of(step), argtypes))  # raises what the kernel has raised
                 raise RuntimeError(f"the kernel {step.name} of a compiled function failed (not enough memory?)")
             self._python(step)  # says what is wrong; where it finds nothing, go on behind this record
             start = at + int(self.records[at + 2])
@@ -283,7 +285,7 @@ class Program:
 
     def _python(self, step: Step) -> None:
         """A step that Python runs: a check, or a kernel of another library."""
-        operands = [self.view(o) if isinstance(o, Use) else o for o in step.operands]
+        operands = self._values_of(step)
         if step.check is not None:
             try:
                 step.check(*operands)
@@ -293,7 +295,12 @@ class Program:
                 self._rewind()
                 raise Refused from error
         else:
-            step.call.entry(*[plain_number(o.read()) if isinstance(o, _Slot) else o for o in operands])
+            step.call.entry(*operands)
+
+    def _values_of(self, step: Step) -> list[Any]:
+        """A step's operands as they are now."""
+        found: list[Any] = [o.read() if isinstance(o, _Slot) else o for o in step.operands]
+        return [self.view(o) if isinstance(o, Use) else plain_number(o) for o in found]
 
     def view(self, use: Use) -> np.ndarray:
         """The memory of a use as it is now."""

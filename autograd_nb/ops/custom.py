@@ -95,6 +95,10 @@ def pointwise(
     if derivatives is None:
         rules: list[Callable | None] = [derivative(formula, params, k) for k in range(len(params))]
     else:
+        if len(derivatives) != len(params):
+            raise TypeError(
+                f"pointwise(): {formula.__name__} has {len(params)} operands, and {len(derivatives)} derivatives were given"
+            )
         rules = [None if r is None else _on_symbols(r) for r in derivatives]
         for r in rules:
             unknown = set(inspect.signature(r).parameters) - {"g", "out", *params} if r is not None else set()
@@ -219,6 +223,13 @@ def custom_op(
     if not params:
         raise TypeError(f"custom_op(): {name} takes the operands and then the output, it has {len(params) + 1} parameters")
     run = _Kernel(forward, 1)
+    if backward is not None:
+        wanted, given = 2 + 2 * len(params), len(inspect.signature(getattr(backward, "py_func", backward)).parameters)
+        if given != wanted:
+            raise TypeError(
+                f"custom_op(): the backward kernel of {name} takes g, {', '.join(params)}, out and a gradient for each operand: "
+                f"{wanted} parameters, it has {given}"
+            )
     back = None if backward is None else _Kernel(backward, len(params))
 
     def compute(*tensors: Tensor) -> Tensor:
@@ -234,7 +245,17 @@ def custom_op(
         tensors = [values[p] for p in params]
         if backward_ops is not None:
             grads = backward_ops(g, *tensors, out)
-            return dict(zip(params, grads if isinstance(grads, (tuple, list)) else (grads,), strict=True))
+            grads = grads if isinstance(grads, (tuple, list)) else (grads,)
+            if len(grads) != len(params):
+                raise RuntimeError(
+                    f"{name}: backward_ops gave {len(grads)} gradients for {len(params)} operands ({', '.join(params)})"
+                )
+            for p, t, grad in zip(params, tensors, grads, strict=True):
+                if grad is not None and grad.shape != t.shape:
+                    raise RuntimeError(
+                        f"{name}: backward_ops gave a gradient of shape {list(grad.shape)} for {p} of shape {list(t.shape)}"
+                    )
+            return dict(zip(params, grads, strict=True))
         assert back is not None
         made = [_made(t.shape, t.dtype) for t in tensors]
         _gradients(back, [g, *tensors, out], made)

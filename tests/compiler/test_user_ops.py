@@ -162,3 +162,37 @@ def test_custom_op_under_vmap_and_from_a_lambda():
     assert torch.equal(torch.vmap(double)(rows), 2 * rows)
     empty = torch.custom_op(lambda x, out: None, shape=lambda x: x)
     assert empty(torch.ones(2)).shape == (2,)
+
+
+def test_what_a_kernel_raises_is_raised_by_a_program_too():
+    def positive(x, out):
+        if x[0] < 0:
+            raise ValueError("negative")
+        out[0] = x[0]
+
+    op = torch.custom_op(positive, shape=lambda x: (1,))
+    compiled = torch.compile(lambda x: op(x) * 2, fullgraph=True)
+    for x in (1.0, 2.0, -1.0, 3.0):
+        if x < 0:
+            with pytest.raises(ValueError, match="negative"):
+                compiled(torch.full((2,), x))
+        else:
+            assert compiled(torch.full((2,), x)).item() == 2 * x
+
+
+def test_derivatives_that_do_not_fit_the_operands():
+    def product(x, y, out):
+        for i in range(x.shape[0]):
+            out[i] = x[i] * y[i]
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    with pytest.raises(TypeError, match="6 parameters, it has 2"):
+        torch.custom_op(product, shape=lambda x, y: x, backward=lambda g, x: None)
+    for backward, said in (
+        (lambda g, x, y, out: g * y, "1 gradients for 2 operands"),
+        (lambda g, x, y, out: (g[:1], g), r"shape \[1\] for x"),
+    ):
+        with pytest.raises(RuntimeError, match=said):
+            torch.custom_op(product, shape=lambda x, y: x, backward_ops=backward)(x, y).sum().backward()
+    with pytest.raises(TypeError, match="2 operands, and 1 derivatives"):
+        torch.pointwise(derivatives=[lambda g: g])(lambda x, y: x * y)
