@@ -136,7 +136,15 @@ def attend(q, k, v, mask=None, scale=None):
     return torch.softmax(s if mask is None else s + mask, -1) @ v
 
 
-@pytest.mark.parametrize("shape", [((3, 2), (5, 2), (5, 4)), ((2, 3, 70, 4), (2, 3, 70, 4), (2, 3, 70, 2))])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        ((3, 2), (5, 2), (5, 4)),
+        ((2, 3, 70, 4), (2, 3, 70, 4), (2, 3, 70, 2)),
+        ((80, 2), (70, 2), (70, 3)),  # queries that see all
+        ((300, 2), (300, 2), (300, 33)),  # rows that go through the softmax one by one
+    ],
+)
 @pytest.mark.parametrize("kind", ["none", "float", "bool", "causal"])
 def test_attention_is_its_definition(shape, kind):
     q, k, v = (leaf(*s) for s in shape)
