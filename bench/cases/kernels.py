@@ -171,6 +171,23 @@ CASES.append(
     )
 )  # fmt: skip
 
+
+def chain_loss(lib: Any, a: Any) -> Any:
+    y = fused(lib, a)
+    return (y * y).mean()
+
+
+def product_and_sums(lib: Any, a: Any, b: Any) -> Any:
+    y = a * b
+    return y + y.sum(0)
+
+
+for _name, _fn, _shapes in (
+    ("mean of (σ(a)·tanh(a) + exp(−a²))² 1M", chain_loss, ((1 << 20,),)),
+    ("a·b + its column sums 1M", product_and_sums, ((1024, 1024), (1024, 1024))),
+):
+    CASES.append(Case(f"{_name} | backward", "kernels", "pointwise, chain", program(_fn, normal(*_shapes), True), compiled=True))
+
 # strided and broadcast operands, 1M results
 _1k = (1024, 1024)
 STRIDED: dict[str, tuple[Callable, Make]] = {
