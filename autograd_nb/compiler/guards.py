@@ -11,6 +11,7 @@ import builtins
 import contextlib
 import functools
 import gc
+import importlib
 import io
 import os
 import sys
@@ -351,6 +352,8 @@ class Reach:
             self._value(f"{function.__name__}()", f"{self._name(function)}()", function())
         elif function is os.getenv:
             self._value("os.environ", "", os.environ)
+        elif function is importlib.import_module:
+            raise TooMuch("it imports modules by computed names (importlib.import_module); write an import statement")
         module, file = function.__module__ or "", function.__code__.co_filename
         # (an example in one of our docstrings is a user's function, whatever its module is called)
         if file.startswith(_FOLDER) or (in_library(module) and module.partition(".")[0] != PACKAGE):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import contextvars
 import ctypes
+import importlib
 import operator
 import os
 import re
@@ -83,6 +84,7 @@ GUARDED = {
 EAGER = {
     "globals": (lambda x: x * globals()["SCALE"], "globals()"),
     "eval": (lambda x: x * eval("SCALE"), "eval()"),
+    "import by name": (lambda x: x * importlib.import_module("settings_of_a_test").scale, "importlib.import_module"),
     "computed attribute of a module": (lambda x: x * getattr(settings, name), "getattr() on the module settings"),
     "vars of a module": (lambda x: x * vars(settings)["scale"], "vars() on the module settings"),
     "array": (lambda x: x * numbers[0], "class array"),
