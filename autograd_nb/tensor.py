@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -327,13 +328,16 @@ class Tensor(metaclass=TensorMeta):
 
 _new = object.__new__
 
+#: a new Tensor with empty slots: past the legacy constructor, and quicker than `object.__new__`
+blank: Callable[[], Tensor] = type.__call__.__get__(Tensor)
+
 #: the version count of tensors made in inference mode: negative however often they are changed
 INFERENCE = -(1 << 60)
 
 
 def make(data: np.ndarray, lay: Layout, version: list[int]) -> Tensor:
     """A tensor outside the graph over ``data``."""
-    t = _new(Tensor)
+    t = blank()
     t._data = data
     t._layout = lay
     t._version_ = version
@@ -368,8 +372,9 @@ def ndarray(t: Tensor) -> np.ndarray:
     if lay.dtype.carrier is not lay.dtype.np:
         data = data.view(lay.dtype.np)
     if lay.contiguous:
-        data = data[: lay.size]  # also where it is all: a caller may change the shape of what he gets
-        return data if lay.ndim == 1 else data.reshape(lay.sizes)
+        if lay.ndim == 1:
+            return data[: lay.size]  # also where it is all: a caller may change the shape of what he gets
+        return (data if data.size == lay.size else data[: lay.size]).reshape(lay.sizes)
     step = lay.dtype.itemsize
     return np.lib.stride_tricks.as_strided(data, lay.shape, tuple(s * step for s in lay.strides))
 

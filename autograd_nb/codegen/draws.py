@@ -16,7 +16,7 @@ from typing import Any
 
 from .loops import HEADER, Input, _indent, storage
 from .maths import m
-from .symbols import Sym, Trace, primitive, where
+from .symbols import Sym, Trace, numpy_name, primitive, where
 
 BLOCK = 64  #: counters in a tile
 
@@ -160,26 +160,34 @@ def random_map(
         result = m.float_to_half(result.cast("float32")) if out == "float16" else result.cast(out)
         results.append(result)
     before, lines = trace.lines(results)
-    stores = [f"row[np.uintp(i + {lane * BLOCK})] = {r.name}" for lane, r in enumerate(results)]
+    stores = [f"target[np.uintp(i + {lane * BLOCK})] = {r.name}" for lane, r in enumerate(results)]
     size = BLOCK * lanes
     args = ["seed", "call", "skipped", *(f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(inputs)), "o"]
-    rows = [f"a{j}r = a{j}[base:base + {size}]" for j in arrays]
+    rows = [f"a{j}r = row(a{j}, base, {size}, 1)" for j in arrays]
     # (element by element: Numba compiles a function that words an error with each assignment of an array to a slice)
     copied = "for i in range(n - base):\n    "
-    scratch = [f"a{j}r = np.empty({size}, a{j}.dtype)\n{copied}a{j}r[i] = a{j}[np.uintp(base + i)]" for j in arrays]
-    text = HEADER + before + f"def {name}({', '.join(args)}):\n"
+    scratch = [
+        f"a{j}r = scratch({size}, np.{numpy_name(storage(inputs[j].dtype))})\n{copied}a{j}r[i] = a{j}[np.uintp(base + i)]"
+        for j in arrays
+    ]
+    text = HEADER + "from autograd_nb.codegen.runtime import row, scratch\n" + before + f"def {name}({', '.join(args)}):\n"
     setup = ["k0 = np.uint32(seed)", "k1 = np.uint32(seed >> 32)", "c2 = np.uint32(call)", "c3 = np.uint32(call >> 32)"]
     text += _indent([*setup, "n = o.size", f"for tile in range((n + {size - 1}) // {size}):"], 1)
     text += _indent([f"base = tile * {size}", f"counter = (skipped // {size} + tile) * {BLOCK}"], 2)
     text += _indent(["first = np.uint32(counter)", "c1 = np.uint32(counter >> 32)"], 2)
     text += _indent([f"if base + {size} <= n:"], 2)
-    text += _indent([f"row = o[base:base + {size}]", *rows, f"count = {BLOCK}"], 3)
+    text += _indent([f"target = row(o, base, {size}, 1)", *rows, f"count = {BLOCK}"], 3)
     text += _indent(["else:"], 2)  # the last tile goes through memory of a whole tile's size
     text += _indent(
-        [f"row = np.empty({size}, o.dtype)", *"\n".join(scratch).splitlines(), f"count = min({BLOCK}, n - base)"], 3
+        [
+            f"target = scratch({size}, np.{numpy_name(storage(out))})",
+            *"\n".join(scratch).splitlines(),
+            f"count = min({BLOCK}, n - base)",
+        ],
+        3,
     )
     text += _indent(["for i in range(count):"], 2)
     text += _indent([*PHILOX, *loads, *lines, *stores], 3)
     text += _indent([f"if base + {size} > n:"], 2)
-    text += _indent(f"{copied}o[np.uintp(base + i)] = row[i]".splitlines(), 3)
+    text += _indent(f"{copied}o[np.uintp(base + i)] = target[i]".splitlines(), 3)
     return text

@@ -235,7 +235,7 @@ class Capture:
 
     def draw(self, source: Any) -> tuple[int, int]:
         """Seed and call of a random op, read anew at each run."""
-        self.streams.setdefault(id(source), (source, source._seed, source._call))
+        self.streams.setdefault(id(source), (source, *source._place))
         seed, call = source.__class__._next(source)
         now = [seed, call]
         self.draws.append((source, now))
@@ -252,11 +252,12 @@ class Draw:
 
     def _next(self) -> tuple[int, int]:
         if self.first:
-            self.begin[0] = self.source._call
-        self.source._call = self.begin[0] + self.place
+            self.begin[:] = self.source._place
+        seed, call = self.begin
+        self.source._place = seed, call + self.place
         found = self.source._next()
         if self.last:
-            self.source._call = self.begin[0] + self.advance
+            self.source._place = seed, call + self.advance
         return found  # type: ignore[no-any-return]
 
 
@@ -269,11 +270,12 @@ def in_order(draws: list[tuple[Any, list]], before: dict[int, tuple[Any, int, in
     for source, seed, call in before.values():
         mine = [i for i, (s, _) in enumerate(draws) if s is source]
         places = [draws[i][1][1] - call for i in mine]
-        advance = source._call - call
-        if source._seed != seed or any(draws[i][1][0] & _MASK != seed for i in mine):
+        now, reached = source._place
+        advance = reached - call
+        if now != seed or any(draws[i][1][0] & _MASK != seed for i in mine):
             raise Problem("it seeds its random numbers")
         if places != list(range(advance)):
-            begin = [0]
+            begin = [0, 0]
             for k, i in enumerate(mine):
                 draw = Draw(source, places[k], begin, k == 0, k == len(mine) - 1, advance)
                 found[i] = (draw, draws[i][1])

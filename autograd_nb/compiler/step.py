@@ -230,7 +230,7 @@ class Compiled:
         before = [t._data.copy() for t in watched]
         before_grads = [None if g is None else g._data.copy() for g in grads]
         sources = [getattr(s, "source", s) for s, _ in variant.program.draws]
-        draws = {id(s): (s, s._seed, s._call) for s in sources}
+        draws = {id(s): (s, s._place) for s in sources}
         result = variant.run(leaves)
         found = [t._data.copy() for t in watched]
         found_grads = [None if t._grad is None else t._grad.detach().clone() for t in watched]
@@ -244,8 +244,8 @@ class Compiled:
                 g._data[...] = gd
         for c, count in zip(counters, counts, strict=True):
             c[0] = count
-        for s, seed, call in draws.values():
-            s._seed, s._call = seed, call
+        for s, place in draws.values():
+            s._place = place
         expected = self._function(*args, **kwargs)
         for what, a, b in (
             ("a result", values, [t.detach() for t in tensors_in((expected, [d[k] for d, k in variant.stores]))]),

@@ -227,14 +227,14 @@ def _one_by_one(
 
 
 def _run(func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict) -> Any:
-    state = (default_generator._seed, default_generator._call)
+    state = default_generator._place
     outer = depth.now
     try:
         return _at_once(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
     except Unbatched as unbatched:
         if unbatched.level != outer + 1 or not size:
             raise
-    default_generator._seed, default_generator._call = state
+    default_generator._place = state
     return _one_by_one(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
 
 
@@ -273,12 +273,12 @@ def vmap(
 def _in_chunks(
     func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict, chunk: int
 ) -> Any:
-    state = (default_generator._seed, default_generator._call)
+    state = default_generator._place
     columns: list[list] = []
     out_spec: Any = None
     for start in range(0, size, chunk):
         if randomness == "same":
-            default_generator._seed, default_generator._call = state
+            default_generator._place = state
         n = min(chunk, size - start)
         part = [leaf if d is None else leaf.narrow(d, start, n) for leaf, d in zip(leaves, dims, strict=True)]
         values, out_spec = _flatten(_run(func, n, dims, part, spec, out_dims, randomness, kwargs))

@@ -15,19 +15,17 @@ from .. import launch
 from ..errors import shorten
 from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
-from ..tensor import Tensor, refresh, rewrite_history
+from ..tensor import Tensor, blank, refresh, rewrite_history
 from .recording import mark_inference, refuse_inference, store, too_large
 
 if TYPE_CHECKING:
     from .pointwise import Pointwise
 
-_new = object.__new__
-
 
 def unary_call(op: Pointwise) -> Callable:
     plans = op.plans
     recordable = op.rules[0] is not None
-    empty, allocate, new = np.empty, launch.empty, _new  # locals are found faster
+    empty, allocate, new = np.empty, launch.empty, blank  # locals are found faster
 
     def call(input, *, out=None):
         if out is not None:
@@ -44,7 +42,7 @@ def unary_call(op: Pointwise) -> Callable:
             plan.entry(input._data, data)
         else:
             plan.entry(plan.dims, input._data, data)
-        t = new(Tensor)  # `make`, written out: this is the hottest place of all
+        t = new()  # `make`, written out: this is the hottest place of all
         t._data = data
         t._layout = plan.out
         t._version_ = version = [0, 0]
@@ -112,7 +110,7 @@ def binary_call(op: Pointwise, operator: bool = False, scaled: Callable | None =
     """The op of two operands; as an ``operator`` it leaves operands that are not ours to Python; ``scaled`` takes ``alpha``."""
     plans = op.plans
     recordable = op.differentiable
-    empty, allocate, new = np.empty, launch.empty, _new
+    empty, allocate, new = np.empty, launch.empty, blank
 
     def call(input, other, *, alpha=None, out=None):
         if alpha is not None and not (alpha.__class__ is int and alpha == 1):
@@ -143,7 +141,7 @@ def binary_call(op: Pointwise, operator: bool = False, scaled: Callable | None =
                 plan.entry(plan.dims, input._data, b, data)
         except OverflowError:
             raise too_large(op.name, other) from None
-        t = new(Tensor)  # `make`, written out: this is the hottest place of all
+        t = new()  # `make`, written out: this is the hottest place of all
         t._data = data
         t._layout = plan.out
         t._version_ = [0, 0]

@@ -18,7 +18,7 @@ from .structured import tensor_argument
 @public()
 def numpy(input, *, force=False):
     """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad."""
-    if input.requires_grad and not force:
+    if (input._rg or input._view is not None) and input.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     return ndarray(input)
 
@@ -80,20 +80,26 @@ def _float(self: Tensor) -> float:
             UserWarning,
             stacklevel=2,
         )
-    if self._layout.size != 1:
-        raise ValueError(_ONE_ELEMENT + f" (this one has {self._layout.size})")
-    value = item(self)
+    lay = self._layout
+    if lay.size != 1:
+        raise ValueError(_ONE_ELEMENT + f" (this one has {lay.size})")
+    if lay.dtype.carrier is lay.dtype.np and not launch._observing:
+        value = self._data.item(0)  # `item`, written out
+    else:
+        value = item(self)
     return value if value.__class__ is float else float(_real_number(value) if value.__class__ is complex else value)
 
 
 def _bool(self: Tensor) -> bool:
-    if self._layout.size != 1:
-        n = self._layout.size
+    lay = self._layout
+    if lay.size != 1:
         raise RuntimeError(
             "Boolean value of Tensor with no values is ambiguous"
-            if n == 0
+            if not lay.size
             else "Boolean value of Tensor with more than one value is ambiguous. Use .any() or .all()."
         )
+    if lay.dtype.carrier is lay.dtype.np and not launch._observing:
+        return bool(self._data.item(0))  # `item`, written out
     return bool(item(self))
 
 

@@ -15,7 +15,7 @@ from ..dtypes import _default, as_dtype, dtype, from_numpy_dtype
 from ..graph import modes
 from ..graph.modes import state
 from ..shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
-from ..tensor import Tensor, make, ndarray, set_requires_grad, wrap
+from ..tensor import Tensor, blank, make, ndarray, set_requires_grad, wrap
 from .cast import as_device, cast
 from .recording import mark_inference, store
 from .registry import public
@@ -23,7 +23,6 @@ from .structured import tensor_argument
 from .views import exact, plain
 
 _dtype = dtype
-_new = object.__new__
 
 
 def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
@@ -248,6 +247,8 @@ def from_numpy(ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     d = dtypes.BY_NUMPY.get(ndarray.dtype) or from_numpy_dtype(ndarray.dtype)
     flags = ndarray.flags
+    if flags.carray and d.carrier is ndarray.dtype and ndarray.__class__ is np.ndarray and not launch._observing:
+        return make(ndarray.ravel(), layout(ndarray.shape, None, d), [0, 0])  # nothing to look at: native, aligned, in order
     regular = flags.c_contiguous and flags.aligned
     if not regular and any(s < 0 for s in ndarray.strides):
         raise ValueError(
@@ -313,7 +314,7 @@ _BYTES = 4096  #: the largest
 
 def _copied(lay: Layout, data: np.ndarray | None, requires_grad: bool) -> Tensor:
     """A new tensor with the contents of a pattern, or where there is none with any."""
-    t = _new(Tensor)
+    t = blank()
     t._data = launch.empty(lay.size, lay.dtype.carrier) if data is None else data.copy()
     t._layout = lay
     t._version_ = [0, 0]

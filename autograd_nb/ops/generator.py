@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,24 @@ class Generator:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Generator.html
     """
 
-    __slots__ = ("__weakref__", "_call", "_lock", "_seed")
+    __slots__ = ("__weakref__", "_stream")
+
+    _stream: tuple[int, count]  #: seed and counter in one, so that threads never see one without the other
 
     def __init__(self, device: Any = "cpu"):
         as_device(device)
-        self._lock = threading.Lock()
-        self._seed, self._call = 67280421310721, 0  # the seed that PyTorch gives new generators
+        self._place = 67280421310721, 0  # the seed that PyTorch gives new generators
+
+    @property
+    def _place(self) -> tuple[int, int]:
+        """The seed, and how many calls were served."""
+        seed, calls = self._stream
+        return seed & _MASK, int(repr(calls)[len("count(") : -1]) & _MASK  # a counter tells where it is in no other way
+
+    @_place.setter
+    def _place(self, place: tuple[int, int]) -> None:
+        seed, call = place
+        self._stream = _signed(seed), count(call)
 
     @property
     def device(self) -> Any:
@@ -50,8 +62,7 @@ class Generator:
         """Start the stream of ``seed`` (an int of 64 bits, negative ones counted from 2^64); the generator."""
         seed = _check_seed(seed)
         launch.escapes("manual_seed(), which a captured run does not repeat")
-        with self._lock:
-            self._seed, self._call = seed, 0
+        self._place = seed, 0
         return self
 
     def seed(self) -> int:
@@ -63,14 +74,12 @@ class Generator:
     def initial_seed(self) -> int:
         """The seed of the current stream."""
         launch.escapes("initial_seed()")
-        return self._seed
+        return self._place[0]
 
     def get_state(self) -> Tensor:
         """Seed and place in the stream, as a uint8 tensor of 16 elements."""
         launch.escapes("get_rng_state()")
-        with self._lock:
-            data = self._seed.to_bytes(8, "little") + self._call.to_bytes(8, "little")
-        return wrap(np.frombuffer(data, np.uint8).copy())
+        return wrap(np.frombuffer(b"".join(n.to_bytes(8, "little") for n in self._place), np.uint8).copy())
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Go to a place that `get_state` gave. TypeError for other dtypes, RuntimeError for other sizes."""
@@ -81,8 +90,7 @@ class Generator:
             raise RuntimeError(f"RNG state is wrong size: expected 16 bytes from get_state(), got {new_state._layout.size}")
         launch.escapes("set_rng_state()")
         data = dense(new_state).tobytes()
-        with self._lock:
-            self._seed, self._call = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
+        self._place = int.from_bytes(data[:8], "little"), int.from_bytes(data[8:], "little")
         return self
 
     def clone_state(self) -> Generator:
@@ -93,22 +101,25 @@ class Generator:
 
     def _next(self) -> tuple[int, int]:
         """The key of one call, as two int64."""
-        with self._lock:
-            call = self._call
-            self._call = (call + 1) & _MASK
-        seed = self._seed
-        return (seed if seed < 1 << 63 else seed - (1 << 64)), (call if call < 1 << 63 else call - (1 << 64))
+        seed, calls = self._stream
+        call = next(calls)  # which is one step of the interpreter: no lock is needed
+        return seed, call if call < 1 << 63 else _signed(call)
 
     def __reduce__(self) -> Any:
-        return _restore, (self._seed, self._call)
+        return _restore, self._place
 
     def __deepcopy__(self, memo: dict) -> Generator:
-        return _restore(self._seed, self._call)
+        return _restore(*self._place)
+
+
+def _signed(n: int) -> int:
+    """The int64 of the same 64 bits."""
+    return ((n + (1 << 63)) & _MASK) - (1 << 63)
 
 
 def _restore(seed: int, call: int) -> Generator:
     g = Generator()
-    g._seed, g._call = seed, call
+    g._place = seed, call
     return g
 
 

@@ -13,10 +13,9 @@ from ..codegen.loops import HEADER, storage
 from ..graph.modes import state
 from ..graph.node import Output
 from ..shapes import Layout, layout, numel
-from ..tensor import Tensor, refresh
+from ..tensor import Tensor, blank, refresh
 from .recording import finish_node, mark_inference
 
-_new = object.__new__
 ARITIES = (2, 4, 8)  #: how many parts the kernels take; what is missing has no elements
 MOST = 1 << 16  #: bytes up to which copying is cheaper than a launch for each part
 
@@ -119,7 +118,7 @@ class Joins:
             plan.entry(plan.dims, *map(_data_of, parts), data)
         else:
             plan.run(parts, data)
-        y = _new(Tensor)  # `make`, written out
+        y = blank()  # `make`, written out
         y._data, y._layout, y._version_, y._rg = data, plan.out, [0, 0], False
         y._edge = y._grad = y._view = y._leaf_hook_set = None
         if state.grad:
@@ -149,7 +148,7 @@ class Joins:
                     plain = 0
             edges.append(e)
         if mask and plan.out.dtype.category >= 2:
-            node = _new(self.op.node)
+            node = self.op.node()
             node.edges, node.plain = tuple(edges), plain
             node.recording = self.op.recording(mask, 1, (0, len(edges)))
             node.values, node.made = {"tensors_shape": plan.shapes, "d": plan.d}, plan.out

@@ -34,7 +34,6 @@ from .registry import register
 
 __all__ = ["Pointwise", "pointwise"]
 
-_new = object.__new__
 _NUMBERS = (bool, int, float, complex)
 EVERY: list[Pointwise] = []  #: all that were declared
 MOST_PLANS = 5_000  #: per op; a program with ever new shapes must not fill memory
@@ -162,7 +161,7 @@ class Pointwise:
         if not mask or plan.out.dtype.category < 2:
             return False
         spec = plan.specs[mask] or plan.spec(mask)
-        node = _new(spec.node)
+        node = spec.node()
         node.spec = spec
         set_edges(
             node, tuple([(a._edge if a._edge is not None else a) if mask >> i & 1 else None for i, a in enumerate(args)])
@@ -244,7 +243,7 @@ class Pointwise:
         if not mask or not record.recorded:
             return None
         spec = record.specs[mask] or record.spec(mask)
-        node = _new(spec.node)
+        node = spec.node()
         node.edges, node.plain = tuple(edges), plain
         save, input = spec.save, args[0]
         if save & 1:  # the old values are needed: keep a copy of them

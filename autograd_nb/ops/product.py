@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes, launch, threads
 from ..graph.modes import state
 from ..shapes import Layout, layout
-from ..tensor import Tensor, make
+from ..tensor import Tensor, blank, make
 from .cast import cast, clone
 from .recording import mark_inference
 from .reduction import sum as sum_
@@ -157,7 +157,7 @@ def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
 
     def decorate(long: Callable) -> Callable:
         plans: dict = launch.plan_table()
-        empty, new = np.empty, object.__new__
+        empty, new = np.empty, blank
 
         def first(input, other):
             y = long(input, other)
@@ -181,7 +181,7 @@ def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
                 return first(input, other)
             data = empty(plan.size, plan.carrier)
             plan.entry(*plan.numbers, False, input._data, other._data, data)
-            t = new(Tensor)  # `make`, written out
+            t = new()  # `make`, written out
             t._data = data
             t._layout = plan.layout
             t._version_ = [0, 0]

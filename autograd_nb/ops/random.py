@@ -6,7 +6,6 @@ same for any number of threads, and differ from PyTorch's.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,13 +17,14 @@ from ..codegen import draws
 from ..codegen.loops import Input
 from ..codegen.maths import m
 from ..dtypes import _default, as_dtype, dtype
+from ..graph import modes
 from ..graph.modes import state
 from ..launch import Kernel
-from ..shapes import as_int, as_shape, check_sizes, overlaps_itself
+from ..shapes import Layout, as_int, as_shape, check_sizes, overlaps_itself
 from ..tensor import Tensor, check_inplace, make, rewrite_history
 from .cast import as_device, cast
 from .create import _finish, new_empty
-from .generator import stream
+from .generator import default_generator, stream
 from .recording import store, tensor_type
 from .registry import OPS, public
 from .structured import tensor_argument
@@ -186,19 +186,59 @@ def _new(
     return _finish(t, requires_grad)
 
 
-@public(method=False)
-def rand(
-    *size,
-    generator=None,
-    names=None,
-    out=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
-    **kw,
-):
+_known: dict = launch.plan_table()  # (layout, entry point) of small tensors, by law and arguments
+
+
+def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
+    """The public function that makes tensors of a law without operands; ``kernel``: what PyTorch calls it in errors."""
+    name = law.name
+
+    def call(
+        *size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw
+    ):  # fmt: skip
+        if device is not None:
+            as_device(device)
+        key = (law, size, dtype, _default[0])
+        try:
+            known = _known.get(key)
+        except TypeError:  # a list cannot be a key
+            known = None
+        if known is not None and out is None and not kw:
+            for n in size:
+                if type(n) is not int and not exact(n):
+                    break
+            else:
+                lay, entry = known
+                seed, served = default_generator._next() if generator is None else stream(generator)
+                data = np.empty(lay.size, lay.dtype.carrier)
+                entry(seed, served, 0, data)
+                t = make(data, lay, [0, 0])
+                return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
+        shape = _sized(name, size, _only_size(name, kw) if kw else None)
+        d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, kernel)
+        t = _new(shape, d, law, generator, out, requires_grad, name)
+        if out is None and not kw:
+            _keep_drawing(key, law, t._layout)
+        return t
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return public(method=False, name=name)(call)
+
+
+def _keep_drawing(key: tuple, law: Law, lay: Layout) -> None:
+    """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
+    entry = law.entries.get(lay.dtype)
+    if (
+        entry is not None
+        and lay.size * max(lay.dtype.itemsize, DRAW) < min(launch.BIG, threads.WORTH)
+        and not launch.observing()
+    ):
+        keep(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
+
+
+rand = _drawing(
+    _UNIT, "check_uniform_bounds",
     """A tensor of ``size`` filled with numbers uniform on [0, 1).
 
     Example:
@@ -207,71 +247,15 @@ def rand(
         torch.Size([2, 3])
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.rand.html
-    """
-    if device is not None:
-        as_device(device)
-    if out is None and not kw:
-        return _drawn_tensor("rand", _UNIT, size, dtype, generator, requires_grad, "check_uniform_bounds")
-    shape = _sized("rand", size, _only_size("rand", kw) if kw else None)
-    d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "check_uniform_bounds")
-    return _new(shape, d, _UNIT, generator, out, requires_grad, "rand")
-
-
-@public(method=False)
-def randn(
-    *size,
-    generator=None,
-    names=None,
-    out=None,
-    dtype=None,
-    layout=None,
-    device=None,
-    requires_grad=False,
-    pin_memory=False,
-    **kw,
-):
+    """,
+)  # fmt: skip
+randn = _drawing(
+    _STANDARD, "normal_kernel_cpu",
     """A tensor of ``size`` filled with standard normal numbers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.randn.html
-    """
-    if device is not None:
-        as_device(device)
-    if out is None and not kw:
-        return _drawn_tensor("randn", _STANDARD, size, dtype, generator, requires_grad, "normal_kernel_cpu")
-    shape = _sized("randn", size, _only_size("randn", kw) if kw else None)
-    d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "normal_kernel_cpu")
-    return _new(shape, d, _STANDARD, generator, out, requires_grad, "randn")
-
-
-_small = launch.plan_table()  # (layout, size, carrier, entry point) of `_drawn_tensor`
-
-
-def _drawn_tensor(name: str, law: Law, size: tuple, dtype: Any, generator: Any, requires_grad: Any, kernel: str) -> Tensor:
-    """`_new` for a law without operands; a small tensor by what is remembered of the arguments."""
-    key = (law, size, dtype, _default[0])
-    try:
-        found = _small.get(key)
-    except TypeError:  # a list cannot be a key
-        found = None
-    if found is not None:
-        for n in size:
-            if type(n) is not int and not exact(n):
-                break
-        else:
-            lay, count, carrier, entry = found
-            seed, call = stream(generator)
-            data = np.empty(count, carrier)
-            entry(seed, call, 0, data)
-            t = make(data, lay, [0, 0])
-            return _finish(t, requires_grad) if requires_grad or state.inference else t
-    t = _new(_sized(name, size, None), _float_dtype(dtype, kernel), law, generator, None, requires_grad, name)
-    lay = t._layout
-    d = lay.dtype
-    entry = law.entries.get(d)
-    if entry is not None and lay.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH) and not launch.observing():
-        with contextlib.suppress(TypeError):
-            keep(_small, key, (lay, lay.size, d.carrier, entry.entry if entry.__class__ is _Drawn else entry))
-    return t
+    """,
+)  # fmt: skip
 
 
 def _only_size(name: str, kw: dict) -> Any:
@@ -287,9 +271,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     x = tensor_argument(input, "rand_like")
     if device is not None:
         as_device(device)
-    return _drawn_tensor(
-        "rand", _UNIT, (x._layout.shape,), dtype or x._layout.dtype, generator, requires_grad, "check_uniform_bounds"
-    )
+    return rand(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator, requires_grad=requires_grad)
 
 
 @public(method=False)
@@ -298,9 +280,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     x = tensor_argument(input, "randn_like")
     if device is not None:
         as_device(device)
-    return _drawn_tensor(
-        "randn", _STANDARD, (x._layout.shape,), dtype or x._layout.dtype, generator, requires_grad, "normal_kernel_cpu"
-    )
+    return randn(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator, requires_grad=requires_grad)
 
 
 def _limits(d: dtype) -> tuple[int, int]:

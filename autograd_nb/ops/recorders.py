@@ -55,7 +55,7 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
 
 def writer(op: Any, recording: Any) -> Callable:
     """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
-    lines = [_unpacked(op), "_node = _new(_class)", "_plain = 2"]
+    lines = [_unpacked(op), "_node = _class()", "_plain = 2"]
     edges, saved, versions, values = [], [], [], []
     for *_, p in recording.rules:
         if p not in recording.needed:
@@ -101,7 +101,7 @@ def writer(op: Any, recording: Any) -> Callable:
         "out._rg = True",
     ]
     return _function(
-        "write", op, "_args, out, _depth", lines, _new=object.__new__, _class=op.node, _Output=Output, _recording=recording,
+        "write", op, "_args, out, _depth", lines, _class=op.node, _Output=Output, _recording=recording,
         _refuse_inference=refuse_inference, _finish_node=finish_node,
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ from ..dtypes import dtype
 from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ..shapes import Layout, layout, numel, wrap_dims
-from ..tensor import Tensor, make, refresh
+from ..tensor import Tensor, blank, make, refresh
 from .folds import NestedReduction, fold_entry, folding
 from .recording import mark_inference
 from .registry import numpy_names, public
@@ -122,7 +122,7 @@ def quick(op: Structured, how: Callable[[Layout, tuple[int, ...]], tuple]) -> Ca
         long = numpy_names(function)
         plans: dict = launch.plan_table()
         default = function.__defaults__[0]
-        empty, new, internal = np.empty, object.__new__, _internal
+        empty, new, internal = np.empty, blank, _internal
 
         def first(input, dim, keepdim):
             y = long(input, dim, keepdim)
@@ -153,7 +153,7 @@ def quick(op: Structured, how: Callable[[Layout, tuple[int, ...]], tuple]) -> Ca
                 return long(input, dim, keepdim)
             data = empty(plan.size, plan.carrier)
             plan.entry(plan.dims, input._data, *plan.numbers, data)
-            t = new(Tensor)  # `make`, written out
+            t = new()  # `make`, written out
             t._data = data
             t._layout = plan.layout
             t._version_ = [0, 0]

@@ -13,7 +13,7 @@ from ..codegen.maths import m
 from ..codegen.rows import Each, Row
 from ..graph.modes import state
 from ..shapes import wrap_dim
-from ..tensor import Tensor, make
+from ..tensor import Tensor, blank, make
 from .activation import functional
 from .cast import cast, dense
 from .create import new_empty, new_full
@@ -120,7 +120,6 @@ def _prepared(input: Any, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]
     return x, d
 
 
-_new = object.__new__
 _written = launch.plan_table()  # plans by the dim as the user wrote it
 SMALL = launch.BIG // 16  #: elements, of whatever dtype, whose memory does not come from the pool
 
@@ -137,7 +136,7 @@ def _quick(op: Any, x: Any, dim: Any) -> Tensor | None:
     carrier = lay.dtype.carrier
     out = np.empty(lay.size, carrier) if lay.size < SMALL else launch.empty(lay.size, carrier)
     entry(outer, n, inner, x._data, out)
-    y = _new(Tensor)  # `make`, written out
+    y = blank()  # `make`, written out
     y._data, y._layout, y._version_, y._rg = out, lay, [0, 0], False
     y._edge = y._grad = y._view = y._leaf_hook_set = None
     if not state.grad:

@@ -26,7 +26,6 @@ from .recorders import recorder, runner
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
 from .views import keep, look, recipe_of
 
-_new = object.__new__
 _SEQUENCES = (tuple, list)
 
 
@@ -232,7 +231,7 @@ class Structured:
             return
         recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
         several = isinstance(out, _SEQUENCES)
-        node = _new(self.several_node if several else self.node)
+        node = (self.several_node if several else self.node)()
         node.edges, node.plain, node.recording = tuple(edges), plain, recording
         if lengths:
             set_edges(node, node.edges)

@@ -17,11 +17,10 @@ from ..graph import modes
 from ..graph.modes import state
 from ..graph.node import Output
 from ..shapes import Layout, Size
-from ..tensor import Tensor, offset_in, refresh
+from ..tensor import Tensor, blank, offset_in, refresh
 from .recording import finish_node
 from .registry import numpy_names
 
-_new = object.__new__
 _MOST = 5_000
 
 
@@ -30,7 +29,7 @@ def look(x: Tensor, recipe: tuple) -> Any:
     lay, cut, node_class, recording, values = recipe
     if lay.__class__ is tuple:
         return _look_at_several(x, recipe)
-    t = _new(Tensor)
+    t = blank()
     t._data = x._data if cut is None else x._data[cut]
     t._layout = lay
     t._version_ = version = x._version_
@@ -67,9 +66,9 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
     base = x if x._view is None else x._view
     data, version, kind = x._data, x._version_, f"multi:{node_class.__name__}"
     seen = version[1]
-    out = []
+    out, new = [], object.__new__
     for lay, cut in zip(lays, cuts):  # noqa: B905  (strict costs time)
-        t = _new(Tensor)
+        t = blank()
         t._data = data if cut is None else data[cut]
         t._layout = lay
         t._version_ = version
@@ -79,7 +78,7 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
             t._rg, t._edge = False, None
         else:
             t._rg = True
-            t._edge = edge = _new(Output)
+            t._edge = edge = new(Output)
             edge.node, edge.index = node, len(out)
         out.append(t)
     return tuple(out)
@@ -87,7 +86,7 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
 
 def _record(x: Tensor, node_class: Any, recording: Any, values: dict, made: Any) -> Any:
     """The node of a view of ``x``."""
-    node = _new(node_class)
+    node = node_class()
     e = x._edge
     if e is None:
         e = x

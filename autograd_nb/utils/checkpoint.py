@@ -133,12 +133,12 @@ def _generator_at(place: tuple[int, int] | None) -> Iterator[None]:
     if place is None:
         yield
         return
-    now = default_generator._seed, default_generator._call
-    default_generator._seed, default_generator._call = place
+    now = default_generator._place
+    default_generator._place = place
     try:
         yield
     finally:
-        default_generator._seed, default_generator._call = now
+        default_generator._place = now
 
 
 def _no_contexts() -> tuple[Any, Any]:
@@ -205,7 +205,7 @@ def checkpoint(
         with no_grad():
             return function(*args, **kwargs)
     first, second = context_fn()
-    place = (default_generator._seed, default_generator._call) if preserve else None
+    place = default_generator._place if preserve else None
 
     def run() -> Any:
         with _generator_at(place), enable_grad(), second:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ def seeded():
 
 def test_philox_known_answers():
     """The published answers for counter and key all zeros, and all ones."""
-    entry = build.build(draws.random_map(draws.bits, lambda w: w, [], "float32", "uint32"), "kernel", ("int64", "int64", "int64", "uint32[:]"))
+    entry = build.build(
+        draws.random_map(draws.bits, lambda w: w, [], "float32", "uint32"), "kernel", ("int64", "int64", "int64", "uint32[:]")
+    )
     out = np.empty(256, np.uint32)
     entry(0, 0, 0, out)
     assert [hex(w) for w in out[::64]] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]
@@ -211,7 +214,11 @@ def test_in_place_on_views_and_history():
     ("call", "kind", "text"),
     [
         (lambda: torch.zeros(3).normal_(0, -1), RuntimeError, r"normal expects std >= 0.0, but found std -1"),
-        (lambda: torch.normal(torch.zeros(2), torch.tensor([1.0, -1.0])), RuntimeError, r"normal expects all elements of std >= 0.0"),
+        (
+            lambda: torch.normal(torch.zeros(2), torch.tensor([1.0, -1.0])),
+            RuntimeError,
+            r"normal expects all elements of std >= 0.0",
+        ),
         (lambda: torch.zeros(3).uniform_(2, 1), RuntimeError, r"found from=2 > to=1"),
         (lambda: torch.zeros(3).exponential_(0), RuntimeError, r"expects lambda > 0.0, but found lambda=0"),
         (lambda: torch.zeros(3).cauchy_(0, 0), RuntimeError, r"expects sigma > 0.0, but found sigma=0"),
@@ -226,7 +233,11 @@ def test_in_place_on_views_and_history():
         (lambda: torch.multinomial(torch.ones(2), 3), RuntimeError, r"cannot sample n_sample > prob_dist.size\(-1\)"),
         (lambda: torch.multinomial(torch.ones(2), 0), RuntimeError, r"cannot sample n_sample <= 0"),
         (lambda: torch.multinomial(torch.zeros(2), 1), RuntimeError, r"invalid multinomial distribution"),
-        (lambda: torch.multinomial(torch.tensor([1.0, float("nan")]), 1), RuntimeError, r"contains either `inf`, `nan` or element < 0"),
+        (
+            lambda: torch.multinomial(torch.tensor([1.0, float("nan")]), 1),
+            RuntimeError,
+            r"contains either `inf`, `nan` or element < 0",
+        ),
         (lambda: torch.rand(2, dtype=torch.int64), RuntimeError, r"not implemented for 'Long'"),
         (lambda: torch.rand(-1), RuntimeError, r"negative dimension -1"),
         (lambda: torch.rand(2, generator=3), TypeError, r"generator must be a Generator"),
@@ -314,3 +325,27 @@ def test_dropout_errors():
         F.dropout(torch.ones(2, dtype=torch.int64), 0.5)
     with pytest.raises(TypeError, match="must be Tensor"):
         F.dropout([1.0], 0.5)
+
+
+def test_threads_draw_each_call_of_a_generator_once():
+    g = torch.Generator().manual_seed(1)
+    found: list[float] = []
+
+    def draw() -> None:
+        found.extend([torch.rand(2, generator=g).tolist()[0] for _ in range(500)])
+
+    workers = [threading.Thread(target=draw) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    g.manual_seed(1)
+    assert sorted(found) == sorted(torch.rand(2, generator=g).tolist()[0] for _ in range(2000))
+
+
+def test_the_count_of_calls_goes_around_as_64_bits_do():
+    g, last = torch.Generator(), (3).to_bytes(8, "little") + b"\xff" * 8
+    g.set_state(torch.tensor(list(last), dtype=torch.uint8))
+    torch.rand(2, generator=g)
+    assert g.get_state().tolist() == [3] + [0] * 15
+    assert torch.equal(torch.rand(2, generator=g), torch.rand(2, generator=g.manual_seed(3)))
