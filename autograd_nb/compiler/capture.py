@@ -162,11 +162,6 @@ class Capture:
             self._kept.append(r)
         return found
 
-    def disown(self, array: np.ndarray) -> None:
-        """Let the use of this memory be that of a tensor that cannot be found."""
-        r = root(array)
-        self._foreign[id(r)] = r
-
     def use(self, array: np.ndarray, written: bool) -> Use:
         """An array operand."""
         r = root(array)

@@ -17,7 +17,7 @@ import os
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from operator import attrgetter, itemgetter, methodcaller
@@ -29,6 +29,7 @@ import numpy as np
 from .. import config
 from ..tensor import Tensor
 from . import reading, watch
+from .kept import Kept, form, keepable
 from .nested import is_plain
 
 PACKAGE = __name__.partition(".")[0]
@@ -105,10 +106,10 @@ def in_library(module: str | None) -> bool:
 class Reach:
     """The places that a function can reach, and among them the tensors and the optimizers."""
 
-    def __init__(self, stored: Collection[tuple[int, Any]] = ()) -> None:
+    def __init__(self, kept: Mapping[tuple[int, Any], Kept] = types.MappingProxyType({})) -> None:
         self.places: list[Place] = []
-        self.stores: list[tuple[dict, Any]] = []  #: (mapping, key) of entries where the function leaves a tensor, see `stored`
-        self._stored = stored
+        self.kept: list[Kept] = []  # those of ``kept`` that it reaches
+        self._kept = kept
         self.tensors: dict[int, tuple[str, Tensor]] = {}
         self.optimizers: list[Any] = []
         self._reads_groups = self._calculates = False
@@ -262,7 +263,7 @@ class Reach:
             name = self._name(value)
             self._place(f"len({path})", f"len({name})", len(value), "like", (value, "entries"))
             for i, v in enumerate(value):
-                self._value(f"{path}[{i}]", (name, str(i)), v)
+                self._entry(f"{path}[{i}]", value, i, (name, str(i)), v)
         else:
             self._place(f"the contents of {path}", self._name(value), value.copy(), "like", (value, "entries"))
             for v in value:
@@ -279,15 +280,17 @@ class Reach:
             key = repr(k) if type(k) in (str, int, bool) else self._name(k)
             self._entry(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", d, k, (name, key), v)
 
-    def _entry(self, path: str, d: Any, k: Any, code: tuple[str, str], value: Any) -> None:
-        """An entry of a mapping; of one that the function overwrites, only the kind is noted."""
-        if (id(d), k) not in self._stored:
-            self._value(path, code, value)
+    def _entry(self, path: str, holder: Any, k: Any, code: str | tuple[str, str], value: Any, part: Any = None) -> None:
+        """What a mapping, a sequence or a cell holds. Where the function leaves tensors, only their form is noted; where it reads
+        them too they are arguments."""
+        kept = self._kept.get((id(holder), k))
+        if kept is None:
+            self._value(path, code, value, part)
             return
-        self.stores.append((d, k))
-        there = f"{code[0]}.get({code[1]})"
-        self._place(f"the class of {path}", f"type({there})", type(value), "is")
-        self._place(f"the shape of {path}", f"getattr({there}, '_layout', None)", getattr(value, "_layout", None), "is")
+        self.kept.append(kept)
+        if not kept.read:
+            there = code if isinstance(code, str) else f"{code[0]}[{code[1]}]"
+            self._place(f"the form of {path}", f"form({there})", form(value), "like")
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
@@ -395,7 +398,7 @@ class Reach:
             raise TooMuch(f"it uses {path} of {module}, which gives another value at each call; pass such values as arguments")
 
     def _global(self, name: str, scope: str, value: Any, names: set[str]) -> None:
-        self._value(name, (scope, repr(name)), value)
+        self._entry(name, self._objects[int(scope[1:])], name, (scope, repr(name)), value)
         if isinstance(value, types.ModuleType):
             self._calculates = self._calculates or value.__name__ in ("math", "cmath", "numpy")
             if value.__name__.partition(".")[0] == "numpy" and "random" in names:
@@ -408,18 +411,27 @@ class Reach:
             value = cell.cell_contents
         except ValueError:
             return
-        self._value(name, f"{self._name(cell)}.cell_contents", value, (cell, "cell"))
+        self._entry(name, cell, None, f"{self._name(cell)}.cell_contents", value, (cell, "cell"))
 
-    def stored(self) -> list[tuple[dict, Any]]:
-        """(mapping, key) of the entries that hold another tensor now, as where a layer keeps its last loss."""
-        found = []
+    def left(self) -> dict[tuple[int, Any], Kept]:
+        """The places that hold other tensors now, as where a layer keeps its last loss."""
+        found = {}
+        scope = self._scope()
         for p in self.places:
-            d = p.part[0] if p.part is not None and p.holder else None
-            if isinstance(d, dict) and (p.value is None or isinstance(p.value, Tensor)):
-                k = eval(p.key, {f"o{i}": o for i, o in enumerate(self._objects)})
-                if d.get(k).__class__ is Tensor and d[k] is not p.value:
-                    found.append((d, k))
+            if p.holder:
+                kept = Kept(scope[p.holder], eval(p.key, scope), p.path)
+            elif p.part is not None and p.part[1] == "cell":
+                kept = Kept(p.part[0], None, p.path)
+            else:
+                continue
+            now = kept.get()
+            if now is not p.value and keepable(now):
+                found[kept.place] = kept
         return found
+
+    def _scope(self) -> dict[str, Any]:
+        """The names of generated code."""
+        return {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": _MISSING, "form": form}
 
     # ---- the test
     def guard(self, skip: Collection[tuple[str, str]] = ()) -> Guard:
@@ -459,7 +471,7 @@ class Reach:
         together: dict[str, list[int]] = {}
         empty: list[int] = []
         lines: list[str] = []
-        values: dict[str, Any] = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": _MISSING, "find": self._find}
+        values: dict[str, Any] = self._scope() | {"find": self._find}
 
         def differs(i: int, code: str) -> str:
             value = self.places[i].value
@@ -501,7 +513,7 @@ class Reach:
 
     def _find(self, numbers: tuple[int, ...]) -> int:
         """Which of some places has changed, or −1."""
-        scope = {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": _MISSING}
+        scope = self._scope()
         for i in numbers:
             p = self.places[i]
             if not _unchanged(eval(p.code, scope), p.value, p.how):

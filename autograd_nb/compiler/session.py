@@ -16,6 +16,7 @@ from ..tensor import Tensor, edge, make
 from .capture import Capture, Problem, address, in_order, root
 from .fuse import fuse
 from .guards import Reach
+from .kept import Kept, keepable
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .observing import watching
 from .program import Program, live
@@ -39,8 +40,8 @@ _HARMLESS = (type, types.ModuleType, types.BuiltinFunctionType, dtypes.dtype, La
 class Session:
     """One capture: the run, and the program that is made of it."""
 
-    def __init__(self, function: Callable, reach: Reach, leaves: list[Tensor]):
-        self.function, self.reach, self.leaves = function, reach, leaves
+    def __init__(self, function: Callable, reach: Reach, leaves: list[Tensor], given: list[tuple[Kept, Any]]):
+        self.function, self.reach, self.leaves, self.given = function, reach, leaves, given
         known: list[tuple[str, str, Tensor]] = []
         self.watched: list[Tensor] = [t for _, t in reach.tensors.values()]
         known += [("state", path, t) for path, t in reach.tensors.values()]
@@ -77,37 +78,56 @@ class Session:
         self.versions = [(t, t._version_, t._version_[0]) for t in [*self.watched, *leaves]]
         self.grad_versions = [(g._version_, g._version_[0]) for _, g in self.grads.values() if g is not None]
         self.replaced: dict = {}
-        self.unwritten: list[tuple[dict, Any]] = []  # entries of ``reach.stores`` that this run left alone
+        self.overwritten = [(k, k.get()) for k in reach.kept if not k.read]
+        self.unwritten: list[Kept] = []  # those of them that this run left alone
+        self.read: list[Kept] = []  # and that it read
         self._numbers = 0
 
-    def run(self, args: tuple, kwargs: dict) -> Any:
-        """Run the function, watched."""
-        before = [(d, k, d[k], _stranger(d[k])) for d, k in self.reach.stores]
-        for d, k, _, stranger in before:
-            d[k] = stranger
-            if isinstance(stranger, Tensor):
-                self.capture.disown(stranger._data)
+    def run(self, args: tuple, kwargs: dict, alias: bool) -> Any:
+        """Run the function, watched. ``alias``: with stand-ins for arguments that have a graph of their own."""
+        values = [v for _, v in self.given]
+        if alias:
+            args, kwargs, values = self._aliased(args, kwargs, values)
+        lent = [(k, old, new) for (k, old), new in zip(self.given, values, strict=True) if new is not old]
+        for k, _, new in lent:
+            k.set(new)
         try:
             with watching(
                 self.capture, self.reach.optimizers if self.reach.live_numbers else [], self.reach.codes
             ) as self.replaced:
                 result = self.function(*args, **kwargs)
         finally:
-            for d, k, value, stranger in before:
-                if d.get(k) is stranger and value is not stranger:
-                    d[k] = value
-                    self.unwritten.append((d, k))
+            for k, old, new in lent:
+                if k.get() is new:
+                    k.set(old)
         numbers: list[Any] = []
         slots_in(result, numbers)
         for n in numbers:
             n._decide()
         return rebuild(result, iter(tensors_in(result))) if numbers else result
 
-    def aliased(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    def _aliased(self, *values: Any) -> Any:
         """The arguments with stand-ins for those that have a graph of their own: the captured part of the graph ends there."""
         for i in self.grown:
             self.stand_ins[i] = stand_in(self.leaves[i])
-        return rebuild((args, kwargs), iter([self.stand_ins.get(i, t) for i, t in enumerate(self.leaves)]))  # type: ignore[no-any-return]
+        return rebuild(values, iter([self.stand_ins.get(i, t) for i, t in enumerate(self.leaves)]))
+
+    def _left(self, result: Any) -> list[Kept]:
+        """The places where the run has left tensors. Unstable where it was not told beforehand how it uses one of them."""
+        self.unwritten = [k for k, old in self.overwritten if k.get() is old]
+        places = [k for k, _ in self.overwritten] + [k for k, old in self.given if k.get() is not old]
+        values = [k.get() for k in places]
+        used = self.capture.buffers.keys() | {id(root(t._data)) for t in tensors_in((result, values))}
+        self.read = [
+            k
+            for k, old in self.overwritten
+            if k not in self.unwritten and any(id(root(t._data)) in used for t in tensors_in(old))
+        ]
+        if self.unwritten or not all(map(keepable, values)):
+            raise Unstable("it does not always leave tensors where an earlier call has")
+        if self.read:
+            raise Unstable(f"it reads {self.read[0].path}, which an earlier call has left")
+        return places
 
     def variant(self, key: Any, result: Any, given: set[int], alias: bool) -> Variant | None:
         """What was captured, as a program. Problem or Unstable when it cannot be run again.
@@ -124,12 +144,11 @@ class Session:
         changed = guard()
         if changed >= 0:
             raise Unstable(reach.describe(changed))
-        if self.unwritten or any(d.get(k).__class__ is not Tensor for d, k in reach.stores):
-            raise Unstable("a tensor that it keeps has not been replaced")
+        stores = self._left(result)
         if capture.problems:
             raise capture.problems[0]
-        if reach.stores:
-            result = (result, tuple([d[k] for d, k in reach.stores]))
+        if stores:
+            result = (result, tuple([k.get() for k in stores]))
         if any(t.__dict__.keys() != names for t, names in zip(self.leaves, self.attributes, strict=True)):
             raise Problem("it sets an attribute of an argument")
         if any(edge(t) is not e for t, e in zip(self.leaves, self.edges, strict=True)):
@@ -160,7 +179,7 @@ class Session:
         variant.exclusive = program.writes or reach.tells_apart or capture.hashed
         variant.asked = capture.asked
         variant.sharing = any(a.shares is not None for a in arguments)
-        variant.plain, variant.stores = isinstance(result, Tensor), reach.stores
+        variant.plain, variant.stores, variant.carries = isinstance(result, Tensor), stores, bool(self.given)
         variant.gradients, variant.expects_none = gradients, expects_none
         variant.decided = [(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided]
         own = {id(t._version_) for t in self.leaves}
@@ -275,6 +294,8 @@ class Session:
         results = [t for t in flat if t._rg and id(t) not in mine and not _spent(t)]
         if not results:
             return None
+        if any(t._edge is None for t in results):
+            raise Problem("it makes a leaf that requires grad; call requires_grad_() on the result, outside")
         differentiable = {id(t) for t in results}
 
         capture = self.capture
@@ -421,15 +442,6 @@ class Session:
             else:
                 raise Problem("a result shares memory with the function's state; return a copy (clone())")
         return outputs, fresh
-
-
-def _stranger(value: Any) -> Any:
-    """A copy of a tensor, for `Capture.disown`: what it shares with an argument, say, it need not share in the next call."""
-    if value.__class__ is not Tensor:
-        return value
-    copy = make(value._data.copy(), value._layout, [0, 0])
-    copy._edge, copy._rg = value._edge, value._rg
-    return copy
 
 
 def _spent(result: Tensor) -> bool:

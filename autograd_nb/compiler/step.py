@@ -23,6 +23,7 @@ from ..graph.modes import state
 from ..tensor import Tensor
 from .capture import Problem
 from .guards import Reach, TooMuch
+from .kept import Kept
 from .nested import containers, difference, emptied, flatten, tensors_in
 from .program import Refused
 from .session import Session, Unstable
@@ -69,7 +70,9 @@ class Compiled:
         self._function, self._fullgraph, self._check = function, fullgraph, 3 if check else 0
         self._kinds: dict[Any, Kind] = {}
         self._told: set[str] = set()  # warnings that were given
-        self._stored: dict[tuple[int, Any], dict] = {}  # (id, key) of mappings where it leaves tensors, and the mapping
+        self._kept: dict[tuple[int, Any], Kept] = {}  # where it leaves tensors
+        self._carried: list[Kept] = []  # those of them that it reads
+        self._rounds = 0  # how often there were more of these
         _all.add(self)
 
     def __reduce__(self) -> Any:
@@ -89,7 +92,7 @@ class Compiled:
 
     def forget(self) -> None:
         """Capture anew from now on."""
-        self._kinds, self._told, self._stored = {}, set(), {}
+        self._kinds, self._told, self._kept, self._carried, self._rounds = {}, set(), {}, [], 0
 
     @property
     def programs(self) -> list[Variant]:
@@ -102,14 +105,19 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         around = _surroundings()
         watching = launch.observer()
-        if around is None or (watching is not None and not hasattr(watching, "program")):
+        if around is None or (watching is not None and (self._carried or not hasattr(watching, "program"))):
             return self._function(*args, **kwargs)
         leaves: list[Tensor] = []
         given = tuple([Tensor if a.__class__ is Tensor else None for a in args])
+        key: Any
         if kwargs or None in given:
             key = (flatten(args, leaves), flatten(kwargs, leaves) if kwargs else None, around)
         else:
             leaves, key = list(args), (given, None, around)
+        carried: list[tuple[Kept, Any]] = []
+        if self._carried:
+            carried = [(k, k.get()) for k in self._carried]
+            key = (*key, flatten([v for _, v in carried], leaves))
         kind = self._kinds.get(key)
         variant, reason = (None, "") if kind is None else self._find(kind, leaves)
         if variant is None:
@@ -119,7 +127,7 @@ class Compiled:
                 kind = self._kinds.get(key)
                 variant, reason = (None, self._news(key)) if kind is None else self._find(kind, leaves)
                 if variant is None:
-                    return self._capture(key, leaves, args, kwargs, reason)
+                    return self._capture(key, leaves, args, kwargs, carried, reason)
         try:
             if self._check:
                 return self._compared(variant, leaves, args, kwargs)
@@ -141,7 +149,7 @@ class Compiled:
         last = next(reversed(self._kinds), None)
         if last is None:
             return FIRST
-        (args, kwargs, (grad, dtype)), (args_then, kwargs_then, (grad_then, dtype_then)) = key, last
+        (args, kwargs, (grad, dtype), *kept), (args_then, kwargs_then, (grad_then, dtype_then), *kept_then) = key, last
         if grad is not grad_then:
             return f"grad mode is {'on' if grad else 'off'}"
         if dtype is not dtype_then:
@@ -152,10 +160,16 @@ class Compiled:
         named, named_then = (k or () for k in (kwargs, kwargs_then))
         if [k for k, _ in named[1:]] != [k for k, _ in named_then[1:]]:
             return f"keyword arguments {[k for k, _ in named[1:]]} and not {[k for k, _ in named_then[1:]]}"
-        return difference(given, given_then, "argument ") or difference(named, named_then, "argument ")
+        changed = difference(given, given_then, "argument ") or difference(named, named_then, "argument ")
+        if changed or not kept:
+            return changed
+        pairs = zip(self._carried, kept[0][1:], kept_then[0][1:], strict=True)
+        return next((found for k, a, b in pairs if (found := difference(a, b, k.path))), "")
 
     # ---- capturing
-    def _capture(self, key: Any, leaves: list[Tensor], args: tuple, kwargs: dict, reason: str) -> Any:
+    def _capture(
+        self, key: Any, leaves: list[Tensor], args: tuple, kwargs: dict, carried: list[tuple[Kept, Any]], reason: str
+    ) -> Any:
         kind = self._kinds.get(key)
         if sum(max(1, len(k.variants)) for k in self._kinds.values()) >= MOST_KINDS and (kind is None or kind.variants):
             self._give_up(kind or Kind(), Problem(f"{MOST_KINDS} other programs or kinds of calls came before"))
@@ -163,10 +177,11 @@ class Compiled:
         if kind is None:
             kind = self._kinds[key] = Kind()
         try:
-            reach = Reach(self._stored)
+            reach = Reach(self._kept)
             reach.function(self._function)
             others: list[Any] = []
-            before = flatten((args, kwargs), [], others)
+            given = (args, kwargs, [v for _, v in carried])
+            before = flatten(given, [], others)
             for a in others:
                 reach.value("an argument", a)
             for cls in {t.__class__ for t in (*leaves, *(t for _, t in reach.tensors.values()))}:
@@ -175,28 +190,30 @@ class Compiled:
                     return self._function(*args, **kwargs)
                 if not cls.__module__.startswith(_PACKAGE):
                     raise TooMuch(f"it works on a tensor of the class {cls.__name__}")
-            session = Session(self._function, reach, leaves)
+            session = Session(self._function, reach, leaves, carried)
             if session.argument_problem:
                 raise TooMuch(session.argument_problem)
         except TooMuch as error:
             if self._fullgraph or not kind.variants:
                 self._give_up(kind, Problem(str(error)))
             return self._function(*args, **kwargs)
-        result = session.run(*(session.aliased(args, kwargs) if kind.grown else (args, kwargs)))
+        result = session.run(args, kwargs, kind.grown)
         try:
             after: list[Tensor] = []
-            if before != flatten((args, kwargs), after) or any(t is not s for t, s in zip(after, leaves, strict=True)):
+            if before != flatten(given, after) or any(t is not s for t, s in zip(after, leaves, strict=True)):
                 raise Problem("it changes a container that it is given; return the values instead")
-            variant = session.variant(key, result, {id(c) for c in containers((args, kwargs))}, kind.grown)
+            variant = session.variant(key, result, {id(c) for c in containers(given)}, kind.grown)
             if variant is None:  # arguments have a graph of their own, and are not changed: the next call is captured
                 kind.grown = True
                 return result
         except Unstable as error:
-            for d, k in session.unwritten:
-                self._stored.pop((id(d), k), None)
-            self._stored.update({(id(d), k): d for d, k in reach.stored()})
+            for k in session.unwritten:
+                del self._kept[k.place]
+            self._kept.update(reach.left())
             kind.attempts += 1
-            if kind.attempts >= ATTEMPTS:
+            if session.read and self._rounds < ATTEMPTS:
+                self._carry(session.read)
+            elif kind.attempts >= ATTEMPTS:
                 self._give_up(kind, Problem(f"every call changes Python's state: {error.what}"))
             return result
         except Problem as problem:
@@ -207,6 +224,14 @@ class Compiled:
         kind.attempts = 0
         kind.variants.insert(0, variant)
         return result
+
+    def _carry(self, places: list[Kept]) -> None:
+        """Let what is left in these places be arguments from now on, of which no key has told so far."""
+        for k in places:
+            k.read = True
+        self._carried += places
+        self._kinds = {}
+        self._rounds += 1
 
     def _give_up(self, kind: Kind, problem: Problem) -> None:
         name = getattr(self._function, "__name__", "function")
@@ -231,11 +256,12 @@ class Compiled:
         before_grads = [None if g is None else g._data.copy() for g in grads]
         sources = [getattr(s, "source", s) for s, _ in variant.program.draws]
         draws = {id(s): (s, s._place) for s in sources}
+        places = [(k, k.get()) for k in variant.stores]
         result = variant.run(leaves)
         found = [t._data.copy() for t in watched]
         found_grads = [None if t._grad is None else t._grad.detach().clone() for t in watched]
         found_versions = [t._version_[0] for t in watched]
-        kept = [d[k] for d, k in variant.stores]
+        kept = [k.get() for k in variant.stores]
         values = [t.detach().clone() for t in tensors_in((result, kept))]
         for t, data, g, gd in zip(watched, before, grads, before_grads, strict=True):
             t._data[...] = data
@@ -246,9 +272,11 @@ class Compiled:
             c[0] = count
         for s, place in draws.values():
             s._place = place
+        for k, value in places:
+            k.set(value)
         expected = self._function(*args, **kwargs)
         for what, a, b in (
-            ("a result", values, [t.detach() for t in tensors_in((expected, [d[k] for d, k in variant.stores]))]),
+            ("a result", values, [t.detach() for t in tensors_in((expected, [k.get() for k in variant.stores]))]),
             ("memory", found, [t._data for t in watched]),
             ("a gradient", found_grads, [None if t._grad is None else t._grad for t in watched]),
         ):

@@ -16,6 +16,7 @@ from ..ops.cast import dense
 from ..tensor import LeafBackward0, Tensor, edge, fill_node, make, share_view
 from .capture import address, root
 from .guards import Guard, Reach
+from .kept import Kept
 from .nested import rebuild, tensors_in
 from .program import Program
 from .slots import _Slot
@@ -65,7 +66,8 @@ class Variant:
         self.decided: list[tuple[_Slot, Any]] = []
         self.reason = ""
         self.plain = True
-        self.stores: list[tuple[dict, Any]] = []  # (mapping, key) where the last of the results are left
+        self.stores: list[Kept] = []  # where the last of the results are left
+        self.carries = False  # whether the last arguments are what earlier calls have left
         self.back: Back | None = None
         self.quick: Callable[[list[Tensor]], Any] | None = None
 
@@ -165,8 +167,8 @@ class Variant:
         result = rebuild(self.result, iter([results[i] for i in self.order]))
         if self.stores:
             result, kept = result
-            for (d, k), t in zip(self.stores, kept, strict=True):
-                d[k] = t
+            for place, value in zip(self.stores, kept, strict=True):
+                place.set(value)
         return result
 
     def differentiable_gradients(self, leaves: list[Tensor], gs: tuple) -> Any:
@@ -177,7 +179,8 @@ class Variant:
         from ..autograd.api import grad
 
         assert self.back is not None
-        if self.program.writes or self.versions or self.gradients or self.held or self.stores or self.program.draws:
+        changes = self.program.writes or self.versions or self.gradients or self.held or self.stores or self.carries
+        if changes or self.program.draws:
             raise RuntimeError(
                 "create_graph=True through a compiled function that changes tensors or draws random numbers is not supported; call the "
                 "function itself, without compile()"
