@@ -91,6 +91,12 @@ def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
             yield u
 
 
+def _in_python(step: Step) -> bool:
+    """Whether Python calls a kernel: that of another library, or one of complex numbers, for which a cell has no room."""
+    entry = step.call.entry
+    return getattr(entry, "foreign", False) or "complex128" in native.build.native(entry)[1]
+
+
 class Refused(Exception):
     """A check of values failed; all that the program had changed is as it was before."""
 
@@ -130,7 +136,7 @@ class Program:
                     self._cell(u.buffer)
                 self.watched = True
                 continue
-            if step.check is not None or getattr(step.call.entry, "foreign", False):
+            if step.check is not None or _in_python(step):
                 self._close(start)
                 self.segments.append(step)
                 for u, _ in step.uses():
@@ -284,7 +290,7 @@ class Program:
                 return
 
     def _python(self, step: Step) -> None:
-        """A step that Python runs: a check, or a kernel of another library."""
+        """A step that Python runs: a check, or a kernel that no record calls."""
         operands = self._values_of(step)
         if step.check is not None:
             try:

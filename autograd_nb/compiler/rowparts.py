@@ -108,7 +108,7 @@ def part(step: Step, outer: int, n: int) -> Part | None:
 
 def _pointwise(step: Step, outer: int, n: int) -> Part | None:
     m = member(step)
-    if m is None:
+    if m is None or not m.inputs:  # (what only fills memory has no operands to be written with)
         return None
     size = numel(m.shape)
     first = _first(m.shape, n) if size == outer * n else len(m.shape) if size == outer else None

@@ -220,12 +220,10 @@ class Session:
         arguments = {id(t) for t in self.leaves}
         for t, before in self.grads.values():
             after = t._grad
-            if before is None and id(t) not in self.capture.forgotten and t._rg and id(t) not in arguments:
+            forgotten = id(t) in self.capture.forgotten
+            if before is None and not forgotten and t._rg and id(t) not in arguments:
                 expects_none.append(t)
-            if before is not None and after is before:
-                if id(t) not in self.capture.forgotten:
-                    continue
-            if after is before:
+            if after is before and (after is not None or not forgotten or id(t) in arguments):
                 continue
             if id(t) in arguments:
                 raise Problem("it leaves a gradient in an argument; return the gradient instead")
@@ -310,6 +308,8 @@ class Session:
                 raise Problem("its result depends on a tensor that requires grad and cannot be found from the function")
             inputs.append(t)
             back.inputs.append(("argument", index) if index is not None else ("state", t))
+        ends = [{id(e) for e in self._ends([t])} for t in flat if id(t) in differentiable]
+        back.reached = [{k for k, leaves in enumerate(ends) if id(t) in leaves} for t in inputs]
         seeds = []
         for i, t in enumerate(flat):
             if id(t) in differentiable:

@@ -13,6 +13,7 @@ from ..autograd.function import Function
 from ..graph.modes import state
 from ..graph.node import set_edges
 from ..ops.cast import dense
+from ..ops.create import new_full
 from ..tensor import LeafBackward0, Tensor, edge, fill_node, make, share_view
 from .capture import address, root
 from .guards import Guard, Reach
@@ -288,6 +289,7 @@ class Back:
         self.seeds: list[tuple[int, int, Any]] = []  # (index of the result, buffer, layout) of incoming gradients
         #: for each input: ("new", buffer, elements, dtype, offset, layout), ("seed", i), ("view", i, offset, layout) or None
         self.gradients: list[tuple | None] = []
+        self.reached: list[set[int]] = []  # for each input: from which of the seeds its gradient comes
         self.inputs: list[tuple[str, Any]] = []  # ("argument", index) or ("state", tensor)
         self.reads: list[Tensor] = []  # the user's tensors that the backward pass reads
         self.reads_arguments: set[int] = set()  # the buffers of the arguments that it reads
@@ -301,8 +303,12 @@ class Back:
         """The gradients of the inputs."""
         program = self.program
         incoming = []
-        for index, _, layout in self.seeds:
+        missing = set()
+        for k, (index, _, layout) in enumerate(self.seeds):
             g = gs[index]
+            if g is None:
+                missing.add(k)
+                g = new_full(layout.shape, 0, layout.dtype)
             incoming.append(dense(g if g.dtype is layout.dtype else g.to(layout.dtype)))
         made: dict[int, np.ndarray] = {}
         with program.lock:
@@ -319,8 +325,8 @@ class Back:
                     program.bind(g[1], made[g[1]])
             program.run(frame.get(_NUMBERS))
         found: list[Any] = []
-        for g in self.gradients:
-            if g is None:
+        for g, seeds in zip(self.gradients, self.reached, strict=True):
+            if g is None or seeds <= missing:
                 found.append(None)
             elif g[0] == "seed":
                 found.append(gs[self.seeds[g[1]][0]])
@@ -346,6 +352,7 @@ class _Captured(Function):
         counters = [(t, t._version_[0]) for t in (*back.reads, *read)]
         ctx.held = (variant, leaves, frame, bound, counters)
         new = [r if kind == "new" else None for r, (kind, *_) in zip(results, variant.outputs, strict=True)]
+        ctx.set_materialize_grads(False)  # no gradient is another answer than one of zeros
         ctx.mark_non_differentiable(*[r for r, d in zip(new, back.differentiable, strict=True) if r is not None and not d])
         return tuple(new)
 

@@ -203,3 +203,22 @@ def test_threads_change_no_bits():
         ag.set_num_threads(before)
     for other in found[1:]:
         assert all(ag.equal(a, c) for a, c in zip(found[0], other, strict=True))
+
+
+def test_what_is_filled_stands_among_rows():
+    """A step that reads nothing walks any rows, but its formula has no operand."""
+    w = ag.ones(33, requires_grad=True)
+
+    @ag.compile
+    def step(x):
+        y = w * x
+        y.square().mean().backward(retain_graph=True)
+        deviation = y.std()
+        w.grad.zero_()
+        return deviation.detach()
+
+    for k in range(3):
+        x = ag.arange(33.0) + k
+        w.grad = None
+        ag.testing.assert_close(step(x), x.std())
+        assert w.grad.tolist() == [0] * 33

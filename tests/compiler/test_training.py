@@ -233,3 +233,30 @@ def test_threads_capture_opt():
     in_threads(3, lambda _: [c(torch.ones(k, 4)) for k in range(1, 5)])
     assert type(o.param_groups[0]["lr"]) is float
     assert (m.bias < before).all()
+
+
+def test_gradients_that_were_none_are_forgotten_in_every_call():
+    w, x = torch.ones(3, requires_grad=True), torch.ones(3)
+    optimizer = torch.optim.SGD([w], 0.1)
+
+    @torch.compile
+    def forward(x):
+        optimizer.zero_grad()
+        return (w * x).sum()
+
+    for _ in range(3):
+        forward(x).backward()
+        assert w.grad.tolist() == [1, 1, 1]
+    assert len(forward.programs) == 1
+
+
+def test_a_result_without_a_gradient_gives_none_to_what_only_it_depends_on():
+    v, w = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    both = torch.compile(lambda x: (v * x, w * x, v * w))
+    for _ in range(3):
+        first, _, third = both(torch.full((3,), 2.0))
+        first.sum().backward(retain_graph=True)
+        assert v.grad.tolist() == [2, 2, 2] and w.grad is None
+        third.sum().backward()
+        assert v.grad.tolist() == [3, 3, 3] and w.grad.tolist() == [1, 1, 1]
+        v.grad = w.grad = None

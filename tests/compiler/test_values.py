@@ -257,3 +257,11 @@ def test_closure_nonleaf():
     for i in range(4):
         x = torch.randn(3)
         eq(torch.autograd.grad(c(x).sum(), w, retain_graph=True), torch.autograd.grad(f(x).sum(), w, retain_graph=True))
+
+
+def test_complex_numbers_are_operands():
+    turned = torch.compile(lambda x: ((x * (0.5 + 1j) + 2j) / (1 - 1j)).abs().sum())
+    for k in range(3):
+        x = torch.arange(4.0) + k
+        eq(turned(x), ((x * (0.5 + 1j) + 2j) / (1 - 1j)).abs().sum())
+    assert [p.program is None for p in turned.programs] == [False]
