@@ -14,8 +14,9 @@ in ``dims``, one int64 array, so that the types of a kernel never depend on rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -100,34 +101,39 @@ def trace_body(
     return Body(trace, list(inputs), loaded, results)
 
 
+#: of a kernel whose results all have arrays of their own
+APART: Mapping[int, int] = MappingProxyType({})
+
+
+def _targets(first: int, count: int, over: Mapping[int, int]) -> tuple[list[str], list[str]]:
+    """(names of the arrays of ``count`` results, the first of which is ``o{first}``; those of them that are arguments besides)."""
+    names = [f"a{over[k]}" if k in over else f"o{first + k}" for k in range(count)]
+    return names, [o for k, o in enumerate(names) if k not in over]
+
+
 def _indent(lines: Sequence[str], level: int) -> str:
     return "".join("    " * level + line + "\n" for line in lines)
 
 
-def pointwise_flat(body: Body, name: str = "kernel", over: int | None = None) -> str:
+def pointwise_flat(body: Body, name: str = "kernel", over: Mapping[int, int] = APART) -> str:
     """``name(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs).
 
-    ``over``: the input array that the first result overwrites; there is no ``o0`` then. (Passing one array twice would do,
-    but LLVM, seeing that they overlap, would take its unvectorised loop.)
+    ``over``: result → the input array that it overwrites; it has no argument of its own then. (Passing one array twice would
+    do, but LLVM, seeing that they overlap, would take its unvectorised loop.)
     """
     values = [v for v, _ in body.results]
     before, lines = body.trace.lines(values)
     live = _live(values)
     args = [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)]
     loads = [f"x{j} = a{j}[i]" for j, s in enumerate(body.inputs) if not s.scalar and f"x{j}" in live]
-    outs = [f"o{k}" for k in range(len(body.results))]
-    stores = [f"o{k}[i] = {v.name}" for k, (v, _) in enumerate(body.results)]
-    first = "o0"
-    if over is not None:
-        first = f"a{over}"
-        stores[0] = f"{first}[i] = {body.results[0][0].name}"
-        outs = outs[1:]
+    outs, own = _targets(0, len(values), over)
+    stores = [f"{o}[i] = {v.name}" for o, v in zip(outs, values, strict=True)]
     return (
         HEADER
         + body.trace.preamble()
         + before
-        + f"def {name}({', '.join(args + outs)}):\n"
-        + f"    for i in range({first}.size):\n"
+        + f"def {name}({', '.join(args + own)}):\n"
+        + f"    for i in range({outs[0]}.size):\n"
         + _indent(loads + lines + stores, 2)
     )
 
@@ -157,19 +163,19 @@ def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int) -> str:
     )
 
 
-def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
+def pointwise_strided(body: Body, kinds: str, name: str = "kernel", over: Mapping[int, int] = APART) -> str:
     """``name(dims, x0, …, o0, …)``: six nested loops; ``kinds`` has one letter per array operand, outputs last.
 
-    ``dims``: the six sizes, then six element strides for each array operand, outputs last.
+    ``dims``: the six sizes, then six element strides for each array operand, outputs last. ``over``: see `pointwise_flat`.
     """
     values = [v for v, _ in body.results]
     before, lines = body.trace.lines(values)
     live = _live(values)
     arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
-    outs = [f"o{k}" for k in range(len(body.results))]
-    everyone = arrays + outs
+    outs, own = _targets(0, len(values), over)
+    everyone = arrays + own
     keep = [a for a in arrays if f"x{a[1:]}" in live]
-    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + outs
+    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + own
     inner = RANK - 1
     turned = [a for a in keep if kinds[everyone.index(a)] == "t"]
     walked = inner - bool(turned)
@@ -177,13 +183,10 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     size, column, line = "size" if chunked else f"n{inner}", "c" if chunked else "", "r0 + r" if turned else ""
     reads = _Rows(everyone, keep, kinds, size, column, line, body.inputs)
     writes = _Rows(everyone, outs, kinds, size, column, line)
-    stores = []
-    for k, (value, _) in enumerate(body.results):
-        step = "i" if kinds[len(arrays) + k] == "u" else f"i * o{k}s{inner}"
-        stores.append(f"o{k}r[{step}] = {value.name}")
+    stores = [f"{o}r[{writes.step(o)}] = {v.name}" for o, v in zip(outs, values, strict=True)]
     n = len(everyone)
     text = HEADER + WALK + body.trace.preamble() + before + f"def {name}({', '.join(args)}):\n"
-    text += _indent([f"n{inner} = entry(dims, {inner})", *reads.before, *writes.before], 1)
+    text += _indent([f"n{inner} = entry(dims, {inner})", *dict.fromkeys([*reads.before, *writes.before])], 1)
     text += _indent([f"if n{inner} == 0:", "    return"], 1)
     text += _indent([f"place = start({n})", f"for _ in range(steps(dims, 0, {walked})):"], 1)
     level = 2
@@ -196,7 +199,7 @@ def pointwise_strided(body: Body, kinds: str, name: str = "kernel") -> str:
     elif chunked:
         text += _indent([f"for c in range(0, n{inner}, {CHUNK}):", f"    size = min({CHUNK}, n{inner} - c)"], level)
         level += 1
-    text += _indent([*reads.rows, *writes.rows, f"for i in range({size}):"], level)
+    text += _indent([*dict.fromkeys([*reads.rows, *writes.rows]), f"for i in range({size}):"], level)
     text += _indent(reads.loads + lines + stores, level + 1)
     return text + _indent([f"advance(place, dims, {n}, 0, {walked})"], 2)
 
@@ -224,7 +227,7 @@ class _Rows:
         line: str = "",
         inputs: Sequence[Input] = (),
     ):
-        self.everyone, self.inputs = everyone, inputs
+        self.everyone, self.kinds, self.inputs = everyone, kinds, inputs
         self.before: list[str] = [f"n{RANK - 2} = entry(dims, {RANK - 2})"] if line and inputs else []
         self.turns: list[str] = []
         self.rows: list[str] = []
@@ -257,6 +260,10 @@ class _Rows:
                 self.loads.append(f"x{a[1:]} = {a}b[i]{truth}")
             else:
                 self.rows.append(f"{a}r = row({a}, {begin}{moved}, {size}, {step})")
+
+    def step(self, o: str) -> str:
+        """Where in its row element ``i`` of an output is."""
+        return "i" if self.kinds[self.everyone.index(o)] == "u" else f"i * {o}s{RANK - 1}"
 
     def dtype(self, a: str) -> str:
         return numpy_name(storage(self.inputs[int(a[1:])].dtype))
@@ -325,6 +332,7 @@ def reduction(
     outs: Sequence[str],
     wide: bool,
     name: str = "kernel",
+    over: Mapping[int, int] = APART,
 ) -> str:
     """``name(dims, x0, …, o0, …)``: fold the first of the body's results over the reduced loops, store the others as they are.
 
@@ -332,7 +340,8 @@ def reduction(
     each output (0 along reduced loops for what is made of totals; these outputs stand first). ``inner``: "reduced" or "kept".
     ``kinds``: inner stride of each array operand and output. ``finish``: formula from the totals and the inputs to what is stored
     of them, of dtypes ``outs``; it may read inputs that are the same along the reduced loops. ``wide``: whether every single float32
-    is added in float64; else the lanes of a chunk, or a few rows, a few dozen numbers each, add up in float32.
+    is added in float64; else the lanes of a chunk, or a few rows, a few dozen numbers each, add up in float32. ``over``: of those that are
+    stored as they are, see `pointwise_flat`.
     """
     values = [v for v, _ in body.results]
     folds = [COMPLEX_SUM if v.dtype in COMPONENT and f is SUM else f for f, v in zip(folds, values, strict=False)]
@@ -353,9 +362,9 @@ def reduction(
     keep = [a for a in arrays if f"x{a[1:]}" in live]
     late = [a for a in arrays if f"x{a[1:]}" in _live(done)]
     results = [f"o{k}" for k in range(len(outs))]
-    stored = [f"o{len(outs) + k}" for k in range(len(values) - len(folds))]
-    everyone = [*arrays, *results, *stored]
-    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + results + stored
+    stored, own = _targets(len(outs), len(values) - len(folds), over)
+    everyone = [*arrays, *results, *own]
+    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + results + own
     n = len(everyone)
     truth = {a: _TRUTH if body.inputs[int(a[1:])].dtype == BOOL else "" for a in arrays}
 
@@ -366,16 +375,14 @@ def reduction(
 
     reads = _Rows(everyone, keep, kinds, "size", "c", inputs=body.inputs)
     writes = _Rows(everyone, stored, kinds, "size", "c")
-    stores = [
-        f"{o}r[{'i' if kinds[everyone.index(o)] == 'u' else f'i * {o}s5'}] = {v.name}"
-        for o, v in zip(stored, values[len(folds) :], strict=True)
-    ]
+    stores = [f"{o}r[{writes.step(o)}] = {v.name}" for o, v in zip(stored, values[len(folds) :], strict=True)]
+    rows = [*dict.fromkeys([*reads.rows, *writes.rows])]
     kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
     chunks = [f"for c in range(0, n5, {CHUNK}):"]
     size = f"size = min({CHUNK}, n5 - c)"
     text = _REDUCE_HEADER + body.trace.preamble() + before + done_trace.preamble() + done_before
     text += f"def {name}({', '.join(args)}):\n"
-    text += _indent(["n5 = entry(dims, 5)", *reads.before, *writes.before], 1)
+    text += _indent(["n5 = entry(dims, 5)", *dict.fromkeys([*reads.before, *writes.before])], 1)
     text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
     next_row = f"advance(place, dims, {n}, {KEPT}, {KEPT + REDUCED})"
     next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
@@ -383,7 +390,7 @@ def reduction(
         text += _indent(kept, 1)
         text += _indent([*[f"total{k} = {begin}" for k, begin in enumerate(begins)], "for _ in range(rows):"], 2)
         text += _indent(chunks, 3)
-        text += _indent([size, *reads.rows, *writes.rows], 4)
+        text += _indent([size, *rows], 4)
         text += _indent([f"acc{k} = {f.start(lane)}" for k, (f, lane) in enumerate(zip(folds, lanes, strict=True))], 4)
         text += _indent(["for i in range(size):"], 4)
         text += _indent([*reads.loads, *lines], 5)
@@ -412,7 +419,7 @@ def reduction(
     if high:
         text += _indent([*[f"    sum{k}[i] = {begins[k]}" for k in high], "count = 0"], 3)
     text += _indent(["for _ in range(rows):"], 3)
-    text += _indent([*reads.rows, *writes.rows, "for i in range(size):"], 4)
+    text += _indent([*rows, "for i in range(size):"], 4)
     text += _indent([*reads.loads, *lines], 5)
     for k, f in enumerate(folds):
         text += _indent([f"acc{k} = row{k}[i]{_TRUTH if accs[k] == BOOL else ''}"], 5)

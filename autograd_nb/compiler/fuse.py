@@ -16,6 +16,7 @@ from .again import recompute
 from .capture import Step
 from .early import advance
 from .groups import Group
+from .inplace import Lives
 from .members import Member, fold_member, member
 from .merge import merged
 from .placing import place_outputs
@@ -106,11 +107,8 @@ class _Places:
 
     def steps(self, outside: set[int], numbers: Iterator[int]) -> list[Step]:
         """What comes out. ``numbers``: of buffers that are unused."""
-        users: dict[int, set[int]] = {}
-        for i, p in enumerate(self.places):
-            for s in [] if p is None else [p] if isinstance(p, Step) else [m.step for m in p.members]:
-                for use, _ in s.uses():
-                    users.setdefault(use.buffer.number, set()).add(i)
+        placed = [[] if p is None else [p] if isinstance(p, Step) else [m.step for m in p.members] for p in self.places]
+        lives = Lives(placed, outside)
         found: list[Step] = []
         for i, p in enumerate(self.places):
             if isinstance(p, Step):
@@ -119,9 +117,9 @@ class _Places:
                 found.append(p.members[0].step)
             elif p is not None:
                 lasting = {u.buffer.number for m in p.members for u, _, _ in m.outputs if u.buffer.kind != "temporary"}
-                needed = {n for n in p.written if n in outside or n in lasting or users[n] != {i}}
-                found += merged(p, needed, numbers) or [s for m in p.members for s in _apart(m, numbers)]
-        return found
+                needed = {n for n in p.written if n in outside or n in lasting or not lives.first[n] == i == lives.last[n]}
+                found += merged(p, needed, numbers, lives, i) or [s for m in p.members for s in _apart(m, numbers)]
+        return lives.settled(found)
 
 
 def _apart(m: Member, numbers: Iterator[int]) -> list[Step]:

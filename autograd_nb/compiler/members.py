@@ -100,7 +100,7 @@ def member(step: Step) -> Member | None:
         if spec.dtype == "float16" or (spec.scalar and spec.dtype.startswith("complex")):
             return None
         inputs.append((o, spec.dtype) if spec.scalar else (o, next(layouts)))
-    outs = operands[len(recipe.inputs) :] if step.call.over is None else [operands[step.call.over]]
+    outs = operands[len(recipe.inputs) :] if step.call.over is None else [step.operands[step.call.over]]
     if len(outs) != len(recipe.outputs) or "float16" in recipe.outputs:
         return None
     if step.call.over is not None and recipe.in_layouts[0].shape != recipe.out_layouts[0].shape:

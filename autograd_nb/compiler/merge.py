@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..ops.folds import Blocks, Folding, fold_entry
 from ..shapes import Layout, layout
 from .capture import Buffer, Step, Use
 from .groups import Group
+from .inplace import Lives
 from .members import FoldMember, Member, walk
 from .slots import _Slot
 
@@ -22,12 +23,17 @@ from .slots import _Slot
 BLOCKS = 2 * threads.WORTH
 
 
-def merged(group: Group, needed: set[int], numbers: Iterator[int]) -> list[Step] | None:
+def merged(
+    group: Group, needed: set[int], numbers: Iterator[int], lives: Lives | None = None, place: int = -1
+) -> list[Step] | None:
     """The group as a step, or the few steps of a fold in blocks; of what it writes only the buffers ``needed`` are stored.
 
-    ``numbers``: of buffers that are unused. None where the formulas do not run together.
+    ``numbers``: of buffers that are unused. ``lives``: of its buffers, where the group's ``place`` is the last of an operand, a
+    result may take its memory. None where the formulas do not run together.
     """
     work = _Work(group, needed)
+    if lives is not None:
+        work.over = lives.over(group, place, work.arrays, work.stored)
     if not work.results and not work.stored:
         return None
     names = [m.step.name for m in group.members]
@@ -37,22 +43,27 @@ def merged(group: Group, needed: set[int], numbers: Iterator[int]) -> list[Step]
     except Exception:  # a formula that does not run on these symbols: the kernels stay apart
         return None
     line = group.members[0].step.line
+    if lives is not None:
+        reads, writes = list(work.arrays.values()), list(work.stored.values())
+        for k, j in work.over.items():
+            lives.inherit(writes[k][0].buffer, reads[j][0].buffer)
 
-    def step(entry: Callable, dims: np.ndarray | None, operands: list, written: int) -> Step:
+    def step(entry: Callable, dims: np.ndarray | None, operands: list, written: int, over: Iterable[int]) -> Step:
         if dims is not None:
             buffer = Buffer(next(numbers), dims, "constant")
             operands = [Use(buffer, 0, dims.size, dims.dtype), *operands]
+            over = [1 + j for j in over]
         n = len(operands)
-        return Step(launch.described(entry, name, written), operands, tuple(range(n - written, n)), line)
+        return Step(launch.described(entry, name, written), operands, (*over, *range(n - written, n)), line)
 
     if not isinstance(entry, Blocks):
-        return [step(entry, dims, work.operands, len(work.results) + len(work.stored))]
+        return [step(entry, dims, work.operands, len(work.results) + len(work.own), work.over.values())]
     all_operands = work.operands
     for size, d in entry.partial:
         stand_in = np.lib.stride_tricks.as_strided(np.empty(1, d.carrier), (size,), (0,))
         all_operands.append(Use(Buffer(next(numbers), stand_in, "temporary"), 0, size, d.carrier))
     return [
-        step(one.entry, one.dims, [_from(all_operands[k], start) for k, start in one.picks], one.written)
+        step(one.entry, one.dims, [_from(all_operands[k], start) for k, start in one.picks], one.written, one.over)
         for one in entry.launches
     ]
 
@@ -74,6 +85,7 @@ class _Work:
         self.numbers: dict[Any, tuple[Any, str]] = {}
         self.stored: dict[tuple, tuple[Use, Layout, str]] = {}
         self.results: dict[tuple, tuple[Use, Layout, str]] = {}  # of folds
+        self.over: dict[int, int] = {}  # which of ``stored`` -> which of ``arrays`` it overwrites
         made: set[tuple] = set()
         for m in group.members:
             for o, lay in m.inputs:
@@ -92,10 +104,15 @@ class _Work:
         self.arrays = dict(sorted(arrays.items(), key=lambda item: item[0][2].count(0) if group.axes else 0))
 
     @property
+    def own(self) -> list[tuple[Use, Layout, str]]:
+        """What is stored in arrays of its own."""
+        return [stored for k, stored in enumerate(self.stored.values()) if k not in self.over]
+
+    @property
     def operands(self) -> list[Any]:
         """In the kernel's order."""
-        kinds: tuple[dict, ...] = self.arrays, self.numbers, self.ends, self.results, self.stored
-        return [operand for kind in kinds for operand, *_ in kind.values()]
+        kinds: tuple[dict, ...] = self.arrays, self.numbers, self.ends, self.results
+        return [operand for kind in kinds for operand, *_ in kind.values()] + [use for use, *_ in self.own]
 
     def entry(self, name: str) -> tuple[Callable, np.ndarray | None]:
         """(entry point, dims)."""
@@ -105,14 +122,14 @@ class _Work:
         group = self.group
         if not group.axes:
             outputs = [dtype for _, _, dtype in self.stored.values()]
-            return pointwise_entry(name, self.formula, inputs, [i.dtype for i in inputs], outputs, layouts, stored)
+            return pointwise_entry(name, self.formula, inputs, [i.dtype for i in inputs], outputs, layouts, stored, self.over)
         inputs += [Input(w[3]) for w in self.ends]
         ends = [_over(w, group.kept) for w in self.ends]
         folds = [f for m in group.members if isinstance(m, FoldMember) for f in m.step.call.recipe.folds]
         wide = any(m.step.call.recipe.wide for m in group.members if isinstance(m, FoldMember))
         of = Folding(
             self.formula, inputs, [i.dtype for i in inputs], layouts + ends, group.shape, group.axes, tuple(folds), self.finish,
-            tuple([_over(w, group.kept) for w in self.results]), tuple(stored), wide, len(ends),
+            tuple([_over(w, group.kept) for w in self.results]), tuple(stored), wide, len(ends), self.over,
         )  # fmt: skip
         return fold_entry(name, of, BLOCKS)
 

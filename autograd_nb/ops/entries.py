@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,28 +47,26 @@ def pointwise_entry(
     outputs: list[str],
     in_layouts: Sequence[Layout],
     out_layouts: Sequence[Layout],
-    over: bool = False,
+    over: Mapping[int, int] = loops.APART,
 ) -> tuple[Callable, np.ndarray | None]:
     """(entry point, dims) of a pointwise kernel for these layouts; dims is None for the flat variant.
 
-    ``over``: the output is the first operand, and the flat variant is given it once.
+    ``over``: output → the input that it overwrites, which the kernel is given once.
     """
     with real_only(name):
         body = loops.trace_body(formula, inputs, compute, outputs)
     argtypes = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
-    argtypes += [f"{loops.storage(d)}[:]" for d in outputs]
+    own = [k for k in range(len(outputs)) if k not in over]
+    argtypes += [f"{loops.storage(outputs[k])}[:]" for k in own]
     first = out_layouts[0]
-    n_out = len(outputs)
-    everyone = [*in_layouts, *out_layouts]
+    everyone = [*in_layouts, *[out_layouts[k] for k in own]]
     recipe: Recipe | None = Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, False)
     effort = body.effort()
 
     def flat() -> Callable:
-        types, outs = tuple(argtypes[:-1] if over else argtypes), n_out - over
-        text = loops.pointwise_flat(body, over=0 if over else None)
         return launch.entry(
-            text, "kernel", types, name, outs, recipe, 0 if over else None,
-            lambda entry: threads.flat(entry, 0 if over else len(inputs), first.size, effort),
+            loops.pointwise_flat(body, over=over), "kernel", tuple(argtypes), name, len(own), recipe, over.get(0),
+            lambda entry: threads.flat(entry, over.get(0, len(inputs)), first.size, effort),
         )  # fmt: skip
 
     if all(lay.contiguous and lay.shape == first.shape for lay in everyone):
@@ -88,10 +86,11 @@ def pointwise_entry(
         return threads.walk(entry, inner_sizes, range(loops.RANK), effort) if threads.writes_apart(out_layouts) else entry
 
     entry = launch.entry(
-        loops.pointwise_strided(body, kinds), "kernel", ("int64[:]", *argtypes), name, n_out, recipe, split=split
-    )
+        loops.pointwise_strided(body, kinds, over=over), "kernel", ("int64[:]", *argtypes), name, len(own), recipe,
+        1 + over[0] if 0 in over else None, split,
+    )  # fmt: skip
     dims = dims_array(inner_sizes, inner_steps)
     if lead:
-        scalars = [s.scalar for s in inputs] + [False] * n_out
+        scalars = [s.scalar for s in inputs] + [False] * len(own)
         entry = nested(entry, sizes[:lead], [t[:lead] for t in steps], scalars)
     return entry, dims

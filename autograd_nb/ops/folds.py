@@ -6,8 +6,8 @@ of themselves; the compiler makes larger ones, which take in what stands before 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -30,7 +30,7 @@ class Folding:
     ``formula``: from the inputs (but the last ``late``) to the values that are folded over ``axes`` of ``shape``, one for each of
     ``folds``, and then those that are stored as they are, one for each of ``stored``. ``finish``: from (totals, inputs) to the
     ``results``, which have size 1 along ``axes``, as have the ``late`` inputs; of the others it may read the numbers. ``wide``:
-    whether sums of float32 are asked for in more digits.
+    whether sums of float32 are asked for in more digits. ``over``: one of ``stored`` → the input whose array it overwrites.
     """
 
     formula: Callable[..., Sequence]
@@ -45,11 +45,17 @@ class Folding:
     stored: tuple[Layout, ...] = ()
     wide: bool = False
     late: int = 0
+    over: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def own(self) -> list[int]:
+        """Which of ``stored`` have arguments of their own."""
+        return [k for k in range(len(self.stored)) if k not in self.over]
 
     @property
     def out_layouts(self) -> tuple[Layout, ...]:
-        """Of all that is written."""
-        return self.results + self.stored
+        """Of the arguments behind the inputs."""
+        return self.results + tuple([self.stored[k] for k in self.own])
 
 
 def folding(
@@ -118,7 +124,7 @@ def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequen
 
 def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
     """(entry point, dims) of a kernel; from ``least`` work on, one long fold is a fold of blocks."""
-    strides = [broadcast_strides(lay, of.shape) for lay in (*of.in_layouts, *of.results, *of.stored)]
+    strides = [broadcast_strides(lay, of.shape) for lay in (*of.in_layouts, *of.out_layouts)]
     walk = arranged(of.shape, of.axes, strides)
     sizes, first = walk.sizes, len(of.in_layouts)
     last = first + len(of.results)
@@ -140,7 +146,7 @@ def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Calla
             [None] * len(of.folds) + [lay.dtype.name for lay in of.stored],
         )
         outs = [lay.dtype.name for lay in of.results]
-        source = loops.reduction(body, of.folds, walk.inner, kinds, of.finish, outs, of.wide)
+        source = loops.reduction(body, of.folds, walk.inner, kinds, of.finish, outs, of.wide, over=of.over)
     argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
     argtypes += [f"{loops.storage(lay.dtype.name)}[:]" for lay in of.out_layouts]
     more, effort, dims = walk.outer[0], body.effort(), dims_array(sizes, walk.steps)
@@ -186,12 +192,13 @@ def _group(dims: Sequence[int], shape: Sequence[int], strides: Sequence[Sequence
 @dataclass(frozen=True)
 class Launch:
     """One of the launches of `Blocks`. ``picks``: (argument or partial result, its first element) in the order of its arguments,
-    the last ``written`` of which it writes."""
+    the last ``written`` of which it writes, and those at ``over``."""
 
     entry: Callable
     dims: np.ndarray
     picks: list[tuple[int, int]]
     written: int
+    over: tuple[int, ...] = ()
 
 
 class Blocks:
@@ -265,9 +272,10 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
         picks = [(j, along * broadcast_strides(layouts[j], of.shape)[axis] if j in layouts else 0) for j in early]
         picks += [(partials + k, begin * size) for k in range(len(found))]
         picks += [
-            (results + len(of.results) + k, along * broadcast_strides(lay, of.shape)[axis]) for k, lay in enumerate(of.stored)
+            (results + p, along * broadcast_strides(of.out_layouts[p], of.shape)[axis])
+            for p in range(len(of.results), len(of.out_layouts))
         ]
-        launches.append(Launch(entry, dims, picks, len(first.out_layouts)))
+        launches.append(Launch(entry, dims, picks, len(first.out_layouts), tuple(of.over.values())))
     late = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in early]
     second = replace(
         of,
@@ -280,6 +288,7 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
         finish=lambda totals, given: of.finish(totals, _placed(given[len(found) :], late, len(of.inputs))),
         results=tuple([layout([1, *lay.shape], [0, *lay.strides], lay.dtype) for lay in of.results]),
         stored=(),
+        over=loops.APART,
     )
     entry, dims = fold_entry(name, second, 1 << 60)
     picks = [

@@ -70,7 +70,7 @@ class InplacePlan:
 
         self.entry, self.dims = pointwise_entry(
             op.name + "_", lambda *x: (formula(*x),), [operand(k) for k in keys], computes,
-            [target.dtype.name], [k for k in keys if isinstance(k, Layout)], [target], op.reads,
+            [target.dtype.name], [k for k in keys if isinstance(k, Layout)], [target], {0: 0} if op.reads else {},
         )  # fmt: skip
         self.size = target.size if self.dims is None else -1
 
@@ -78,7 +78,7 @@ class InplacePlan:
         """Run the kernel on the target's memory and the other operands' arrays and numbers."""
         if self.dims is not None:
             if self.reads:
-                self.entry(self.dims, target, *values, target)
+                self.entry(self.dims, target, *values)
             else:
                 self.entry(self.dims, *values, target)
             return

@@ -332,7 +332,7 @@ class BackPlan:
                 layouts = [g, *saved_layouts]
                 recipe = Recipe(formulas([k]), inputs, compute, [keys[i].dtype.name], layouts, [g], False)
                 self.overwrite = launch.entry(
-                    loops.pointwise_flat(body, over=0), "kernel", argtypes, op.name + "_backward", 0, recipe, 0,
+                    loops.pointwise_flat(body, over={0: 0}), "kernel", argtypes, op.name + "_backward", 0, recipe, 0,
                     lambda entry: threads.flat(entry, 0, size, body.effort()),
                 )  # fmt: skip
                 self.over = self.simple[0]

@@ -11,7 +11,8 @@ from autograd_nb.nn import functional as F
 def reads(name, program):
     """How many arrays the step of this name reads."""
     (step,) = (s for s in program.steps if s.name == name)
-    return sum(not written for u, written in step.uses() if u.buffer.kind != "constant")
+    arrays = [u for u, _ in step.uses() if u.buffer.kind != "constant"]
+    return len(arrays) - step.call.outputs  # where it overwrites what it reads, that is no output
 
 
 def program_of(activation, x, more=lambda h: 0.0):
