@@ -109,12 +109,19 @@ class Joins:
         """The parts joined and recorded, if there is a plan for them."""
         if dim.__class__ is not int or (parts.__class__ is not list and parts.__class__ is not tuple):
             return None
+        pair = len(parts) == 2
         try:
-            plan = self.plans[(dim, *map(_layout_of, parts))]
+            if pair:
+                a, b = parts
+                plan = self.plans[dim, a._layout, b._layout]
+            else:
+                plan = self.plans[(dim, *map(_layout_of, parts))]
         except (KeyError, AttributeError):
             return None
         data = np.empty(plan.size, plan.carrier)
-        if plan.entry is not None:
+        if pair:
+            plan.entry(plan.dims, a._data, b._data, data)
+        elif plan.entry is not None:
             plan.entry(plan.dims, *map(_data_of, parts), data)
         else:
             plan.run(parts, data)

@@ -3,19 +3,21 @@
 Which operands are tensors, which of them need gradients and what the rules read is the same in call after call. So the loops over
 operands that `structured.Structured` would go through each time are unrolled into the text of three functions:
 
-- `recorder`, for the classes of a call's arguments, finds which operands need gradients, and calls
-- `writer`, for one `Recording`, which makes the node;
+- `recorder`, for the classes of a call's arguments, finds which operands need gradients, and makes the node where there is but
+  one to ask, else calls
+- `writer`, for one `Recording`, which makes it;
 - `runner`, for one `Recording`, makes the arguments of the rules from a node, in a pass that is not recorded itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import _getframe
 from typing import Any
 
-from ..graph.node import Output
+from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ..tensor import Tensor, make, refresh
-from .recording import finish_node, refuse_inference
+from .recording import refuse_inference
 
 
 def _function(name: str, op: Any, parameters: str, lines: list[str], **names: Any) -> Callable:
@@ -30,7 +32,10 @@ def _unpacked(op: Any) -> str:
 
 
 def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
-    """``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``."""
+    """``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``.
+
+    The user's frame is ``depth`` above, or further up.
+    """
     lines = [_unpacked(op)]
     for p, kind in zip(op.params, classes, strict=True):
         if issubclass(kind, (tuple, list)):
@@ -39,9 +44,13 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
     operands = [op.params[i] for i in op.operands if i in tensors]
     for p in operands:
         lines += [f"if {p}._view is not None:", f"    _refresh({p})"]
+    present = sum(1 << i for i in tensors)
+    if len(operands) == 1:
+        written, names = _writing(op, op.recording(1, present), "_depth")
+        lines += [f"if {operands[0]}._rg:", *(f"    {line}" for line in written)]
+        return _function("record", op, "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _refresh=refresh, **names)
     lines.append("_mask = " + (" | ".join(f"{p}._rg << {edge}" for edge, p in enumerate(operands)) or "0"))
     lines += ["if _mask:", "    (_writers.get(_mask) or _write(_mask))(_args, out, _depth)"]
-    present = sum(1 << i for i in tensors)
     writers: dict[int, Callable] = {}
 
     def write(mask: int) -> Callable:
@@ -55,7 +64,13 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
 
 def writer(op: Any, recording: Any) -> Callable:
     """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
-    lines = [_unpacked(op), "_node = _class()", "_plain = 2"]
+    lines, names = _writing(op, recording, "_depth + 1")
+    return _function("write", op, "_args, out, _depth", [_unpacked(op), *lines], **names)
+
+
+def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, Any]]:
+    """The text of a writer, and the names that it uses; ``depth``: how far above the user's frame is."""
+    lines = ["_node = _class()", "_plain = 2"]
     edges, saved, versions, values = [], [], [], []
     for *_, p in recording.rules:
         if p not in recording.needed:
@@ -96,14 +111,23 @@ def writer(op: Any, recording: Any) -> Callable:
         f"_node.versions = ({''.join(v + ', ' for v in counters)})",
         "_node.stamp = " + (" + ".join(f"{v}[0]" for v in counters) or "0"),
         "_node.made = out._layout",
-        "_finish_node(_node, _depth)",
+        "_node.consumed = _node.hooks = None",  # from here on `recording.finish_node`, written out
+        "_node.seq = _seq = _sequence()",
+        "if not _seq & _MANY:",
+        "    _spare(_node)",
+        f"_frame = _getframe({depth})",
+        "if _internal.get(_frame.f_code.co_filename, True):",
+        "    _frame = _user_frame(_frame)",
+        "_node.code = _frame.f_code",
+        "_node.lasti = _frame.f_lasti",
         "out._edge = _node",
         "out._rg = True",
     ]
-    return _function(
-        "write", op, "_args, out, _depth", lines, _class=op.node, _Output=Output, _recording=recording,
-        _refuse_inference=refuse_inference, _finish_node=finish_node,
-    )  # fmt: skip
+    return lines, {
+        "_class": op.node, "_Output": Output, "_recording": recording, "_refuse_inference": refuse_inference,
+        "_sequence": sequence, "_MANY": MANY, "_spare": spare, "_getframe": _getframe, "_internal": _internal,
+        "_user_frame": user_frame,
+    }  # fmt: skip
 
 
 def runner(op: Any, recording: Any) -> Callable:

@@ -190,7 +190,7 @@ class Structured:
         found = self._recorders.get(classes)
         if found is None:
             found = self._recorders[classes] = recorder(self, classes)
-        found(args, out, depth + 3)
+        found(args, out, depth + 1)
 
     def record_any(self, args: tuple, out: Any) -> None:
         """`record` for any number of outputs and tuples of tensors among the operands."""

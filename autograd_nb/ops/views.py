@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from sys import _getframe
 from typing import Any
 
 from .. import launch
 from ..dtypes import dtype
 from ..graph import modes
 from ..graph.modes import state
-from ..graph.node import Output
+from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ..shapes import Layout, Size
 from ..tensor import Tensor, blank, offset_in, refresh
-from .recording import finish_node
 from .registry import numpy_names
 
 _MOST = 5_000
@@ -85,7 +85,7 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
 
 
 def _record(x: Tensor, node_class: Any, recording: Any, values: dict, made: Any) -> Any:
-    """The node of a view of ``x``."""
+    """The node of a view of ``x``; the user's frame is three above, or further up."""
     node = node_class()
     e = x._edge
     if e is None:
@@ -96,7 +96,15 @@ def _record(x: Tensor, node_class: Any, recording: Any, values: dict, made: Any)
     node.edges = (e,)
     node.recording, node.values, node.made = recording, values, made
     node.saved, node.versions, node.stamp = None, (), 0
-    finish_node(node, 4)
+    node.consumed = node.hooks = None  # `finish_node`, written out
+    node.seq = seq = sequence()
+    if not seq & MANY:
+        spare(node)
+    f = _getframe(3)
+    if _internal.get(f.f_code.co_filename, True):
+        f = user_frame(f)
+    node.code = f.f_code
+    node.lasti = f.f_lasti
     return node
 
 

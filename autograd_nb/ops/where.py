@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import dtypes
+import numpy as np
+
+from .. import dtypes, launch
 from ..codegen.maths import m
-from ..tensor import Tensor
+from ..graph.modes import state
+from ..tensor import Tensor, make
+from .plans import Plan
 from .pointwise import pointwise
-from .recording import store
+from .recording import mark_inference, store
 from .registry import OPS, public
 from .structured import tensor_argument
 
@@ -43,11 +47,28 @@ def where(condition, input=None, other=None, *, out=None):
     kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}")
-    if isinstance(input, Tensor) and isinstance(other, Tensor):
-        y = _where.op.run((condition, input, other))  # nothing to convert
+    if isinstance(input, Tensor) and isinstance(other, Tensor):  # nothing to convert
+        plan = _where.op.plans.get((condition._layout, input._layout, other._layout))
+        y = _where.op.run((condition, input, other)) if plan is None else _again(plan, condition, input, other)
     else:
         y = _where(condition, input, other)
     return y if out is None else store(out, y, "where")
+
+
+def _again(plan: Plan, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """What `where` comes to for tensors of layouts seen before."""
+    data = launch.empty(plan.size, plan.carrier) if plan.big else np.empty(plan.size, plan.carrier)
+    if plan.dims is None:
+        plan.entry(condition._data, a._data, b._data, data)
+    else:
+        plan.entry(plan.dims, condition._data, a._data, b._data, data)
+    y = make(data, plan.out, [0, 0])
+    if not state.grad:
+        if state.inference:
+            mark_inference(y)
+    elif a._rg or b._rg or a._view is not None or b._view is not None:
+        _where.op.record(plan, (condition, a, b), y)
+    return y
 
 
 def _where_method(self, condition, other):
