@@ -16,7 +16,7 @@ from ..tensor import Tensor, edge, make
 from .capture import Capture, Problem, address, in_order, root
 from .fuse import fuse
 from .guards import Reach
-from .kept import Kept, keepable
+from .kept import Kept, form, keepable
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .observing import watching
 from .program import Program, live
@@ -121,7 +121,8 @@ class Session:
         self.read = [
             k
             for k, old in self.overwritten
-            if k not in self.unwritten and any(id(root(t._data)) in used for t in tensors_in(old))
+            if k not in self.unwritten
+            and (any(id(root(t._data)) in used for t in tensors_in(old)) or form(old) != form(k.get()))
         ]
         if self.unwritten or not all(map(keepable, values)):
             raise Unstable("it does not always leave tensors where an earlier call has")
@@ -141,10 +142,10 @@ class Session:
             number = reach._seen.get(id(g))
             codes |= {(f"o{number}", repr(name)) for (i, name) in self.replaced if i == id(g)}
         guard = reach.guard(codes)
+        stores = self._left(result)
         changed = guard()
         if changed >= 0:
             raise Unstable(reach.describe(changed))
-        stores = self._left(result)
         if capture.problems:
             raise capture.problems[0]
         if stores:

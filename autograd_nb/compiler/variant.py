@@ -350,7 +350,8 @@ class _Captured(Function):
         bound = [(a.buffer, t._data, a.shift) for t, a in zip(leaves, variant.arguments, strict=True) if a.buffer is not None]
         read = [t for t, a in zip(leaves, variant.arguments, strict=True) if a.buffer in back.reads_arguments]
         counters = [(t, t._version_[0]) for t in (*back.reads, *read)]
-        ctx.held = (variant, leaves, frame, bound, counters)
+        # (what an earlier call has left may have a graph, which would keep the calls before that one alive)
+        ctx.held = (variant, [] if variant.carries else leaves, frame, bound, counters)
         new = [r if kind == "new" else None for r, (kind, *_) in zip(results, variant.outputs, strict=True)]
         ctx.set_materialize_grads(False)  # no gradient is another answer than one of zeros
         ctx.mark_non_differentiable(*[r for r, d in zip(new, back.differentiable, strict=True) if r is not None and not d])

@@ -1,4 +1,5 @@
-"""Tensors that a function leaves in attributes and dicts: each run leaves new ones; who reads the last ones runs eagerly."""
+"""Tensors that a function leaves in attributes, dicts, lists and variables: each run leaves new ones, from the last ones if it
+reads them."""
 
 from __future__ import annotations
 
@@ -51,24 +52,201 @@ def test_losses_that_layers_keep(model):
     assert all(t.item() == pytest.approx(v) for t, v in earlier)  # each run leaves a tensor of its own
 
 
-def test_who_reads_the_last_one_runs_eagerly():
+def follows(make, inputs, programs, **options):
+    """Compiled and eager from the same start, call by call: results, and what ``make`` says is kept (result, kept → tensors)."""
+    torch.manual_seed(0)
+    eager, kept_eager = make()
+    torch.manual_seed(0)
+    function, kept = make()
+    compiled = torch.compile(function, fullgraph=True, **options)
+    for x in inputs:
+        torch.testing.assert_close(compiled(x), eager(x))
+        for a, b in zip(kept(), kept_eager(), strict=True):
+            torch.testing.assert_close(a.detach(), b.detach())
+            assert a._version == b._version
+    assert len(compiled.programs) == programs
+
+
+INPUTS = [torch.tensor([1.0, float(i)]) for i in range(7)]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_a_buffer_that_is_replaced_by_its_average(check):
     class Average(nn.Module):
         def __init__(self):
             super().__init__()
-            self.mean = torch.zeros(2)
+            self.register_buffer("mean", torch.zeros(2))
 
         def forward(self, x):
             self.mean = 0.5 * self.mean + 0.5 * x
             return self.mean * 2
 
-    m, e = Average(), Average()
-    compiled = torch.compile(m)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for i in range(8):
-            x = torch.tensor([1.0, float(i)])
-            torch.testing.assert_close(compiled(x), e(x))
-            torch.testing.assert_close(m.mean, e.mean)
+    def make():
+        m = Average()
+        return m.forward, lambda: [m.mean]
+
+    follows(make, INPUTS, 1, check=check)
+
+
+def test_a_number_that_becomes_a_tensor():
+    def make():
+        state = {"average": 0.0}
+
+        def step(x):
+            state["average"] = 0.9 * state["average"] + 0.1 * x.sum()
+            return x * state["average"]
+
+        return step, lambda: [torch.as_tensor(state["average"])]
+
+    follows(make, INPUTS, 1)
+
+
+def test_a_variable_of_a_closure_that_holds_a_tuple():
+    def make():
+        cell = nn.LSTMCell(2, 3)
+        state = (torch.zeros(3), torch.zeros(3))
+
+        def step(x):
+            nonlocal state
+            h, c = cell(x, state)
+            state = (h.detach(), c.detach())
+            return h.sum().detach()
+
+        return step, lambda: state
+
+    follows(make, INPUTS, 1)
+
+
+def test_items_of_a_list_of_which_one_reads_the_other():
+    def make():
+        layers = [torch.zeros(2), torch.ones(2)]
+
+        def step(x):
+            layers[0] = torch.tanh(layers[0] + x)
+            layers[1] = layers[1] - layers[0]
+            return layers[1] * 2
+
+        return step, lambda: layers
+
+    follows(make, INPUTS, 1)
+
+
+def test_the_last_result_and_the_last_argument():
+    def make():
+        last = {"x": torch.zeros(2), "y": torch.ones(2)}
+
+        def step(x):
+            change, before = x - last["x"], last["y"]
+            last["x"], last["y"] = x, x * 2
+            return change, before
+
+        return step, lambda: last.values()
+
+    follows(make, INPUTS, 1)
+    follows(make, INPUTS[:1] * 7, 1)  # the argument is what it has kept
+
+
+def test_what_is_made_once_and_changed_in_place_is_state():
+    def make():
+        state = {"sum": None}
+
+        def step(x):
+            if state["sum"] is None:
+                state["sum"] = torch.zeros(2)
+            state["sum"].mul_(0.5).add_(x)
+            return state["sum"] * 1
+
+        return step, lambda: [state["sum"]]
+
+    follows(make, INPUTS, 1)
+
+
+def test_backpropagation_through_time_in_pieces():
+    """A hidden state that begins as None, is cut from its graph after each piece, and begins anew now and then."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.hidden = nn.RNNCell(3, 4), None
+
+        def forward(self, x):
+            for row in x:
+                self.hidden = self.cell(row, self.hidden)
+            return self.hidden
+
+    def training(compiled):
+        torch.manual_seed(1)
+        net = Net()
+        optimizer = torch.optim.SGD(net.parameters(), 0.1)
+
+        def step(x):
+            loss = net(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            net.hidden = net.hidden.detach()
+            return loss.detach()
+
+        return net, torch.compile(step, fullgraph=True) if compiled else step
+
+    (net, step), (wanted, expected) = training(True), training(False)
+    for i in range(12):
+        if i % 4 == 3:
+            net.hidden = wanted.hidden = None
+        x = torch.randn(2, 5, 3)
+        torch.testing.assert_close(step(x), expected(x))
+        torch.testing.assert_close(net.hidden, wanted.hidden)
+    for p, q in zip(net.parameters(), wanted.parameters(), strict=True):
+        torch.testing.assert_close(p, q)
+    assert [p.reason for p in step.programs] == ["first call of its kind", "net.hidden is None and was a Tensor"]
+
+
+def test_a_table_that_is_made_anew_for_another_size():
+    def make():
+        table = {"mask": None}
+
+        def step(x):
+            if table["mask"] is None or table["mask"].size(0) != x.size(0):
+                table["mask"] = torch.tril(torch.ones(x.size(0), x.size(0)))
+            return table["mask"] @ x
+
+        return step, lambda: [table["mask"]]
+
+    follows(make, [torch.ones(2 + i % 2) for i in range(8)], 2)
+
+
+def test_a_graph_that_goes_on_through_what_is_kept():
+    def make():
+        w, state = torch.ones(2, requires_grad=True), {"h": torch.zeros(2)}
+
+        def step(x):
+            state["h"] = torch.tanh(state["h"] * w + x)
+            return state["h"].sum()
+
+        return w, state, step
+
+    (w, state, step), (v, wanted, eager) = make(), make()
+    step = torch.compile(step, fullgraph=True)
+    for i in range(9):
+        loss, expected = step(INPUTS[i % 7]), eager(INPUTS[i % 7])
+        torch.testing.assert_close(loss, expected)
+        if i % 3 == 2:
+            loss.backward()
+            expected.backward()
+            torch.testing.assert_close(w.grad, v.grad)
+            for s in (state, wanted):
+                s["h"] = s["h"].detach()
+    assert step.programs
+
+
+def test_a_leaf_made_inside_stays_eager():
+    def step(x):
+        return (x + 1).detach().requires_grad_()
+
+    compiled = torch.compile(step)
+    with pytest.warns(UserWarning, match="it makes a leaf that requires grad"):
+        assert compiled(INPUTS[0]).is_leaf
+    assert compiled(INPUTS[1]).is_leaf
 
 
 def test_branches_on_what_is_kept():
