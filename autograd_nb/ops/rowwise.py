@@ -61,6 +61,8 @@ class RowKernel:
         entry = self.entries.get(key)
         if entry is None:
             entry = self.entries[key] = self._build(compute, columns, operands, outputs)
+        if entry.__class__ is _Rows and entry.work(*sizes) < threads.WORTH:
+            return entry.entry  # which does not ask at each call
         return entry
 
     def _build(self, compute: str, columns: bool, operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> Any:
@@ -94,15 +96,19 @@ class _Rows(threads.Split):
     def __init__(self, entry: Any, kinds: Sequence[str], effort: int):
         self.entry, self.kinds, self.effort = entry, kinds, effort
 
+    def work(self, outer: int, n: int, inner: int) -> int:
+        """What these rows cost."""
+        return outer * n * inner * self.effort
+
     def __call__(self, outer: int, n: int, inner: int, *args: Any) -> None:
-        if outer * n * inner * self.effort < threads.WORTH:
+        if self.work(outer, n, inner) < threads.WORTH:
             self.entry(outer, n, inner, *args)
         else:
             threads.Split.__call__(self, outer, n, inner, *args)
 
     def parts(self, args: tuple) -> list[tuple]:
         outer, n, inner = args[:3]
-        work = outer * n * inner * self.effort
+        work = self.work(outer, n, inner)
         if work < threads.WORTH:
             return [args]
         strides = [{"full": n * inner, "row": inner}.get(kind, 0) for kind in self.kinds]
