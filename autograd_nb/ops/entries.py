@@ -59,7 +59,7 @@ def pointwise_entry(
     own = [k for k in range(len(outputs)) if k not in over]
     argtypes += [f"{loops.storage(outputs[k])}[:]" for k in own]
     first = out_layouts[0]
-    everyone = [*in_layouts, *[out_layouts[k] for k in own]]
+    everyone = [*in_layouts, *out_layouts]
     recipe: Recipe | None = Recipe(formula, inputs, compute, outputs, in_layouts, out_layouts, False)
     effort = body.effort()
 
@@ -72,7 +72,8 @@ def pointwise_entry(
     if all(lay.contiguous and lay.shape == first.shape for lay in everyone):
         return flat(), None
     strides: list[Sequence[int]] = [broadcast_strides(lay, first.shape) for lay in everyone]
-    order = sort_dims(first.shape, strides)
+    order = sort_dims(first.shape, strides)  # by the last output first, also where it has no argument of its own
+    strides = strides[: len(in_layouts)] + [strides[len(in_layouts) + k] for k in own]
     sizes, steps = coalesce([first.shape[d] for d in order], [[s[d] for d in order] for s in strides])
     if len(sizes) <= 1 and all(not t or t[0] == 1 for t in steps):
         return flat(), None
