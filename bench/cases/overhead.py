@@ -136,7 +136,7 @@ for _name, _fn in SINGLE.items():
         f"{_name} | recorded",
         f"{_kind}, recorded",
         forward(_fn, True, _name not in RANDOM),
-        quick=_name in ("add", "sum", "index int"),
+        quick=_name in ("add", "sum", "softmax", "layer_norm", "index int"),
     )
     add(f"{_name} | backward", f"{_kind}, backward", both(_fn, _name not in RANDOM), quick=_name in ("mul", "matmul", "view"))
 
