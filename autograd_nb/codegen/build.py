@@ -33,7 +33,7 @@ from .cache import CacheWarning, Store
 
 __all__ = ["CacheWarning", "build", "build_function", "foreign", "store"]
 
-ABI = 2  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
+ABI = 3  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
 
 Entry = Callable[..., Any]
 

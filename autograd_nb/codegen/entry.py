@@ -19,6 +19,7 @@ from numba.core.callwrapper import PyCallWrapper
 from numba.core.lowering import Lower
 
 from .arrays import Arrays
+from .library import WRAPPER
 
 _FASTCALL = 0x80
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
@@ -213,7 +214,7 @@ class Lowering(Lower):
     def create_cpython_wrapper(self, release_gil: bool = False) -> None:
         context, fndesc = self.context, self.fndesc
         assert fndesc.restype is types.none, f"{fndesc.qualname}: a kernel returns nothing, as its outputs are arguments"
-        module = context.create_module("wrapper")
+        module = context.create_module(WRAPPER)
         callee = ir.Function(
             module, context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes), fndesc.llvm_func_name
         )

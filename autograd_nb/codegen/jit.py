@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from .library import Helper
+
 #: a kernel checks no zero division (NumPy's error model), runs without the interpreter's lock, and may fuse a·b + c
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "fastmath": {"contract"}}
 
@@ -32,7 +34,7 @@ def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None =
         ... def dot2(a, b, c, d):
         ...     return a * b + c * d
     """
-    options = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline}
+    options = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline, "pipeline_class": Helper}
     if fastmath is not None:
         options["fastmath"] = set(fastmath)
     return njit(**options) if function is None else njit(**options)(function)

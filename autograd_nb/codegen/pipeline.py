@@ -14,6 +14,7 @@ from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
 
 from .entry import Lowering
+from .library import Code
 
 IDLE = (NopythonRewrites, InlineClosureLikes)
 
@@ -23,6 +24,13 @@ class KernelLowering(NativeLowering):
     """To machine code, with an entry point of our own."""
 
     _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        library = state.library = Code(state.targetctx.codegen(), state.func_id.func_qualname)
+        library.enable_object_caching()
+        super().run_pass(state)
+        library.set_environments()
+        return True
 
     @property
     def lowering_class(self) -> type[Lowering]:

@@ -208,6 +208,32 @@ def test_boundscheck_and_plain_python(tmp_path):
     assert python(tmp_path, code, NUMBA_DISABLE_JIT="1") == f"IndexError True\n{doubled} 0"
 
 
+def test_errors_of_helpers(tmp_path):
+    # a message with numbers in it is made of objects that the helper refers to: those of a kernel just compiled, and of one loaded
+    source = """
+from autograd_nb.codegen.jit import helper
+
+@helper
+def checked(x):
+    if x > 2:
+        raise ValueError("too large", x)
+    return x
+
+def kernel(x, y):
+    for i in range(y.size):
+        y[i] = checked(x[i])
+"""
+    code = f"""
+    print(run({source!r}, 2))
+    try:
+        run({source!r}, 3)
+    except ValueError as error:
+        print(error.args, len(made))
+    """
+    for compiled in (1, 0):
+        assert python(tmp_path, code) == f"[1.0, 2.0]\n('too large', 3.0) {compiled}"
+
+
 def key(function, *more) -> str:
     digest = builder._Digest()
     digest.add(more)
