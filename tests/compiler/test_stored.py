@@ -3,7 +3,9 @@ reads them."""
 
 from __future__ import annotations
 
+import gc
 import warnings
+import weakref
 
 import pytest
 
@@ -306,3 +308,31 @@ def test_results_in_a_dict():
         assert f(torch.tensor([float(i)])).item() == i + 1
         assert out["square"].item() == i * i
     assert len(f.programs) == 1
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_earlier_calls_are_let_go(size):
+    """What is kept has a graph, is reset by the user or begins with another size: no call keeps the one before it alive."""
+
+    class Loss(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.loss = nn.Linear(3, 2), None
+
+        def forward(self, x):
+            y = self.linear(x)
+            self.loss = y.square().mean(0 if size == 3 else None)
+            return y
+
+    m = Loss()
+    compiled = torch.compile(m, fullgraph=True)
+
+    def call(i):
+        if size == 2:
+            m.loss = None
+        y = compiled(torch.ones(2 + i % size, 3))
+        return weakref.ref(y.grad_fn)
+
+    nodes = [call(i) for i in range(20)]
+    gc.collect()
+    assert compiled.programs and sum(n() is not None for n in nodes) <= 2
