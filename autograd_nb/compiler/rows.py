@@ -46,7 +46,7 @@ class _Group:
             return False
         mine = _events(place, p)
         for n, events in mine.items():
-            everyone = sorted(events | self.events.get(n, set()))
+            everyone = sorted(events | self.events.get(n, set()), key=lambda event: event[:2])
             # what is written is walked in one way only, and not read before: passes of one kernel do not wait for one another
             if any(written for _, written, _ in everyone) and (not everyone[0][1] or len({key for _, _, key in everyone}) > 1):
                 return False

@@ -125,7 +125,7 @@ engine.add_in_place = _engine_add_in_place
 engine.own = _engine_own
 
 
-_overlapping: dict[tuple, Any] = {}
+_overlapping: dict = launch.plan_table()
 
 
 def add_overlapping(target: Tensor, source: Tensor) -> None:

@@ -421,3 +421,24 @@ def test_dists():
         f(torch.full((3,), float("nan")))
     with pytest.raises(ValueError, match="loc"):
         c(torch.full((3,), float("nan")))
+
+
+def test_gradients_of_views_that_eager_calls_had_before():
+    def f(x):
+        y = x * 1
+        y[1] -= x[0] * x[0]
+        return y
+
+    def gradient(f):
+        x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+        outs = []
+        for _ in range(3):
+            (found,) = torch.autograd.grad(f(x).square().sum(), x)
+            with torch.no_grad():
+                x += 0.5
+            outs.append(found)
+        return outs
+
+    wanted = gradient(f)  # its kernels are known when the capture begins
+    for found, value in zip(gradient(torch.compile(f)), wanted, strict=True):
+        assert torch.equal(found, value)
