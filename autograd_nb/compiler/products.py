@@ -142,11 +142,13 @@ class _Work:
         m = member(add)
         if m is None or add.name not in ("add", "add_") or len(m.inputs) != 2 or len(self.slots[j]) != 1:
             return False
+        if not all(isinstance(o, Use) for o, _ in m.inputs):
+            return False
         product = step.operands[-1]
         (x, lx), (_, lt) = m.inputs if m.inputs[1][0].buffer is product.buffer else m.inputs[::-1]
         out, lo, _ = m.outputs[0]
         dtype = product.dtype.name
-        if not isinstance(x, Use) or out.buffer is product.buffer or m.compute != [dtype, dtype] or lx.shape != lt.shape:
+        if out.buffer is product.buffer or m.compute != [dtype, dtype] or lx.shape != lt.shape:
             return False
         if not all(lay.contiguous and lay.dtype.name == dtype and lay.size == product.size for lay in (lx, lt, lo)):
             return False

@@ -199,3 +199,8 @@ def test_parts_put_side_by_side_are_copied_once():
 
     program = compiled(f, x)
     assert names(program)[-2:] == ["clone+copy_", "copy_"]  # one pass for each part
+
+
+def test_a_number_is_nothing_to_begin_a_sum_with():
+    program = compiled(lambda x, w: x @ w + 1, ag.randn(2, 5), ag.randn(5, 4))
+    assert adds(program) == [False]
