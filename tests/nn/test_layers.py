@@ -129,7 +129,9 @@ def test_losses():
     np.testing.assert_allclose(loss(x, target).item(), expected, rtol=1e-5)
     z = (b > 0).astype(np.float64)
     expected = np.maximum(a, 0) - a * z + np.log1p(np.exp(-np.abs(a)))
-    np.testing.assert_allclose(nn.BCEWithLogitsLoss()(x, torch.tensor(z, dtype=torch.float32)).item(), expected.mean(), rtol=1e-5)
+    np.testing.assert_allclose(
+        nn.BCEWithLogitsLoss()(x, torch.tensor(z, dtype=torch.float32)).item(), expected.mean(), rtol=1e-5
+    )
     with pytest.warns(UserWarning, match="please use reduction='sum' instead"):
         assert nn.MSELoss(size_average=False).reduction == "sum"
 
@@ -214,3 +216,11 @@ def test_a_model_learns():
         o.step()
     assert e.item() < 0.15
     assert (m(x).argmax(1) == y).float().mean().item() > 0.95
+
+
+def test_instance_norm_needs_its_number_of_features_only_for_what_it_learns():
+    x = torch.randn(2, 3, 4, 4)
+    with pytest.warns(UserWarning, match="does not match num_features"):
+        assert torch.equal(nn.InstanceNorm2d(8)(x), nn.InstanceNorm2d(3)(x))
+    with pytest.raises(ValueError, match="to match num_features"):
+        nn.InstanceNorm2d(8, affine=True)(x)

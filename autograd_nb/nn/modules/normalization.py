@@ -6,6 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#normalization-layers
 from __future__ import annotations
 
 import numbers
+import warnings
 from typing import Any
 
 from ... import dtypes
@@ -68,13 +69,22 @@ class _NormBase(Module):
         )
 
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict, strict: bool, missing_keys: list, unexpected_keys: list, error_msgs: list
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list,
+        unexpected_keys: list,
+        error_msgs: list,
     ) -> None:
         version = local_metadata.get("version")
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
             # before version 2 the counter was not kept
-            state_dict[key] = self.num_batches_tracked if self.num_batches_tracked is not None else scalar_tensor(0, dtypes.int64)
+            state_dict[key] = (
+                self.num_batches_tracked if self.num_batches_tracked is not None else scalar_tensor(0, dtypes.int64)
+            )
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
 
@@ -95,7 +105,14 @@ class _BatchNorm(_NormBase):
         use_batch = self.training or (self.running_mean is None and self.running_var is None)
         keep = not self.training or self.track_running_stats
         return F.batch_norm(
-            input, self.running_mean if keep else None, self.running_var if keep else None, self.weight, self.bias, use_batch, factor, self.eps
+            input,
+            self.running_mean if keep else None,
+            self.running_var if keep else None,
+            self.weight,
+            self.bias,
+            use_batch,
+            factor,
+            self.eps,
         )
 
 
@@ -142,7 +159,14 @@ class _InstanceNorm(_NormBase):
         self._check_input_dim(input)
         channels = input.ndim - self.dims[0]
         if input.shape[channels] != self.num_features:
-            raise ValueError(f"expected input's size at dim={channels} to match num_features ({self.num_features}), but got: {input.shape[channels]}.")
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={channels} to match num_features ({self.num_features}), but got: {input.shape[channels]}."
+                )
+            warnings.warn(
+                f"input's size at dim={channels} does not match num_features. Without affine=True it is not needed: any number will do.",
+                stacklevel=2,
+            )
         batched = input if input.ndim == self.dims[1] else input.unsqueeze(0)
         out = F.instance_norm(
             batched, self.running_mean, self.running_var, self.weight, self.bias, self.training or not self.track_running_stats,
@@ -180,12 +204,20 @@ class LayerNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None, dtype: Any = None
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
     ) -> None:
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
         self.register_parameter("weight", parameter(self.normalized_shape, dtype, device) if elementwise_affine else None)
-        self.register_parameter("bias", parameter(self.normalized_shape, dtype, device) if elementwise_affine and bias else None)
+        self.register_parameter(
+            "bias", parameter(self.normalized_shape, dtype, device) if elementwise_affine and bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -206,7 +238,15 @@ class GroupNorm(Module):
     """Normalises groups of channels of (N, C, …), each sample by itself. ValueError unless the groups divide the channels."""
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
@@ -233,7 +273,14 @@ class GroupNorm(Module):
 class RMSNorm(Module):
     """x / √(mean(x²) + eps) · weight over the last dims, ``normalized_shape``."""
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
         self.register_parameter("weight", parameter(self.normalized_shape, dtype, device) if elementwise_affine else None)
