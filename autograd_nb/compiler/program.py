@@ -266,9 +266,10 @@ class Program:
         """Let random streams be where they were before this run."""
         for source, _ in reversed(self.draws):
             if hasattr(source, "begin"):
-                source.source._call = source.begin[0]
+                source.source._place = tuple(source.begin)
             else:
-                source._call -= 1
+                seed, call = source._place
+                source._place = seed, call - 1
 
     def drive(self, start: int, words: int) -> None:
         """Run the records from ``start`` on."""
