@@ -56,16 +56,17 @@ def compile(
 
 
 def _twin(model: Any, fullgraph: bool, check: bool) -> Any:
-    """A module with the attributes of ``model`` (the same dict), of which only the forward is another."""
+    """A module with the attributes of ``model`` (the same dict), of which only what its class computes in is another."""
     from .step import compile_function
 
     kind = type(model)
-    forward = compile_function(kind.forward.__get__(model), fullgraph, check)
+    name = "__call__" if "__call__" in _computing(kind) else "forward"
+    compiled = compile_function(getattr(kind, name).__get__(model), fullgraph, check)
     methods = {
         "__module__": kind.__module__,
-        "forward": lambda self, *args, **kwargs: forward(*args, **kwargs),
+        name: lambda self, *args, **kwargs: compiled(*args, **kwargs),
         "programs": property(
-            lambda self: getattr(forward, "programs", [])
+            lambda self: getattr(compiled, "programs", [])
         ),  # (of a function as it is where compilation is off)
         "__deepcopy__": lambda self, memo: _twin(deepcopy(model, memo), fullgraph, check),
         "__reduce_ex__": lambda self, protocol: (_twin, (model, fullgraph, check)),
@@ -73,6 +74,11 @@ def _twin(model: Any, fullgraph: bool, check: bool) -> Any:
     twin = object.__new__(type(f"Compiled{kind.__name__}", (kind,), methods))
     twin.__dict__ = model.__dict__
     return twin
+
+
+def _computing(kind: type) -> Any:
+    """The attributes of the first class that says what a call computes: some programs override ``__call__``, not ``forward``."""
+    return next(vars(c) for c in kind.__mro__ if not vars(c).keys().isdisjoint(("__call__", "forward")))
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:

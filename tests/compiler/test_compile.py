@@ -178,6 +178,29 @@ def test_a_module_with_an_eager_backward():
         torch.testing.assert_close(fast(x), theirs(x), rtol=1e-4, atol=1e-5)
 
 
+class Called(nn.Linear):
+    def __call__(self, x):
+        return super().__call__(x).tanh()
+
+
+class CalledByName(Called):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+@pytest.mark.parametrize("kind", [Called, CalledByName])
+def test_a_module_that_overrides_the_call(kind):
+    torch.manual_seed(0)
+    mine = kind(3, 2)
+    theirs, fast, x = copy.deepcopy(mine), torch.compile(mine), torch.randn(4, 3)
+    for _ in range(3):
+        fast(x).sum().backward()
+        theirs(x).sum().backward()
+        torch.testing.assert_close(fast(x), theirs(x))
+    same(mine, theirs)
+    assert fast.programs
+
+
 def test_backward_of_two_calls_in_any_order():
     w = torch.randn(3, requires_grad=True)
     f = torch.compile(lambda x: (x * w).tanh() * w)
