@@ -32,7 +32,7 @@ from .random import (
 )
 from .recording import store
 from .registry import public
-from .structured import structured, tensor_argument
+from .structured import Structured, structured, tensor_argument
 
 
 def _check_probabilities(p: Tensor) -> None:
@@ -47,6 +47,24 @@ def _check_probabilities(p: Tensor) -> None:
             )
 
     launch.check(inside, bad, passes=((0, 0, 0, 0),))
+
+
+def _history(node: str) -> Structured:
+    """An op that gives a sample its history: its values do not follow the tensors of its law, whose gradients are zeros."""
+
+    @structured(a=lambda g, a_shape: g.new_zeros(a_shape), b=lambda g, b_shape: g.new_zeros(b_shape), node=node)
+    def drawn(sample, a, b):
+        return sample
+
+    return drawn
+
+
+_of_bernoulli, _of_poisson = _history("BernoulliBackward0"), _history("PoissonBackward0")
+_of_normal = {
+    (True, False): _history("NormalBackward1"),
+    (False, True): _history("NormalBackward2"),
+    (True, True): _history("NormalBackward3"),
+}
 
 
 @public(kind="inplace", namespaces=())
@@ -65,7 +83,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 @public()
 def bernoulli(input, p=None, *, generator=None, out=None):
-    """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. It passes no gradient on.
+    """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0.
 
     Errors: RuntimeError for probabilities outside [0, 1].
     Source: https://docs.pytorch.org/docs/stable/generated/torch.bernoulli.html
@@ -79,7 +97,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         _check_probabilities(x)
         _BERNOULLI_32(stream(generator), t._data, x.dtype, (dense(x), x.dtype))
     t._version_[0] = 0
-    return store(out, t, "bernoulli") if out is not None else _finish(t, False)
+    t = _of_bernoulli(_finish(t, False), input, None)
+    return store(out, t, "bernoulli") if out is not None else t
 
 
 @public(method=False)
@@ -136,7 +155,10 @@ def normal(
         (dense(cast(x.detach().expand(shape), d)), d) if isinstance(x, Tensor) else _number("normal", n, x)
         for n, x in (("mean", mean), ("std", std))
     ]
-    return _new(shape, d, _NORMAL, generator, out, requires_grad, "normal", *operands)
+    t = _new(shape, d, _NORMAL, generator, None, requires_grad, "normal", *operands)
+    laws = [cast(x, d) if isinstance(x, Tensor) else x for x in (mean, std)]
+    t = _of_normal[isinstance(mean, Tensor), isinstance(std, Tensor)](t, *laws)
+    return store(out, t, "normal") if out is not None else t
 
 
 _least = Kernel("random", "least")
@@ -209,7 +231,7 @@ def poisson(input, generator=None):
         launch.check(positive, low)
     t = new_empty(x.shape, dtypes.float64)
     _poisson(0, *stream(generator), rates, t._data)
-    return cast(t, x.dtype)
+    return _of_poisson(cast(t, x.dtype), input, None)
 
 
 @public(method=False)

@@ -349,3 +349,33 @@ def test_the_count_of_calls_goes_around_as_64_bits_do():
     torch.rand(2, generator=g)
     assert g.get_state().tolist() == [3] + [0] * 15
     assert torch.equal(torch.rand(2, generator=g), torch.rand(2, generator=g.manual_seed(3)))
+
+
+def test_the_tensors_of_a_law_get_zero_gradients():
+    p = torch.full((2, 3), 0.5, requires_grad=True)
+    mean, std = torch.zeros(3, requires_grad=True), torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    samples = {
+        "BernoulliBackward0": torch.bernoulli(p), "PoissonBackward0": torch.poisson(p), "NormalBackward1": torch.normal(mean, 1.0),
+        "NormalBackward2": torch.normal(0.0, std), "NormalBackward3": torch.normal(mean, std),
+    }  # fmt: skip
+    assert [type(t.grad_fn).__name__ for t in samples.values()] == list(samples)
+    sum(t.sum() for t in samples.values()).backward()
+    for x in (p, mean, std):
+        assert x.grad.dtype is x.dtype
+        assert torch.equal(x.grad, torch.zeros_like(x))
+    for draw in (lambda out: torch.bernoulli(p, out=out), lambda out: torch.normal(p, 1.0, out=out)):
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            draw(torch.empty(2, 3))
+    assert torch.normal(mean.detach(), 1.0).grad_fn is None
+
+
+def test_a_compiled_step_gives_a_law_zero_gradients():
+    p = torch.full((3,), 0.25, requires_grad=True)
+
+    def step(p):
+        return torch.autograd.grad((torch.bernoulli(p) * p + torch.normal(p, 1.0)).sum(), p)[0]
+
+    compiled = torch.compile(step, check=True)
+    for _ in range(3):
+        assert set(compiled(p).tolist()) <= {0.0, 1.0}
+    assert compiled.programs
