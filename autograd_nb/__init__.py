@@ -5,13 +5,17 @@ import sys as _sys
 from typing import Any as _Any
 
 from . import autograd, backends, cuda, display, launch, ops, random
+from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from .autograd.legacy import TYPES as _TYPES
 from .config import (
     are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
     get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
     set_default_device,
+    set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_num_interop_threads,

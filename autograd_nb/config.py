@@ -11,12 +11,12 @@ from .errors import DeviceError
 class _Settings:
     """What can be set; one object, so that every module sees a change."""
 
-    __slots__ = ("deterministic", "matmul_precision", "threads")
+    __slots__ = ("deterministic", "matmul_precision", "threads", "warn_only")
 
     threads: int
 
     def __init__(self) -> None:
-        self.deterministic = False
+        self.deterministic = self.warn_only = False
         self.matmul_precision = "highest"
 
     def __getattr__(self, name: str) -> int:
@@ -103,12 +103,33 @@ def set_num_interop_threads(num: int) -> None:
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Nothing changes: every kernel gives the same bits each time."""
-    settings.deterministic = bool(mode)
+    settings.deterministic, settings.warn_only = bool(mode), bool(mode and warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What `use_deterministic_algorithms` was last given."""
     return settings.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether `use_deterministic_algorithms` was last asked for warnings only."""
+    return settings.warn_only
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` by name: "default" (0) is off, "warn" (1) warns only, "error" (2) is on."""
+    if debug_mode not in (*_DEBUG_MODES, 0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 'default', 'warn', 'error', 0, 1 or 2, but got {debug_mode}")
+    mode = _DEBUG_MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """What `set_deterministic_debug_mode` was last given, as a number."""
+    return settings.deterministic * (2 - settings.warn_only)
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -437,3 +437,13 @@ def test_cores_and_quotas_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fresh(monkeypatch) == 2
     files["/sys/fs/cgroup/cpu/c/cpu.cfs_quota_us"] = "-1"
     assert fresh(monkeypatch) == 3
+
+
+def test_the_modes_of_determinism():
+    for mode, number in (("warn", 1), (2, 2), ("default", 0), ("error", 2), (1, 1), (0, 0)):
+        torch.set_deterministic_debug_mode(mode)
+        assert torch.get_deterministic_debug_mode() == number
+        assert torch.are_deterministic_algorithms_enabled() == (number > 0)
+        assert torch.is_deterministic_algorithms_warn_only_enabled() == (number == 1)
+    with pytest.raises(RuntimeError, match="invalid value of debug_mode"):
+        torch.set_deterministic_debug_mode("off")

@@ -39,7 +39,8 @@ def _watch(node: Node, gradients: tuple) -> None:
             )
 
 
-def _set(mode: bool, check_nan: bool) -> None:
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly detection on or off in this thread."""
     _state.enabled, _state.check_nan = bool(mode), bool(check_nan)
     if mode:  # another thread may be watching: the hook asks its own thread's state
         engine.watch = _watch
@@ -50,13 +51,13 @@ class set_detect_anomaly:
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self._previous = _state.enabled, _state.check_nan
-        _set(mode, check_nan)
+        set_anomaly_enabled(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *error: Any) -> None:
-        _set(*self._previous)
+        set_anomaly_enabled(*self._previous)
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -74,3 +75,8 @@ class detect_anomaly(set_detect_anomaly):
 def is_anomaly_enabled() -> bool:
     """Whether anomaly detection is on in this thread."""
     return _state.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly detection, where it is on, looks for nan."""
+    return _state.check_nan

@@ -88,6 +88,19 @@ def test_anomaly_detection_names_the_op_and_its_line():
     (x.sqrt() * 0).sum().backward()  # silent again
 
 
+def test_anomaly_detection_by_its_switch():
+    torch.set_anomaly_enabled(True, check_nan=False)
+    assert torch.is_anomaly_enabled()
+    assert not torch.is_anomaly_check_nan_enabled()
+    x = torch.zeros(2, requires_grad=True)
+    (x.sqrt() * 0).sum().backward()  # not looked for
+    torch.set_anomaly_enabled(True)
+    with pytest.warns(UserWarning, match="Error detected"), pytest.raises(RuntimeError, match="nan values"):
+        (x.sqrt() * 0).sum().backward()
+    torch.set_anomaly_enabled(False)
+    (x.sqrt() * 0).sum().backward()
+
+
 def test_forward_mode_and_batches():
     x = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda a: a.exp().sum(1) / a.prod(1), (x,), check_forward_ad=True, check_batched_grad=True)
