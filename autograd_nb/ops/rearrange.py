@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -350,9 +351,15 @@ def _sequence(tensors: tuple, name: str) -> tuple[Tensor, ...]:
 
 
 @public(method=False)
-def meshgrid(*tensors, indexing="ij"):
+def meshgrid(*tensors, indexing=None):
     """For 1-d tensors the coordinates of their grid, views; ``indexing`` "ij" (matrix) or "xy" (first two dims swapped)."""
     ts = list(_sequence(tensors, "meshgrid"))
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument ('ij' here).",
+            stacklevel=2,
+        )
+        indexing = "ij"
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     for t in ts:
@@ -379,7 +386,7 @@ def cartesian_prod(*tensors):
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(ts) == 1:
         return ts[0]
-    return stack([reshape(g, -1) for g in meshgrid(*ts)], 1)
+    return stack([reshape(g, -1) for g in meshgrid(*ts, indexing="ij")], 1)
 
 
 @public()

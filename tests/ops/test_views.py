@@ -181,3 +181,11 @@ def test_the_place_in_the_storage_of_what_was_made_of_rows(make, source):
     row = make(source)[1]
     assert row.storage_offset() == 2
     assert row.as_strided((2,), (1,), 0).tolist() == [1, 2]
+
+
+def test_a_grid_without_indexing_warns():
+    x, y = torch.arange(2), torch.arange(3)
+    with pytest.warns(UserWarning, match="required to pass the indexing argument"):
+        grids = torch.meshgrid(x, y)
+    assert [g.tolist() for g in grids] == [g.tolist() for g in torch.meshgrid(x, y, indexing="ij")]
+    assert torch.cartesian_prod(x, y).shape == (6, 2)  # silent, as warnings are errors here
