@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .nn.modules.module import Module
+
 
 def script(obj: Any, *args: Any, **kwargs: Any) -> Any:
     """``obj`` itself; `autograd_nb.compile` is what makes functions fast here."""
@@ -34,7 +36,7 @@ def export(fn: Callable) -> Callable:
     return fn
 
 
-unused = interface = export
+unused = interface = script_method = export
 
 
 def is_scripting() -> bool:
@@ -60,8 +62,8 @@ def load(f: Any, map_location: Any = None) -> Any:
     raise RuntimeError("jit.load(): TorchScript files cannot be read; load a state_dict with autograd_nb.load")
 
 
-class ScriptModule:
-    """Only a name to test against: there are no TorchScript modules."""
+class ScriptModule(Module):
+    """A module as any other, whose methods run eagerly; `script` makes none."""
 
 
 class ScriptFunction:

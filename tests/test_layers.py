@@ -26,11 +26,11 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ops",),
     ("autograd",),
     ("compiler",),
-    ("display", "linalg", "fft", "special", "random", "cuda", "backends", "accelerator", "amp", "jit", "distributed", "multiprocessing",
+    ("display", "linalg", "fft", "special", "random", "cuda", "backends", "accelerator", "amp", "distributed", "multiprocessing",
      "masked", "signal", "testing", "types", "hub", "onnx", "_C"),
     ("nn",),
     ("optim",),
-    ("utils", "func", "serialization", "distributions", "profiler", "viz"),
+    ("utils", "func", "serialization", "distributions", "profiler", "viz", "jit"),
     ("__init__", "__main__", "warm", "alias", "moved", "version"),
 )
 

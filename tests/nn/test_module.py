@@ -431,3 +431,21 @@ def test_no_warnings_when_used(net):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         net(torch.ones(2, 3)).sum().backward()
+
+
+def test_script_modules_are_modules():
+    class Scale(torch.jit.ScriptModule):
+        __constants__ = ["by"]
+
+        def __init__(self, by):
+            super().__init__()
+            self.by, self.weight = by, nn.Parameter(torch.ones(2))
+
+        @torch.jit.script_method
+        def forward(self, x):
+            return x * self.weight * self.by
+
+    model = nn.Sequential(Scale(3.0), torch.jit.script(nn.Identity()))
+    assert model(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert list(model.state_dict()) == ["0.weight"]
+    assert [isinstance(m, torch.jit.ScriptModule) for m in model] == [True, False]
