@@ -51,20 +51,21 @@ demo: $(VENV)/has-demo ## train the two-branch classifier on handwritten digits;
 	@$(BIN)/python examples/two_branch_classifier.py --out $(OUT) $(ARGS)
 
 # families of so many kernels that compiling them takes minutes where nothing is cached
-SLOW := tests/ops/test_linalg.py tests/ops/test_convolution.py tests/ops/test_complex.py tests/ops/test_special.py tests/ops/test_neural.py tests/nn/test_recurrent.py
+SLOW := $(addprefix tests/,$(addprefix ops/test_,linalg.py convolution.py complex.py special.py neural.py) nn/test_recurrent.py) \
+	$(addprefix tests/compiler/test_,rows.py sums.py user_programs.py drawn_programs.py)
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity $(SLOW:%=--ignore=%) $(ARGS)
 	@$(MAKE) --no-print-directory doctest
 
-test-slow: $(VENV)/has-test ## linear algebra, complex numbers, special functions, resampling and attention, recurrent layers
+test-slow: $(VENV)/has-test ## linear algebra, convolution, complex numbers, special functions, attention, recurrent layers, fusion
 	@$(BIN)/python -m pytest -q -n $(JOBS) $(SLOW) $(ARGS)
 
 doctest: $(VENV)/has-test ## the examples in the docstrings
 	@$(BIN)/python -m pytest -q --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
 
-boundscheck: $(VENV)/has-test ## the tests of ops and engine with every index in every kernel checked
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd tests/nn/test_recurrent.py $(ARGS)
+boundscheck: $(VENV)/has-test ## the slow tests and those of ops and engine with every index in every kernel checked
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $(filter-out tests/ops/%,$(SLOW)) $(ARGS)
 
 parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity $(ARGS)
