@@ -90,15 +90,16 @@ OTHERS = {
 
 
 def results(function, arguments):
-    """What it gives, and the gradients of first and second order."""
+    """What it gives, and the gradients of first and second order; the first ones also by the pass that records nothing."""
     value = function(*arguments)
     found, wanted = [value], [a for a in arguments if a.requires_grad]
     for _ in range(2):
         if not wanted or not value.requires_grad:
             break
         seed = torch.ones_like(value) if value.shape != WEIGHT.shape else WEIGHT.to(value.dtype)
-        gradients = torch.autograd.grad(value, wanted, seed, create_graph=True, allow_unused=True)
-        found += (gradients := [g for g in gradients if g is not None])
+        for recorded in (False, True):
+            gradients = torch.autograd.grad(value, wanted, seed, True, recorded, allow_unused=True)
+            found += (gradients := [g for g in gradients if g is not None])
         value = sum(g.sum() for g in gradients)
     return [t.detach() for t in found]
 
