@@ -51,7 +51,7 @@ demo: $(VENV)/has-demo ## train the two-branch classifier on handwritten digits;
 	@$(BIN)/python examples/two_branch_classifier.py --out $(OUT) $(ARGS)
 
 # families of so many kernels that compiling them takes minutes where nothing is cached
-SLOW := $(addprefix tests/,$(addprefix ops/test_,linalg.py convolution.py complex.py special.py neural.py) nn/test_recurrent.py) \
+SLOW := $(addprefix tests/,$(addprefix ops/test_,linalg.py convolution.py complex.py special.py neural.py observed.py) nn/test_recurrent.py) \
 	$(addprefix tests/compiler/test_,rows.py sums.py user_programs.py drawn_programs.py)
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
