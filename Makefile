@@ -51,14 +51,15 @@ demo: $(VENV)/has-demo ## train the two-branch classifier on handwritten digits;
 	@$(BIN)/python examples/two_branch_classifier.py --out $(OUT) $(ARGS)
 
 # families of so many kernels that compiling them takes minutes where nothing is cached
-SLOW := $(addprefix tests/,$(addprefix ops/test_,linalg.py convolution.py complex.py special.py neural.py observed.py) nn/test_recurrent.py) \
-	$(addprefix tests/compiler/test_,rows.py sums.py user_programs.py drawn_programs.py)
+SLOW_OPS := linalg convolution complex special neural observed loss fft statistics sorting
+SLOW_PROGRAMS := rows sums user_programs drawn_programs values examples user_ops training inplace
+SLOW := $(SLOW_OPS:%=tests/ops/test_%.py) $(SLOW_PROGRAMS:%=tests/compiler/test_%.py) tests/nn/test_recurrent.py
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity $(SLOW:%=--ignore=%) $(ARGS)
 	@$(MAKE) --no-print-directory doctest
 
-test-slow: $(VENV)/has-test ## linear algebra, convolution, complex numbers, special functions, attention, recurrent layers, fusion
+test-slow: $(VENV)/has-test ## families of ops and of compiled programs with many kernels
 	@$(BIN)/python -m pytest -q -n $(JOBS) $(SLOW) $(ARGS)
 
 doctest: $(VENV)/has-test ## the examples in the docstrings
