@@ -21,7 +21,7 @@ from ..ops.registry import OPS
 from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
 from .function import Function
-from .wrapped import Wrapped, WrappedLayout, active, depth, place_of
+from .wrapped import Wrapped, WrappedLayout, active, depth
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -32,26 +32,6 @@ class _Levels(threading.local):
 
 
 _levels = _Levels()
-
-
-# ------------------------------------------------------------------------------------------------ which ops are linear
-
-#: linear in all their tensor operands together: applied to the tangents
-LINEAR = frozenset(
-    """
-    complex._view_as_real complex._view_as_complex gather._gather gather._gather_backward indexing._basic_backward
-    indexing.basic_slice indexing.basic_unsqueeze indexing.basic_select pool._average pool._average_back pool._adaptive
-    pool._adaptive_back rearrange._flip rearrange._roll reduction._sum reduction._mean scan._cumsum
-    shape._view shape._copied_view shape._alias shape._permute shape._transpose shape._t shape._expand shape._squeeze
-    shape._unsqueeze parts._select parts._select_backward parts._slice parts._slice_backward parts._split parts._unbind
-    parts._diagonal parts._diagonal_backward strided._as_strided cat._cat cat._stack
-    """.split()  # noqa: SIM905
-)
-
-#: linear in each of the first two operands
-BILINEAR = frozenset(
-    "product._bmm product._mm product._mm_nt product._mm_tn matmul._mv matmul._dot conv._conv_by_input conv._conv_by_weight".split()  # noqa: SIM905
-)
 
 
 class Dual(Wrapped):
@@ -151,17 +131,16 @@ class Dual(Wrapped):
         return target
 
     def structured(self, op: Any, args: tuple) -> Any:
-        name = place_of(op)
         primals, tangents = _taken_apart(args, self.level)
         if not (op.rules or op.every):
             return op(*primals)
-        if name in LINEAR:
+        if op.linear == "jointly":
             out = op(*primals)
             moved = op(*[_tangent_or_zero(p, t) for p, t in zip(primals, tangents, strict=True)])
             if isinstance(out, (tuple, list)):
                 return type(out)([dual(o, m, self.level) for o, m in zip(out, moved, strict=True)])
             return dual(out, moved, self.level)
-        if name in BILINEAR:
+        if op.linear == "each":
             (a, b), (s, t) = primals[:2], tangents[:2]
             parts = [op(s, b, *primals[2:])] if s is not None else []
             if t is not None:

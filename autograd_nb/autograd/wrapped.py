@@ -29,7 +29,7 @@ from ..tensor import Tensor
 from .doors import Doors
 from .function import Function
 
-__all__ = ["DOORS", "Wrapped", "WrappedLayout", "active", "depth", "innermost", "is_internal", "place_of"]
+__all__ = ["DOORS", "Wrapped", "WrappedLayout", "active", "depth", "innermost", "is_internal"]
 
 
 class _Depth(threading.local):
@@ -198,12 +198,6 @@ def _fold(inner: Callable) -> Callable:
         return inner(self, args, *rest) if top is None else top.fold(self, args, rest)
 
     return call
-
-
-def place_of(op: Structured) -> str:
-    """module.function of what the op computes: by it the rules of batches and tangents are found."""
-    f = op.forward
-    return f"{f.__module__.rpartition('.')[2]}.{f.__name__}"
 
 
 def everywhere(original: Any) -> Callable[[Callable], Callable]:

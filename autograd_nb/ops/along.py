@@ -26,7 +26,7 @@ def _k(index: Tensor, outer: int, inner: int) -> int:
     return index._layout.size // (outer * inner) if outer * inner else 0
 
 
-@structured(x=lambda g, index, x_shape, d: put_along(g, index, x_shape, d))
+@structured(x=lambda g, index, x_shape, d: put_along(g, index, x_shape, d), linear="no", batch="shift")
 def take_along(x, index, d):
     """x at ``index`` along dim ``d``; the index has x's shape but for that dim (which may be missing for one index)."""
     outer, n, inner = row_sizes(x.shape, d)
@@ -37,7 +37,7 @@ def take_along(x, index, d):
     return make(data, lay, [0, 0])
 
 
-@structured(g0=lambda g, index, g0_shape, d: take_along(g, index, d).reshape(g0_shape))
+@structured(g0=lambda g, index, g0_shape, d: take_along(g, index, d).reshape(g0_shape), linear="no", batch="shift")
 def put_along(g0, index, shape: Sequence[int], d: int):
     """Zeros of ``shape`` with ``g0`` added at ``index`` along dim ``d``."""
     if g0.dtype is dtypes.float16:

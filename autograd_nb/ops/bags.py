@@ -43,6 +43,7 @@ def _single(op: Any, args: tuple) -> Tensor:
     w=lambda g, s, index, bag, slope, w_shape: _bag_scatter(g, s, index, bag, slope, w_shape[0]),
     s=lambda g, w, index, bag, coef: _bag_dots(w, g, index, bag, coef),
     node="EmbeddingBagBackward0",
+    linear="no", batch="samples",
 )
 def _bag_sum(w, s, index, bag, coef, slope, bags):
     if _wide(w):
@@ -55,6 +56,7 @@ def _bag_sum(w, s, index, bag, coef, slope, bags):
 @structured(
     grad=lambda g, s, index, bag, slope, grad_shape: _bag_sum(g, s, index, bag, slope, slope, grad_shape[0]),
     s=lambda g, grad, index, bag, slope: _bag_dots(g, grad, index, bag, slope),
+    linear="no", batch="samples",
 )
 def _bag_scatter(grad, s, index, bag, slope, rows):
     if _wide(grad):
@@ -67,6 +69,7 @@ def _bag_scatter(grad, s, index, bag, slope, rows):
 @structured(
     w=lambda g, grad, index, bag, coef, w_shape: _bag_scatter(grad, g, index, bag, coef, w_shape[0]),
     grad=lambda g, w, index, bag, coef, grad_shape: _bag_sum(w, g, index, bag, coef, coef, grad_shape[0]),
+    linear="no", batch="samples",
 )
 def _bag_dots(w, grad, index, bag, coef):
     if _wide(w):

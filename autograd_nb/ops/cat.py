@@ -24,7 +24,7 @@ def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple:
     return tuple(out)
 
 
-@structured(tensors=_cat_rule, node="CatBackward0")
+@structured(tensors=_cat_rule, node="CatBackward0", linear="jointly", batch="shift")
 def _cat(tensors, d):
     first = tensors[0]
     shape = list(first.shape)
@@ -89,7 +89,8 @@ def cat(tensors, dim=0, *, axis=None, out=None):
 
 
 @structured(
-    tensors=lambda g, tensors_shape, d: tuple([_select(g, d, i) for i in range(len(tensors_shape))]), node="StackBackward0"
+    tensors=lambda g, tensors_shape, d: tuple([_select(g, d, i) for i in range(len(tensors_shape))]), node="StackBackward0",
+    linear="jointly", batch="shift",
 )
 def _stack(tensors, d):
     return _cat.forward([_unsqueeze(t, d) for t in tensors], d)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import product
 from math import gcd
@@ -152,6 +152,7 @@ def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
     w=lambda g, x, w_shape, how: _conv_by_weight(g, x, tuple(w_shape), how),
     bias=lambda g: sum_(g, (0, *range(2, g.ndim))),
     node="ConvolutionBackward0",
+    linear="no",
 )
 def _conv(x, w, bias, how, spatial):
     """``spatial``: the output's sizes; as a gradient of a transposed convolution they may be fewer than would fit."""
@@ -167,10 +168,39 @@ def _conv(x, w, bias, how, spatial):
     )  # fmt: skip
 
 
+@_conv.batched
+def _conv_of_batch(op, args, batch):
+    x, w, bias, how, spatial = args
+    (xv, in_x), (wv, in_w) = batch.of(x), batch.of(w)
+    bv, in_b = (None, False) if bias is None else batch.of(bias)
+    if in_x and not in_w and not in_b:  # the batch is more images
+        y = op(xv.reshape(batch.size * xv.shape[1], *xv.shape[2:]), wv, bv, how, spatial)
+        return y.reshape(batch.size, xv.shape[1], *y.shape[1:])
+    y = _as_groups(x, w, how, batch, lambda a, b, h: op(a, b, None, h, spatial))
+    return y if bias is None else y + batch.whole(bias).reshape(batch.size, 1, -1, *[1] * (y.ndim - 3))
+
+
+def _as_groups(x: Any, w: Any, how: tuple, batch: Any, call: Callable) -> Tensor:
+    """A convolution of each sample's x with its own w, the samples being groups of channels: x (B·N·C → N·BC), w (B·O·I → BO·I)."""
+    b = batch.whole(w)
+    y = call(_side_by_side(batch.whole(x)), b.reshape(batch.size * b.shape[1], *b.shape[2:]), _more_groups(how, batch.size))
+    return y.reshape(y.shape[0], batch.size, y.shape[1] // batch.size, *y.shape[2:]).transpose(0, 1)
+
+
+def _side_by_side(x: Tensor) -> Tensor:
+    """Images of samples [B, N, C, …] as images with the channels of all samples [N, B·C, …]."""
+    return x.transpose(0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2], *x.shape[3:])
+
+
+def _more_groups(how: tuple, size: int) -> tuple:
+    return (*how[:-1], how[-1] * size)
+
+
 @structured(
     y=lambda g, w, y_shape, how: _conv(g, w, None, how, tuple(y_shape[2:])),
     w=lambda g, y, w_shape, how: _conv_by_weight(y, g, tuple(w_shape), how),
     node="ConvolutionBackward0",
+    linear="each",
 )
 def _conv_by_input(y, w, x_shape, how):
     if y.dtype is dtypes.float16:
@@ -184,10 +214,22 @@ def _conv_by_input(y, w, x_shape, how):
     )  # fmt: skip
 
 
+@_conv_by_input.batched
+def _conv_by_input_of_batch(op, args, batch):
+    y, w, x_shape, how = args
+    (yv, in_y), (wv, in_w) = batch.of(y), batch.of(w)
+    n, c, *spatial = x_shape
+    if in_y and not in_w:
+        x = op(yv.reshape(batch.size * n, *yv.shape[2:]), wv, (batch.size * n, *x_shape[1:]), how)
+        return x.reshape(batch.size, n, *x.shape[1:])
+    return _as_groups(y, w, how, batch, lambda a, b, h: op(a, b, (n, batch.size * c, *spatial), h))
+
+
 @structured(
     y=lambda g, x, y_shape, how: _conv(x, g, None, how, tuple(y_shape[2:])),
     x=lambda g, y, x_shape, how: _conv_by_input(y, g, tuple(x_shape), how),
     node="ConvolutionBackward0",
+    linear="each",
 )
 def _conv_by_weight(y, x, w_shape, how):
     if y.dtype is dtypes.float16:
@@ -223,6 +265,14 @@ def _conv_by_weight(y, x, w_shape, how):
         )
     _PLANES_BY_WEIGHT.each(d, parts)
     return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
+
+
+@_conv_by_weight.batched
+def _conv_by_weight_of_batch(op, args, batch):
+    y, x, w_shape, how = args
+    y, x = (_side_by_side(batch.whole(t)) for t in (y, x))
+    w = op(y, x, (batch.size * w_shape[0], *w_shape[1:]), _more_groups(how, batch.size))
+    return w.reshape(batch.size, *w_shape)
 
 
 # -------------------------------------------------------------------------------------------------- arguments

@@ -66,7 +66,10 @@ def detach(input):
 # ---------------------------------------------------------------------------------------- parts that are not views
 
 
-@structured(x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), node="UnsafeSplitBackward0")
+@structured(
+    x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), node="UnsafeSplitBackward0",
+    linear="no", batch="samples",
+)
 def _unsafe_split(x, d, sizes):
     return [make(t._data, t._layout, [0, 0]) for t in _split(x, d, sizes)]
 
@@ -97,7 +100,10 @@ def unsafe_chunk(input, chunks, dim=0):
 # ------------------------------------------------------------------------------------------------------ filling
 
 
-@structured(x=lambda g: OPS["zeros_like"].call(g), value=lambda g, value: cast(g.sum(), value.dtype), node="FillBackward1")
+@structured(
+    x=lambda g: OPS["zeros_like"].call(g), value=lambda g, value: cast(g.sum(), value.dtype), node="FillBackward1",
+    linear="no", batch="samples",
+)
 def _fill(x, value):
     return OPS["empty_like"].call(x).fill_(value)
 

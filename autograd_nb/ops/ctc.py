@@ -27,7 +27,7 @@ def _rule(g, x, labels, places, lengths, sizes, out, how):
     return {"x": None if g[0] is None else _ctc_loss_backward(g[0], x, labels, places, lengths, sizes, *out, how)}
 
 
-@structured(every=_rule, node="CtcLossBackward0")
+@structured(every=_rule, node="CtcLossBackward0", linear="no", batch="samples")
 def _ctc_loss(x, labels, places, lengths, sizes, how):
     """(losses, alpha); how: (states, blank, zero_infinity)."""
     steps, batch, classes = x.shape
@@ -41,7 +41,7 @@ def _second(g):
     raise RuntimeError("derivative for ctc_loss_backward is not implemented: ctc_loss can be differentiated once")
 
 
-@structured(every=lambda g: _second(g))
+@structured(every=lambda g: _second(g), linear="no", batch="samples")
 def _ctc_loss_backward(g, x, labels, places, lengths, sizes, losses, alpha, how):
     out = new_empty(x.shape, x.dtype)
     batch, classes = x.shape[1:]

@@ -35,7 +35,8 @@ _ALPHA_CONSTANT = 1.7580993408473766  # -α' of SELU, where dropped units go
 
 
 @structured(
-    input=lambda g, threshold, scale, seed, call: native_dropout(g, threshold, scale, seed, call), node="NativeDropoutBackward0"
+    input=lambda g, threshold, scale, seed, call: native_dropout(g, threshold, scale, seed, call), node="NativeDropoutBackward0",
+    linear="no", batch="samples",
 )
 def native_dropout(input, threshold, scale, seed, call):
     """x · scale where the word of the element is at least ``threshold``, else x · 0. Linear in x, so its own derivative."""
@@ -52,6 +53,7 @@ def _drop_into(out: Tensor, x: Tensor, threshold: int, scale: float, seed: int, 
 @structured(
     input=lambda g, threshold, scale, shift, fallen, seed, call: native_dropout(g, threshold, scale, seed, call),
     node="NativeDropoutBackward0",
+    linear="no", batch="samples",
 )
 def alpha_dropout_kernel(input, threshold, scale, shift, fallen, seed, call):
     """x · scale + shift where the element is kept, else ``fallen``."""

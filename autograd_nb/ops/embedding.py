@@ -17,7 +17,7 @@ from ..tensor import Tensor
 from .cast import cast, dense
 from .create import new_full
 from .gather import _scatter_into
-from .picking import checked_index, index_backward, pick, quick_pick
+from .picking import checked_index, index_backward, index_of_batch, pick, quick_pick
 from .registry import OPS, public
 from .shape import reshape, unsqueeze
 from .structured import structured, tensor_argument
@@ -35,9 +35,21 @@ def _rows_rule(g: Tensor, index: Tensor, weight_shape: Any, padding: int, by_fre
     return index_backward(g, index, tuple(weight_shape), (0,), 0)
 
 
-@structured(weight=_rows_rule, node="EmbeddingBackward0")
+@structured(weight=_rows_rule, node="EmbeddingBackward0", linear="no")
 def _embedding(weight, index, padding, by_frequency):
     return pick(weight, index, (0,), 0)
+
+
+@_embedding.batched
+def _embedding_of_batch(op, args, batch):
+    weight, index, padding, by_frequency = args
+    (w, in_w), (i, in_i) = batch.of(weight), batch.of(index)
+    if by_frequency or (in_w and padding >= 0):
+        return None
+    if not in_w:
+        return op(w, i, padding, by_frequency)
+    i = index_of_batch(i if in_i else batch.whole(i), weight.shape, (0,), batch.size)
+    return op(w.reshape(batch.size * w.shape[1], w.shape[2]), i, padding, by_frequency)
 
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.embedding")

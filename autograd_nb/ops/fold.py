@@ -26,7 +26,10 @@ def _geometry(image: tuple[int, ...], blocks: tuple[int, ...], how: tuple) -> tu
     return (1, *image, 1, *blocks, 1, *kernel, 1, *stride, 0, *padding, 1, *dilation)
 
 
-@structured(x=lambda g, x_shape, blocks, how: _fold(g, tuple(x_shape[2:]), blocks, how), node="Im2ColBackward0")
+@structured(
+    x=lambda g, x_shape, blocks, how: _fold(g, tuple(x_shape[2:]), blocks, how), node="Im2ColBackward0",
+    linear="no", batch="samples",
+)
 def _unfold(x, blocks, how):
     n, c, *image = x.shape
     y = new_empty((n, c * numel(how[0]), numel(blocks)), x.dtype)
@@ -35,7 +38,7 @@ def _unfold(x, blocks, how):
     return y
 
 
-@structured(x=lambda g, blocks, how: _unfold(g, blocks, how), node="Col2ImBackward0")
+@structured(x=lambda g, blocks, how: _unfold(g, blocks, how), node="Col2ImBackward0", linear="no", batch="samples")
 def _fold(x, image, blocks, how):
     if x.dtype is dtypes.float16:
         return cast(_fold.forward(cast(x, dtypes.float32), image, blocks, how), dtypes.float16)

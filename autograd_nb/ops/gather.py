@@ -65,7 +65,10 @@ def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
     return x
 
 
-@structured(x=lambda g, x_shape, d, index: _gather_backward(g, tuple(x_shape), d, index), node="GatherBackward0")
+@structured(
+    x=lambda g, x_shape, d, index: _gather_backward(g, tuple(x_shape), d, index), node="GatherBackward0",
+    linear="jointly", batch="shift",
+)
 def _gather(x, d, index):
     shape = index._layout.shape
     lay = layout(shape, None, x._layout.dtype)
@@ -79,7 +82,7 @@ def _gather(x, d, index):
     return make(out, lay, [0, 0])
 
 
-@structured(x=lambda g, d, index: _gather(g, d, index))
+@structured(x=lambda g, d, index: _gather(g, d, index), linear="jointly", batch="shift")
 def _gather_backward(x, shape, d, index):
     z = new_full(shape, 0, x.dtype)
     _scatter_into(z, d, index, x, ADD)
@@ -181,6 +184,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     x=lambda g, d, index, mode: g if mode == ADD else _scatter(g, d, index, scalar_tensor(0, g.dtype), SET),
     src=lambda g, d, index, src_shape: _scatter_source(g, d, index, src_shape),
     node="ScatterBackward0",
+    linear="no",
 )
 def _scatter(x, d, index, src, mode):
     y = clone(x)
@@ -188,14 +192,24 @@ def _scatter(x, d, index, src, mode):
     return y
 
 
+@_scatter.batched
+def _scatter_of_batch(op, args, batch):
+    x, d, index, src, *rest = args
+    if not x.ndim:
+        return None
+    if not src.ndim and batch.of(src)[1]:  # one number for each sample
+        src = src.expand(index.shape)
+    return op(batch.whole(x), d + 1, batch.whole(index), batch.whole(src) if src.ndim else src, *rest)
+
+
 def _scatter_source(g: Tensor, d: int, index: Tensor, shape: Sequence[int]) -> Tensor:
     y = _gather(g, d, index)
     return y if tuple(y.shape) == tuple(shape) else y.sum().reshape(shape)
 
 
-_scatter_add = structured(
-    x=lambda g: g, src=lambda g, d, index, src_shape: _scatter_source(g, d, index, src_shape), node="ScatterAddBackward0"
-)(_scatter.forward)
+_scatter_add = _scatter.variant(
+    "ScatterAddBackward0", x=lambda g: g, src=lambda g, d, index, src_shape: _scatter_source(g, d, index, src_shape)
+)
 
 
 def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tuple:
@@ -373,7 +387,7 @@ def _fold_rule(g, x, src, d, index, out, reduce, include_self, needs):
     return grads
 
 
-@structured(_fold_rule, node="ScatterReduceBackward0")
+@structured(_fold_rule, node="ScatterReduceBackward0", linear="no", batch="shift")
 def _fold(x, src, d, index, reduce, include_self):
     y = clone(x)
     if not include_self:

@@ -36,7 +36,7 @@ def _grid_rule(g, x, grid, how, needs):
     return {"x": gx, "grid": ggrid}
 
 
-@structured(every=_grid_rule, node="GridSamplerBackward0")
+@structured(every=_grid_rule, node="GridSamplerBackward0", linear="no", batch="samples")
 def _grid_sampler(x, grid, how):
     if x.dtype is dtypes.float16:
         return cast(_grid_sampler.forward(cast(x, dtypes.float32), cast(grid, dtypes.float32), how), dtypes.float16)
@@ -51,7 +51,7 @@ def _grid_backward_rule(g, grad, x, grid, how):
     return dict(zip(("grad", "x", "grid"), _grid_sampler_backward2(h, hgrid, grad, x, grid, how), strict=True))
 
 
-@structured(every=_grid_backward_rule, node="GridSamplerBackwardBackward0")
+@structured(every=_grid_backward_rule, node="GridSamplerBackwardBackward0", linear="no", batch="samples")
 def _grid_sampler_backward(grad, x, grid, how, want_x, want_grid):
     if x.dtype is dtypes.float16:
         single = [cast(t, dtypes.float32) for t in (grad, x, grid)]
@@ -65,7 +65,7 @@ def _third(g):
     raise RuntimeError("derivative for grid_sampler_backward_backward is not implemented: grid_sample can be differentiated twice")
 
 
-@structured(every=lambda g: _third(g), node="GridSamplerBackwardBackwardBackward0")
+@structured(every=lambda g: _third(g), node="GridSamplerBackwardBackwardBackward0", linear="no", batch="samples")
 def _grid_sampler_backward2(h, hgrid, grad, x, grid, how):
     d = x.dtype
     if d is dtypes.float16:

@@ -16,25 +16,19 @@ from .picking import checked_index, index_put_op, pick, quick_pick, write_at, ze
 from .recording import tensor_type as _tensor_type
 from .registry import public
 from .shape import expand, reshape
-from .structured import Structured, structured, tensor_argument
+from .structured import Structured, tensor_argument
 
-
-def named(op: Structured, node: str) -> Structured:
-    """The same op under another grad_fn."""
-    return Structured(op.forward, {p: r for p, (r, _) in op.rules.items()}, None, False, node)
-
-
-_index_select = named(pick, "IndexSelectBackward0")
-_index_add = named(index_put_op, "IndexAddBackward0")
-_index_copy = named(index_put_op, "IndexCopyBackward0")
-_index_fill = structured(
+_index_select = pick.variant("IndexSelectBackward0")
+_index_add = index_put_op.variant("IndexAddBackward0")
+_index_copy = index_put_op.variant("IndexCopyBackward0")
+_index_fill = index_put_op.variant(
+    "IndexFillBackward0",
     x=lambda g, index, dims, pos: zero_at(g, index, dims, pos),
     # each place counts once, however often it was named
     value=lambda g, index, dims, pos: (g - zero_at(g, index, dims, pos)).sum(),
-    node="IndexFillBackward0",
-)(index_put_op.forward)
-_take = named(pick, "TakeBackward0")
-_put = named(index_put_op, "PutBackward0")
+)
+_take = pick.variant("TakeBackward0")
+_put = index_put_op.variant("PutBackward0")
 
 
 def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], pos: int, accumulate: bool) -> None:

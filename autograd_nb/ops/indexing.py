@@ -236,7 +236,7 @@ def _follow(x: Tensor, recipe: tuple) -> Tensor:
     return _with(x, shape, strides, offset)
 
 
-@structured(x=lambda g, recipe: _VIEWS["slice"](g, recipe))
+@structured(x=lambda g, recipe: _VIEWS["slice"](g, recipe), linear="jointly", batch="shift")
 def _basic_backward(x, shape, recipe):
     z = new_full(shape, 0, x.dtype)
     _follow(z, recipe).copy_(x)
@@ -249,7 +249,8 @@ def _basic(name: str) -> Any:
 
     forward.__name__ = "basic_" + name
     rule = {"x": lambda g, x_shape, recipe: _basic_backward(g, tuple(x_shape), recipe)}
-    return structured(view=True, node=name.capitalize() + "Backward0", **rule)(forward)  # type: ignore[arg-type]
+    node = name.capitalize() + "Backward0"
+    return structured(view=True, node=node, linear="jointly", batch="shift", **rule)(forward)  # type: ignore[arg-type]
 
 
 _VIEWS = {name: _basic(name) for name in ("select", "slice", "unsqueeze")}

@@ -100,12 +100,16 @@ def _operation(mode: int, n: int) -> Any:
 
     node = _NODES[mode].format(n=n, linear=("", "Linear", "Bilinear", "Trilinear")[n])
 
-    @structured(x=lambda g, x_shape, scales, aligned: backward(g, tuple(x_shape[2:]), scales, aligned), node=node)
+    @structured(
+        x=lambda g, x_shape, scales, aligned: backward(g, tuple(x_shape[2:]), scales, aligned), node=node,
+        linear="no", batch="samples",
+    )
     def forward(x, sizes, scales, aligned):
         return resize(x, sizes, scales, aligned, (_NEAREST, _RESAMPLE), x.shape[2:], sizes)
 
     @structured(
-        x=lambda g, x_shape, scales, aligned: forward(g, tuple(x_shape[2:]), scales, aligned), node=node.replace("Backward0", "BackwardBackward0")
+        x=lambda g, x_shape, scales, aligned: forward(g, tuple(x_shape[2:]), scales, aligned), node=node.replace("Backward0", "BackwardBackward0"),
+        linear="no", batch="samples",
     )
     def backward(x, sizes, scales, aligned):
         return resize(x, sizes, scales, aligned, (_NEAREST_BACK, _RESAMPLE_BACK), sizes, x.shape[2:])

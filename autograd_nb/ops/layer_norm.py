@@ -106,7 +106,7 @@ def _row_rule(g, x, w, mean, rstd, k, eps, centered, needs):
     return grads
 
 
-@structured(_row_rule, node="NativeLayerNormBackward0")
+@structured(_row_rule, node="NativeLayerNormBackward0", linear="no", batch="samples")
 def _layer_norm(x, w, b, mean, rstd, value, k, eps, centered):
     return value
 

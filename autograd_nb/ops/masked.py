@@ -11,7 +11,6 @@ from ..tensor import Tensor
 from .assignment import _plain_number
 from .calls import inplace_call
 from .cast import cast
-from .index_select import named
 from .inplace import in_place
 from .parts import _slice
 from .picking import index_put_op, pick, true_indices
@@ -21,8 +20,8 @@ from .registry import public
 from .shape import expand, reshape
 from .structured import tensor_argument
 
-_masked_select = named(pick, "MaskedSelectBackward0")
-_masked_scatter = named(index_put_op, "MaskedScatterBackward0")
+_masked_select = pick.variant("MaskedSelectBackward0")
+_masked_scatter = index_put_op.variant("MaskedScatterBackward0")
 
 
 class _MaskedFill(Pointwise):

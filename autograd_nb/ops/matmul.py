@@ -76,16 +76,28 @@ def bmm(input, mat2, *, out=None):
     return y if out is None else store(out, y, "bmm")
 
 
-@structured(a=lambda g, b: g.unsqueeze(-1) * b, b=lambda g, a: _mv(a.t(), g), node="MvBackward0")
+@structured(a=lambda g, b: g.unsqueeze(-1) * b, b=lambda g, a: _mv(a.t(), g), node="MvBackward0", linear="each")
 def _mv(a, b):
     y = product(_batch_of_one(a), _batch_of_one(b.unsqueeze(1)))
     return make(y._data, layout((a.shape[0],), None, y.dtype), [0, 0])
 
 
-@structured(a=lambda g, b: g * b, b=lambda g, a: g * a, node="DotBackward0")
+@_mv.batched
+def _mv_of_batch(op, args, batch):
+    (a, in_a), v = batch.of(args[0]), batch.whole(args[1])
+    return mm(v, a.t()) if not in_a else _bmm(a, v.unsqueeze(2)).squeeze(2)
+
+
+@structured(a=lambda g, b: g * b, b=lambda g, a: g * a, node="DotBackward0", linear="each")
 def _dot(a, b):
     y = product(_batch_of_one(a.unsqueeze(0)), _batch_of_one(b.unsqueeze(1)))
     return make(y._data, layout((), None, y.dtype), [0, 0])
+
+
+@_dot.batched
+def _dot_of_batch(op, args, batch):
+    a, b = (batch.whole(x) for x in args)
+    return _bmm(a.unsqueeze(1), b.unsqueeze(2)).reshape(batch.size)
 
 
 @public()
@@ -300,6 +312,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     weight=lambda g, x: _turned_times(g, x),
     bias=lambda g: sum_(g, 0),
     node="AddmmBackward0",
+    linear="no",
 )
 def _linear(x, weight, bias):
     plan = _plan(x._layout, weight._layout, "nt")
@@ -317,6 +330,15 @@ def _linear(x, weight, bias):
     if x.shape[1]:
         product(_batch_of_one(x), _batch_of_one(weight.t()), y)
     return make(y._data, layout((m, n), None, d), [0, 0])
+
+
+@_linear.batched
+def _linear_of_batch(op, args, batch):
+    (x, in_x), (w, in_w), (b, in_b) = (batch.of(a) for a in args)
+    if in_x and not in_w and not in_b:  # the batch is more rows
+        return op(x.reshape(batch.size * x.shape[1], x.shape[2]), w, b).reshape(batch.size, x.shape[1], w.shape[0])
+    x, w, b = (batch.whole(a) for a in args)
+    return _bmm(x, w.transpose(1, 2)) + b.unsqueeze(1)
 
 
 _LINEAR: dict[tuple[Layout, Layout, Layout], tuple] = launch.plan_table()  #: of layouts of x, weight, bias seen before

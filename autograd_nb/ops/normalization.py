@@ -149,11 +149,34 @@ def _norm(name: str) -> Any:
     def normalize(x, w, b, mean, rstd, dims, wdims, eps):
         return _apply(x, mean, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
 
-    return structured(_norm_rule, node=name)(normalize)
+    return structured(_norm_rule, node=name, linear="no")(normalize)
 
 
 _batch_norm = _norm("NativeBatchNormBackward0")
 _group_norm = _norm("NativeGroupNormBackward0")
+
+
+def _norm_of_batch(op, args, batch):
+    """The formula written with ops: the statistics are recomputed, for their part in the gradient."""
+    x, w, b, _, _, dims, _, eps = args
+    whole = batch.whole(x)
+
+    def aligned(t):
+        if t is None:
+            return None
+        value, batched = batch.of(t)
+        return value.reshape(value.shape[0], *[1] * (x.ndim - t.ndim), *t.shape) if batched else value
+
+    dims = [d + 1 for d in dims]
+    gap = whole - whole.mean(dims, True)
+    y = gap * ((gap * gap).mean(dims, True) + eps).rsqrt()
+    w, b = aligned(w), aligned(b)
+    y = y if w is None else y * w
+    return y if b is None else y + b
+
+
+_batch_norm.batched(_norm_of_batch)
+_group_norm.batched(_norm_of_batch)
 
 
 # ------------------------------------------------------------------------------------------ one value a channel

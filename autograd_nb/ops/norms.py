@@ -63,7 +63,7 @@ def _rule(g: Tensor, x: Tensor, out: Tensor, p: float, dims: tuple[int, ...], ke
     return x * x.abs().pow(p - 2) * scale
 
 
-@structured(x=_rule, node="LinalgVectorNormBackward0")
+@structured(x=_rule, node="LinalgVectorNormBackward0", linear="no", batch="shift")
 def _norm(x, p, dims, keepdim):
     d = x.dtype
     if p == 2:

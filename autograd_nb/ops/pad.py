@@ -13,7 +13,10 @@ from .registry import OPS, public
 from .structured import structured, tensor_argument
 
 
-@structured(x=lambda g, x_shape, places: _unpad(g, tuple(x_shape), places), node="ConstantPadNdBackward0")
+@structured(
+    x=lambda g, x_shape, places: _unpad(g, tuple(x_shape), places), node="ConstantPadNdBackward0",
+    linear="no", batch="shift",
+)
 def _pad(x, places, shape, value):
     y = new_full(shape, value, x.dtype)
     _inside(y, x.shape, places).copy_(x)
@@ -21,7 +24,7 @@ def _pad(x, places, shape, value):
     return y
 
 
-@structured(x=lambda g, x_shape, places: _pad(g, places, tuple(x_shape), 0))
+@structured(x=lambda g, x_shape, places: _pad(g, places, tuple(x_shape), 0), linear="no", batch="shift")
 def _unpad(x, shape, places):
     return _inside(x, shape, places).clone()
 

@@ -13,13 +13,16 @@ from .structured import structured, tensor_argument
 from .views import quick
 
 
-@structured(x=lambda g, x_shape, d, index: _select_backward(g, x_shape, d, index), view=True, node="SelectBackward0")
+@structured(
+    x=lambda g, x_shape, d, index: _select_backward(g, x_shape, d, index), view=True, node="SelectBackward0",
+    linear="jointly", batch="shift",
+)
 def _select(x, d, index):
     lay = x._layout
     return _with(x, [*lay.shape[:d], *lay.shape[d + 1 :]], [*lay.strides[:d], *lay.strides[d + 1 :]], index * lay.strides[d])
 
 
-@structured(x=lambda g, d, index: _select(g, d, index))
+@structured(x=lambda g, d, index: _select(g, d, index), linear="jointly", batch="shift")
 def _select_backward(x, shape, d, index):
     z = _zeros(shape, x.dtype)
     _select(z, d, index).copy_(x)
@@ -44,6 +47,7 @@ def select(input, dim, index):
     x=lambda g, x_shape, d, start, count, step: _slice_backward(g, x_shape, d, start, count, step),
     view=True,
     node="SliceBackward0",
+    linear="jointly", batch="shift",
 )
 def _slice(x, d, start, count, step):
     lay = x._layout
@@ -54,7 +58,7 @@ def _slice(x, d, start, count, step):
     return _with(x, shape, strides, offset)
 
 
-@structured(x=lambda g, d, start, count, step: _slice(g, d, start, count, step))
+@structured(x=lambda g, d, start, count, step: _slice(g, d, start, count, step), linear="jointly", batch="shift")
 def _slice_backward(x, shape, d, start, count, step):
     z = _zeros(shape, x.dtype)
     _slice(z, d, start, count, step).copy_(x)
@@ -95,7 +99,10 @@ def narrow(input, dim, start, length):
     return _slice, d, start, length, 1
 
 
-@structured(x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), view=True, node="SplitBackward0")
+@structured(
+    x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), view=True, node="SplitBackward0",
+    linear="jointly", batch="shift",
+)
 def _split(x, d, sizes):
     out, start = [], 0
     for n in sizes:
@@ -191,7 +198,10 @@ def tensor_split(input, indices_or_sections, dim=0):
     return tuple(slice_dim(x, d, a, b, 1) for a, b in pairwise(bounds))
 
 
-@structured(x=lambda g, x_shape, d: _stack_parts(g, x_shape, d), view=True, node="UnbindBackward0")
+@structured(
+    x=lambda g, x_shape, d: _stack_parts(g, x_shape, d), view=True, node="UnbindBackward0",
+    linear="jointly", batch="shift",
+)
 def _unbind(x, d):
     return [_select(x, d, i) for i in range(x.shape[d])]
 
@@ -217,7 +227,8 @@ def unbind(input, dim=0):
 
 
 @structured(
-    x=lambda g, x_shape, offset, a, b: _diagonal_backward(g, x_shape, offset, a, b), view=True, node="DiagonalBackward0"
+    x=lambda g, x_shape, offset, a, b: _diagonal_backward(g, x_shape, offset, a, b), view=True, node="DiagonalBackward0",
+    linear="jointly", batch="shift",
 )
 def _diagonal(x, offset, a, b):
     lay = x._layout
@@ -230,7 +241,7 @@ def _diagonal(x, offset, a, b):
     )
 
 
-@structured(x=lambda g, offset, a, b: _diagonal(g, offset, a, b))
+@structured(x=lambda g, offset, a, b: _diagonal(g, offset, a, b), linear="jointly", batch="shift")
 def _diagonal_backward(x, shape, offset, a, b):
     z = _zeros(shape, x.dtype)
     _diagonal(z, offset, a, b).copy_(x)

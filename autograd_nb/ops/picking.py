@@ -78,7 +78,7 @@ def true_indices(mask: Tensor) -> Tensor:
     return out
 
 
-@structured()
+@structured(linear="no", batch="samples")
 def _nonzero(x):
     flat = true_indices(OPS["ne"].call(x, 0) if x.dtype is not dtypes.bool_ else x)
     out = new_empty((flat._layout.size, x.ndim), dtypes.int64)
@@ -178,7 +178,10 @@ def _readable(x: Tensor, p: Places) -> np.ndarray:
     return x._data if p.copied is None else clone(OPS["permute"].call(x, p.order))._data
 
 
-@structured(x=lambda g, x_shape, index, dims, pos: index_backward(g, index, tuple(x_shape), dims, pos), node="IndexBackward0")
+@structured(
+    x=lambda g, x_shape, index, dims, pos: index_backward(g, index, tuple(x_shape), dims, pos), node="IndexBackward0",
+    linear="no",
+)
 def pick(x, index, dims, pos):
     """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others."""
     key = (x._layout, index._layout, dims, pos)
@@ -197,6 +200,30 @@ def pick(x, index, dims, pos):
         else:
             _pick.split(lay.dtype.carrier, args, _pick_parts)
     return make(data, lay, [0, 0])
+
+
+# An index counts in C order through the dims that it indexes. Where each sample has its own, the batch is one more of them.
+
+
+def index_of_batch(index: Tensor, x_shape: Any, dims: tuple[int, ...], size: int) -> Tensor:
+    """The indices [B, …] of samples into their own x, as indices into the samples' x behind one another."""
+    count = numel(x_shape[d] for d in dims)
+    return index + (OPS["arange"].call(size) * count).reshape(size, *[1] * (index.ndim - 1))
+
+
+def _later(dims: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(d + 1 for d in dims)
+
+
+@pick.batched
+def _pick_of_batch(op, args, batch):
+    x, index, dims, pos = args
+    (xv, in_x), (iv, in_i) = batch.of(x), batch.of(index)
+    if not in_i:
+        return op(xv, iv, _later(dims), pos + 1)
+    if not in_x:
+        return op(xv, iv, dims, pos).movedim(pos, 0)
+    return op(xv, index_of_batch(iv, x.shape, dims, batch.size), (0, *_later(dims)), pos).movedim(pos, 0)
 
 
 _quick_picks = launch.plan_table()  # (entry point, the kernel's dims and n, the result's layout) of `quick_pick`
@@ -291,12 +318,22 @@ def _pick_parts(args: tuple) -> list[tuple]:
     return [((j - i, *dims[1:]), x[i * s0 :], index, out[i * whole : j * whole]) for i, j in threads.pieces(n0, work)]
 
 
-@structured(x=lambda g, index, dims, pos: pick(g, index, dims, pos))
+@structured(x=lambda g, index, dims, pos: pick(g, index, dims, pos), linear="no")
 def index_backward(x, index, shape, dims, pos):
     """Zeros of ``shape`` with ``x`` added at the indexed places; places named twice collect both."""
     z = new_full(shape, 0, x.dtype)
     add_at(z, x, index, dims, pos)
     return z
+
+
+@index_backward.batched
+def _index_backward_of_batch(op, args, batch):
+    g, index, shape, dims, pos = args
+    (iv, in_i), whole = batch.of(index), batch.whole(g)
+    if not in_i:
+        return op(whole, iv, (batch.size, *shape), _later(dims), pos + 1)
+    index = index_of_batch(iv, shape, dims, batch.size)
+    return op(whole.movedim(0, pos), index, (batch.size, *shape), (0, *_later(dims)), pos)
 
 
 def add_at(z: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> None:
@@ -361,6 +398,7 @@ def _fitted(g: Tensor, shape: Sequence[int]) -> Tensor:
     x=lambda g, index, dims, pos, accumulate: g if accumulate else zero_at(g, index, dims, pos),
     value=lambda g, index, dims, pos, value_shape: _fitted(pick(g, index, dims, pos), value_shape),
     node="IndexPutBackward0",
+    linear="no",
 )
 def index_put_op(x, index, value, dims, pos, accumulate):
     y = clone(x)
@@ -368,13 +406,37 @@ def index_put_op(x, index, value, dims, pos, accumulate):
     return y
 
 
+@index_put_op.batched
+def _index_put_of_batch(op, args, batch):
+    x, index, value, dims, pos, accumulate = args
+    (iv, in_i), (v, in_v), whole = batch.of(index), batch.of(value), batch.whole(x)
+    rest = [n for d, n in enumerate(x.shape) if d not in dims]
+    wanted = [*rest[:pos], *index.shape, *rest[pos:]]
+    if in_v:
+        v = v.reshape(batch.size, *[1] * (len(wanted) - value.ndim), *value.shape)
+    v = v.expand(batch.size, *wanted)
+    if not in_i:
+        return op(whole, iv, v, _later(dims), pos + 1, accumulate)
+    index = index_of_batch(iv, x.shape, dims, batch.size)
+    return op(whole, index, v.movedim(0, pos), (0, *_later(dims)), pos, accumulate)
+
+
 def _write_put(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], pos: int, accumulate: bool) -> None:
     write_at(x, value, index, dims, pos, ADD if accumulate else SET)
 
 
-@structured(x=lambda g, index, dims, pos: zero_at(g, index, dims, pos))
+@structured(x=lambda g, index, dims, pos: zero_at(g, index, dims, pos), linear="no")
 def zero_at(x, index, dims, pos):
     """A copy of ``x`` with zeros at the indexed places."""
     y = clone(x)
     write_at(y, new_full((), 0, x.dtype), index, dims, pos, SET)
     return y
+
+
+@zero_at.batched
+def _zero_at_of_batch(op, args, batch):
+    x, index, dims, pos = args
+    (iv, in_i), whole = batch.of(index), batch.whole(x)
+    if not in_i:
+        return op(whole, iv, _later(dims), pos + 1)
+    return op(whole, index_of_batch(iv, x.shape, dims, batch.size), (0, *_later(dims)), pos)

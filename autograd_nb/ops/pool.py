@@ -57,6 +57,7 @@ def _planes(shape: Sequence[int], n: int) -> int:
 @structured(
     every=lambda g, x_shape, out, n: {"x": None if g[0] is None else _scatter(g[0], out[1].detach(), tuple(x_shape), n)},
     node="MaxPoolWithIndicesBackward0",
+    linear="no", batch="shift",
 )
 def _max_pool(x, how, y_spatial, n):
     if x.dtype is dtypes.float16:
@@ -77,7 +78,7 @@ def _max_pool(x, how, y_spatial, n):
     return y, index
 
 
-@structured(x=lambda g, index, n: _gather(g, index, n), node="MaxPoolBackwardBackward0")
+@structured(x=lambda g, index, n: _gather(g, index, n), node="MaxPoolBackwardBackward0", linear="no", batch="shift")
 def _scatter(x, index, shape, n):
     if x.dtype is dtypes.float16:
         return cast(_scatter.forward(cast(x, dtypes.float32), index, shape, n), dtypes.float16)
@@ -89,7 +90,10 @@ def _scatter(x, index, shape, n):
     return out
 
 
-@structured(x=lambda g, index, x_shape, n: _scatter(g, index, tuple(x_shape), n), node="GatherBackward0")
+@structured(
+    x=lambda g, index, x_shape, n: _scatter(g, index, tuple(x_shape), n), node="GatherBackward0",
+    linear="no", batch="shift",
+)
 def _gather(x, index, n):
     if x.dtype is dtypes.float16:
         return cast(_gather.forward(cast(x, dtypes.float32), index, n), dtypes.float16)
@@ -156,7 +160,10 @@ def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: An
 # --------------------------------------------------------------------------------------------------- average
 
 
-@structured(x=lambda g, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0")
+@structured(
+    x=lambda g, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0",
+    linear="jointly", batch="shift",
+)
 def _average(x, how, y_spatial, n, include, divisor):
     if x.dtype is dtypes.float16:
         return cast(_average.forward(cast(x, dtypes.float32), how, y_spatial, n, include, divisor), dtypes.float16)
@@ -172,6 +179,7 @@ def _average(x, how, y_spatial, n, include, divisor):
 @structured(
     x=lambda g, x_shape, how, n, include, divisor: _average(g, how, tuple(x_shape[len(x_shape) - n :]), n, include, divisor),
     node="AvgPoolBackwardBackward0",
+    linear="jointly", batch="shift",
 )
 def _average_back(x, shape, how, n, include, divisor):
     if x.dtype is dtypes.float16:
@@ -201,7 +209,10 @@ def _six(x_shape: Sequence[int], y_spatial: Sequence[int], n: int) -> tuple[int,
     return (*lead, *x_shape[len(x_shape) - n :], *lead, *y_spatial)
 
 
-@structured(x=lambda g, x_shape, n: _adaptive_back(g, tuple(x_shape), n), node="AdaptiveAvgPoolBackward0")
+@structured(
+    x=lambda g, x_shape, n: _adaptive_back(g, tuple(x_shape), n), node="AdaptiveAvgPoolBackward0",
+    linear="jointly", batch="shift",
+)
 def _adaptive(x, y_spatial, n):
     if x.dtype is dtypes.float16:
         return cast(_adaptive.forward(cast(x, dtypes.float32), y_spatial, n), dtypes.float16)
@@ -211,7 +222,10 @@ def _adaptive(x, y_spatial, n):
     return y
 
 
-@structured(x=lambda g, x_shape, n: _adaptive(g, tuple(x_shape[len(x_shape) - n :]), n), node="AdaptiveAvgPoolBackwardBackward0")
+@structured(
+    x=lambda g, x_shape, n: _adaptive(g, tuple(x_shape[len(x_shape) - n :]), n), node="AdaptiveAvgPoolBackwardBackward0",
+    linear="jointly", batch="shift",
+)
 def _adaptive_back(x, shape, n):
     if x.dtype is dtypes.float16:
         return cast(_adaptive_back.forward(cast(x, dtypes.float32), shape, n), dtypes.float16)
@@ -223,6 +237,7 @@ def _adaptive_back(x, shape, n):
 @structured(
     every=lambda g, x_shape, out, n: {"x": None if g[0] is None else _scatter(g[0], out[1].detach(), tuple(x_shape), n)},
     node="AdaptiveMaxPoolBackward0",
+    linear="no", batch="shift",
 )
 def _adaptive_max(x, y_spatial, n):
     if x.dtype is dtypes.float16:
@@ -255,7 +270,7 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
 # ------------------------------------------------------------------------------------------------- unpooling
 
 
-@structured(x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0")
+@structured(x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0", linear="no", batch="shift")
 def _unpool(x, index, y_spatial, n):
     if x.dtype is dtypes.float16:
         return cast(_unpool.forward(cast(x, dtypes.float32), index, y_spatial, n), dtypes.float16)

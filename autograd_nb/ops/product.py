@@ -233,25 +233,54 @@ def _blocks(m: int, n: int) -> tuple[int, int]:
     return (step, n) if m >= n else (m, step)
 
 
-@structured(a=lambda g, b: _bmm(g, b.mT), b=lambda g, a: _bmm(a.mT, g), node="BmmBackward0")
+@structured(a=lambda g, b: _bmm(g, b.mT), b=lambda g, a: _bmm(a.mT, g), node="BmmBackward0", linear="each")
 def _bmm(a, b):
     return product(a, b)
 
 
+@_bmm.batched
+def _bmm_of_batch(op, args, batch):
+    a, b = (batch.whole(x) for x in args)
+    n = a.shape[1]
+    y = op(a.reshape(batch.size * n, *a.shape[2:]), b.reshape(batch.size * n, *b.shape[2:]))
+    return y.reshape(batch.size, n, *y.shape[1:])
+
+
 # the three products of matrices are each other's derivatives, so that none needs a transposed view
-@structured(a=lambda g, b: _times_turned(g, b), b=lambda g, a: _turned_times(a, g), node="MmBackward0")
+@structured(a=lambda g, b: _times_turned(g, b), b=lambda g, a: _turned_times(a, g), node="MmBackward0", linear="each")
 def _mm(a, b):
     return _multiplied(a, b, "nn")
 
 
-@structured(a=lambda g, b: _times(g, b), b=lambda g, a: _turned_times(g, a), node="MmBackward0")
+@_mm.batched
+def _mm_of_batch(op, args, batch):
+    (a, in_a), (b, in_b) = (batch.of(x) for x in args)
+    if not in_b:  # the batch is more rows
+        rows = batch.size * a.shape[1]
+        return op(a.reshape(rows, a.shape[2]), b).reshape(batch.size, a.shape[1], b.shape[1])
+    return _bmm(a if in_a else batch.whole(a), b)
+
+
+@structured(a=lambda g, b: _times(g, b), b=lambda g, a: _turned_times(g, a), node="MmBackward0", linear="each")
 def _mm_nt(a, b):
     return _multiplied(a, b, "nt")
 
 
-@structured(a=lambda g, b: _times_turned(b, g), b=lambda g, a: _times(a, g), node="MmBackward0")
+@_mm_nt.batched
+def _mm_nt_of_batch(op, args, batch):
+    a, b = args
+    return _mm_of_batch(_mm, (a, b.t()), batch)
+
+
+@structured(a=lambda g, b: _times_turned(b, g), b=lambda g, a: _times(a, g), node="MmBackward0", linear="each")
 def _mm_tn(a, b):
     return _multiplied(a, b, "tn")
+
+
+@_mm_tn.batched
+def _mm_tn_of_batch(op, args, batch):
+    a, b = args
+    return _mm_of_batch(_mm, (a.t(), b), batch)
 
 
 @quick(_mm, "nn")

@@ -108,7 +108,7 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ou
     return y if out is None else store(out, y, "nanquantile")
 
 
-@structured(x=_picked_rule, node="ModeBackward0")
+@structured(x=_picked_rule, node="ModeBackward0", linear="no", batch="shift")
 def _mode(x, d):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], 1], dtypes.int64)

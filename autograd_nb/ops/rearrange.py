@@ -41,7 +41,7 @@ def _along(kernel: Kernel, x: Tensor, d: int, *more: Any) -> Tensor:
     return out
 
 
-@structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0")
+@structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift")
 def _flip(x, dims):
     for d in dims:
         x = _along(_flip_kernel, x, d)
@@ -71,7 +71,10 @@ def flipud(input):
     return flip(input, 0)
 
 
-@structured(x=lambda g, shifts, dims: _roll(g, tuple(-s for s in shifts), dims), node="RollBackward0")
+@structured(
+    x=lambda g, shifts, dims: _roll(g, tuple(-s for s in shifts), dims), node="RollBackward0",
+    linear="jointly", batch="shift",
+)
 def _roll(x, shifts, dims):
     for s, d in zip(shifts, dims, strict=True):
         x = _along(_roll_kernel, x, d, s % x.shape[d] if x.shape[d] else 0)
@@ -123,7 +126,7 @@ def rot90(input, k=1, dims=(0, 1)):
 
 
 def _tri(name: str, upper: bool) -> Any:
-    @structured(x=lambda g, k: tri(g, k), node=f"{name.capitalize()}Backward0")
+    @structured(x=lambda g, k: tri(g, k), node=f"{name.capitalize()}Backward0", linear="no", batch="shift")
     def tri(x, k):
         out = new_empty(x.shape, x.dtype)
         if out._layout.size:
@@ -221,6 +224,7 @@ def trace(input):
     x=lambda g, look, args: _hole(g, look, args),
     src=lambda g, look, args: look(g, *args),
     node="ScatterIntoViewBackward0",
+    linear="no", batch="samples",
 )
 def _write_view(x, src, look, args):
     y = clone(x)
@@ -228,7 +232,7 @@ def _write_view(x, src, look, args):
     return y
 
 
-@structured(x=lambda g, look, args: _hole(g, look, args))
+@structured(x=lambda g, look, args: _hole(g, look, args), linear="no", batch="samples")
 def _hole(x, look, args):
     """``x`` with zeros where the view looks."""
     y = clone(x)

@@ -218,7 +218,7 @@ def _sum_of(lay: Layout, dims: tuple[int, ...]) -> tuple:
     return _SUM, dtypes.int64 if d.category < 2 else d, d.compute, ()
 
 
-@structured(x=lambda g, x_shape, dims, keepdim: expand_reduced(g, x_shape, dims, keepdim))
+@structured(x=lambda g, x_shape, dims, keepdim: expand_reduced(g, x_shape, dims, keepdim), linear="jointly", batch="shift")
 def _sum(x, dims, keepdim):
     return fold(_sum_of(x._layout, dims), x, dims, keepdim)
 
@@ -263,7 +263,8 @@ def _mean_of(lay: Layout, dims: tuple[int, ...]) -> tuple:
 
 
 @structured(
-    x=lambda g, x_shape, dims, keepdim: expand_reduced(g * (1.0 / max(count_of(x_shape, dims), 1)), x_shape, dims, keepdim)
+    x=lambda g, x_shape, dims, keepdim: expand_reduced(g * (1.0 / max(count_of(x_shape, dims), 1)), x_shape, dims, keepdim),
+    linear="jointly", batch="shift",
 )
 def _mean(x, dims, keepdim):
     return fold(_mean_of(x._layout, dims), x, dims, keepdim)

@@ -52,7 +52,10 @@ def _check_probabilities(p: Tensor) -> None:
 def _history(node: str) -> Structured:
     """An op that gives a sample its history: its values do not follow the tensors of its law, whose gradients are zeros."""
 
-    @structured(a=lambda g, a_shape: g.new_zeros(a_shape), b=lambda g, b_shape: g.new_zeros(b_shape), node=node)
+    @structured(
+        a=lambda g, a_shape: g.new_zeros(a_shape), b=lambda g, b_shape: g.new_zeros(b_shape), node=node,
+        linear="no", batch="samples",
+    )
     def drawn(sample, a, b):
         return sample
 
@@ -265,7 +268,7 @@ def _slope(shape: Tensor, sample: Tensor) -> Tensor:
         return cast(t, shape.dtype)
 
 
-@structured(shape=lambda g, shape, out: g * _slope(shape, out), node="StandardGammaBackward0")
+@structured(shape=lambda g, shape, out: g * _slope(shape, out), node="StandardGammaBackward0", linear="no", batch="samples")
 def _standard_gamma_op(shape, seed, call):
     t = new_empty(shape.shape, dtypes.float64)
     _gamma(0, seed, call, dense(cast(shape, dtypes.float64)), t._data)

@@ -48,7 +48,7 @@ def _scanned(kernel: launch.Kernel, d: int, flags: tuple, *operands: Tensor) -> 
     return make(data, lay, [0, 0])
 
 
-@structured(x=lambda g, d, reverse: _cumsum(g, d, not reverse))
+@structured(x=lambda g, d, reverse: _cumsum(g, d, not reverse), linear="jointly", batch="shift")
 def _cumsum(x, d, reverse):
     return _scanned(_CUMSUM, d, (reverse,), x)
 
@@ -92,7 +92,7 @@ def _linear_rule(g, a, out, d, reverse, needs):
     return grads
 
 
-@structured(_linear_rule)
+@structured(_linear_rule, linear="no", batch="shift")
 def _linear_scan(a, b, d, reverse):
     """sₖ = bₖ + aₖ·sₖ₋₁ (or sₖ₊₁ when ``reverse``)."""
     return _scanned(_LINEAR, d, (reverse,), a, b)
@@ -107,7 +107,7 @@ def _cumprod_rule(g, x, d, reverse, exclusive):
     return before * _linear_scan(_shift(x, d, not reverse, 0.0), g, d, not reverse)
 
 
-@structured(x=_cumprod_rule)
+@structured(x=_cumprod_rule, linear="no", batch="shift")
 def _cumprod(x, d, reverse, exclusive):
     return _scanned(_CUMPROD, d, (reverse, exclusive), x)
 
@@ -130,7 +130,7 @@ def _prod_rule(g, x, d, keepdim):
     return rest * expand_reduced(g, x.shape, (d,) if x.ndim else (), keepdim)
 
 
-@structured(x=_prod_rule)
+@structured(x=_prod_rule, linear="no", batch="shift")
 def _prod(x, d, keepdim):
     return _PROD(x, (d,) if x.ndim else (), keepdim, x.dtype, x.dtype.compute)
 
@@ -164,12 +164,12 @@ def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tenso
     return make(values, lay, [0, 0]), make(index, places, [0, 0])
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d))
+@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), linear="no", batch="shift")
 def _cummax(x, d):
     return _cumulative_extreme(x, d, True)
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d))
+@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), linear="no", batch="shift")
 def _cummin(x, d):
     return _cumulative_extreme(x, d, False)
 
@@ -201,7 +201,7 @@ def _logcumsumexp_rule(g, x, out, d):
     return (x - out).exp() * r
 
 
-@structured(x=_logcumsumexp_rule)
+@structured(x=_logcumsumexp_rule, linear="no", batch="shift")
 def _logcumsumexp(x, d):
     if x.dtype is dtypes.float16:
         return cast(_logcumsumexp(cast(x, dtypes.float32), d), dtypes.float16)

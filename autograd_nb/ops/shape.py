@@ -29,12 +29,12 @@ def _with(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int =
     return make(data, layout(shape, strides, x._layout.dtype), x._version_)
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="ViewBackward0")
+@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="ViewBackward0", linear="jointly", batch="shift")
 def _view(x, shape):
     return make(x._data, layout(shape, view_strides(x._layout, shape), x._layout.dtype), x._version_)
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), node="UnsafeViewBackward0")
+@structured(x=lambda g, x_shape: reshape(g, x_shape), node="UnsafeViewBackward0", linear="jointly", batch="shift")
 def _copied_view(x, shape):
     y = clone(x)
     return make(y._data, layout(shape, None, y._layout.dtype), y._version_)
@@ -91,7 +91,7 @@ def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
     return make(data, layout(shape, strides, d), x._version_)
 
 
-@structured(x=lambda g: g, view=True)
+@structured(x=lambda g: g, view=True, linear="jointly", batch="shift")
 def _alias(x):
     return make(x._data, x._layout, x._version_)
 
@@ -176,13 +176,16 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
     return tuple(out)
 
 
-@structured(x=lambda g, order: _permute(g, _inverse(order)), view=True, node="PermuteBackward0")
+@structured(
+    x=lambda g, order: _permute(g, _inverse(order)), view=True, node="PermuteBackward0",
+    linear="jointly", batch="shift",
+)
 def _permute(x, order):
     lay = x._layout
     return _with(x, [lay.shape[d] for d in order], [lay.strides[d] for d in order])
 
 
-@structured(x=lambda g, a, b: _transpose(g, a, b), view=True, node="TransposeBackward0")
+@structured(x=lambda g, a, b: _transpose(g, a, b), view=True, node="TransposeBackward0", linear="jointly", batch="shift")
 def _transpose(x, a, b):
     lay = x._layout
     shape, strides = list(lay.shape), list(lay.strides)
@@ -191,10 +194,16 @@ def _transpose(x, a, b):
     return _with(x, shape, strides)
 
 
-@structured(x=lambda g: _t(g), view=True, node="TBackward0")
+@structured(x=lambda g: _t(g), view=True, node="TBackward0", linear="jointly")
 def _t(x):
     lay = x._layout
     return _with(x, lay.shape[::-1], lay.strides[::-1])
+
+
+@_t.batched
+def _t_of_batch(op, args, batch):
+    x = batch.whole(args[0])
+    return x.transpose(1, 2) if x.ndim == 3 else x.view(x.shape)
 
 
 @public()
@@ -254,7 +263,7 @@ def movedim(input, source, destination):
     return _permute, tuple(next(rest) if o is None else o for o in order)
 
 
-@structured(x=lambda g, x_shape: g.sum_to_size(x_shape), view=True, node="ExpandBackward0")
+@structured(x=lambda g, x_shape: g.sum_to_size(x_shape), view=True, node="ExpandBackward0", linear="jointly")
 def _expand(x, shape):
     lay = x._layout
     lead = len(shape) - lay.ndim
@@ -262,6 +271,15 @@ def _expand(x, shape):
         0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))
     ]
     return _with(x, shape, strides)
+
+
+@_expand.batched
+def _expand_of_batch(op, args, batch):
+    x, shape = args
+    value = batch.whole(x)
+    for _ in range(len(shape) - x.ndim):
+        value = value.unsqueeze(1)
+    return op(value, (batch.size, *shape))
 
 
 @public()
@@ -321,7 +339,7 @@ def broadcast_tensors(*tensors):
     return tuple(expand(x, shape) for x in ts)
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="SqueezeBackward0")
+@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="SqueezeBackward0", linear="jointly", batch="shift")
 def _squeeze(x, dims):
     lay = x._layout
     keep = [d for d in range(lay.ndim) if d not in dims or lay.shape[d] != 1]
@@ -336,7 +354,7 @@ def squeeze(input, dim=None):
     return _squeeze, tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="UnsqueezeBackward0")
+@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="UnsqueezeBackward0", linear="jointly", batch="shift")
 def _unsqueeze(x, d):
     lay = x._layout
     step = lay.strides[d] * lay.shape[d] if d < lay.ndim else 1

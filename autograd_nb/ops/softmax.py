@@ -85,12 +85,13 @@ def _dot(a: Tensor, b: Tensor, d: int) -> Tensor:
 @structured(
     grad=lambda g, y, d: _softmax_backward(g, y, d),
     y=lambda g, grad, y, d: g * (grad - _dot(grad, y, d)) - grad * _dot(g, y, d),
+    linear="no", batch="shift",
 )
 def _softmax_backward(grad, y, d):
     return _run(_SOFTMAX_BACK, d, grad, y)
 
 
-@structured(x=lambda g, out, d: _softmax_backward(g, out, d))
+@structured(x=lambda g, out, d: _softmax_backward(g, out, d), linear="no", batch="shift")
 def _softmax(x, d):
     return _run(_SOFTMAX, d, x)
 
@@ -98,12 +99,13 @@ def _softmax(x, d):
 @structured(
     grad=lambda g, y, d: g - (g * y.exp()).sum(d, True),
     y=lambda g, grad, y, d: -(g * y.exp()) * grad.sum(d, True),
+    linear="no", batch="shift",
 )
 def _log_softmax_backward(grad, y, d):
     return _run(_LOG_SOFTMAX_BACK, d, grad, y)
 
 
-@structured(x=lambda g, out, d: _log_softmax_backward(g, out, d))
+@structured(x=lambda g, out, d: _log_softmax_backward(g, out, d), linear="no", batch="shift")
 def _log_softmax(x, d):
     return _run(_LOG_SOFTMAX, d, x)
 

@@ -78,13 +78,13 @@ def _picked_rule(g: Any, x_shape: Any, d: int, out: Any) -> Any:
     return None if g[0] is None else _gather_backward(g[0], tuple(x_shape), d, out[1])
 
 
-@structured(x=_picked_rule, node="SortBackward0")
+@structured(x=_picked_rule, node="SortBackward0", linear="no", batch="shift")
 def _sort(x, d, descending):
     index = order_of(x, d, descending)
     return [_gather(x, d, index), index]
 
 
-@structured(x=_picked_rule, node="TopkBackward0")
+@structured(x=_picked_rule, node="TopkBackward0", linear="no", batch="shift")
 def _topk(x, d, k, largest, ordered):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], k], dtypes.int64)
@@ -169,19 +169,19 @@ def _place(x: Tensor, d: int, k: int) -> Tensor:
     return _back(index, d)
 
 
-@structured(x=_picked_rule, node="KthvalueBackward0")
+@structured(x=_picked_rule, node="KthvalueBackward0", linear="no", batch="shift")
 def _kth_value(x, d, k):
     index = _place(x, d, k)
     return [_gather(x, d, index), index]
 
 
-@structured(x=_picked_rule, node="MedianBackward1")
+@structured(x=_picked_rule, node="MedianBackward1", linear="no", batch="shift")
 def _median_dim(x, d, k):
     index = _place(x, d, k)
     return [_gather(x, d, index), index]
 
 
-_nanmedian_dim = structured(x=_picked_rule, node="NanmedianBackward1")(_median_dim.forward)
+_nanmedian_dim = _median_dim.variant("NanmedianBackward1")
 
 
 def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out: Any, name: str) -> Any:
@@ -212,13 +212,13 @@ def _even(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     return same * (g / same.sum())
 
 
-@structured(x=lambda g, x, out: _even(g, x, out), node="MedianBackward0")
+@structured(x=lambda g, x, out: _even(g, x, out), node="MedianBackward0", linear="no", batch="samples")
 def _median_all(x, k):
     flat = reshape(x, -1)
     return reshape(_gather(flat, 0, _place(flat, 0, k)), ())
 
 
-_nanmedian_all = structured(x=lambda g, x, out: _even(g, x, out), node="NanmedianBackward0")(_median_all.forward)
+_nanmedian_all = _median_all.variant("NanmedianBackward0")
 
 
 def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:

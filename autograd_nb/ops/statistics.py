@@ -59,24 +59,34 @@ def _share(g: Tensor, x: Tensor, out: Tensor, dims: tuple[int, ...], keepdim: bo
     return OPS["where"].call(hit, g / count, 0.0)
 
 
-@structured(x=lambda g, x, out, dims, keepdim: _share(g, x, out, dims, keepdim))
+@structured(x=lambda g, x, out, dims, keepdim: _share(g, x, out, dims, keepdim), linear="no", batch="shift")
 def _amax(x, dims, keepdim):
     return _extreme(x, dims, keepdim, True)
 
 
-@structured(x=lambda g, x, out, dims, keepdim: _share(g, x, out, dims, keepdim))
+@structured(x=lambda g, x, out, dims, keepdim: _share(g, x, out, dims, keepdim), linear="no", batch="shift")
 def _amin(x, dims, keepdim):
     return _extreme(x, dims, keepdim, False)
 
 
-@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False), node="MaxBackward1")
+@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False), node="MaxBackward1", linear="no")
 def _max_all(x):
     return _extreme(x, tuple(range(x.ndim)), False, True)
 
 
-@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False), node="MinBackward1")
+@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False), node="MinBackward1", linear="no")
 def _min_all(x):
     return _extreme(x, tuple(range(x.ndim)), False, False)
+
+
+@_max_all.batched
+def _max_of_each(op, args, batch):
+    return _amax(batch.whole(args[0]).reshape(batch.size, -1), (1,), False)
+
+
+@_min_all.batched
+def _min_of_each(op, args, batch):
+    return _amin(batch.whole(args[0]).reshape(batch.size, -1), (1,), False)
 
 
 def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
@@ -91,13 +101,13 @@ def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     return make(data, lay, [0, 0])
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MaxBackward0")
+@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MaxBackward0", linear="no", batch="shift")
 def _max_dim(x, d, keepdim):
     values = _extreme(x, (d,) if x.ndim else (), keepdim, True)
     return values, _where_extreme(x, d, values)
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MinBackward0")
+@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MinBackward0", linear="no", batch="shift")
 def _min_dim(x, d, keepdim):
     values = _extreme(x, (d,) if x.ndim else (), keepdim, False)
     return values, _where_extreme(x, d, values)
@@ -278,7 +288,7 @@ def _var_rule(g: Tensor, x: Tensor, dims: tuple[int, ...], keepdim: bool, correc
     return _deviation(x, _mean(x, dims, True), g, 2.0 / free if free > 0 else math.inf if free == 0 else 2.0 / free)
 
 
-@structured(x=_var_rule)
+@structured(x=_var_rule, linear="no", batch="shift")
 def _var(x, dims, keepdim, correction):
     return _spread(x, dims, keepdim, correction, _SQUARES)
 
@@ -286,7 +296,8 @@ def _var(x, dims, keepdim, correction):
 @structured(
     x=lambda g, x, out, dims, keepdim, correction: _var_rule(
         OPS["where"].call(out == 0, 0.0, g / (2 * out)), x, dims, keepdim, correction
-    )
+    ),
+    linear="no", batch="shift",
 )
 def _std(x, dims, keepdim, correction):
     return _spread(x, dims, keepdim, correction, _ROOT_SQUARES)
@@ -371,7 +382,10 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
 _NANSUM = Reduction("nansum", loops.SUM, lambda x: m.where(x != x, 0, x))
 
 
-@structured(x=lambda g, x, dims, keepdim: OPS["where"].call(x.isnan(), 0.0, expand_reduced(g, x.shape, dims, keepdim)))
+@structured(
+    x=lambda g, x, dims, keepdim: OPS["where"].call(x.isnan(), 0.0, expand_reduced(g, x.shape, dims, keepdim)),
+    linear="no", batch="shift",
+)
 def _nansum(x, dims, keepdim):
     return _NANSUM(x, dims, keepdim, x.dtype, x.dtype.compute)
 
@@ -416,7 +430,10 @@ def _logsumexp_backward(x, g0, y0):
     return m.where(y0 == -math.inf, 0.0, g0 * m.exp(x - y0))
 
 
-@structured(x=lambda g, x, out, dims, keepdim: _logsumexp_backward(x, _kept(g, x, dims, keepdim), _kept(out, x, dims, keepdim)))
+@structured(
+    x=lambda g, x, out, dims, keepdim: _logsumexp_backward(x, _kept(g, x, dims, keepdim), _kept(out, x, dims, keepdim)),
+    linear="no", batch="shift",
+)
 def _logsumexp(x, dims, keepdim):
     lay = layout(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
     if x.dtype.is_complex:

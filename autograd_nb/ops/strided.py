@@ -32,7 +32,8 @@ def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Ten
 
 
 @structured(
-    x=lambda g, base_shape, base_strides, shape, strides, offset: _read(g, base_shape, base_strides, shape, strides, offset)
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _read(g, base_shape, base_strides, shape, strides, offset),
+    linear="no", batch="samples",
 )
 def _embed(x, base_shape, base_strides, shape, strides, offset):
     from .operators import add_overlapping
@@ -50,7 +51,8 @@ def _embed(x, base_shape, base_strides, shape, strides, offset):
 
 
 @structured(
-    x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset)
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset),
+    linear="no", batch="samples",
 )
 def _read(x, base_shape, base_strides, shape, strides, offset):
     buffer = _strided_buffer(x, layout(base_shape, base_strides, x.dtype))
@@ -88,7 +90,8 @@ def without_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | Non
 
 
 @structured(
-    x=lambda g, base_shape, base_strides, shape, strides, offset: _without(g, base_shape, base_strides, shape, strides, offset)
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _without(g, base_shape, base_strides, shape, strides, offset),
+    linear="no", batch="samples",
 )
 def _without(x, base_shape, base_strides, shape, strides, offset):
     base = layout(base_shape, base_strides, x.dtype)
@@ -103,9 +106,19 @@ def _without(x, base_shape, base_strides, shape, strides, offset):
     x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset),
     view=True,
     node="AsStridedBackward0",
+    linear="jointly",
 )
 def _as_strided(x, base_shape, base_strides, shape, strides, offset):
     return _with(x, shape, strides, offset)
+
+
+@_as_strided.batched
+def _as_strided_of_batch(op, args, batch):
+    x, _, _, shape, strides, offset = args
+    if offset:
+        return None
+    whole = batch.whole(x)
+    return whole.as_strided((batch.size, *shape), (whole._layout.strides[0], *strides))
 
 
 def _part_within(
@@ -118,7 +131,7 @@ def _part_within(
     return _read(flat, (end - start,), (1,), x_shape, x_strides, own - start)
 
 
-@structured(x=_part_within, view=True, node="AsStridedBackward0")
+@structured(x=_part_within, view=True, node="AsStridedBackward0", linear="no", batch="samples")
 def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
     """`as_strided` that reaches outside the tensor into its storage."""
     return make(_storage(x)[0][offset:], layout(shape, strides, x.dtype), x._version_)

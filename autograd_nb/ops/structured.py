@@ -10,6 +10,21 @@ for all operands together, returning a dict by operand; it may ask for ``needs``
 operand may be a tuple of tensors; its rule returns a tuple.
 
 Rules run on tensors: recorded under ``create_graph``, so every derivative is there as far as the ops it is written in have one.
+
+A declaration answers two more questions, which transforms ask:
+
+- ``linear``: "jointly", when the op is linear in all its tensor operands together (forward mode applies it to the tangents); "each",
+  when it is linear in each of the first two; "no" otherwise (two passes over the op's own rules give the tangent).
+- ``batch``: what `vmap` makes of it. "shift": any dims may stand in front, so it is enough to move the dims among its arguments by
+  one; which arguments are dims, shapes and so on is told by their names (`SHIFTED`). "samples": one sample after the other. A rule
+  of its own stands under the declaration:
+
+      @_mv.batched
+      def _mv_of_batch(op, args, batch): ...
+
+  It is given the arguments as the op sees them, samples, and returns tensors with the batch in dim 0, or None to leave it to
+  "samples". ``batch.size`` is the number of samples, ``batch.of(x)`` gives (what x holds, whether its dim 0 is the batch), and
+  ``batch.whole(x)`` the same stretched along the batch where it is not.
 """
 
 from __future__ import annotations
@@ -27,6 +42,16 @@ from .recording import finish_node, mark_inference, refuse_inference, tensor_typ
 from .views import keep, look, recipe_of
 
 _SEQUENCES = (tuple, list)
+
+#: how an argument of an op on samples is moved by a batch in front, by the argument's name: (value, number of samples) -> value
+SHIFTED: dict[str, Callable[[Any, int], Any]] = {
+    **dict.fromkeys(("d", "a", "b"), lambda d, size: d + 1),
+    **dict.fromkeys(("dims", "wdims"), lambda dims, size: tuple(d + 1 for d in dims)),
+    **dict.fromkeys(("shape", "base_shape", "x_shape"), lambda shape, size: (size, *shape)),
+    "order": lambda order, size: (0, *[d + 1 for d in order]),
+    "places": lambda places, size: (0, *places),
+    "recipe": lambda recipe, size: ((0, size, 1), *recipe),
+}
 
 
 class StructuredNode(Node):
@@ -109,8 +134,12 @@ class Structured:
         view: bool,
         node: str,
         holomorphic: bool = True,
+        linear: str | None = None,
+        batch: str | None = None,
     ):
-        self.holomorphic = holomorphic
+        assert linear in (None, "no", "jointly", "each") and batch in (None, "samples", "shift"), (linear, batch)
+        self.holomorphic, self.linear = holomorphic, linear
+        self.batch: str | Callable | None = batch
         self.forward = forward
         self.name = forward.__name__.strip("_")
         self.params = tuple(inspect.signature(forward).parameters)
@@ -128,6 +157,18 @@ class Structured:
         self._recordings: dict[tuple, Recording] = {}
         self._recorders: dict[tuple, Callable] = {}  # by the classes of the arguments
         self.recipes: dict[tuple, tuple] = {}  # of views, see `ops.views`
+
+    def variant(self, node: str, **rules: Callable) -> Structured:
+        """The same computation under another grad_fn, with other derivatives if any are given."""
+        rules = rules or {p: r for p, (r, _) in self.rules.items()}
+        op = Structured(self.forward, rules, None, self.view, node, self.holomorphic, self.linear)
+        op.batch = self.batch
+        return op
+
+    def batched(self, rule: Callable) -> Callable:
+        """Decorator: the op's rule for batches, ``rule(op, args, batch)`` (see the module's text)."""
+        self.batch = rule
+        return rule
 
     def __call__(self, *args: Any) -> Any:
         if not self.view:
@@ -346,16 +387,23 @@ class Structured:
 
 
 def structured(
-    every: Callable | None = None, *, view: bool = False, node: str = "", holomorphic: bool = True, **rules: Callable
+    every: Callable | None = None,
+    *,
+    view: bool = False,
+    node: str = "",
+    holomorphic: bool = True,
+    linear: str | None = None,
+    batch: str | None = None,
+    **rules: Callable,
 ) -> Callable[[Callable], Structured]:
-    """Declare a structured op from its forward function (see the module's text).
+    """Declare a structured op from its forward function (see the module's text, also for ``linear`` and ``batch``).
 
     view: the result reads the first operand's memory. node: the name of its grad_fn, else made of the function's name.
     holomorphic: the rules are derivatives in the complex sense (complex operands are conjugated before they read them).
     """
 
     def declare(forward: Callable) -> Structured:
-        return Structured(forward, rules, every, view, node, holomorphic)
+        return Structured(forward, rules, every, view, node, holomorphic, linear, batch)
 
     return declare
 

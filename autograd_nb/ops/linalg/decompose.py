@@ -77,7 +77,7 @@ def _qr_rule(g: Any, a: Tensor, out: Any, mode: str) -> Any:
     return OPS["cat"].call([gx, gy], -1)
 
 
-@structured(a=_qr_rule, node="LinalgQrBackward0", holomorphic=False)
+@structured(a=_qr_rule, node="LinalgQrBackward0", holomorphic=False, linear="no", batch="shift")
 def _qr(a, mode):
     m, n = a.shape[-2:]
     k, batch = min(m, n), batch_of(a)
@@ -121,7 +121,7 @@ def _no_rule(g: Any) -> Any:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr, which has one")
 
 
-@structured(a=_no_rule, node="NotImplemented")
+@structured(a=_no_rule, node="NotImplemented", linear="no", batch="samples")
 def _geqrf(a):
     m, n = a.shape[-2:]
     out, tau = new_empty(a.shape, a.dtype), new_empty((*batch_of(a), min(m, n)), a.dtype)

@@ -125,7 +125,7 @@ def _lu_rule(g: Any, out: Any) -> Any:
     return _permutation(pivots, m, lu.dtype) @ ga
 
 
-@structured(a=_lu_rule, node="LinalgLuFactorExBackward0")
+@structured(a=_lu_rule, node="LinalgLuFactorExBackward0", linear="no", batch="shift")
 def _lu_factor(a):
     return _factors(a)
 
@@ -242,7 +242,7 @@ def _solve_with_rule(g: Tensor, lu: Tensor, pivots: Tensor, trans: bool) -> Tens
     return _solve_with(lu, pivots, g, not trans)
 
 
-@structured(b=_solve_with_rule, node="LinalgLuSolveBackward0")
+@structured(b=_solve_with_rule, node="LinalgLuSolveBackward0", linear="no", batch="samples")
 def _solve_with(lu, pivots, b, trans):
     return _solved(lu, pivots, b, trans)
 
@@ -320,11 +320,19 @@ def _solve_rule(g: Any, needs: set, a: Tensor, out: Any) -> dict:
     return found
 
 
-@structured(every=_solve_rule, node="LinalgSolveExBackward0")
+@structured(every=_solve_rule, node="LinalgSolveExBackward0", linear="no")
 def _solve(a, b):
     """[a⁻¹·b, LU, pivots, info]; a is one matrix, or as many as b."""
     lu, pivots, info = _factors(a)
     return [_solved(lu, pivots, b), lu, pivots, info]
+
+
+@_solve.batched
+def _solve_of_batch(op, args, batch):
+    a, b = (batch.whole(x) for x in args)
+    if a.ndim < b.ndim:  # one matrix for all of a sample's right-hand sides
+        a = a.reshape(batch.size, *[1] * (b.ndim - a.ndim), *a.shape[1:]).expand(*b.shape[:-2], *a.shape[-2:])
+    return op(a, b)
 
 
 def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
@@ -390,7 +398,7 @@ def _inv_rule(g: Any, out: Any) -> Any:
     return None if g[0] is None else -(out[0].mT @ (g[0] @ out[0].mT))
 
 
-@structured(a=_inv_rule, node="LinalgInvExBackward0")
+@structured(a=_inv_rule, node="LinalgInvExBackward0", linear="no", batch="shift")
 def _inv(a):
     out, info = new_empty(a.shape, a.dtype), new_info(count(a))
     if out._layout.size:

@@ -46,7 +46,7 @@ def _triangle_rule(g: Tensor, needs: set, t: Tensor, out: Tensor, upper: bool, t
     return found
 
 
-@structured(every=_triangle_rule, node="LinalgSolveTriangularBackward0")
+@structured(every=_triangle_rule, node="LinalgSolveTriangularBackward0", linear="no", batch="samples")
 def triangle(t, b, upper, trans, unit):
     """op(t)⁻¹·b for one triangle of t, op transposing if ``trans``; t one matrix, or as many as b."""
     out = new_empty(b.shape, b.dtype)
@@ -119,7 +119,7 @@ def _cholesky_rule(g: Any, out: Any, upper: bool) -> Any:
     return solve(factor, solve(other, inner, True), False, left=False)
 
 
-@structured(a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False)
+@structured(a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False, linear="no", batch="shift")
 def _cholesky(a, upper):
     n = a.shape[-1]
     out, info = new_empty(a.shape, a.dtype), new_info(count(a))
@@ -181,7 +181,7 @@ def _cholesky_solve_rule(g: Tensor, needs: set, b: Tensor, factor: Tensor, out: 
     return found
 
 
-@structured(every=_cholesky_solve_rule, node="CholeskySolveBackward0", holomorphic=False)
+@structured(every=_cholesky_solve_rule, node="CholeskySolveBackward0", holomorphic=False, linear="no", batch="shift")
 def _cholesky_solve(b, factor, upper):
     other = adjoint(factor)
     return solve(factor, solve(other, b, False), True) if upper else solve(other, solve(factor, b, False), True)
