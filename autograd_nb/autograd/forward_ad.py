@@ -21,7 +21,7 @@ from ..ops.registry import OPS
 from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
 from .function import Function
-from .wrapped import Wrapped, WrappedLayout, active, depth
+from .interpreters import Wrapped, WrappedLayout, active, depth
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
@@ -110,7 +110,7 @@ class Dual(Wrapped):
 
     __str__ = __repr__
 
-    # ---- the doors
+    # ---- what interpreters answer
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
         primals, tangents = _taken_apart(args, self.level)
         out = op.run(primals)

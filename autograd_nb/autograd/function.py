@@ -15,6 +15,7 @@ from ..graph.modes import no_grad, state
 from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
 from ..ops.create import new_full
 from ..ops.recording import finish_node, refuse_inference, tensor_type
+from ..overriding import overridable
 from ..tensor import Tensor, attach, check_inplace, edge, make, rewrite_history, share_view
 
 
@@ -245,6 +246,7 @@ class Function:
         return cls._applied(*args, **kwargs)
 
     @classmethod
+    @overridable
     def _applied(cls, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(inspect.getattr_static(cls, "forward"), (staticmethod, classmethod)):
             raise RuntimeError(
@@ -315,6 +317,7 @@ class Function:
         return results[0] if single else tuple(results)
 
 
+@overridable
 def _save(node: FunctionNode, args: tuple, outs: list, results: list) -> None:
     """Keep what `save_for_backward` named: arrays and edges, not tensors, so that no cycle arises."""
     saved: list = []

@@ -1,6 +1,6 @@
 """Where the time of a program goes: spans of ops, of nodes of the backward pass, and of the user's own, over kernel launches.
 
-A `Recorder` observes one thread's launches (see `launch.observe`); doors tell it of structured ops and of nodes. Nothing of
+A `Recorder` observes one thread's launches (see `launch.observe`); overrides tell it of structured ops and of nodes. Nothing of
 this stands in the way of a program that is not profiled.
 
 Source: https://docs.pytorch.org/docs/stable/autograd.html#profiler
@@ -25,14 +25,14 @@ from ..codegen import build
 from ..graph import engine
 from ..graph.node import Node, here, place
 from ..ops.structured import Structured
+from ..overriding import Overrides
 from ..tensor import Tensor
-from .doors import Doors
 from .function import Function
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Recorder", "emit_itt", "emit_nvtx", "profile", "record_function"]
 
 _CURRENT = threading.local()
-_DOORS = Doors()
+_OVERRIDES = Overrides()
 
 
 # ------------------------------------------------------------------------------------------------------ recording
@@ -151,7 +151,7 @@ class Recorder:
         """Observe this thread. RuntimeError if it is observed already."""
         if launch.observer() is not None:
             raise RuntimeError("profile: this thread is being profiled (or compiled) already; end the other profile first")
-        _DOORS.enter()
+        _OVERRIDES.enter()
         _CURRENT.recorder = self
         self._watching = launch.observe(self)
         self._watching.__enter__()
@@ -163,7 +163,7 @@ class Recorder:
         self._watching.__exit__(None, None, None)
         self._watching = None
         _CURRENT.recorder = None
-        _DOORS.leave()
+        _OVERRIDES.leave()
 
     def take(self) -> EventList:
         """All events so far, each before those inside it; the recorder begins anew."""
@@ -212,7 +212,7 @@ def _public_name(node: str) -> str:
     return "aten::" + re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])", "_", re.sub(r"Backward\d*$", "", node)).lower()
 
 
-@_DOORS.at(Structured, "__call__")
+@_OVERRIDES.at(Structured, "__call__")
 def _structured(inner: Callable) -> Callable:
     def call(self: Structured, *args: Any) -> Any:
         recorder = current()
@@ -227,7 +227,7 @@ def _structured(inner: Callable) -> Callable:
     return call
 
 
-@_DOORS.at(Function, "_applied")
+@_OVERRIDES.at(Function, "_applied")
 def _applied(inner: Any) -> Any:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         with record_function(cls.__name__):
@@ -236,7 +236,7 @@ def _applied(inner: Any) -> Any:
     return classmethod(apply)
 
 
-@_DOORS.at(build, "_entry")
+@_OVERRIDES.at(build._entry)
 def _built(inner: Callable) -> Callable:
     def entry(*args: Any) -> Any:
         with record_function("autograd_nb::compile"):  # or found on disk: the cost of a kernel's first use
@@ -245,7 +245,7 @@ def _built(inner: Callable) -> Callable:
     return entry
 
 
-@_DOORS.at(engine.Pass, "run_node")
+@_OVERRIDES.at(engine.Pass, "run_node")
 def _run_node(inner: Callable) -> Callable:
     def run_node(self: engine.Pass, node: Node, g: Any) -> None:
         recorder = current()
@@ -276,7 +276,7 @@ def _closed() -> None:
         engine.watch = None
 
 
-_DOORS.opened, _DOORS.closed = _opened, _closed  # type: ignore[method-assign]
+_OVERRIDES.opened, _OVERRIDES.closed = _opened, _closed  # type: ignore[method-assign]
 
 
 class record_function:

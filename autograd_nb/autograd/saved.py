@@ -1,8 +1,8 @@
 """Hooks on what the graph saves for backward: `saved_tensors_hooks`, and what is built on it.
 
 A node's saved arrays may be any sequence: with hooks it is one that unpacks them when the rule asks for them. Ops record quickly
-where they find a plan; while hooks are active their tables of plans are empty, so that all come the long way, where a door
-stands behind the recording.
+where they find a plan; while hooks are active their tables of plans are empty, so that all come the long way, whose recording is
+overridden.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..graph.node import Node
 from ..ops import pointwise
 from ..ops.pointwise import Pointwise
 from ..ops.structured import Structured
+from ..overriding import Overrides
 from ..shapes import Layout
 from ..tensor import Tensor, make
 from . import function
-from .doors import Doors
 
 __all__ = [
     "Packed",
@@ -41,8 +41,8 @@ class _State(threading.local):
 _state = _State()
 
 
-class _Hooked(Doors):
-    """Doors behind the recording of nodes; while open, ops do not find their plans by the quick way."""
+class _Hooked(Overrides):
+    """Overrides of the recording of nodes; while active, ops do not find their plans by the quick way."""
 
     quick: list[tuple[Pointwise, dict, dict]]
 
@@ -60,7 +60,7 @@ class _Hooked(Doors):
             op.plans, op.inplace_plans = quick, inplace
 
 
-_DOORS = _Hooked()
+_OVERRIDES = _Hooked()
 
 
 class Packed(Sequence):
@@ -174,7 +174,7 @@ def _recorded(node: Any) -> None:
     replace_saved(node, checked, unpack)
 
 
-@_DOORS.at(Pointwise, "record")
+@_OVERRIDES.at(Pointwise, "record")
 def _pointwise(inner: Callable) -> Callable:
     def record(self: Pointwise, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
         done = inner(self, plan, args, out)
@@ -185,7 +185,7 @@ def _pointwise(inner: Callable) -> Callable:
     return record
 
 
-@_DOORS.at(Pointwise, "record_in_place")
+@_OVERRIDES.at(Pointwise, "record_in_place")
 def _pointwise_in_place(inner: Callable) -> Callable:
     def record_in_place(self: Pointwise, plan: Any, args: Sequence[Any]) -> Any:
         node = inner(self, plan, args)
@@ -195,7 +195,7 @@ def _pointwise_in_place(inner: Callable) -> Callable:
     return record_in_place
 
 
-@_DOORS.at(Pointwise, "inplace")
+@_OVERRIDES.at(Pointwise, "inplace")
 def _inplace(inner: Callable) -> Callable:
     def inplace(self: Pointwise, args: Sequence[Any]) -> Tensor:
         before, _state.waiting = _state.waiting, []
@@ -211,7 +211,7 @@ def _inplace(inner: Callable) -> Callable:
     return inplace
 
 
-@_DOORS.at(Structured, "record")
+@_OVERRIDES.at(Structured, "record")
 def _structured(inner: Callable) -> Callable:
     def record(self: Structured, args: tuple, out: Any, depth: int = 1) -> None:
         inner(self, args, out, depth)
@@ -222,7 +222,7 @@ def _structured(inner: Callable) -> Callable:
     return record
 
 
-@_DOORS.at(function, "_save")
+@_OVERRIDES.at(function._save)
 def _function(inner: Callable) -> Callable:
     def save(node: Any, args: tuple, outs: list, results: list) -> None:
         inner(node, args, outs, results)
@@ -252,11 +252,11 @@ class saved_tensors_hooks:
         if _state.disabled is not None:
             raise RuntimeError(_state.disabled)
         _state.stack = [*_state.stack, (self.pack_hook, self.unpack_hook)]
-        _DOORS.enter()
+        _OVERRIDES.enter()
 
     def __exit__(self, *error: Any) -> None:
         _state.stack = _state.stack[:-1]
-        _DOORS.leave()
+        _OVERRIDES.leave()
 
 
 class save_on_cpu(saved_tensors_hooks):

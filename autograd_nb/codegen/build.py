@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from ..overriding import overridable
 from .cache import CacheWarning, Store
 
 __all__ = ["CacheWarning", "build", "build_function", "foreign", "store"]
@@ -99,6 +100,7 @@ def foreign(function: Any) -> Any:
     return function
 
 
+@overridable
 def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str) -> Entry:
     """Load or compile; the caller holds the lock."""
     from numba import config

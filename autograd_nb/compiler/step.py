@@ -16,8 +16,8 @@ import numpy as np
 
 from .. import dtypes, launch
 from ..autograd.anomaly import _state as _anomaly
+from ..autograd.interpreters import Wrapped
 from ..autograd.saved import _state as _saved_hooks
-from ..autograd.wrapped import Wrapped
 from ..errors import AutogradError
 from ..graph.modes import state
 from ..tensor import Tensor

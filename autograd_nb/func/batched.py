@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from sys import _getframe
 from typing import Any
 
-from ..autograd.wrapped import Wrapped, WrappedLayout, is_internal
+from ..autograd.interpreters import Wrapped, WrappedLayout, is_internal
 from ..ops.registry import OPS
 from ..shapes import layout
 from ..tensor import Tensor, _new
@@ -178,7 +178,7 @@ class Batched(Wrapped):
     def __format__(self, spec: str) -> str:
         return repr(self)
 
-    # ---- the doors
+    # ---- what interpreters answer
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
         layouts = [a._layout if isinstance(a, Tensor) else a.__class__ for a in args]
         _, d = op.result_dtypes(layouts)

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd.wrapped import DOORS, active, depth
+from ..autograd.interpreters import OVERRIDES, active, depth
 from ..ops.generator import Generator, default_generator
 from ..ops.registry import OPS
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
-from . import batch_doors  # noqa: F401  (it exchanges functions of the ops)
+from . import batch_overrides  # noqa: F401  (it exchanges functions of the ops)
 from .batched import Batched, Level, Unbatched, batch, levels
 
 __all__ = ["vmap"]
@@ -27,7 +27,7 @@ __all__ = ["vmap"]
 _MODES = ("error", "different", "same")
 
 
-@DOORS.at(Generator, "_next")
+@OVERRIDES.at(Generator, "_next")
 def _next(inner: Callable) -> Callable:
     """Random numbers inside a vmap: refused, or drawn sample by sample."""
 

@@ -11,6 +11,7 @@ from operator import attrgetter
 from sys import getrefcount
 from typing import Any
 
+from ..overriding import overridable
 from .modes import state
 from .node import Node, Output, consumed_error, here, modified_error
 
@@ -149,6 +150,7 @@ class Pass:
         elif self.running is None or e in self.running or e in self.last or e in self.inner:
             self.add(e, g)
 
+    @overridable
     def add(self, e: Any, g: Any) -> None:
         pending = self.pending
         have = pending.get(e)
@@ -200,6 +202,7 @@ class Pass:
             if value is not None:
                 self.captured[node, index] = value
 
+    @overridable
     def run_node(self, node: Node, g: Any) -> None:
         """A node with hooks or special edges, or a pass with targets, a recorded or watched one."""
         hooks = node.hooks

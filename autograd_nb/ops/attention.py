@@ -14,6 +14,7 @@ from typing import Any
 from .. import dtypes, launch, threads
 from ..graph.modes import state
 from ..launch import Kernel
+from ..overriding import overridable
 from ..shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel, overlaps_itself, view_strides
 from ..tensor import Tensor, make
 from .cast import cast, dense
@@ -149,6 +150,7 @@ def _nothing(d: dtypes.dtype) -> Any:
     return new_empty((0,), d)._data
 
 
+@overridable
 def attention_weights(
     q: Tensor,
     k: Tensor,
@@ -172,6 +174,38 @@ def attention_weights(
         p = OPS["nn.functional.dropout"].call(p, dropout_p)
         y = p @ v
     return y, p
+
+
+@attention_weights.decomposed
+def _attention_by_ops(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Any,
+    dropout_p: float,
+    causal: bool,
+    scale: Any,
+    blank: float = 0.0,
+    weights: bool = True,
+) -> tuple[Tensor, Tensor]:
+    factor = 1.0 / max(q.shape[-1], 1) ** 0.5 if scale is None else float(scale)
+    scores = q @ k.transpose(-2, -1) * factor
+    hidden = None
+    if causal:
+        hidden = OPS["ones"].call(q.shape[-2], k.shape[-2], dtype=dtypes.bool_).triu(1)
+    if mask is not None:
+        if mask.dtype is dtypes.bool_:
+            hidden = mask.logical_not() if hidden is None else mask.logical_not().logical_or(hidden)
+        else:
+            scores = scores + mask
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, float("-inf"))
+    p = OPS["softmax"].call(scores, -1)
+    if hidden is not None:
+        p = p.masked_fill(hidden.all(-1, keepdim=True), blank)
+    if dropout_p:
+        p = OPS["nn.functional.dropout"].call(p, dropout_p)
+    return p @ v, p
 
 
 _KINDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int", "bool": "bool"}

@@ -18,6 +18,7 @@ from ..codegen.loops import MAX, SUM
 from ..codegen.maths import m
 from ..codegen.rows import Each, Pick, Put, Row, Step, Total
 from ..graph.modes import no_grad, state
+from ..overriding import overridable
 from ..shapes import Layout, layout
 from ..tensor import Tensor, make
 from .activation import functional
@@ -25,6 +26,7 @@ from .along import put_along, take_along
 from .cast import cast, dense
 from .create import new_full
 from .recording import mark_inference
+from .registry import OPS
 from .rowwise import RowKernel, row_sizes
 from .softmax import log_softmax, softmax
 from .structured import structured, tensor_argument
@@ -229,6 +231,7 @@ def _weight_of_rows(target: Tensor, weight: Tensor | None, ignore: int, d: Any) 
     return (take_along(weight, at.reshape(-1), 0).reshape(at.shape) * kept).sum()
 
 
+@overridable
 def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, reduction: str, eps: float) -> Tensor:
     half = x.dtype is dtypes.float16
     wide = dtypes.float32 if half else x.dtype
@@ -269,6 +272,24 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
     return _cross_entropy(x, target, weight, total, make(lse, lay, [0, 0]), wsum, value, reduction, ignore, eps)
 
 
+@_cross_entropy_indices.decomposed
+def _cross_entropy_by_ops(x: Tensor, target: Tensor, w: Any, ignore: int, reduction: str, eps: float) -> Tensor:
+    call = {name: OPS[name].call for name in ("log_softmax", "gather", "where")}
+    c = x.shape[1]
+    keep = target.ne(ignore)
+    at = call["where"](keep, target, 0)
+    logs = call["log_softmax"](x, 1)
+    kept = keep.to(x.dtype)
+    weight = kept if w is None else OPS["index_select"].call(w, 0, at.reshape(-1)).reshape(at.shape) * kept
+    loss = -call["gather"](logs, 1, at.unsqueeze(1)).squeeze(1) * weight * (1 - eps)
+    if eps:
+        spread = logs if w is None else logs * w.reshape(1, c, *[1] * (x.ndim - 2))
+        loss = loss - spread.sum(1) * kept * (eps / c)
+    if reduction == "none":
+        return loss
+    return loss.sum() / weight.sum() if reduction == "mean" else loss.sum()
+
+
 def _again(known: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
     """What `cross_entropy` comes to for arguments like those of an earlier call."""
     sizes, entry, outside, mean, lay, one = known
@@ -293,6 +314,7 @@ def _again(known: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str,
 # ------------------------------------------------------------------------------------------- the functions
 
 
+@overridable
 def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor, int]:
     """Class indices as int64, and how many are ignored. IndexError for one outside [0, classes)."""
     if target.dtype not in (dtypes.int64, dtypes.uint8):

@@ -12,6 +12,7 @@ import numpy as np
 from .. import dtypes, launch
 from ..graph.modes import no_grad
 from ..launch import Kernel
+from ..overriding import overridable
 from ..shapes import as_int
 from ..tensor import Tensor
 from .cast import cast, dense
@@ -116,6 +117,7 @@ def _renormalise(w: Tensor, index: Tensor, most: float, p: float) -> None:
 
 
 @public(method=False, namespaces=("nn.functional",))
+@overridable
 def one_hot(tensor, num_classes=-1):
     """int64 vectors with a 1 at each integer's place: [*, num_classes] (one more than the greatest, if −1).
 

@@ -14,6 +14,7 @@ from ..codegen import loops
 from ..codegen.loops import Fold, Input
 from ..dtypes import dtype
 from ..graph.modes import state
+from ..overriding import overridable
 from ..shapes import Layout, broadcast_shapes, layout
 from ..tensor import Tensor, make
 from .entries import operand
@@ -35,6 +36,7 @@ class FoldOf:
         self.name, self.fold, self.feed, self.finish, self.count = name, fold, feed, finish, count
         self.plans: dict = launch.plan_table()
 
+    @overridable
     def __call__(
         self, args: Sequence[Any], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]
     ) -> Any:
@@ -129,6 +131,7 @@ class Reduced(Pointwise):
         self.node = type(node, (_ReducedNode,), {"__slots__": ()})
         self.plans = launch.plan_table()
 
+    @overridable
     def __call__(
         self, args: Sequence[Any], dims: tuple[int, ...] | None = None, keepdim: bool = False, mean: bool = False
     ) -> Tensor:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import dtypes, launch
 from ..errors import shorten
+from ..overriding import overridable
 from ..shapes import as_int
 from ..tensor import Tensor, wrap
 from .cast import as_device, dense
@@ -99,6 +100,7 @@ class Generator:
 
     graphsafe_get_state = clone_state
 
+    @overridable
     def _next(self) -> tuple[int, int]:
         """The key of one call, as two int64."""
         seed, calls = self._stream

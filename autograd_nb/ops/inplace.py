@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph.modes import state
+from ..overriding import overridable
 from ..tensor import Tensor, check_inplace, edge, make, rewrite_history
 from .cast import clone
 from .recording import check_result
@@ -33,6 +34,7 @@ def before(target: Tensor) -> Tensor:
     return old
 
 
+@overridable
 def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any, **kw: Any) -> Tensor:
     """``target`` overwritten with ``compute(target, *args)``, checked before anything changes."""
     tensor_argument(target, name)
@@ -54,6 +56,7 @@ def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> 
     return public(kind="inplace", namespaces=())(call)
 
 
+@overridable
 def write_inplace(op: Structured, write: Callable[..., None], target: Tensor, *args: Any) -> Tensor:
     """Run ``write(memory, *args)`` on the target's own memory, recorded as the structured ``op(target, *args)``.
 

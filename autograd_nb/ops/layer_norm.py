@@ -15,6 +15,7 @@ from ..codegen.loops import SUM
 from ..codegen.maths import m
 from ..codegen.rows import Each, Row, Step
 from ..graph.modes import no_grad, state
+from ..overriding import overridable
 from ..shapes import layout, numel
 from ..tensor import Tensor, make
 from .activation import functional
@@ -111,6 +112,7 @@ def _layer_norm(x, w, b, mean, rstd, value, k, eps, centered):
     return value
 
 
+@overridable
 def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
     with no_grad():
         lay = x._layout.dense
@@ -122,6 +124,16 @@ def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> 
             kernel(x.dtype.name, _rows(x, k), [dense(x), *weights, eps], [mean, rstd, y])
     value = make(y, lay, [0, 0])
     return _layer_norm(x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, centered)
+
+
+@_row_norm.decomposed
+def _row_norm_by_ops(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
+    dims = list(range(x.ndim - k, x.ndim))
+    gap = x - x.mean(dims, True) if centered else x
+    y = gap * ((gap * gap).mean(dims, True) + eps).rsqrt()
+    if w is not None:
+        y = y * w
+    return y if b is None else y + b
 
 
 _written = launch.plan_table()  # plans of layer norms by the layouts and constants as written

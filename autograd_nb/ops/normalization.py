@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtypes, launch
 from ..codegen.loops import SUM
 from ..graph.modes import no_grad, state
+from ..overriding import overridable
 from ..shapes import numel
 from ..tensor import Tensor, make
 from .activation import functional
@@ -97,6 +98,7 @@ def _channel_gradient(x, g, mean, rstd, w, total, total_x, inverse):
 _FINISH = launch.Kernel("norm", "statistics", outputs=4)
 
 
+@overridable
 def _statistics(
     x: Tensor, dims: tuple[int, ...], eps: float, running: Sequence[Tensor | None] = (None, None), momentum: float = 0.0
 ) -> tuple[Tensor, Tensor]:
@@ -118,6 +120,23 @@ def _statistics(
                 else:
                     t.copy_(k)
         return make(mean, lay, [0, 0]), make(rstd, lay, [0, 0])
+
+
+@_statistics.decomposed
+def _statistics_by_ops(
+    x: Tensor, dims: tuple[int, ...], eps: float, running: Any = (None, None), momentum: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    with no_grad():
+        x = x.detach()
+        n = numel(x.shape[d] for d in dims)
+        mean = x.mean(dims, True)
+        gap = x - mean
+        var = (gap * gap).mean(dims, True)
+        for t, now in zip(running, (mean, var * (n / max(n - 1, 1))), strict=True):
+            if t is not None and n:
+                now = now.mean(0) if now.shape[0] > 1 else now  # instance norm has statistics of every sample
+                t.mul_(1 - momentum).add_(now.reshape(t.shape).to(t.dtype), alpha=momentum)
+        return mean, (var + eps).rsqrt()
 
 
 def _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs):

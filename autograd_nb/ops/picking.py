@@ -10,6 +10,7 @@ import numpy as np
 from .. import dtypes, launch, threads
 from ..graph.modes import state
 from ..launch import Kernel
+from ..overriding import overridable
 from ..shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
 from ..tensor import Tensor, make
 from .cast import cast, clone, dense
@@ -38,6 +39,7 @@ SET, ADD, MUL = 0, 1, 2
 # ------------------------------------------------------------------------------------------ integers and masks
 
 
+@overridable
 def checked_index(index: Tensor, n: int, dim: int, negative: bool = True, error: type[Exception] = IndexError) -> Tensor:
     """``index`` as int64 with every element in [0, n), counted from the front.
 
@@ -263,7 +265,7 @@ def quick_pick(op: Structured, args: tuple, d: int) -> Tensor | None:
 
 
 def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
-    if lay.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, whose doors stand further in
+    if lay.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, which are seen further in
         return None
     if launch.observing() or index.dtype is not dtypes.int64 or not (index.ndim and index.contiguous and index.size):
         return None

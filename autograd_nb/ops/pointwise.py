@@ -24,6 +24,7 @@ from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
 from ..graph.node import Output, set_edges
+from ..overriding import overridable
 from ..shapes import Layout
 from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
 from .calls import binary_call, call_of_many, inplace_call, unary_call
@@ -126,6 +127,7 @@ class Pointwise:
             + f", got {shorten(value)}"
         )
 
+    @overridable
     def run(self, args: Sequence[Any]) -> Tensor:
         """Any number of operands, tensors and Python numbers."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
@@ -150,6 +152,7 @@ class Pointwise:
             mark_inference(t)
         return t
 
+    @overridable
     def record(self, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
         mask = 0
         for i, a in enumerate(args):
@@ -187,6 +190,7 @@ class Pointwise:
         node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
 
     # ---- in place
+    @overridable
     def inplace(self, args: Sequence[Any]) -> Tensor:
         """Write the result over the first operand, and record it as that tensor's new history."""
         target = args[0]
@@ -219,6 +223,7 @@ class Pointwise:
             rewrite_history(target, node)
         return target
 
+    @overridable
     def record_in_place(self, plan: InplacePlan, args: Sequence[Any]) -> PointwiseNode | None:
         """The node of a write over the first operand that is about to happen; None where the new contents have no history."""
         rules = self.rules

@@ -19,6 +19,7 @@ from ..codegen.loops import Input
 from ..codegen.maths import m
 from ..dtypes import BY_NAME
 from ..graph.node import Node
+from ..overriding import overridable
 from ..shapes import Layout, layout
 from ..tensor import Tensor, attach, make
 from .entries import Recipe, operand, pointwise_entry
@@ -50,6 +51,7 @@ class PointwiseNode(Node):
 
     __slots__ = ("spec",)
 
+    @overridable
     def run(self, g: Tensor) -> tuple:
         lay = g._layout
         plan = self.spec.backs.get(lay)

@@ -15,6 +15,7 @@ from ..codegen.loops import Fold, Input
 from ..dtypes import dtype
 from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
+from ..overriding import overridable
 from ..shapes import Layout, layout, numel, wrap_dims
 from ..tensor import Tensor, blank, make, refresh
 from .folds import NestedReduction, fold_entry, folding
@@ -35,6 +36,7 @@ class Reduction:
         self.extra = extra  # number of float scalars that feed and finish take
         self.plans: dict = launch.plan_table()
 
+    @overridable
     def __call__(self, x: Tensor, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str, *scalars: float) -> Tensor:
         key = (x._layout, dims, keepdim, out, compute)
         plan = self.plans.get(key)

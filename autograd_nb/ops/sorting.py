@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import dtypes, launch, return_types
 from ..launch import Kernel
+from ..overriding import overridable
 from ..shapes import as_int, layout, numel, wrap_dim
 from ..tensor import Tensor, make
 from .assignment import _plain_number
@@ -65,6 +66,7 @@ def _back(t: Tensor, d: int) -> Tensor:
     return t if d == last else clone(_transpose(t, d, last))
 
 
+@overridable
 def order_of(x: Tensor, d: int, descending: bool) -> Tensor:
     """The stable order of the elements along ``d``, int64."""
     rows, n = _rows(x, d)

@@ -11,6 +11,7 @@ from ..codegen import loops
 from ..codegen.maths import m
 from ..codegen.rows import Each, Row
 from ..graph.modes import no_grad
+from ..overriding import overridable
 from ..shapes import Layout, layout, numel, wrap_dim
 from ..tensor import Tensor, make
 from .along import put_along
@@ -89,6 +90,7 @@ def _min_of_each(op, args, batch):
     return _amin(batch.whole(args[0]).reshape(batch.size, -1), (1,), False)
 
 
+@overridable
 def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     """The first place along ``d`` where x has the extreme ``values``."""
     sizes = row_sizes(x.shape, d)

@@ -36,6 +36,7 @@ from typing import Any
 from ..codegen.maths import m
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
+from ..overriding import overridable
 from ..tensor import Tensor, attach, make, refresh, share_view
 from .recorders import recorder, runner
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
@@ -170,6 +171,7 @@ class Structured:
         self.batch = rule
         return rule
 
+    @overridable
     def __call__(self, *args: Any) -> Any:
         if not self.view:
             return self._call(args)
@@ -219,6 +221,7 @@ class Structured:
             found = self._recordings[key] = Recording(self, mask, present, lengths)
         return found
 
+    @overridable
     def record(self, args: tuple, out: Any, depth: int = 1) -> None:
         """Give ``out``, computed from ``args``, its history, if one of the operands has one.
 
@@ -324,6 +327,7 @@ class Structured:
             value = values[p]
             values[p] = [conj(t) for t in value] if isinstance(value, list) else conj(value)
 
+    @overridable
     def gradients(self, node: StructuredNode, g: Any) -> tuple:
         recording = node.recording
         if state.grad or node.several or not recording.simple:

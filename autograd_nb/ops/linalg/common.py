@@ -10,6 +10,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...codegen.maths import m
 from ...errors import LinAlgError
+from ...overriding import overridable
 from ...shapes import Size, broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
 from ..ranges import eye
@@ -168,6 +169,7 @@ def place(name: str, k: int, batched: bool) -> str:
     return f"{name}: (Batch element {k}): " if batched else f"{name}: "
 
 
+@overridable
 def check(info: Tensor, name: str, text: Callable[[int], str], kind: type[Exception] = LinAlgError) -> None:
     """Raise for the first matrix of which ``info`` reports a failure."""
     batched = info.ndim > 0

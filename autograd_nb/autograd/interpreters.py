@@ -2,16 +2,15 @@
 
 A wrapped tensor looks to the ops like what it stands for: shape and dtype are those of one sample. Its layout is an object of
 its own, not an interned one, so no plan is ever found by it: the quick paths of ops miss, as they do for any new layout, and
-come to the few doors behind which arrays are worked on (`Pointwise.run`, `Structured.__call__`, …). Those doors are exchanged
-while a transform is active, and only then: ordinary code pays nothing.
+come to the few functions behind which arrays are worked on (`Pointwise.run`, `Structured.__call__`, …). Those are `overridable`, and
+overridden while a transform is active, and only then: ordinary code pays nothing.
 
-What a transform makes of an op that comes to a door is said by the methods of `Wrapped`; where several transforms are nested
-the innermost one's tensors have the highest level and are asked first.
+What a transform makes of an op is said by the methods of `Wrapped`; where several transforms are nested the innermost one's
+tensors have the highest level and are asked first.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,12 +23,12 @@ from ..ops.pointwise import Pointwise
 from ..ops.pointwise_backward import PointwiseNode
 from ..ops.reduction import Reduction
 from ..ops.structured import Structured
+from ..overriding import DECOMPOSED, Overrides
 from ..shapes import Layout
 from ..tensor import Tensor
-from .doors import Doors
 from .function import Function
 
-__all__ = ["DOORS", "Wrapped", "WrappedLayout", "active", "depth", "innermost", "is_internal"]
+__all__ = ["OVERRIDES", "Wrapped", "WrappedLayout", "active", "depth", "innermost", "is_internal"]
 
 
 class _Depth(threading.local):
@@ -108,13 +107,13 @@ def is_internal(frame: Any) -> bool:
     return _internal.get(frame.f_code.co_filename, False)
 
 
-# ------------------------------------------------------------------------------------------------ the doors
+# -------------------------------------------------------------------------------------------- the overrides
 
-DOORS = Doors()
-active = DOORS.active  #: the doors are exchanged while any such context is open; operands that are not wrapped pass as always
+OVERRIDES = Overrides()
+active = OVERRIDES.active  #: the overrides stand while any such context is open; operands that are not wrapped pass as always
 
 
-@DOORS.at(Pointwise, "run")
+@OVERRIDES.at(Pointwise, "run")
 def _run(inner: Callable) -> Callable:
     def run(self: Pointwise, args: Sequence[Any]) -> Any:
         top = innermost(args)
@@ -123,7 +122,7 @@ def _run(inner: Callable) -> Callable:
     return run
 
 
-@DOORS.at(Pointwise, "inplace")
+@OVERRIDES.at(Pointwise, "inplace")
 def _inplace(inner: Callable) -> Callable:
     def inplace(self: Pointwise, args: Sequence[Any]) -> Any:
         top = innermost(args)
@@ -132,7 +131,7 @@ def _inplace(inner: Callable) -> Callable:
     return inplace
 
 
-@DOORS.at(Structured, "__call__")
+@OVERRIDES.at(Structured, "__call__")
 def _structured(inner: Callable) -> Callable:
     def call(self: Structured, *args: Any) -> Any:
         top = innermost(args)
@@ -141,7 +140,7 @@ def _structured(inner: Callable) -> Callable:
     return call
 
 
-@DOORS.at(Reduction, "__call__")
+@OVERRIDES.at(Reduction, "__call__")
 def _reduction(inner: Callable) -> Callable:
     def call(self: Reduction, *args: Any) -> Any:
         top = innermost(args)
@@ -150,7 +149,7 @@ def _reduction(inner: Callable) -> Callable:
     return call
 
 
-@DOORS.at(Reduced, "__call__")
+@OVERRIDES.at(Reduced, "__call__")
 def _reduced(inner: Callable) -> Callable:
     def call(self: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
         top = innermost(args)
@@ -159,7 +158,7 @@ def _reduced(inner: Callable) -> Callable:
     return call
 
 
-@DOORS.at(Function, "_applied")
+@OVERRIDES.at(Function, "_applied")
 def _apply(inner: Any) -> Any:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         top = innermost((*args, *kwargs.values()))
@@ -168,7 +167,7 @@ def _apply(inner: Any) -> Any:
     return classmethod(apply)
 
 
-@DOORS.at(PointwiseNode, "run")
+@OVERRIDES.at(PointwiseNode, "run")
 def _node_run(inner: Callable) -> Callable:
     def run(self: PointwiseNode, g: Any) -> tuple:
         # a wrapped gradient finds no fused kernel: the rule is run on tensors
@@ -177,7 +176,7 @@ def _node_run(inner: Callable) -> Callable:
     return run
 
 
-@DOORS.at(engine.Pass, "add")
+@OVERRIDES.at(engine.Pass, "add")
 def _pass_add(inner: Callable) -> Callable:
     def add(self: engine.Pass, e: Any, g: Any) -> None:
         have = self.pending.get(e)
@@ -191,7 +190,7 @@ def _pass_add(inner: Callable) -> Callable:
     return add
 
 
-@DOORS.at(FoldOf, "__call__")
+@OVERRIDES.at(FoldOf, "__call__")
 def _fold(inner: Callable) -> Callable:
     def call(self: FoldOf, args: Sequence[Any], *rest: Any) -> Any:
         top = innermost(args)
@@ -200,20 +199,7 @@ def _fold(inner: Callable) -> Callable:
     return call
 
 
-def everywhere(original: Any) -> Callable[[Callable], Callable]:
-    """Decorator of a factory of doors: for a helper function, in every module of the ops that imported it."""
-
-    def enter(factory: Callable) -> Callable:
-        name = original.__name__
-        for module in list(sys.modules.values()):
-            if getattr(module, "__name__", "").startswith(f"{inplace.__package__}.") and vars(module).get(name) is original:
-                DOORS.at(module, name)(factory)
-        return factory
-
-    return enter
-
-
-@everywhere(inplace.in_place)
+@OVERRIDES.at(inplace.in_place)
 def _in_place(inner: Callable) -> Callable:
     def in_place(name: str, compute: Callable, target: Any, *args: Any, **kw: Any) -> Any:
         top = innermost((target, *args, *kw.values()))
@@ -222,7 +208,7 @@ def _in_place(inner: Callable) -> Callable:
     return in_place
 
 
-@everywhere(inplace.write_inplace)
+@OVERRIDES.at(inplace.write_inplace)
 def _write(inner: Callable) -> Callable:
     def write_inplace(op: Structured, write: Callable, target: Any, *args: Any) -> Any:
         top = innermost((target, *args))
@@ -231,4 +217,15 @@ def _write(inner: Callable) -> Callable:
     return write_inplace
 
 
-from . import composite  # noqa: E402, F401  (more doors; it needs all of the above)
+def _decomposed(rule: Callable) -> Callable:
+    def factory(inner: Callable) -> Callable:
+        def call(*args: Any, **kw: Any) -> Any:
+            return (inner if innermost((*args, *kw.values())) is None else rule)(*args, **kw)
+
+        return call
+
+    return factory
+
+
+for _function, _rule in DECOMPOSED.items():
+    OVERRIDES.at(_function)(_decomposed(_rule))

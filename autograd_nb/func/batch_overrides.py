@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd.wrapped import DOORS, everywhere, innermost
+from ..autograd.interpreters import OVERRIDES, innermost
 from ..graph.modes import state
-from ..nn import functional
-from ..ops import cross_entropy, picking, sorting, statistics
+from ..ops import cross_entropy, embedding, picking, sorting, statistics
 from ..ops.linalg import common
 from ..ops.structured import Structured
 from ..tensor import Tensor
@@ -27,7 +26,7 @@ def _whole(t: Any) -> Any:
     return t
 
 
-@everywhere(picking.checked_index)
+@OVERRIDES.at(picking.checked_index)
 def _checked_index(inner: Callable) -> Callable:
     def call(index: Any, *args: Any, **kw: Any) -> Any:
         if isinstance(index, Batched):
@@ -37,7 +36,7 @@ def _checked_index(inner: Callable) -> Callable:
     return call
 
 
-@everywhere(cross_entropy._checked_indices)
+@OVERRIDES.at(cross_entropy._checked_indices)
 def _checked_indices(inner: Callable) -> Callable:
     def call(target: Any, *args: Any) -> Any:
         if isinstance(target, Batched):
@@ -48,7 +47,7 @@ def _checked_indices(inner: Callable) -> Callable:
     return call
 
 
-@DOORS.at(functional, "one_hot")
+@OVERRIDES.at(embedding.one_hot)
 def _one_hot(inner: Callable) -> Callable:
     def call(tensor: Any, num_classes: int = -1) -> Any:
         if isinstance(tensor, Batched):
@@ -62,7 +61,7 @@ def _one_hot(inner: Callable) -> Callable:
     return call
 
 
-@everywhere(statistics._where_extreme)
+@OVERRIDES.at(statistics._where_extreme)
 def _where_extreme(inner: Callable) -> Callable:
     def call(x: Any, d: int, values: Any) -> Any:
         top = innermost((x, values))
@@ -76,7 +75,7 @@ def _where_extreme(inner: Callable) -> Callable:
     return call
 
 
-@everywhere(sorting.order_of)
+@OVERRIDES.at(sorting.order_of)
 def _order_of(inner: Callable) -> Callable:
     def call(x: Any, d: int, descending: bool) -> Any:
         if isinstance(x, Batched):
@@ -88,7 +87,7 @@ def _order_of(inner: Callable) -> Callable:
     return call
 
 
-@everywhere(common.check)
+@OVERRIDES.at(common.check)
 def _check(inner: Callable) -> Callable:
     def call(info: Any, *args: Any) -> None:
         inner(_whole(info), *args)
@@ -96,7 +95,7 @@ def _check(inner: Callable) -> Callable:
     return call
 
 
-@DOORS.at(Structured, "gradients")
+@OVERRIDES.at(Structured, "gradients")
 def _gradients(inner: Callable) -> Callable:
     """A rule may have kernels of its own for gradients that are not to be differentiated again; ops serve batches of them."""
 
