@@ -22,7 +22,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo test test-slow doctest boundscheck parity lint bench bench-compare docs wheel wheel-check clean
+.PHONY: help demo smoke test test-slow doctest boundscheck parity lint bench bench-compare docs wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -50,23 +50,21 @@ $(VENV)/has-%: pyproject.toml $(VENV)/made
 demo: $(VENV)/has-demo ## train the two-branch classifier on handwritten digits; pictures and weights go to out/
 	@$(BIN)/python examples/two_branch_classifier.py --out $(OUT) $(ARGS)
 
-# families of so many kernels that compiling them takes minutes where nothing is cached
-SLOW_OPS := linalg convolution complex special neural observed loss fft statistics sorting
-SLOW_PROGRAMS := rows sums user_programs drawn_programs values examples user_ops training inplace
-SLOW := $(SLOW_OPS:%=tests/ops/test_%.py) $(SLOW_PROGRAMS:%=tests/compiler/test_%.py) tests/nn/test_recurrent.py
+smoke: $(VENV)/has-test ## one of everything, in seconds
+	@$(BIN)/python -m pytest -q tests/test_smoke.py $(ARGS)
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
-	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity $(SLOW:%=--ignore=%) $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity -m "not slow" $(ARGS)
 	@$(MAKE) --no-print-directory doctest
 
-test-slow: $(VENV)/has-test ## families of ops and of compiled programs with many kernels
-	@$(BIN)/python -m pytest -q -n $(JOBS) $(SLOW) $(ARGS)
+test-slow: $(VENV)/has-test ## those marked slow: families of so many kernels that compiling them takes minutes where nothing is cached
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity -m slow $(ARGS)
 
 doctest: $(VENV)/has-test ## the examples in the docstrings
 	@$(BIN)/python -m pytest -q --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
 
 boundscheck: $(VENV)/has-test ## the slow tests and those of ops and engine with every index in every kernel checked
-	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $(filter-out tests/ops/%,$(SLOW)) $(ARGS)
+	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $$(grep -lr mark.slow tests/compiler tests/nn) $(ARGS)
 
 parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity $(ARGS)

@@ -15,6 +15,8 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb.ops.registry import OPS
 
+pytestmark = pytest.mark.slow  # many kernels
+
 hypothesis = pytest.importorskip("hypothesis")
 st = hypothesis.strategies
 

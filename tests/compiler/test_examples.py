@@ -15,6 +15,8 @@ from autograd_nb import nn, optim
 from autograd_nb.nn import functional as F
 from autograd_nb.nn.utils import parameters_to_vector
 
+pytestmark = pytest.mark.slow  # many kernels
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

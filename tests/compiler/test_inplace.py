@@ -8,6 +8,8 @@ import autograd_nb as ag
 from autograd_nb.compiler import merge
 from autograd_nb.compiler.graph import label
 
+pytestmark = pytest.mark.slow  # many kernels
+
 N = 64
 
 

@@ -10,6 +10,8 @@ import autograd_nb as ag
 from autograd_nb.compiler import rows
 from autograd_nb.nn import functional as F
 
+pytestmark = pytest.mark.slow  # many kernels
+
 
 def softmax(x):
     e = (x - x.amax(-1, keepdim=True)).exp()

@@ -11,6 +11,8 @@ import pytest
 import autograd_nb as ag
 from autograd_nb.threads import WORTH
 
+pytestmark = pytest.mark.slow  # many kernels
+
 N, M = 123, 131
 
 

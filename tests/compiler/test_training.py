@@ -12,7 +12,7 @@ from autograd_nb.utils.checkpoint import checkpoint
 
 from .common import eq, in_threads, same
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # many kernels
 
 
 def test_accumulate_zero_outside():

@@ -9,6 +9,8 @@ import pytest
 
 import autograd_nb as torch
 
+pytestmark = pytest.mark.slow  # many kernels
+
 
 @torch.pointwise
 def gaussian(x, width):

@@ -15,6 +15,8 @@ from autograd_nb import nn
 
 from .common import eq
 
+pytestmark = pytest.mark.slow  # many kernels
+
 PROGRAMS = {}
 
 

@@ -13,7 +13,7 @@ from autograd_nb import nn
 
 from .common import eq
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # many kernels
 
 
 @dataclasses.dataclass

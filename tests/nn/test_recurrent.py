@@ -20,6 +20,8 @@ from autograd_nb.nn.utils.rnn import (
     unpad_sequence,
 )
 
+pytestmark = pytest.mark.slow  # many kernels
+
 KINDS = ("RNN", "GRU", "LSTM")
 
 

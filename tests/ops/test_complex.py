@@ -9,6 +9,8 @@ import pytest
 
 import autograd_nb as ag
 
+pytestmark = pytest.mark.slow  # many kernels
+
 Z = np.array([[1 + 2j, 3 - 1j], [0.5j, -2 + 0.1j]])
 W = np.array([[0.5 - 1j, 2 + 1j], [-1 + 1j, 0.3 + 0.2j]])
 

@@ -12,6 +12,8 @@ import pytest
 import autograd_nb as torch
 from autograd_nb.nn import functional as F
 
+pytestmark = pytest.mark.slow  # many kernels
+
 #: input, weight and options; sizes around those of tiles, vectors and blocks, and across them
 CASES = {
     "one element": ((1, 1, 1, 1), (1, 1, 1, 1), {}),

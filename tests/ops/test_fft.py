@@ -8,6 +8,8 @@ import scipy.signal
 
 import autograd_nb as ag
 
+pytestmark = pytest.mark.slow  # many kernels
+
 RNG = np.random.default_rng(0)
 REAL = RNG.standard_normal((3, 6))
 COMPLEX = REAL + 1j * RNG.standard_normal((3, 6))

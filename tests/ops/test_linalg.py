@@ -7,6 +7,8 @@ import autograd_nb as nb
 from autograd_nb import linalg
 from autograd_nb.autograd import gradcheck, gradgradcheck
 
+pytestmark = pytest.mark.slow  # many kernels
+
 #: below and above the sizes at which kernels turn from loops to LAPACK and to blocks
 SIZES = [1, 3, 25, 70]
 

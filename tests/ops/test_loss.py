@@ -7,6 +7,8 @@ from scipy import special
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 
+pytestmark = pytest.mark.slow  # many kernels
+
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))
 P = RNG.random((4, 3)) * 0.8 + 0.1

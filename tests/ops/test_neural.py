@@ -10,6 +10,8 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb.launch import Kernel
 
+pytestmark = pytest.mark.slow  # many kernels
+
 RNG = np.random.default_rng(0)
 
 

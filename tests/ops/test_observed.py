@@ -14,6 +14,8 @@ from autograd_nb.ops.registry import OPS
 
 from .table import INTEGER_ONLY, sample
 
+pytestmark = pytest.mark.slow  # many kernels
+
 POINTWISE = sorted(n for n, o in OPS.items() if n == o.name and o.kind == "pointwise" and hasattr(o.rule, "params"))
 INDEX = torch.tensor([2, 0, 2])
 WEIGHT = torch.linspace(0.5, 1.5, 12).reshape(3, 4)

@@ -5,6 +5,8 @@ import pytest
 
 import autograd_nb as nb
 
+pytestmark = pytest.mark.slow  # many kernels
+
 DTYPES = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool"]
 
 

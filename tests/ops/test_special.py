@@ -14,6 +14,8 @@ from scipy import special as sp
 import autograd_nb as ag
 from autograd_nb import special
 
+pytestmark = pytest.mark.slow  # many kernels
+
 INF, NAN = math.inf, math.nan
 
 

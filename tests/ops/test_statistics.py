@@ -5,6 +5,8 @@ import pytest
 
 import autograd_nb as torch
 
+pytestmark = pytest.mark.slow  # many kernels
+
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3, 4, 5))
 nan, inf = np.nan, np.inf
