@@ -3,8 +3,9 @@
 - `Kernel`: a hand-written kernel of `autograd_nb.kernels`, compiled per key (its dtypes) on first use;
 - `entry`: the compiled entry point for generated source, as the plans of pointwise ops and reductions hold it;
 - `empty`: memory for outputs; big blocks that were freed are used again;
+- `plan_table`, `keep`: what is remembered of calls, so that the next one like it is quick; one bound for all of it;
 - `observe`: see every launch (capture, checks, profiles). Fast paths hold raw entry points, so observing swaps them: plan
-  tables registered with `plan_table` are emptied when observation begins and ends, and rebuilt around `_Observed` calls.
+  tables are emptied when observation begins and ends, and rebuilt around `_Observed` calls.
 
 An entry point checks nothing: a wrong dtype or layout would be silent garbage. Only code that has keyed its arguments on
 dtype may call one.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -29,22 +30,49 @@ Entry = Callable[..., Any]
 
 MOST = 1024  #: arrays of a list: who calls a kernel holds their addresses on its stack
 
-_tables: list[dict] = []
-_holders: weakref.WeakSet = weakref.WeakSet()
 _observing = 0
 _observers = threading.local()
 
+KEPT = 20_000  #: plans that are remembered in all tables together: a program with ever new shapes must not fill memory
+_order: deque[tuple[dict, Any]] = deque()  # (table, key) of every plan, the oldest first
+
 
 def plan_table() -> dict:
-    """A dict for plans that hold entry points; emptied whenever launches begin or cease to be observed."""
-    table: dict = {}
-    _tables.append(table)
-    return table
+    """A dict for plans, which may hold entry points: it is looked up as any dict, and filled by `keep` alone."""
+    return {}
 
 
-def holds_plans(holder: Any) -> None:
-    """Register an object whose dict ``backs`` holds plans, for as long as it lives."""
-    _holders.add(holder)
+def keep(table: dict, key: Any, plan: Any, most: int = KEPT) -> Any:
+    """``table[key] = plan``, until observation begins or ends or so many other plans were kept that it is the oldest.
+
+    Returns the plan. A key that cannot be one is passed over. ``most``: entries that the table may have.
+    """
+    try:
+        known = key in table
+        table[key] = plan
+    except TypeError:
+        return plan
+    if known:  # it has its place in the order
+        return plan
+    _order.append((table, key))
+    if len(_order) > KEPT:
+        _drop()
+    if len(table) > most:
+        try:
+            table.pop(next(iter(table)), None)
+        except (RuntimeError, StopIteration):  # another thread is at it
+            pass
+    return plan
+
+
+def _drop() -> bool:
+    """Forget the oldest plan; whether there was one."""
+    try:
+        table, key = _order.popleft()
+    except IndexError:
+        return False
+    table.pop(key, None)
+    return True
 
 
 class _Observed:
@@ -283,10 +311,8 @@ def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
 
 
 def _forget_plans() -> None:
-    for table in _tables:
-        table.clear()
-    for holder in list(_holders):
-        holder.backs.clear()
+    while _drop():
+        pass
 
 
 # ------------------------------------------------------------------------------------------------------ memory

@@ -7,8 +7,10 @@ dict lookup on layouts settles dtype promotion, broadcasting and the choice of k
 from __future__ import annotations
 
 import operator
+from _weakref import _remove_dead_weakref as _remove_dead  # type: ignore[attr-defined]
 from collections.abc import Iterable, Sequence
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -52,19 +54,31 @@ class Layout:
     """Shape, strides (in elements) and dtype of a tensor; interned, compare with ``is``.
 
     ``contiguous``: elements stand in C order without gaps. ``size``: number of elements. ``extent``: how many elements of
-    storage it spans. ``dense``: the contiguous layout of the same shape and dtype. ``sizes``: the shape as a plain tuple, which is
-    quicker to take numbers from.
+    storage it spans. ``sizes``: the shape as a plain tuple, which is quicker to take numbers from.
     """
 
-    __slots__ = ("__weakref__", "contiguous", "dense", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides")
+    __slots__ = ("__weakref__", "_dense", "contiguous", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides")
 
     def __init__(self, shape: Size, strides: tuple[int, ...], d: dtype):
         self.shape, self.strides, self.dtype = shape, strides, d
         self.ndim, self.sizes = len(shape), tuple(shape)
-        self.size = numel(shape)
+        self.size = size = numel(shape)
         self.contiguous = is_contiguous(shape, strides)
-        self.extent = 0 if self.size == 0 else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-        self.dense: Layout = self if self.contiguous else layout(shape, None, d)
+        self._dense: Layout | None = None
+        if self.contiguous or size == 0:
+            self.extent = size
+        else:
+            self.extent = 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
+
+    @property
+    def dense(self) -> Layout:
+        """The contiguous layout of the same shape and dtype."""
+        if self.contiguous:
+            return self  # not kept: a layout that refers to itself would not go when the last that uses it goes
+        found = self._dense
+        if found is None:
+            found = self._dense = layout(self.shape, None, self.dtype)
+        return found
 
     def __repr__(self) -> str:
         return f"Layout({tuple(self.shape)}, strides={self.strides}, {self.dtype.name})"
@@ -73,26 +87,48 @@ class Layout:
         return (layout, (tuple(self.shape), self.strides, self.dtype))
 
 
-_layouts: dict[tuple, Layout] = {}
-_MOST = 20_000  # a program with ever new shapes must not fill memory; a forgotten layout only costs a new plan
+class _Interned(ref):
+    """How the table refers to a layout, which lives as long as tensors and plans use it."""
+
+    __slots__ = ("keys",)
+    keys: tuple[tuple, ...]
+
+
+_layouts: dict[tuple, _Interned] = {}
 
 
 def layout(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Layout:
     """The interned layout; ``strides=None`` for the contiguous one."""
     key = (tuple(shape), None if strides is None else tuple(strides), d)
-    found = _layouts.get(key)
-    if found is None:
-        if len(_layouts) > _MOST:
-            _layouts.clear()
-        size = Size(key[0])
-        if strides is None:
-            steps = contiguous_strides(size)
-            found = _layouts.get((key[0], steps, d)) or Layout(size, steps, d)
-            _layouts[key[0], steps, d] = found
-        else:
-            found = Layout(size, key[1], d)  # type: ignore[arg-type]
-        _layouts[key] = found
-    return found
+    known = _layouts.get(key)
+    if known is not None:
+        found = known()
+        if found is not None:
+            return found
+    return _intern(*key)
+
+
+def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -> Layout:
+    """The layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
+    steps = contiguous_strides(shape) if strides is None else strides
+    while True:
+        made = Layout(Size(shape), steps, d)
+        known = _Interned(made, _forget)
+        key = (shape, made.strides, d)
+        known.keys = ((shape, None, d), key) if made.contiguous and steps == contiguous_strides(shape) else (key,)
+        kept = _layouts.setdefault(key, known)  # another thread may have been quicker
+        found = made if kept is known else kept()
+        if found is None:  # on its way out
+            _forget(kept)
+            continue
+        for other in kept.keys:
+            _layouts[other] = kept
+        return found
+
+
+def _forget(gone: _Interned) -> None:
+    for key in gone.keys:
+        _remove_dead(_layouts, key)  # in one step: another thread may just have interned it anew
 
 
 def numel(shape: Iterable[int]) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from .. import launch
 from ..graph.node import Node
 from ..ops import pointwise
 from ..ops.pointwise import Pointwise
@@ -49,15 +50,20 @@ class _Hooked(Overrides):
     def opened(self) -> None:
         self.quick = [(op, op.plans, op.inplace_plans) for op in pointwise.EVERY]
         for op, quick, inplace in self.quick:
-            op.plans, op.inplace_plans = dict(quick), dict(inplace)
-            quick.clear()
-            inplace.clear()
+            op.plans, op.inplace_plans = launch.plan_table(), launch.plan_table()
+            _move(quick, op.plans)
+            _move(inplace, op.inplace_plans)
 
     def closed(self) -> None:
         for op, quick, inplace in self.quick:
-            quick.update(op.plans)
-            inplace.update(op.inplace_plans)
+            _move(op.plans, quick)
+            _move(op.inplace_plans, inplace)
             op.plans, op.inplace_plans = quick, inplace
+
+
+def _move(plans: dict, to: dict) -> None:
+    while plans:
+        launch.keep(to, *plans.popitem())
 
 
 _OVERRIDES = _Hooked()

@@ -21,7 +21,6 @@ from .recording import tensor_type as _tensor_type
 from .registry import OPS, public
 from .shape import expand, reshape
 from .structured import tensor_argument
-from .views import keep
 
 
 def _plain_number(value: Any) -> Any:
@@ -105,9 +104,9 @@ def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
     lay, offset = view._layout, offset_in(view, x)
     plan = copying.inplace_plans.get((lay, key[-1]))
     if plan is None and isinstance(value, Tensor) and value._layout.ndim <= lay.ndim:  # it was expanded
-        plan = copying.inplace_plans[lay, key[-1]] = InplacePlan(copying, (lay, key[-1]))
+        plan = launch.keep(copying.inplace_plans, (lay, key[-1]), InplacePlan(copying, (lay, key[-1])))
     if plan is not None and offset >= 0:
-        keep(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
+        launch.keep(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
 
 
 def _assign(x: Tensor, value: Any, found: tuple) -> bool:

@@ -28,7 +28,6 @@ from .normalization import (
 )
 from .recording import mark_inference
 from .structured import structured, tensor_argument
-from .views import keep
 
 
 @cache
@@ -167,7 +166,7 @@ def batch_norm(
         check_channels(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
         plan = _plan_channels(x, tensors, float(eps), bool(training))
         if plan is not None:
-            keep(_known, key, plan)
+            launch.keep(_known, key, plan)
             return _at_once(plan, x, *tensors, 0.0 if momentum is None else float(momentum))
     y = channel_norm(
         widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), 0.0 if momentum is None else float(momentum),

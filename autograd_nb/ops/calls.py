@@ -33,10 +33,7 @@ def unary_call(op: Pointwise) -> Callable:
         try:
             plan = plans[input._layout]
         except (KeyError, AttributeError):
-            t = op.slow((input,))
-            if isinstance(input, Tensor) and (input._layout,) in plans:
-                plans[input._layout] = plans[(input._layout,)]  # one operand: found by its bare layout next time
-            return t
+            return op.slow((input,))
         data = allocate(plan.size, plan.carrier) if plan.big else empty(plan.size, plan.carrier)
         if plan.dims is None:
             plan.entry(input._data, data)
@@ -297,10 +294,7 @@ def _inplace_unary(op: Pointwise) -> Callable:
         try:
             plan = plans[input._layout]
         except (KeyError, AttributeError):
-            t = op.inplace([input])
-            if (input._layout,) in plans:
-                plans[input._layout] = plans[(input._layout,)]  # one operand: found by its bare layout next time
-            return t
+            return op.inplace([input])
         version = input._version_
         if version[0] < 0:
             return op.inplace([input])

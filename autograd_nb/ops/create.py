@@ -327,12 +327,7 @@ def _keep_pattern(patterns: dict, key: tuple, t: Tensor, blank: bool, args: tupl
     lay = t._layout
     small = lay.size * lay.dtype.itemsize <= _BYTES
     if (small or blank) and not launch.observing():
-        if len(patterns) >= _MOST:
-            patterns.clear()
-        try:
-            patterns[key] = (lay, t._data[: lay.size].copy() if small else None, args)
-        except TypeError:  # a list cannot be a key
-            pass
+        launch.keep(patterns, key, (lay, t._data[: lay.size].copy() if small else None, args), _MOST)
 
 
 def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[..., Tensor]:
@@ -340,7 +335,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
 
     Not so while launches are observed: a captured program must make it anew. ``blank``: the contents do not matter.
     """
-    patterns: dict[tuple, tuple] = {}
+    patterns: dict[tuple, tuple] = launch.plan_table()
 
     @wraps(function)
     def call(*args: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False, **options: Any) -> Tensor:
@@ -396,7 +391,7 @@ def _filled(name: str, value: Any) -> Any:
     make_filled.__doc__ = f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
     sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
     own_name = name + "_like"
-    patterns: dict[tuple, tuple] = {}
+    patterns: dict[tuple, tuple] = launch.plan_table()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
         lay = tensor_argument(input, own_name)._layout

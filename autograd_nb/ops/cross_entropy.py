@@ -208,9 +208,7 @@ def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
         kernel(wide.name, sizes, args, [data])
         plain = w is None and not half and not rows and all(t._layout.contiguous for t in (x, target, g))
         if plain and g._layout.dtype is wide and not launch.observing():
-            if len(_BACKWARD) > 5_000:
-                _BACKWARD.clear()
-            _BACKWARD[key] = (sizes, kernel.entry(wide.name, sizes, args, [data]), args[4])
+            launch.keep(_BACKWARD, key, (sizes, kernel.entry(wide.name, sizes, args, [data]), args[4]))
     return cast(make(data, layout(x.shape, None, wide), [0, 0]), x.dtype)
 
 
@@ -260,10 +258,8 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
             kernel(wide.name, sizes, args, outputs)
             plain = w is None and not half and x.ndim == 2 and all(t._layout.contiguous for t in (x, target))
             if plain and x._layout.__class__ is target._layout.__class__ is Layout and not launch.observing():
-                if len(_FORWARD) > 5_000:
-                    _FORWARD.clear()
                 known = (sizes, kernel.entry(wide.name, sizes, args, outputs), _OUTSIDE.entry("int64"), args[4], lay, one)
-                _FORWARD[x._layout, target._layout, ignore, reduction, eps] = known
+                launch.keep(_FORWARD, (x._layout, target._layout, ignore, reduction, eps), known)
         value = cast(value, x.dtype)
     if state.inference:
         mark_inference(value)

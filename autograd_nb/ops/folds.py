@@ -122,48 +122,74 @@ def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequen
     return Loops(placed(kept[lead:], red, 1), steps, inner, (kept[:lead], [k[:lead] for k in kept_steps]))
 
 
+class FoldKernel:
+    """A kernel that folds operands of given dtypes, of whatever sizes: its body is traced once, each text is written once."""
+
+    __slots__ = ("argtypes", "blocks", "body", "effort", "name", "texts", "totals")
+
+    def __init__(self, name: str, of: Folding):
+        self.name = name
+        early = len(of.inputs) - of.late
+        with real_only(name):
+            self.body = loops.trace_body(
+                lambda *xs: of.formula(*xs[:early]),
+                of.inputs,
+                of.compute,
+                [None] * len(of.folds) + [lay.dtype.name for lay in of.stored],
+            )
+        types = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
+        self.argtypes = ("int64[:]", *types, *[f"{loops.storage(lay.dtype.name)}[:]" for lay in of.out_layouts])
+        self.effort = self.body.effort()
+        self.texts: dict[tuple[str, str], str] = {}  # by the innermost loop and the operands' strides in it
+        self.blocks: FoldKernel | None = None  # folds the blocks of one long fold
+        self.totals: FoldKernel | None = None  # and their results
+
+    def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
+        """(entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
+        strides = [broadcast_strides(lay, of.shape) for lay in (*of.in_layouts, *of.out_layouts)]
+        walk = arranged(of.shape, of.axes, strides)
+        sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
+        source = self._text(of, walk)
+        if not more and numel(sizes) * self.effort >= least and all(n < FEW for n in sizes[: loops.KEPT]):
+            blocks = _blocks(self, of)
+            if blocks is not None:
+                return blocks, dims
+
+        def split(entry: Callable) -> Callable:
+            axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
+            return threads.walk(entry, sizes, axes, self.effort, loops.CHUNK)
+
+        written = len(of.out_layouts)
+        recipe = of if launch.observing() and not more else None
+        entry = launch.entry(source, "kernel", self.argtypes, self.name, written, recipe, split=split)
+        if more:
+            entry = nested(entry, *walk.outer, [s.scalar for s in of.inputs] + [False] * written)
+        return entry, dims
+
+    def _text(self, of: Folding, walk: Loops) -> str:
+        first, sizes = len(of.in_layouts), walk.sizes
+        last = first + len(of.results)
+
+        def kind(p: int, stride: int) -> str:
+            if first <= p < last:
+                return "s"
+            if stride == 1 or (stride == 0 and sizes[-1] == 1):  # a loop of one step may take any; unit keeps the variants few
+                return "u"
+            return "0" if stride == 0 and p < first else "s"
+
+        kinds = "".join([kind(p, t[-1]) for p, t in enumerate(walk.steps)])
+        found = self.texts.get((walk.inner, kinds))
+        if found is None:
+            outs = [lay.dtype.name for lay in of.results]
+            with real_only(self.name):
+                found = loops.reduction(self.body, of.folds, walk.inner, kinds, of.finish, outs, of.wide, over=of.over)
+            self.texts[walk.inner, kinds] = found
+        return found
+
+
 def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
-    """(entry point, dims) of a kernel; from ``least`` work on, one long fold is a fold of blocks."""
-    strides = [broadcast_strides(lay, of.shape) for lay in (*of.in_layouts, *of.out_layouts)]
-    walk = arranged(of.shape, of.axes, strides)
-    sizes, first = walk.sizes, len(of.in_layouts)
-    last = first + len(of.results)
-
-    def kind(p: int, stride: int) -> str:
-        if first <= p < last:
-            return "s"
-        if stride == 1 or (stride == 0 and sizes[-1] == 1):  # a loop of one step may take any; unit keeps the variants few
-            return "u"
-        return "0" if stride == 0 and p < first else "s"
-
-    kinds = "".join(kind(p, t[-1]) for p, t in enumerate(walk.steps))
-    early = len(of.inputs) - of.late
-    with real_only(name):
-        body = loops.trace_body(
-            lambda *xs: of.formula(*xs[:early]),
-            of.inputs,
-            of.compute,
-            [None] * len(of.folds) + [lay.dtype.name for lay in of.stored],
-        )
-        outs = [lay.dtype.name for lay in of.results]
-        source = loops.reduction(body, of.folds, walk.inner, kinds, of.finish, outs, of.wide, over=of.over)
-    argtypes = ["int64[:]"] + [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
-    argtypes += [f"{loops.storage(lay.dtype.name)}[:]" for lay in of.out_layouts]
-    more, effort, dims = walk.outer[0], body.effort(), dims_array(sizes, walk.steps)
-    if not more and numel(sizes) * effort >= least and all(n < FEW for n in sizes[: loops.KEPT]):
-        blocks = _blocks(name, of, body)
-        if blocks is not None:
-            return blocks, dims
-
-    def split(entry: Callable) -> Callable:
-        axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
-        return threads.walk(entry, sizes, axes, effort, loops.CHUNK)
-
-    written = len(of.out_layouts)
-    entry = launch.entry(source, "kernel", tuple(argtypes), name, written, None if more else of, split=split)
-    if more:
-        entry = nested(entry, *walk.outer, [s.scalar for s in of.inputs] + [False] * written)
-    return entry, dims
+    """(entry point, dims) of a kernel that is not asked for again, see `FoldKernel`."""
+    return FoldKernel(name, of).entry(of, least)
 
 
 def nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: list[bool]) -> Callable:
@@ -218,11 +244,11 @@ class Blocks:
             one.entry(one.dims, *[arrays[i][start:] if start else arrays[i] for i, start in one.picks])
 
 
-def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
+def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
     """The launches of a fold over one long dim; None where that does not pay."""
-    work = numel(of.shape) * body.effort()
+    work = numel(of.shape) * kernel.effort
     folded = numel(of.shape[d] for d in of.axes)
-    values = [v.dtype for v, _ in body.results[: len(of.folds)]]
+    values = [v.dtype for v, _ in kernel.body.results[: len(of.folds)]]
     accumulators = [f.accumulator(d) for f, d in zip(of.folds, values, strict=True)]
     if any(a not in dtypes.BY_NAME or "complex" in a for a in [*accumulators, *values]):
         return None
@@ -267,7 +293,9 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
             stored=tuple([block(lay, blocks, length) for lay in of.stored]),
             late=0,
         )
-        entry, dims = fold_entry(name, first, 1 << 60)
+        if kernel.blocks is None:
+            kernel.blocks = FoldKernel(kernel.name, first)
+        entry, dims = kernel.blocks.entry(first, 1 << 60)
         along = begin * each
         picks = [(j, along * broadcast_strides(layouts[j], of.shape)[axis] if j in layouts else 0) for j in early]
         picks += [(partials + k, begin * size) for k in range(len(found))]
@@ -290,7 +318,9 @@ def _blocks(name: str, of: Folding, body: loops.Body) -> Blocks | None:
         stored=(),
         over=loops.APART,
     )
-    entry, dims = fold_entry(name, second, 1 << 60)
+    if kernel.totals is None:
+        kernel.totals = FoldKernel(kernel.name, second)
+    entry, dims = kernel.totals.entry(second, 1 << 60)
     picks = [
         *[(partials + k, 0) for k in range(len(found))],
         *[(j, 0) for j in late],

@@ -17,13 +17,13 @@ from ..graph.modes import state
 from ..overriding import overridable
 from ..shapes import Layout, broadcast_shapes, layout
 from ..tensor import Tensor, make
-from .entries import operand
-from .folds import NestedReduction, fold_entry, folding
-from .plans import Plan
+from .entries import operand, signature
+from .folds import FoldKernel, NestedReduction, folding
+from .plans import Kind, Plan, kind_of
 from .pointwise import Pointwise
 from .pointwise_backward import PointwiseNode
 from .recording import mark_inference
-from .reduction import MOST_PLANS, count_of, expand_reduced, reduced_shape
+from .reduction import count_of, expand_reduced, reduced_shape
 
 
 class FoldOf:
@@ -35,6 +35,7 @@ class FoldOf:
     def __init__(self, name: str, fold: Fold, feed: Callable, finish: Callable | None = None, count: int = 1):
         self.name, self.fold, self.feed, self.finish, self.count = name, fold, feed, finish, count
         self.plans: dict = launch.plan_table()
+        self.kernels: dict[tuple, FoldKernel] = {}
 
     @overridable
     def __call__(
@@ -54,9 +55,7 @@ class FoldOf:
                 y = self(flat, tuple(range(len(shape) - len(dims), len(shape))), False, out, compute)
                 kept = reduced_shape(shape, dims, keepdim)
                 return y.reshape(kept) if self.count == 1 else tuple([t.reshape(kept) for t in y])
-            if len(self.plans) > MOST_PLANS:
-                self.plans.clear()
-            self.plans[key] = plan
+            launch.keep(self.plans, key, plan)
         entry, array, lay = plan
         found = [launch.empty(lay.size, lay.dtype.carrier) for _ in range(self.count)]
         entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
@@ -69,7 +68,11 @@ class FoldOf:
             self.feed if self.count > 1 else lambda *x: (self.feed(*x),), [operand(k) for k in keys], compute, self.fold, self.finish,
             out.name, layouts, shape, dims, self.count,
         )  # fmt: skip
-        entry, array = fold_entry(self.name, of)
+        of_kind = (signature(keys), out, compute)
+        kernel = self.kernels.get(of_kind)
+        if kernel is None:
+            kernel = self.kernels[of_kind] = FoldKernel(self.name, of)
+        entry, array = kernel.entry(of)
         return entry, array, layout(reduced_shape(shape, dims, keepdim), None, out)
 
 
@@ -100,7 +103,8 @@ class _ReducedPlan:
         self.op, self.keys = op, keys
         layouts = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
-        compute, out = op.result_dtypes(keys)
+        kind = kind_of(op, keys)
+        compute, out = kind.compute, kind.out
         self.out = layout(shape, None, out)
         self.recorded = out.category >= 2
         self.specs: list = [None] * (1 << len(keys))
@@ -113,7 +117,10 @@ class _ReducedPlan:
             [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name, layouts, shape,
             axes,
         )  # fmt: skip
-        self.entry, self.array = fold_entry(op.name, of)
+        kernel = op.folds.get(kind)
+        if kernel is None:
+            kernel = op.folds[kind] = FoldKernel(op.name, of)
+        self.entry, self.array = kernel.entry(of)
         self.lay = layout(reduced_shape(shape, axes, keepdim), None, out)
 
     spec = Plan.spec
@@ -130,6 +137,8 @@ class Reduced(Pointwise):
             )
         self.node = type(node, (_ReducedNode,), {"__slots__": ()})
         self.plans = launch.plan_table()
+        self.kinds = {}
+        self.folds: dict[Kind, FoldKernel] = {}
 
     @overridable
     def __call__(
@@ -140,10 +149,8 @@ class Reduced(Pointwise):
         key = (keys, dims, keepdim, mean)
         plan = self.plans.get(key)
         if plan is None:
-            if len(self.plans) > MOST_PLANS:
-                self.plans.clear()
             try:
-                plan = self.plans[key] = _ReducedPlan(self, keys, dims, keepdim, mean)
+                plan = launch.keep(self.plans, key, _ReducedPlan(self, keys, dims, keepdim, mean))
             except NestedReduction:
                 shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
                 return self([a.expand(shape).contiguous() if isinstance(a, Tensor) else a for a in args], dims, keepdim, mean)

@@ -101,9 +101,7 @@ class Joins:
     def keep(self, dim: Any, parts: Sequence[Tensor], plan: Join | None) -> None:
         """Remember a plan, if there is one."""
         if plan is not None and dim.__class__ is int:
-            if len(self.plans) > 5_000:
-                self.plans.clear()
-            self.plans[(dim, *map(_layout_of, parts))] = plan
+            launch.keep(self.plans, (dim, *map(_layout_of, parts)), plan)
 
     def find(self, dim: Any, parts: Any) -> Tensor | None:
         """The parts joined and recorded, if there is a plan for them."""

@@ -24,7 +24,6 @@ from .normalization import SUM_G, SUM_GX, SUMS, graph_gradients, same_dtype
 from .recording import mark_inference
 from .rowwise import RowKernel
 from .structured import structured, tensor_argument
-from .views import keep
 
 
 @cache
@@ -148,7 +147,7 @@ def _keep_rows(key: tuple, x: Tensor, w: Any, b: Any, k: int, eps: float) -> Non
         sizes, some = _rows(x, k), np.empty(1, lay.dtype.carrier)
         operands = [x._data, *[t._data for t in weights], eps]
         entry = _row_forward(True, w is not None, b is not None).entry(lay.dtype.name, sizes, operands, [some, some, some])
-        keep(_written, key, (entry, sizes, lay, kept, k, eps))
+        launch.keep(_written, key, (entry, sizes, lay, kept, k, eps))
 
 
 def _again(known: tuple, x: Tensor, w: Any, b: Any) -> Tensor:

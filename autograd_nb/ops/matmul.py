@@ -350,9 +350,7 @@ def _remember_linear(x: Tensor, w: Tensor, b: Tensor) -> None:
         return
     plan = _plan(lays[0], lays[1], "nt")
     if plan is not None and plan.size * x.dtype.itemsize < launch.BIG:
-        if len(_LINEAR) > 5_000:
-            _LINEAR.clear()
-        _LINEAR[lays] = (plan, plan.kernel.entry(x.dtype), _FILL_ROWS.entry(x.dtype))
+        launch.keep(_LINEAR, lays, (plan, plan.kernel.entry(x.dtype), _FILL_ROWS.entry(x.dtype)))
 
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.linear")

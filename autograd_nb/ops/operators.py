@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from sys import getrefcount
 from typing import Any
 
 from .. import launch
 from ..codegen.loops import Input
+from ..dtypes import dtype
 from ..graph import engine
 from ..graph.modes import state
 from ..tensor import Tensor, make
@@ -30,7 +32,7 @@ from .arithmetic import (
 )
 from .calls import acceptable, operator_of
 from .comparison import eq, ge, gt, le, lt, ne
-from .entries import pointwise_entry
+from .entries import PointwiseKernel
 from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
 from .registry import OPS
 from .structured import tensor_argument
@@ -92,17 +94,18 @@ _install()
 _sums: dict = launch.plan_table()
 
 
+@cache
+def _adding(name: str, target: dtype, source: dtype) -> PointwiseKernel:
+    inputs = [Input(target.name), Input(source.name)]
+    return PointwiseKernel(name, lambda a, b: (a + b,), inputs, target.compute, [target.name])
+
+
 def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
     """target += g without a history: gradients meeting in a buffer that is the engine's or a leaf's."""
     plan = _sums.get((target._layout, g._layout))
     if plan is None:
-        if len(_sums) > 5_000:
-            _sums.clear()
-        name = target.dtype.name
-        plan = _sums[target._layout, g._layout] = pointwise_entry(
-            "add_", lambda a, b: (a + b,), [Input(name), Input(g.dtype.name)], target.dtype.compute, [name],
-            [target._layout, g._layout], [target._layout],
-        )  # fmt: skip
+        plan = _adding("add_", target.dtype, g.dtype).entry([target._layout, g._layout], [target._layout])
+        launch.keep(_sums, (target._layout, g._layout), plan)
     entry, dims = plan
     if dims is None:
         n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
@@ -133,11 +136,8 @@ def add_overlapping(target: Tensor, source: Tensor) -> None:
     key = (target._layout, source._layout)
     plan = _overlapping.get(key)
     if plan is None:
-        name = target.dtype.name
-        plan = _overlapping[key] = pointwise_entry(
-            "add_overlapping", lambda a, b: (a + b,), [Input(name), Input(name)], target.dtype.compute, [name],
-            [target._layout, source._layout], [target._layout],
-        )  # fmt: skip
+        plan = _adding("add_overlapping", target.dtype, target.dtype).entry([target._layout, source._layout], [target._layout])
+        launch.keep(_overlapping, key, plan)
     entry, dims = plan
     if dims is None:
         n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor

@@ -19,7 +19,6 @@ from .recording import mark_inference
 from .registry import OPS, public
 from .shape import expand, reshape
 from .structured import Structured, structured, tensor_argument
-from .views import keep
 
 _bounds = Kernel("index", "bounds")
 _wrap = Kernel("index", "wrap")
@@ -162,17 +161,15 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
     return (*[1] * pad_b, *b, *[1] * pad_a, *a, *[0] * pad_b, *bs, step, *tail)
 
 
-_places: dict[tuple, Places] = {}
-_picked: dict[tuple, tuple[Places, Layout]] = {}  # how a pick reads, and the layout of what it gives
+_places: dict[tuple, Places] = launch.plan_table()
+_picked: dict[tuple, tuple[Places, Layout]] = launch.plan_table()  # how a pick reads, and the layout of what it gives
 
 
 def places(lay: Layout, dims: tuple[int, ...], pos: int) -> Places:
     key = (lay, dims, pos)
     found = _places.get(key)
     if found is None:
-        if len(_places) > 5_000:
-            _places.clear()
-        found = _places[key] = Places(lay, dims, pos)
+        found = launch.keep(_places, key, Places(lay, dims, pos))
     return found
 
 
@@ -189,10 +186,9 @@ def pick(x, index, dims, pos):
     key = (x._layout, index._layout, dims, pos)
     found = _picked.get(key)
     if found is None:
-        if len(_picked) > 5_000:
-            _picked.clear()
         p = places(x._layout, dims, pos)
-        found = _picked[key] = p, layout([*p.kept[:pos], *index._layout.shape, *p.kept[pos:]], None, x._layout.dtype)
+        lay = layout([*p.kept[:pos], *index._layout.shape, *p.kept[pos:]], None, x._layout.dtype)
+        found = launch.keep(_picked, key, (p, lay))
     p, lay = found
     data = launch.empty(lay.size, lay.dtype.carrier)
     if lay.size:
@@ -250,7 +246,7 @@ def quick_pick(op: Structured, args: tuple, d: int) -> Tensor | None:
     try:
         if entry is None:
             _pick_within(lay.dtype.carrier, loops, n, x._data, index._data[: index._layout.size], data)
-            keep(_quick_picks, key, (_pick_within.entry(lay.dtype.carrier), loops, n, lay))
+            launch.keep(_quick_picks, key, (_pick_within.entry(lay.dtype.carrier), loops, n, lay))
         else:
             whole = index._data
             entry(loops, n, x._data, whole if whole.size == index._layout.size else whole[: index._layout.size], data)
@@ -297,7 +293,7 @@ def _fill_at(x: Tensor, index: Tensor, number: Any) -> bool:
     try:
         if entry is None:
             _fill_within((carrier, kind), loops, n, number, at, x._data)
-            keep(_quick_fills, key, (_fill_within.entry((carrier, kind)), loops, n))
+            launch.keep(_quick_fills, key, (_fill_within.entry((carrier, kind)), loops, n))
         else:
             entry(loops, n, number, at, x._data)
     except (IndexError, OverflowError):

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import launch
 from ..shapes import Layout, broadcast_shapes, layout
-from .entries import operand, pointwise_entry
+from .entries import PointwiseKernel, operand, signature
 from .pointwise_backward import Spec
 from .recording import can_cast, check_result
 
@@ -20,25 +20,66 @@ if TYPE_CHECKING:
     from .pointwise import Pointwise
 
 
+class Kind:
+    """What a pointwise op does for operands of given dtypes, whatever their shapes: see `kind_of`."""
+
+    __slots__ = ("compute", "forward", "out", "over")
+
+    def __init__(self, op: Pointwise, keys: tuple):
+        self.compute, self.out = op.result_dtypes(keys)
+        self.forward: PointwiseKernel | None = None
+        self.over: PointwiseKernel | None = None  # writes over the first operand
+
+    def kernel(self, op: Pointwise, keys: tuple) -> PointwiseKernel:
+        """The kernel whose result has memory of its own."""
+        if self.forward is None:
+            self.forward = PointwiseKernel(
+                op.name, lambda *x: (op.formula(*x),), [operand(k) for k in keys], op.compute_list(self.compute), [self.out.name]
+            )
+        return self.forward
+
+    def over_kernel(self, op: Pointwise, keys: tuple) -> PointwiseKernel:
+        """The kernel that writes over the first operand; where the op only overwrites, it is not given the old values."""
+        if self.over is None:
+            target, computes, formula = keys[0].dtype, op.compute_list(self.compute), op.formula
+            if not op.reads:
+                keys, computes = keys[1:], computes[1:]
+
+                def formula(*x: Any) -> Any:
+                    return op.formula(None, *x)
+
+            self.over = PointwiseKernel(
+                op.name + "_", lambda *x: (formula(*x),), [operand(k) for k in keys], computes, [target.name],
+                {0: 0} if op.reads else {},
+            )  # fmt: skip
+        return self.over
+
+
+def kind_of(op: Pointwise, keys: tuple) -> Kind:
+    """The `Kind` of operands given by layout or number type, which an op makes once."""
+    of = signature(keys)
+    found = op.kinds.get(of)
+    if found is None:
+        found = op.kinds[of] = Kind(op, keys)
+    return found
+
+
 class Plan:
     """What to do for operands of given layouts: kernel, output, and how to record for each combination of requires_grad."""
 
-    __slots__ = ("arrays", "big", "carrier", "dims", "entry", "keys", "op", "out", "recorded", "size", "specs")
+    __slots__ = ("big", "carrier", "dims", "entry", "keys", "op", "out", "recorded", "size", "specs")
 
     def __init__(self, op: Pointwise, keys: tuple):
         self.op, self.keys = op, keys
-        self.arrays = [i for i, k in enumerate(keys) if isinstance(k, Layout)]
-        shape = broadcast_shapes(*[keys[i].shape for i in self.arrays])
-        compute, out_dtype = op.result_dtypes(keys)
-        self.out = layout(shape, None, out_dtype)
-        self.recorded = out_dtype.category >= 2
+        arrays = [k for k in keys if isinstance(k, Layout)]
+        shape = broadcast_shapes(*[k.shape for k in arrays])
+        kind = kind_of(op, keys)
+        self.out = layout(shape, None, kind.out)
+        self.recorded = kind.out.category >= 2
         self.size = self.out.size
-        self.carrier = out_dtype.carrier
-        self.big = self.size * out_dtype.itemsize >= launch.BIG
-        self.entry, self.dims = pointwise_entry(
-            op.name, lambda *x: (op.formula(*x),), [operand(k) for k in keys], op.compute_list(compute),
-            [out_dtype.name], [k for k in keys if isinstance(k, Layout)], [self.out],
-        )  # fmt: skip
+        self.carrier = kind.out.carrier
+        self.big = self.size * kind.out.itemsize >= launch.BIG
+        self.entry, self.dims = kind.kernel(op, keys).entry(arrays, [self.out])
         self.specs: list = [None] * (1 << len(keys))
 
     def spec(self, mask: int) -> Spec:
@@ -60,18 +101,8 @@ class InplacePlan:
             raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
         check_result(op.name + "_", target, plan.out)
         self.reads = op.reads
-        compute, _ = op.result_dtypes(keys)
-        computes, formula = op.compute_list(compute), op.formula
-        if not op.reads:  # what only overwrites is not given the old values
-            keys, computes = keys[1:], computes[1:]
-
-            def formula(*x: Any) -> Any:
-                return op.formula(None, *x)
-
-        self.entry, self.dims = pointwise_entry(
-            op.name + "_", lambda *x: (formula(*x),), [operand(k) for k in keys], computes,
-            [target.dtype.name], [k for k in keys if isinstance(k, Layout)], [target], {0: 0} if op.reads else {},
-        )  # fmt: skip
+        arrays = [k for k in (keys if op.reads else keys[1:]) if isinstance(k, Layout)]
+        self.entry, self.dims = kind_of(op, keys).over_kernel(op, keys).entry(arrays, [target])
         self.size = target.size if self.dims is None else -1
 
     def write(self, target: np.ndarray, *values: Any) -> None:
@@ -99,7 +130,7 @@ class _InplaceRecord:
         self.op, self.keys = op, keys
         self.copies: dict = {}
         shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
-        _, d = op.result_dtypes(keys)
+        d = kind_of(op, keys).out
         target = keys[0]
         self.out = target if shape == target.shape and d is target.dtype else layout(shape, None, d)
         self.specs: list = [None] * (1 << len(keys))

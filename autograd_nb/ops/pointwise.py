@@ -37,7 +37,6 @@ __all__ = ["Pointwise", "pointwise"]
 
 _NUMBERS = (bool, int, float, complex)
 EVERY: list[Pointwise] = []  #: all that were declared
-MOST_PLANS = 5_000  #: per op; a program with ever new shapes must not fill memory
 
 
 class Pointwise:
@@ -71,6 +70,7 @@ class Pointwise:
         self.plans: dict = launch.plan_table()
         EVERY.append(self)
         self.inplace_plans: dict = launch.plan_table()
+        self.kinds: dict = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackKind`
 
     # ---- dtypes
     def result_dtypes(self, keys: Sequence[Any]) -> tuple[str, dtype]:
@@ -131,11 +131,10 @@ class Pointwise:
     def run(self, args: Sequence[Any]) -> Tensor:
         """Any number of operands, tensors and Python numbers."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
-        plan = self.plans.get(keys)
+        key = keys if len(keys) > 1 else keys[0]  # one operand: found by its bare layout
+        plan = self.plans.get(key)
         if plan is None:
-            if len(self.plans) > MOST_PLANS:
-                self.plans.clear()
-            plan = self.plans[keys] = Plan(self, keys)
+            plan = launch.keep(self.plans, key, Plan(self, keys))
         out = launch.empty(plan.size, plan.carrier)
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         try:
@@ -199,9 +198,10 @@ class Pointwise:
         args = [self.operand(p, a) for p, a in zip(self.params, args, strict=True)]
         check_inplace(target)
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
-        plan = self.inplace_plans.get(keys)
+        key = keys if len(keys) > 1 else keys[0]
+        plan = self.inplace_plans.get(key)
         if plan is None:
-            plan = self.inplace_plans[keys] = InplacePlan(self, keys)
+            plan = launch.keep(self.inplace_plans, key, InplacePlan(self, keys))
         for i in range(1, len(args)):
             a = args[i]
             # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view

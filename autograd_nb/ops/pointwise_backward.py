@@ -1,29 +1,29 @@
 """How pointwise ops are recorded, and their backward passes.
 
 `Spec` says how a call is recorded for one set of operands that require grad, `BackPlan` holds the fused backward kernels for one
-layout of the incoming gradient.
+layout of the incoming gradient. What of them does not depend on sizes is in `SpecKind` and `BackKind`, of which an op has few.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import launch, threads
+from .. import launch
 from ..codegen import loops
 from ..codegen.loops import Input
 from ..codegen.maths import m
-from ..dtypes import BY_NAME
+from ..dtypes import BY_NAME, dtype
 from ..graph.node import Node
 from ..overriding import overridable
 from ..shapes import Layout, layout
 from ..tensor import Tensor, attach, make
-from .entries import Recipe, operand, pointwise_entry
-from .folds import NestedReduction, fold_entry, folding
+from .entries import PointwiseKernel, operand, signature
+from .folds import FoldKernel, NestedReduction, folding
 from .recording import tensor_type
 
 if TYPE_CHECKING:
@@ -133,56 +133,54 @@ class UnaryNode(PointwiseNode):
         (self.edge,) = edges
 
 
-class Spec:
-    """How a call is recorded and differentiated for one set of operands that require grad."""
+class SpecKind:
+    """How a call is recorded and differentiated for one set of operands that require grad, whatever their shapes.
 
-    __slots__ = (
-        "__weakref__",
-        "backs",
-        "compute",
-        "conjugate",
-        "keys",
-        "mask",
-        "needs",
-        "node",
-        "op",
-        "ops",
-        "out",
-        "rules",
-        "save",
-        "saved",
-        "scalar_names",
-    )
+    ``save``: what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
+    """
 
-    def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
-        self.op, self.keys, self.out, self.mask = op, keys, out, mask
+    __slots__ = ("backs", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
+
+    def __init__(self, op: Pointwise, keys: tuple, out: dtype, mask: int):
+        self.op = op
         self.needs = [bool(mask >> i & 1) and op.rules[i] is not None for i in range(len(keys))]
-        self.rules = [(i, op.rules[i]) for i, need in enumerate(self.needs) if need]
-        wanted = {n for i, r in self.rules for n in r.names if n != "g"}
+        self.rules: list[tuple[int, Rule]] = [(i, op.rules[i]) for i, need in enumerate(self.needs) if need]  # type: ignore[misc]
+        wanted = {n for _, r in self.rules for n in r.names if n != "g"}
         self.saved: list = [i for i, p in enumerate(op.params) if p in wanted and isinstance(keys[i], Layout)]
         if any(n not in op.params for n in wanted):
             self.saved.append("out")
         self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(keys[i], Layout)]
         self.compute = op.result_dtypes(keys)[0]
         # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
-        self.conjugate = out.dtype.is_complex and op.holomorphic
-        self.node = op.node
-        # what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output
+        self.conjugate = out.is_complex and op.holomorphic
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
-        self.backs: dict = {}
+        self.backs: dict[tuple, BackKind] = {}  # by the gradient's dtype, and which operands were broadcast
         self.ops: Any = None  # of a recorded backward pass, one for each rule
-        launch.holds_plans(self)
-
-    # ---- the fused kernels
-    def plan_back(self, g: Layout) -> BackPlan:
-        plan = self.backs[g] = BackPlan(self, g)
-        return plan
 
     def factors(self, g: Any, values: dict) -> list:
         """The gradient formulas of the needed operands, on symbols or on tensors."""
         if self.conjugate:  # f'(conj x) = conj f'(x) for every formula with real coefficients: conjugate what it reads
             values = {which: m.conj(value) for which, value in values.items()}
         return [rule.whole(g, values, self.op.params) for _, rule in self.rules]
+
+
+class Spec:
+    """How a call of given layouts is recorded and differentiated for one set of operands that require grad."""
+
+    __slots__ = ("backs", "keys", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+
+    def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
+        self.op, self.keys, self.out, self.mask, self.node = op, keys, out, mask, op.node
+        of = (signature(keys), out.dtype, mask)
+        kind = op.kinds.get(of)
+        if kind is None:
+            kind = op.kinds[of] = SpecKind(op, keys, out.dtype, mask)
+        self.kind: SpecKind = kind
+        self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
+        self.backs: dict = launch.plan_table()
+
+    def plan_back(self, g: Layout) -> BackPlan:
+        return launch.keep(self.backs, g, BackPlan(self, g))
 
     # ---- the same on tensors
     def unpack(self, node: PointwiseNode) -> dict:
@@ -207,8 +205,8 @@ class Spec:
         values = self.unpack(node)
         # the formulas compute in the result's dtype, whatever the operands have (1 / b of integers would be float32)
         d = self.out.dtype
-        if d.is_complex is not self.compute.startswith("complex"):  # |z|, or a complex number of two real ones
-            d = BY_NAME[self.compute]
+        if d.is_complex is not self.kind.compute.startswith("complex"):  # |z|, or a complex number of two real ones
+            d = BY_NAME[self.kind.compute]
         for which, t in values.items():
             if (
                 isinstance(t, Tensor)
@@ -216,7 +214,7 @@ class Spec:
                 and (which == "out" or self.op.params[which] not in self.op.conditions)
             ):
                 values[which] = t.to(d)
-        found = self._by_ops(g, values) or self.factors(g, values)
+        found = self._by_ops(g, values) or self.kind.factors(g, values)
         for (i, _), value in zip(self.rules, found, strict=True):
             grads[i] = _fit(value, g, self.keys[i])
         return tuple(grads)
@@ -226,15 +224,16 @@ class Spec:
         lay = self.out.dtype
         if g.__class__ is not Tensor or g._layout.dtype is not lay or not lay.is_floating_point or lay.compute != lay.name:
             return None
-        if self.ops is None:
+        kind = self.kind
+        if kind.ops is None:
             from .second import gradient_op
 
             plain = not self.op.conditions and all(w == "out" or self.keys[w].dtype is lay for w in self.saved)
-            self.ops = [gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
-        if not any(self.ops):
+            kind.ops = [gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
+        if not any(kind.ops):
             return None
         out: list = []
-        for (_, rule), found in zip(self.rules, self.ops, strict=True):
+        for (_, rule), found in zip(self.rules, kind.ops, strict=True):
             if found is None:
                 out.append(rule.whole(g, values, self.op.params))
             else:
@@ -256,6 +255,69 @@ def _fit(value: Any, g: Tensor, lay: Layout) -> Tensor:
     return value
 
 
+class BackKind:
+    """The kernels of a backward pass for one dtype of the incoming gradient, whatever the sizes.
+
+    ``alias``: operands that get the gradient itself; ``full``, ``reduced``: (rule, operand) of those of the output's shape, and of
+    those that were stretched to it.
+    """
+
+    __slots__ = ("alias", "compute", "folds", "full", "inputs", "kernels", "reduced", "spec")
+
+    def __init__(self, spec: SpecKind, keys: tuple, g: dtype, saved: list[dtype], stretched: Sequence[bool]):
+        self.spec = spec
+        self.inputs = [Input(d.name) for d in (g, *saved)] + [operand(keys[i]) for i in spec.scalar_names]
+        per_operand = spec.op.compute_list(spec.compute)
+        mixed = g.is_complex or spec.compute.startswith("complex")  # then the gradient is read as what it is
+        self.compute = [g.compute if mixed else spec.compute]
+        self.compute += [spec.compute if w == "out" else per_operand[w] for w in spec.saved]
+        self.compute += [per_operand[i] for i in spec.scalar_names]
+        self.kernels: dict[tuple, PointwiseKernel] = {}
+        self.folds: dict[int, FoldKernel] = {}
+        self.alias, self.full, self.reduced = [], [], []
+        every = range(len(spec.rules))
+        probe = loops.trace_body(self.formulas(every), self.inputs, self.compute, [None] * len(every))
+        for k, (i, _) in enumerate(spec.rules):
+            value = probe.results[k][0]
+            same = value.op == "input" and value.name == "x0" and keys[i].dtype is g
+            if g.name == "float16" and keys[i].dtype is g:
+                same = value is probe_half(probe)
+            if stretched[k]:
+                self.reduced.append((k, i))
+            elif same:
+                self.alias.append(i)
+            else:
+                self.full.append((k, i))
+
+    def formulas(self, picked: Sequence[int]) -> Callable:
+        """From the gradient and what is saved to the gradients that the rules ``picked`` give."""
+        spec = self.spec
+
+        def run(gx, *rest):
+            values = dict(zip([*spec.saved, *spec.scalar_names], rest, strict=True))
+            all_values = spec.factors(gx, values)
+            return [all_values[k] for k in picked]
+
+        return run
+
+    def kernel(self, picked: tuple[int, ...], outs: list[str], over: Mapping[int, int] = loops.APART) -> PointwiseKernel:
+        """The kernel that stores what the rules ``picked`` give."""
+        found = self.kernels.get((picked, bool(over)))
+        if found is None:
+            name = self.spec.op.name + "_backward"
+            found = PointwiseKernel(name, self.formulas(picked), self.inputs, self.compute, outs, over)
+            self.kernels[picked, bool(over)] = found
+        return found
+
+    def fold(self, k: int, out: str, layouts: list[Layout], shape: Sequence[int], axes: list[int]) -> tuple:
+        """(entry point, dims) of the kernel that sums what rule ``k`` gives."""
+        of = folding(self.formulas((k,)), self.inputs, self.compute, loops.SUM, None, out, layouts, shape, axes)
+        kernel = self.folds.get(k)
+        if kernel is None:
+            kernel = self.folds[k] = FoldKernel(self.spec.op.name + "_backward", of)
+        return kernel.entry(of)
+
+
 class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
     for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
@@ -273,55 +335,27 @@ class BackPlan:
         "reductions",
         "simple",
         "small",
-        "spec",
     )
 
     def __init__(self, spec: Spec, g: Layout):
-        op, keys = spec.op, spec.keys
-        self.spec = spec
+        keys, out = spec.keys, spec.out
         self.count = len(keys)
-        saved_layouts = [spec.out if w == "out" else keys[w] for w in spec.saved]
-        inputs = [Input(g.dtype.name)] + [Input(lay.dtype.name) for lay in saved_layouts]
-        inputs += [operand(keys[i]) for i in spec.scalar_names]
-        per_operand = op.compute_list(spec.compute)
-        mixed = g.dtype.is_complex or spec.compute.startswith("complex")  # then the gradient is read as what it is
-        compute = [g.dtype.compute if mixed else spec.compute] + [
-            spec.compute if w == "out" else per_operand[w] for w in spec.saved
-        ]
-        compute += [per_operand[i] for i in spec.scalar_names]
-
-        def formulas(picked: list[int]) -> Callable:
-            def run(gx, *rest):
-                values = dict(zip([*spec.saved, *spec.scalar_names], rest, strict=True))
-                all_values = spec.factors(gx, values)
-                return [all_values[k] for k in picked]
-
-            return run
-
-        full, reduced, self.alias = [], [], []
-        # which operands just pass the gradient on
-        probe = loops.trace_body(formulas(list(range(len(spec.rules)))), inputs, compute, [None] * len(spec.rules))
-        for k, (i, _) in enumerate(spec.rules):
-            value = probe.results[k][0]
-            same = value.op == "input" and value.name == "x0" and keys[i].dtype is g.dtype
-            if g.dtype.name == "float16" and keys[i].dtype is g.dtype:
-                same = value is probe_half(probe)
-            if keys[i].shape != spec.out.shape:
-                reduced.append((k, i))
-            elif same:
-                self.alias.append(i)
-            else:
-                full.append((k, i))
+        saved_layouts = [out if w == "out" else keys[w] for w in spec.saved]
+        layouts = [g, *saved_layouts]
+        stretched = tuple([keys[i].shape != out.shape for i, _ in spec.rules])
+        kind = spec.kind.backs.get((g.dtype, stretched))
+        if kind is None:
+            kind = BackKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
+            spec.kind.backs[g.dtype, stretched] = kind
+        full, self.alias = kind.full, kind.alias
         self.outs = [(i, keys[i].dense, keys[i].dtype.carrier) for _, i in full]
         self.entry = self.dims = None
         if full:
-            self.entry, self.dims = pointwise_entry(
-                op.name + "_backward", formulas([k for k, _ in full]), inputs, compute, [keys[i].dtype.name for _, i in full],
-                [g, *saved_layouts], [lay for _, lay, _ in self.outs],
-            )  # fmt: skip
+            kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
+            self.entry, self.dims = kernel.entry(layouts, [lay for _, lay, _ in self.outs])
         # the commonest: one gradient from one flat kernel
         self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
-        self.simple = self.outs[0][1:] if len(full) == 1 and not reduced and not self.alias and self.dims is None else None
+        self.simple = self.outs[0][1:] if len(full) == 1 and not kind.reduced and not self.alias and self.dims is None else None
         self.over, self.overwrite = None, None
         if self.simple and self.simple[0].dtype is g.dtype:
             size = self.simple[0].size
@@ -329,53 +363,34 @@ class BackPlan:
                 self.over = self.simple[0]
             elif size >= WIDE:  # worth a kernel of its own
                 ((k, i),) = full
-                body = loops.trace_body(formulas([k]), inputs, compute, [keys[i].dtype.name])
-                argtypes = tuple(f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs)
-                layouts = [g, *saved_layouts]
-                recipe = Recipe(formulas([k]), inputs, compute, [keys[i].dtype.name], layouts, [g], False)
-                self.overwrite = launch.entry(
-                    loops.pointwise_flat(body, over={0: 0}), "kernel", argtypes, op.name + "_backward", 0, recipe, 0,
-                    lambda entry: threads.flat(entry, 0, size, body.effort()),
-                )  # fmt: skip
+                self.overwrite = kind.kernel((k,), [keys[i].dtype.name], {0: 0}).flat(layouts, [g])
                 self.over = self.simple[0]
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None
-        if self.count == 2 and not full and not reduced and len(self.alias) == 1:
+        if self.count == 2 and not full and not kind.reduced and len(self.alias) == 1:
             self.both = "first" if self.alias == [0] else "second"
-        elif self.count == 2 and not reduced and len(spec.rules) == 2:
+        elif self.count == 2 and not kind.reduced and len(spec.rules) == 2:
             if len(self.alias) == 2:
                 self.both = True
             elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
                 self.both = self.outs[0][1:]
-        self.reductions = []
-        self.nested = []
-        if reduced:
-            for k, i in reduced:
-                lead = spec.out.ndim - keys[i].ndim
-                axes = [
-                    d for d in range(spec.out.ndim) if d < lead or (keys[i].shape[d - lead] == 1 and spec.out.shape[d] != 1)
-                ]
-                try:
-                    of = folding(
-                        formulas([k]),
-                        inputs,
-                        compute,
-                        loops.SUM,
-                        None,
-                        keys[i].dtype.name,
-                        [g, *saved_layouts],
-                        spec.out.shape,
-                        axes,
-                    )
-                    entry, dims = fold_entry(op.name + "_backward", of)
-                except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
-                    whole = layout(spec.out.shape, None, keys[i].dtype)
-                    plain, steps = pointwise_entry(
-                        op.name + "_backward", formulas([k]), inputs, compute, [whole.dtype.name], [g, *saved_layouts], [whole],
-                    )  # fmt: skip
-                    self.nested.append((i, plain, steps, whole, tuple(axes), keys[i].shape))
-                    continue
-                self.reductions.append((i, entry, dims, keys[i].dense, keys[i].dtype.carrier))
+        self.reductions: list[tuple] = []
+        self.nested: list[tuple] = []
+        for k, i in kind.reduced:
+            self._reduce(kind, k, i, keys[i], out, layouts)
+
+    def _reduce(self, kind: BackKind, k: int, i: int, to: Layout, out: Layout, layouts: list[Layout]) -> None:
+        """The gradient of operand ``i``, which was stretched."""
+        lead = out.ndim - to.ndim
+        axes = [d for d in range(out.ndim) if d < lead or (to.shape[d - lead] == 1 and out.shape[d] != 1)]
+        try:
+            entry, dims = kind.fold(k, to.dtype.name, layouts, out.shape, axes)
+        except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
+            whole = layout(out.shape, None, to.dtype)
+            plain, steps = kind.kernel((k,), [to.dtype.name]).entry(layouts, [whole])
+            self.nested.append((i, plain, steps, whole, tuple(axes), to.shape))
+        else:
+            self.reductions.append((i, entry, dims, to.dense, to.dtype.carrier))
 
     def placed(self, t: Tensor) -> tuple:
         """The one gradient in its operand's place."""

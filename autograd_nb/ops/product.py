@@ -121,7 +121,7 @@ def _turned(lay: Layout) -> Layout:
     return layout(tuple(lay.shape)[::-1], lay.strides[::-1], lay.dtype)
 
 
-_PLANS: dict[tuple[Layout, Layout, str], ProductPlan | None] = {}
+_PLANS: dict[tuple[Layout, Layout, str], ProductPlan | None] = launch.plan_table()
 _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
 
 
@@ -131,13 +131,10 @@ def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
         return _PLANS[la, lb, kind]
     except KeyError:
         pass
-    if len(_PLANS) > 5_000:
-        _PLANS.clear()
     first, second = (_turned(lay) if turn else lay for lay, turn in zip((la, lb), _TURNS[kind], strict=True))
     (m, k), n = first.shape, second.shape[1]
     fits = la.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
-    plan = _PLANS[la, lb, kind] = ProductPlan(first, second) if fits else None
-    return plan
+    return launch.keep(_PLANS, (la, lb, kind), ProductPlan(first, second) if fits else None)
 
 
 def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
@@ -166,9 +163,7 @@ def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
                 plan = _plan(la, lb, kind)
                 if plan is not None and plan.size * la.dtype.itemsize < launch.BIG:
                     plan.entry = plan.kernel.entry(la.dtype)
-                    if len(plans) > 5_000:
-                        plans.clear()
-                    plans[la, lb] = plan
+                    launch.keep(plans, (la, lb), plan)
             return y
 
         @wraps(long)

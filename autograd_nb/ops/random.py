@@ -28,7 +28,7 @@ from .generator import default_generator, stream
 from .recording import store, tensor_type
 from .registry import OPS, public
 from .structured import tensor_argument
-from .views import exact, keep
+from .views import exact
 
 _dtype = dtype
 
@@ -52,7 +52,7 @@ class Law:
         if not operands:
             entry = self.entries.get(d)
             if entry is None:
-                entry = self.entries[d] = self._compile((d,))
+                entry = launch.keep(self.entries, d, self._compile((d,)))
             seed, call = key
             if entry.__class__ is _Drawn and out.size * DRAW < threads.WORTH:
                 entry = entry.entry
@@ -61,7 +61,7 @@ class Law:
         kinds = (d, *[a[1] if type(a) is tuple else type(a) for a in operands])
         entry = self.entries.get(kinds)
         if entry is None:
-            entry = self.entries[kinds] = self._compile(kinds)
+            entry = launch.keep(self.entries, kinds, self._compile(kinds))
         entry(*key, 0, *[a[0] if type(a) is tuple else a for a in operands], out)
 
     def _compile(self, kinds: tuple) -> Callable:
@@ -234,7 +234,7 @@ def _keep_drawing(key: tuple, law: Law, lay: Layout) -> None:
         and lay.size * max(lay.dtype.itemsize, DRAW) < min(launch.BIG, threads.WORTH)
         and not launch.observing()
     ):
-        keep(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
+        launch.keep(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
 
 
 rand = _drawing(

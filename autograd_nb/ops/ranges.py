@@ -34,7 +34,8 @@ def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, 
             loops.HEADER + "def kernel(n, start, step, half, stop, out):\n    for i in range(n):\n"
             f"        out[i] = {cast_text}\n"
         )
-        entry = _ranges[key] = launch.entry(source, "kernel", ("int64", number, number, "int64", number, d.kernel), "arange")
+        entry = launch.entry(source, "kernel", ("int64", number, number, "int64", number, d.kernel), "arange")
+        launch.keep(_ranges, key, entry)
     entry(n, start, step, n if half is None else half, type(start)(stop), t._data)
     return t
 

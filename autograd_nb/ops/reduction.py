@@ -18,12 +18,10 @@ from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ..overriding import overridable
 from ..shapes import Layout, layout, numel, wrap_dims
 from ..tensor import Tensor, blank, make, refresh
-from .folds import NestedReduction, fold_entry, folding
+from .folds import FoldKernel, NestedReduction, folding
 from .recording import mark_inference
 from .registry import numpy_names, public
 from .structured import Structured, structured, tensor_argument
-
-MOST_PLANS = 5_000
 
 
 class Reduction:
@@ -35,6 +33,7 @@ class Reduction:
         self.finish = finish
         self.extra = extra  # number of float scalars that feed and finish take
         self.plans: dict = launch.plan_table()
+        self.kernels: dict[tuple, FoldKernel] = {}
 
     @overridable
     def __call__(self, x: Tensor, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str, *scalars: float) -> Tensor:
@@ -49,9 +48,7 @@ class Reduction:
                 moved = x.permute(order).contiguous().reshape([x.shape[d] for d in kept] + [-1])
                 y = self(moved, (len(kept),), False, out, compute, *scalars)
                 return y.reshape([1 if d in dims else n for d, n in enumerate(x.shape)]) if keepdim else y
-            if len(self.plans) > MOST_PLANS:
-                self.plans.clear()
-            self.plans[key] = plan
+            launch.keep(self.plans, key, plan)
         entry, dims_, lay, carrier = plan
         data = launch.empty(lay.size, carrier)
         entry(dims_, x._data, *scalars, data)
@@ -65,7 +62,11 @@ class Reduction:
 
         computes = [compute] + ["float64"] * self.extra
         of = folding(formula, inputs, computes, self.fold, self.finish, out.name, [lay], lay.shape, dims)
-        entry, array = fold_entry(self.name, of)
+        key = (lay.dtype, out, compute)
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = self.kernels[key] = FoldKernel(self.name, of)
+        entry, array = kernel.entry(of)
         return entry, array, layout(reduced_shape(lay.shape, dims, keepdim), None, out), out.carrier
 
 
@@ -75,7 +76,7 @@ def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> l
     return [n for d, n in enumerate(shape) if d not in dims]
 
 
-_expanded: dict[tuple, Layout] = {}
+_expanded: dict[tuple, Layout] = launch.plan_table()
 
 
 def expand_reduced(g: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
@@ -84,13 +85,11 @@ def expand_reduced(g: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim
         key = (g._layout, shape, dims, keepdim)
         found = _expanded.get(key)
         if found is None:
-            if len(_expanded) > MOST_PLANS:
-                _expanded.clear()
             lay = g._layout
             steps = iter(lay.strides)
             strides = [next(steps) if keepdim or d not in dims else 0 for d in range(len(shape))]
             found = layout(shape, [0 if d in dims else s for d, s in enumerate(strides)], lay.dtype)
-            _expanded[key] = found
+            launch.keep(_expanded, key, found)
         return make(g._data, found, g._version_)
     if not keepdim and dims:
         g = g.reshape([1 if d in dims else n for d, n in enumerate(shape)])
@@ -134,9 +133,7 @@ def quick(op: Structured, how: Callable[[Layout, tuple[int, ...]], tuple]) -> Ca
                 reduction, d, compute, numbers = how(lay, args[0])
                 found = reduction.plans.get((lay, *args, d, compute))
                 if found is not None and y._layout.size * y._layout.dtype.itemsize < launch.BIG:
-                    if len(plans) > MOST_PLANS:
-                        plans.clear()
-                    plans[lay, dim, keepdim] = QuickPlan(op, dim.__class__, found, numbers, args, lay)
+                    launch.keep(plans, (lay, dim, keepdim), QuickPlan(op, dim.__class__, found, numbers, args, lay))
             return y
 
         @wraps(function)

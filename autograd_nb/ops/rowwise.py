@@ -60,7 +60,7 @@ class RowKernel:
         key = (compute, columns, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
         entry = self.entries.get(key)
         if entry is None:
-            entry = self.entries[key] = self._build(compute, columns, operands, outputs)
+            entry = launch.keep(self.entries, key, self._build(compute, columns, operands, outputs))
         if entry.__class__ is _Rows and entry.work(*sizes) < threads.WORTH:
             return entry.entry  # which does not ask at each call
         return entry

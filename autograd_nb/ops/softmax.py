@@ -21,7 +21,6 @@ from .recording import mark_inference, store
 from .registry import public, register
 from .rowwise import RowKernel, row_sizes
 from .structured import structured, tensor_argument
-from .views import keep
 
 _TOP = Each(folds={"top": (MAX, lambda x: x)})
 
@@ -65,9 +64,7 @@ def _run(kernel: RowKernel, d: int, *operands: Tensor) -> Tensor:
             entry = kernel.entry(lay.dtype.name, sizes, arrays, [out])
             entry(*sizes, *arrays, out)
             if all(x._layout.contiguous for x in operands):
-                if len(_plans) > 5_000:
-                    _plans.clear()
-                _plans[key] = (entry, lay, *sizes)
+                launch.keep(_plans, key, (entry, lay, *sizes))
         return make(out, lay, [0, 0])
     entry, lay, outer, n, inner = plan
     out = launch.empty(lay.size, lay.dtype.carrier)
@@ -152,7 +149,7 @@ def _quick(op: Any, x: Any, dim: Any) -> Tensor | None:
 def _keep(op: Any, kernel: RowKernel, x: Tensor, dim: Any, d: int) -> None:
     plan = _plans.get((kernel, d, x._layout))
     if plan is not None and not launch.observing():
-        keep(_written, (op, x._layout, dim), (d, plan))
+        launch.keep(_written, (op, x._layout, dim), (d, plan))
 
 
 @public()

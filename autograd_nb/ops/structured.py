@@ -33,6 +33,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import launch
 from ..codegen.maths import m
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
@@ -157,7 +158,7 @@ class Structured:
         )
         self._recordings: dict[tuple, Recording] = {}
         self._recorders: dict[tuple, Callable] = {}  # by the classes of the arguments
-        self.recipes: dict[tuple, tuple] = {}  # of views, see `ops.views`
+        self.recipes: dict[tuple, tuple] = launch.plan_table()  # of views, see `ops.views`
 
     def variant(self, node: str, **rules: Callable) -> Structured:
         """The same computation under another grad_fn, with other derivatives if any are given."""

@@ -21,8 +21,6 @@ from ..shapes import Layout, Size
 from ..tensor import Tensor, blank, offset_in, refresh
 from .registry import numpy_names
 
-_MOST = 5_000
-
 
 def look(x: Tensor, recipe: tuple) -> Any:
     """The view of ``x`` that a recipe for its layout tells of; the user's frame is two above, or further up."""
@@ -141,14 +139,9 @@ _NUMBERS = frozenset((int, float, bool, complex))
 
 
 def keep(recipes: dict, key: tuple, recipe: tuple | None) -> None:
-    """Remember a recipe, if there is one and its key can be one."""
+    """Remember a recipe, if there is one."""
     if recipe is not None:
-        if len(recipes) > _MOST:
-            recipes.clear()
-        try:
-            recipes[key] = recipe
-        except TypeError:
-            pass
+        launch.keep(recipes, key, recipe)
 
 
 _INTS = frozenset((int,))

@@ -131,7 +131,7 @@ class _Plan:
                 self.launches.append((key, chosen, sizes, scattered, 4 * sum(sizes)))
 
 
-_plans: dict[tuple, _Plan] = {}
+_plans: dict[tuple, _Plan] = launch.plan_table()
 
 
 def update(kernel: Update, numbers: tuple, columns: list[list[Tensor]]) -> None:
@@ -139,9 +139,8 @@ def update(kernel: Update, numbers: tuple, columns: list[list[Tensor]]) -> None:
     layouts = (kernel, *[t._layout for column in columns for t in column])
     plan = _plans.get(layouts)
     if plan is None:
-        if len(_plans) >= launch.MOST:
-            _plans.clear()
-        plan = _plans[layouts] = _Plan([list(row) for row in zip(*columns, strict=True)], len(kernel.counters))
+        everyone = [list(row) for row in zip(*columns, strict=True)]
+        plan = launch.keep(_plans, layouts, _Plan(everyone, len(kernel.counters)), launch.MOST)
     for i in plan.odd:
         through_copies([column[i] for column in columns], lambda row: update(kernel, numbers, [[t] for t in row]))
     for key, rows, sizes, scattered, work in plan.launches:
