@@ -15,6 +15,7 @@ Where Numba lacks the private interfaces used here, kernels are compiled without
 
 from __future__ import annotations
 
+import functools
 import gc
 import hashlib
 import itertools
@@ -69,6 +70,10 @@ def build(source: str, name: str, argtypes: tuple[str, ...]) -> Entry:
             linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
             space: dict[str, Any] = {"__name__": __name__}
             exec(compile(source, filename, "exec"), space)
+            if "math" in space:
+                from .jit import math
+
+                space["math"] = math
             found = _built[wanted] = _entry(space[name], argtypes, source)
     return found
 
@@ -106,7 +111,7 @@ def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: st
     from numba import config
 
     if config.DISABLE_JIT:
-        return function
+        return _interpreted(function)
     from numba.core.compiler_lock import global_compiler_lock
 
     machine = _machine()
@@ -131,6 +136,24 @@ def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: st
                 _save(key, result, function.__name__, argtypes)
         _by_key[key] = found
     return found
+
+
+def _interpreted(function: pytypes.FunctionType) -> Entry:
+    """A kernel as Python runs it: on numbers of the types that a compiled one has, and as quiet about dividing by zero."""
+
+    @functools.wraps(function)
+    def run(*args):
+        with np.errstate(all="ignore"):
+            function(*(_NUMBERS.get(type(a), _same)(a) for a in args))
+
+    return run
+
+
+_NUMBERS: dict[type, Callable] = {int: np.int64, float: np.float64, complex: np.complex128}
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _keep_alive(result: Any) -> Entry:

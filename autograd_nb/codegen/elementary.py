@@ -6,13 +6,12 @@ function takes float32 or float64 and returns the same type.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from numba import config
 from numba.extending import overload
 
-from .jit import helper
+from .jit import helper, math
 from .loops import HEADER
 from .maths import FORMULAS, m
 from .symbols import FLOATS, Trace

@@ -3,11 +3,10 @@
 All compute in float64. Kernels that use them import this module, and with it Numba; nothing else does.
 """
 
-import math
 
 import numpy as np
 
-from .jit import helper
+from .jit import helper, math
 
 INF, NAN = math.inf, math.nan
 EPSILON = 2.0**-53

@@ -5,13 +5,19 @@ It imports Numba, so only modules that are imported lazily (`autograd_nb.kernels
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import _helperlib, config, njit, types
 
+from . import plain_math
 from .library import Helper
+
+#: what kernels import in place of the module itself
+math: Any = plain_math if config.DISABLE_JIT else sys.modules["math"]
 
 #: a kernel checks no zero division (NumPy's error model), runs without the interpreter's lock, and may fuse a·b + c
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True, "fastmath": {"contract"}}
@@ -38,3 +44,20 @@ def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None =
     if fastmath is not None:
         options["fastmath"] = set(fastmath)
     return njit(**options) if function is None else njit(**options)(function)
+
+
+#: types of arguments of `external`
+POINTER, SIZE, LETTER, FLOAT = types.voidptr, types.intp, types.char, types.float64
+_CTYPES = {POINTER: ctypes.c_void_p, SIZE: ctypes.c_ssize_t, LETTER: ctypes.c_char, FLOAT: ctypes.c_double}
+
+
+def external(name: str, *arguments: Any) -> Any:
+    """A C function that returns an int, of those that Numba brings along, for kernels to call; arrays go as ``array.ctypes``.
+
+    It is named as an external symbol, not by its address, so that compiled kernels can be kept on disk.
+    """
+    if not config.DISABLE_JIT:
+        return types.ExternalFunction(name, types.intc(*arguments))
+    address = getattr(_helperlib, "c_helpers")[name.removeprefix("numba_")]  # noqa: B009
+    function = ctypes.CFUNCTYPE(ctypes.c_int, *(_CTYPES[a] for a in arguments))(address)
+    return lambda *given: function(*(a.item() if isinstance(a, np.generic) else a for a in given))

@@ -129,18 +129,27 @@ def _copy_lines(typingctx, stride, x, out, source, step, target, pitch, width, l
 # ------------------------------------------------------------------------------------------------ in Python
 
 
+def _part(array, start, size, step=1):
+    """``array[start]`` and so on, ``size`` elements, each of which must be there."""
+    if size <= 0:
+        return array[:0]
+    if start < 0 or start + (size - 1) * step >= array.size:
+        raise IndexError(f"elements {start} to {start + (size - 1) * step} of an array of {array.size}")
+    return array[start : start + (size - 1) * step + 1 : step]
+
+
 def multiply_tile(vectors, weights, x, offsets, out, w, count, start, o, ld):
     """out[o + r·ld + j] = Σ weights[w + i·ROWS + r] · x[start + offsets[i] + j] over i < count, + weights[w + count·ROWS + r].
 
     For r < ROWS and all j of ``vectors`` vectors, BROAD or NARROW.
     """
     width = vectors * BYTES // x.itemsize
-    tile = weights[w : w + (count + 1) * ROWS].reshape(count + 1, ROWS)
+    tile = _part(weights, w, (count + 1) * ROWS).reshape(count + 1, ROWS)
     for r in range(ROWS):
         line = np.full(width, tile[count, r])
         for i in range(count):
-            line += tile[i, r] * x[start + offsets[i] : start + offsets[i] + width]
-        out[o + r * ld : o + r * ld + width] = line
+            line += tile[i, r] * _part(x, start + offsets[i], width)
+        _part(out, o + r * ld, width)[:] = line
 
 
 def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step, count):
@@ -151,7 +160,7 @@ def dot_tile(a, b, lefts, rights, out, left, right, start, size, a_step, b_step,
     for i in range(LEFT):
         for j in range(RIGHT):
             p, q = start + lefts[left + i], rights[right + j]
-            pairs = [(a[p + k * a_step :][:size], b[q + k * b_step :][:size]) for k in range(count)]
+            pairs = [(_part(a, p + k * a_step, size), _part(b, q + k * b_step, size)) for k in range(count)]
             out[i * RIGHT + j] = sum((x * y).sum() for x, y in pairs)
 
 
@@ -161,11 +170,11 @@ def copy_lines(stride, x, out, source, step, target, pitch, width, low, high, be
     For k < ``count``, i < ``lines`` and j < ``width``; read for begin ≤ i < end and low ≤ j < high; ``stride`` is 1 or 2.
     """
     for k, i in itertools.product(range(count), range(lines)):
-        line = out[target + k * apart + i * pitch :][:width]
+        line = _part(out, target + k * apart + i * pitch, width)
         line[:] = 0
         if begin <= i < end and low < high:
             start = source + k * far + (i - begin) * step
-            line[low:high] = x[start + low * stride : start + (high - 1) * stride + 1 : stride]
+            line[low:high] = _part(x, start + low * stride, high - low, stride)
 
 
 if not config.DISABLE_JIT:

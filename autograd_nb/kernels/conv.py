@@ -136,8 +136,11 @@ def pack(w, taps, inputs, outputs, begin, end, flipped, bias, packed):
 
 
 @helper
-def multiply(packed, wide, offsets, rows, outputs, out, count, ld, spare):
-    """out[k·ld + q] = the sums of output k at position q, for k < outputs and q < count; ``spare`` has room for a tile."""
+def multiply(packed, wide, offsets, rows, outputs, out, count, room, ld, spare):
+    """out[k·ld + q] = the sums of output k at position q, for k < outputs and q < count; ``spare`` has room for a tile.
+
+    Positions from ``count`` up to ``room`` are scratch. Of ``wide`` up to a tile more than the positions is read.
+    """
     lanes = BYTES // out.itemsize
     q = 0
     while q < count:
@@ -147,7 +150,7 @@ def multiply(packed, wide, offsets, rows, outputs, out, count, ld, spare):
         for k in range(0, outputs, ROWS):
             rolled()
             weights = k * (rows + 1)
-            whole = q + width <= count and k + ROWS <= outputs
+            whole = q + width <= room and k + ROWS <= outputs
             target = out if whole else spare
             into, step = (k * ld + q, ld) if whole else (0, width)
             if broad:
@@ -209,12 +212,13 @@ def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x,
                         rolled()
                         image = x[((i + j) * groups + g) * inputs * n_in :]
                         widen(image, geometry, inputs, z, first, tall, wide, j * wo, pitch)
-                    count = min(lines, ho - first)
+                    count = min(lines, ho - first) * wo
                     if together == 1:
-                        multiply(packed, wide, offsets, rows, here, own[(z * ho + first) * wo :], count * wo, n_out, spare)
+                        target = own[(z * ho + first) * wo :]
+                        multiply(packed, wide, offsets, rows, here, target, count, count, n_out, spare)
                         continue
                     ld = side.size // (blocks * ROWS)
-                    multiply(packed, wide, offsets, rows, blocks * ROWS, side, ld, ld, spare)
+                    multiply(packed, wide, offsets, rows, blocks * ROWS, side, lines * pitch, ld, ld, spare)
                     for j in range(min(together, images - i)):
                         rolled()
                         place = j * groups * outputs * n_out + z * ho * wo

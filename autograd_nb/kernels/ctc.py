@@ -5,11 +5,9 @@ States s = 0 … 2S are blank, label, blank, label, …, blank; ``labels`` holds
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..codegen.jit import helper
+from ..codegen.jit import helper, math
 
 
 @helper

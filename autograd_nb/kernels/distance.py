@@ -1,9 +1,8 @@
 """Distances between rows, and their gradients. ``mode``: 0 counts what differs, 1 sums |δ|, 2 is Euclidean, 3 takes the greatest
 |δ|, 4 is any other p."""
 
-import math
 
-from ..codegen.jit import helper
+from ..codegen.jit import helper, math
 from ..codegen.runtime import radd
 
 

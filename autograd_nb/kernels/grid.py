@@ -6,11 +6,9 @@ counts as 0) and its weight, with the weight's first and second derivatives by t
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..codegen.jit import helper
+from ..codegen.jit import helper, math
 
 CHUNK = 128  #: places whose table is made at a time
 ROOM = 4 * CHUNK  #: of a dim's taps

@@ -6,11 +6,9 @@ all dims are joined: ``index`` and ``weight`` hold width, height, depth one afte
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..codegen.jit import helper
+from ..codegen.jit import helper, math
 
 NEAREST, EXACT, LINEAR, CUBIC, SMOOTH_LINEAR, SMOOTH_CUBIC, LANCZOS = range(7)
 

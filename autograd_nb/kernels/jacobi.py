@@ -6,11 +6,9 @@ end when nothing is left to be rotated, in any lane. Matrices are scaled by powe
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..codegen.jit import helper
+from ..codegen.jit import helper, math
 from ..codegen.vectors import BYTES
 from .batched import gather
 

@@ -9,28 +9,28 @@ Every kernel loops over the batch; ``info`` receives per matrix what LAPACK repo
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 from numba.np.linalg import F_INT_nptype
 
-from ..codegen.jit import NO, helper
+from ..codegen.jit import LETTER, NO, POINTER, SIZE, external, helper
 from ..codegen.runtime import copy
 from ..codegen.vectors import rolled
 from .matmul import C, D, N, S, Z, gemm
 
-_p, _n, _c, _i = types.voidptr, types.intp, types.char, types.intc
-# named as external symbols, not by address, so that compiled kernels can be kept on disk; each takes the kind of numbers first
-_getrf = types.ExternalFunction("numba_xxgetrf", _i(_c, _n, _n, _p, _n, _p))  # m, n, a, lda, ipiv
-_potrf = types.ExternalFunction("numba_xxpotrf", _i(_c, _c, _n, _p, _n))  # uplo, n, a, lda
-_geqrf = types.ExternalFunction("numba_ez_geqrf", _i(_c, _n, _n, _p, _n, _p))  # m, n, a, lda, tau
-_orgqr = types.ExternalFunction("numba_ez_xxgqr", _i(_c, _n, _n, _n, _p, _n, _p))  # m, n, k, a, lda, tau
-_gesdd = types.ExternalFunction(  # jobz, m, n, a, lda, s, u, ldu, vt, ldvt
-    "numba_ez_gesdd", _i(_c, _c, _n, _n, _p, _n, _p, _p, _n, _p, _n)
+# each takes the kind of numbers first
+_getrf = external("numba_xxgetrf", LETTER, SIZE, SIZE, POINTER, SIZE, POINTER)  # m, n, a, lda, ipiv
+_potrf = external("numba_xxpotrf", LETTER, LETTER, SIZE, POINTER, SIZE)  # uplo, n, a, lda
+_geqrf = external("numba_ez_geqrf", LETTER, SIZE, SIZE, POINTER, SIZE, POINTER)  # m, n, a, lda, tau
+_orgqr = external("numba_ez_xxgqr", LETTER, SIZE, SIZE, SIZE, POINTER, SIZE, POINTER)  # m, n, k, a, lda, tau
+_gesdd = external(  # jobz, m, n, a, lda, s, u, ldu, vt, ldvt
+    "numba_ez_gesdd", LETTER, LETTER, SIZE, SIZE, POINTER, SIZE, POINTER, POINTER, SIZE, POINTER, SIZE
 )
-_evd = types.ExternalFunction("numba_ez_xxxevd", _i(_c, _c, _c, _n, _p, _n, _p))  # jobz, uplo, n, a, lda, w
-_rgeev = types.ExternalFunction(  # jobvl, jobvr, n, a, lda, wr, wi, vl, ldvl, vr, ldvr
-    "numba_ez_rgeev", _i(_c, _c, _c, _n, _p, _n, _p, _p, _p, _n, _p, _n)
+_evd = external("numba_ez_xxxevd", LETTER, LETTER, LETTER, SIZE, POINTER, SIZE, POINTER)  # jobz, uplo, n, a, lda, w
+_rgeev = external(  # jobvl, jobvr, n, a, lda, wr, wi, vl, ldvl, vr, ldvr
+    "numba_ez_rgeev", LETTER, LETTER, LETTER, SIZE, POINTER, SIZE, POINTER, POINTER, POINTER, SIZE, POINTER, SIZE
 )
-_cgeev = types.ExternalFunction("numba_ez_cgeev", _i(_c, _c, _c, _n, _p, _n, _p, _p, _n, _p, _n))  # as rgeev, one w
+_cgeev = external(  # as rgeev, one w
+    "numba_ez_cgeev", LETTER, LETTER, LETTER, SIZE, POINTER, SIZE, POINTER, POINTER, SIZE, POINTER, SIZE
+)
 
 A, L, U, V = 65, 76, 85, 86  # 'A', 'L', 'U', 'V'
 SMALL = 24  #: rows or columns up to which plain loops beat a call into LAPACK

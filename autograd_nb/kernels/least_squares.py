@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 from numba.np.linalg import F_INT_nptype
 
-from ..codegen.jit import helper
-from .lapack import _c, _geqrf, _i, _n, _orgqr, _p, finite, kind_of, solve_triangle, transpose
+from ..codegen.jit import FLOAT, LETTER, POINTER, SIZE, external, helper
+from .lapack import _geqrf, _orgqr, finite, kind_of, solve_triangle, transpose
 from .matmul import gemm
 
-_gelsd = types.ExternalFunction(  # m, n, nrhs, a, lda, b, ldb, s, rcond, rank
-    "numba_ez_gelsd", _i(_c, _n, _n, _n, _p, _n, _p, _n, _p, types.float64, _p)
+_gelsd = external(  # m, n, nrhs, a, lda, b, ldb, s, rcond, rank
+    "numba_ez_gelsd", LETTER, SIZE, SIZE, SIZE, POINTER, SIZE, POINTER, SIZE, POINTER, FLOAT, POINTER
 )
 
 

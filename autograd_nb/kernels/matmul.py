@@ -9,16 +9,12 @@ from pathlib import Path
 import numpy as np
 import scipy
 import scipy.linalg.cython_blas
-from numba import types
 
-from ..codegen.jit import helper
+from ..codegen.jit import LETTER, POINTER, SIZE, external, helper
 
-_p, _n = types.voidptr, types.intp
-# int numba_xxgemm(kind, transa, transb, m, n, k, alpha*, a*, lda, b*, ldb, beta*, c*, ldc): column-major GEMM of SciPy's BLAS.
-# Named as an external symbol, not by its address, so that compiled kernels can be kept on disk.
-_xxgemm = types.ExternalFunction(
-    "numba_xxgemm",
-    types.intc(types.char, types.char, types.char, _n, _n, _n, _p, _p, _n, _p, _n, _p, _p, _n),
+# int numba_xxgemm(kind, transa, transb, m, n, k, alpha*, a*, lda, b*, ldb, beta*, c*, ldc): column-major GEMM of SciPy's BLAS
+_xxgemm = external(
+    "numba_xxgemm", LETTER, LETTER, LETTER, SIZE, SIZE, SIZE, POINTER, POINTER, SIZE, POINTER, SIZE, POINTER, POINTER, SIZE
 )
 
 

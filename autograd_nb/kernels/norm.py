@@ -1,8 +1,7 @@
 """What normalisation computes once a channel: the statistics as they are used, and running ones moved towards them."""
 
-import math
 
-from ..codegen.jit import FREE, helper
+from ..codegen.jit import FREE, helper, math
 
 
 @helper

@@ -5,12 +5,11 @@ goes on counting when it is run again. Numbers that all elements share are compu
 functions of an update become a kernel is told in `updates`.
 """
 
-import math
 
 import numpy as np
 
 from ..codegen.arrays import count, nth
-from ..codegen.jit import helper
+from ..codegen.jit import helper, math
 from ..codegen.runtime import radd
 from .updates import update
 

@@ -1,11 +1,10 @@
 """Random orders and choices, from random words and numbers that the caller has drawn; Poisson numbers draw for themselves."""
 
-import math
 
 import numpy as np
 
 from ..codegen import iterative
-from ..codegen.jit import helper
+from ..codegen.jit import helper, math
 
 
 def shuffle(words, out):

@@ -5,9 +5,10 @@ that are interleaved (inner > 1) advance together, so that the inner loop is vec
 """
 
 import cmath
-import math
 
 import numpy as np
+
+from ..codegen.jit import math
 
 
 def cumsum(outer, n, inner, reverse, x, acc, out):
