@@ -8,9 +8,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from numba import config
 
 from .walk import cases, results
+
+pytestmark = pytest.mark.slow
 
 
 def test_all_ops_and_layers(tmp_path):
