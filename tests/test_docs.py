@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 
-@pytest.mark.parametrize("name", ["user_ops.md", "compile.md"])
+@pytest.mark.parametrize("name", ["tour.md", "user_ops.md", "compile.md"])
 def test_page(name):
     found = doctest.testfile(str(DOCS / name), module_relative=False, optionflags=FLAGS, encoding="utf-8")
     assert found.attempted > 10
