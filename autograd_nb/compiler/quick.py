@@ -79,7 +79,8 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
     """A function of the argument tensors that runs the variant, or None where it is of another kind. ``live``: the entries of parameter groups
     (id of the group, name) that are read anew."""
     program = variant.program
-    if variant.back is not None or len(program.segments) != 1 or program.segments[0].__class__ is not tuple:
+    back = variant.back
+    if (back is not None and back.lives) or len(program.segments) != 1 or program.segments[0].__class__ is not tuple:
         return None
     if (
         variant.held
@@ -168,7 +169,10 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
             taken.leave()
         if single is not None:
             data = outs[single[0]]
-            return make(data[single[1] :] if single[1] else data, single[2], [single[3], 0])
+            result = make(data[single[1] :] if single[1] else data, single[2], [single[3], 0])
+            if back is not None:
+                back.attach(variant, leaves, {}, [result])
+            return result
         results: list[Any] = []
         for kind, which, offset, layout, count in recipe:
             if kind == 0:
@@ -176,6 +180,8 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
                 results.append(make(data[offset:] if offset else data, layout, [count, 0]))
             else:
                 results.append(leaves[which] if kind == 1 else gradients[which][1] if kind == 2 else which)
+        if back is not None:
+            back.attach(variant, leaves, {}, results)
         return variant.rebuilt(results)
 
     run.table = table  # type: ignore[attr-defined]  # what `drive` reads lives as long

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch
-from ..graph.node import sequence, set_edges
+from .. import dtypes
+from ..graph.modes import state
+from ..graph.node import sequence
 from ..shapes import Layout
-from ..tensor import Tensor, edge, make
+from ..tensor import Tensor, edge
 from .capture import Capture, Problem, address, in_order, root
+from .derivatives import Derivatives
 from .fuse import fuse
 from .guards import Reach
 from .kept import Kept, form, keepable
@@ -21,8 +23,9 @@ from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .observing import watching
 from .program import Program, live
 from .quick import quick
+from .sections import Standing
 from .simplify import checks_first, simplify
-from .variant import Argument, Back, Variant, stand_in
+from .variant import Argument, Variant
 
 
 class Unstable(Exception):
@@ -68,10 +71,11 @@ class Session:
             self.shares.append(None if j is None else (j, address(t._data) - address(leaves[j]._data), t is leaves[j]))
             roots.setdefault(r, i)
             known.append(("argument", f"argument {i}", t))
-        self.grown = [i for i, t in enumerate(leaves) if t.requires_grad and t._edge is not None]
+        self.standing = Standing(leaves)
         self.edges = [edge(t) for t in leaves]
+        self.looks = [(t._data, t._layout, _hooks(t)) for t in leaves]
+        self.mode = state.grad, dtypes.get_default_dtype()
         self.attributes = [set(t.__dict__) for t in leaves]
-        self.stand_ins: dict[int, Tensor] = {}  # of arguments with a graph of their own
         self.capture = Capture(known)
         self.capture.grads = {i: (t, g, 0 if g is None else g._version_[0]) for i, (t, g) in self.grads.items()}
         self.began = sequence()
@@ -83,34 +87,17 @@ class Session:
         self.read: list[Kept] = []  # and that it read
         self._numbers = 0
 
-    def run(self, args: tuple, kwargs: dict, alias: bool) -> Any:
-        """Run the function, watched. ``alias``: with stand-ins for arguments that have a graph of their own."""
-        values = [v for _, v in self.given]
-        if alias:
-            args, kwargs, values = self._aliased(args, kwargs, values)
-        lent = [(k, old, new) for (k, old), new in zip(self.given, values, strict=True) if new is not old]
-        for k, _, new in lent:
-            k.set(new)
-        try:
-            with watching(
-                self.capture, self.reach.optimizers if self.reach.live_numbers else [], self.reach.codes
-            ) as self.replaced:
-                result = self.function(*args, **kwargs)
-        finally:
-            for k, old, new in lent:
-                if k.get() is new:
-                    k.set(old)
+    def run(self, args: tuple, kwargs: dict) -> Any:
+        """Run the function, watched."""
+        with self.standing, watching(
+            self.capture, self.reach.optimizers if self.reach.live_numbers else [], self.reach.codes
+        ) as self.replaced:
+            result = self.function(*args, **kwargs)
         numbers: list[Any] = []
         slots_in(result, numbers)
         for n in numbers:
             n._decide()
         return rebuild(result, iter(tensors_in(result))) if numbers else result
-
-    def _aliased(self, *values: Any) -> Any:
-        """The arguments with stand-ins for those that have a graph of their own: the captured part of the graph ends there."""
-        for i in self.grown:
-            self.stand_ins[i] = stand_in(self.leaves[i])
-        return rebuild(values, iter([self.stand_ins.get(i, t) for i, t in enumerate(self.leaves)]))
 
     def _left(self, result: Any) -> list[Kept]:
         """The places where the run has left tensors. Unstable where it was not told beforehand how it uses one of them."""
@@ -130,10 +117,10 @@ class Session:
             raise Unstable(f"it reads {self.read[0].path}, which an earlier call has left")
         return places
 
-    def variant(self, key: Any, result: Any, given: set[int], alias: bool) -> Variant | None:
+    def variant(self, key: Any, result: Any, given: set[int]) -> Variant:
         """What was captured, as a program. Problem or Unstable when it cannot be run again.
 
-        ``given``: ids of the containers among the arguments. None where arguments have a graph and had no stand-ins (``alias``).
+        ``given``: ids of the containers among the arguments.
         """
         capture, reach = self.capture, self.reach
         decided = {id(s) for s in capture.decided}
@@ -150,12 +137,7 @@ class Session:
             raise capture.problems[0]
         if stores:
             result = (result, tuple([k.get() for k in stores]))
-        if any(t.__dict__.keys() != names for t, names in zip(self.leaves, self.attributes, strict=True)):
-            raise Problem("it sets an attribute of an argument")
-        if any(edge(t) is not e for t, e in zip(self.leaves, self.edges, strict=True)):
-            raise Problem("it changes an argument in place that requires grad")
-        if self.grown and not alias:
-            return None
+        self._same_arguments()
         if any(b.kind == "state" and b.owner is None for b in capture.buffers.values()):
             raise Problem("memory without an owner")
         arguments = [self._argument(i, t) for i, t in enumerate(self.leaves)]
@@ -163,7 +145,7 @@ class Session:
         flat, order = self._results(result, given)
         outputs, fresh = self._outputs(flat, kept, gradients)
         forward = list(capture.steps)
-        back = self._backward(flat, forward)
+        back = Derivatives(self, flat, forward, self.standing.ends).back()
         if back is not None:
             fresh |= {number for number, _, _ in back.saved}
         wanted = [b for b in capture.buffers.values() if b.number in kept or b.number in fresh]
@@ -204,6 +186,20 @@ class Session:
             if b.kind in ("argument", "temporary"):
                 b.array, b.owner = np.empty(0, b.array.dtype), None
         return variant
+
+    def _same_arguments(self) -> None:
+        """Problem where the run has made something else of an argument than other values."""
+        for t, names, e, look in zip(self.leaves, self.attributes, self.edges, self.looks, strict=True):
+            if t.__dict__.keys() != names:
+                raise Problem("it sets an attribute of an argument")
+            if edge(t) is not e or any(t is c for c in self.standing.changed):
+                raise Problem("it changes an argument in place that requires grad")
+            if t._data is not look[0] or t._layout is not look[1]:
+                raise Problem("it gives an argument other memory or another shape; return the new tensor")
+            if _hooks(t) != look[2]:
+                raise Problem("it registers a hook on an argument")
+        if self.mode != (state.grad, dtypes.get_default_dtype()):
+            raise Problem("it leaves another grad mode or default dtype behind")
 
     def _argument(self, i: int, t: Tensor) -> Argument:
         buffer = self.capture.buffer_of(t._data)
@@ -278,134 +274,15 @@ class Session:
             if id(c) in given or id(c) in self.reach._seen:
                 raise Problem("its result is a container that it was given or reaches; return a new one")
         flat = list({id(t): t for t in found}.values())
+        for t in flat:
+            edge(t)  # (a view may not know yet that its base's history was rewritten)
         place = {id(t): i for i, t in enumerate(flat)}
-        stand_ins = {id(s): self.leaves[i] for i, s in self.stand_ins.items()}
-        return [stand_ins.get(id(t), t) for t in flat], [place[id(t)] for t in found]
+        return flat, [place[id(t)] for t in found]
 
     def _optimised(self, steps: list[Any], outside: set[int]) -> list[Any]:
         """Simplified and fused; new buffers get numbers far from those of others."""
         self._numbers += 1_000_000
         return fuse(simplify(steps, outside), outside, self._numbers)
-
-    def _backward(self, flat: list[Tensor], forward: list[Any]) -> Back | None:
-        """The backward pass of results that require grad, captured as a program of its own."""
-        mine = {id(t) for t in (*self.watched, *self.leaves)}
-        results = [t for t in flat if t._rg and id(t) not in mine and not _spent(t)]
-        if not results:
-            return None
-        if any(t._edge is None for t in results):
-            raise Problem("it makes a leaf that requires grad; call requires_grad_() on the result, outside")
-        differentiable = {id(t) for t in results}
-
-        capture = self.capture
-        back = Back()
-        back.differentiable = [t._rg and (id(t) in mine or id(t) in differentiable) for t in flat]
-        inputs: list[Tensor] = []
-        for t in self._ends(results):
-            index = next((i for i, a in enumerate(self.leaves) if a is t), None)
-            if index is None:
-                index = next((i for i, s in self.stand_ins.items() if s is t), None)
-            if index is None and id(t) not in self.reach.tensors:
-                raise Problem("its result depends on a tensor that requires grad and cannot be found from the function")
-            inputs.append(t)
-            back.inputs.append(("argument", index) if index is not None else ("state", t))
-        ends = [{id(e) for e in self._ends([t])} for t in flat if id(t) in differentiable]
-        back.reached = [{k for k, leaves in enumerate(ends) if id(t) in leaves} for t in inputs]
-        seeds = []
-        for i, t in enumerate(flat):
-            if id(t) in differentiable:
-                seed = make(np.ones(max(t._layout.size, 1), t._data.dtype), t._layout.dense, [0, 0])
-                seeds.append(seed)
-                back.seeds.append(
-                    (i, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, t._layout.dense)
-                )
-        draws = len(capture.draws)
-        hooks = [(t, t._leaf_hook_set) for t in inputs]  # they run where the gradient arrives
-        for t in inputs:
-            t._leaf_hook_set = None
-        for s in self.stand_ins.values():  # what lies behind them is not this function's affair
-            set_edges(s._edge, (None,))
-        try:
-            found = self._gradient(results, inputs, seeds)
-        finally:
-            for t, h in hooks:
-                t._leaf_hook_set = h
-            for i, s in self.stand_ins.items():
-                set_edges(s._edge, (self.edges[i],))
-        if capture.problems:
-            raise capture.problems[0]
-        if len(capture.draws) != draws:
-            raise Problem("the backward pass of its results draws random numbers")
-        steps = capture.steps[len(forward) :]
-        grads: set[int] = set()
-        owner = {b: i for i, (_, b, _) in enumerate(back.seeds)}
-        for g in found:
-            if g is None:
-                back.gradients.append(None)
-                continue
-            b = capture.buffer_of(g._data)
-            if b.number in owner and g._layout is seeds[owner[b.number]]._layout:
-                back.gradients.append(("seed", owner[b.number]))
-            elif b.number in owner and b.array.dtype == g._data.dtype:  # of a sum, say: the incoming gradient, expanded
-                back.gradients.append(
-                    ("view", owner[b.number], (address(g._data) - address(b.array)) // g._data.itemsize, g._layout)
-                )
-            elif b.kind == "temporary" and b.array.dtype == g._data.dtype:
-                grads.add(b.number)
-                back.gradients.append(
-                    (
-                        "new",
-                        b.number,
-                        b.array.size,
-                        b.array.dtype,
-                        (address(g._data) - address(b.array)) // g._data.itemsize,
-                        g._layout,
-                    )
-                )
-            else:
-                raise Problem("a gradient shares memory with the function's state")
-        made = {u.buffer.number for s in forward for u, written in s.uses() if written}
-        steps = live(steps, [b for b in capture.buffers.values() if b.number in grads])
-        read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
-        saved = [b for n, b in read.items() if n in made and b.kind == "temporary"]
-        if any(b.number in grads for b in saved):
-            raise Problem("a gradient is memory of the forward pass")
-        back.saved = [(b.number, b.array.size, b.array.dtype) for b in saved]
-        state = {n for n, b in read.items() if b.kind == "state"}
-        back.reads_arguments = {n for n, b in read.items() if b.kind == "argument"}
-        back.reads = [t for t in self.watched if capture.buffer_of(t._data).number in state]
-        steps = self._optimised(steps, grads)
-        back.program = Program(steps, [], grads, {b.number for b in saved} | {b for _, b, _ in back.seeds})
-        return back
-
-    def _gradient(self, results: list[Tensor], inputs: list[Tensor], seeds: list[Tensor]) -> Any:
-        from ..autograd.api import grad
-
-        with launch.observe(self.capture):
-            return grad(results, inputs, seeds, retain_graph=True, allow_unused=True)
-
-    def _ends(self, results: list[Tensor]) -> list[Tensor]:
-        """Where the graph of the results ends: leaves and stand-ins, in the order of a walk from the results."""
-        found: list[Tensor] = []
-        ends = {id(s._edge): s for s in self.stand_ins.values()}
-        seen: set[int] = set()
-        stack = [t._edge for t in reversed(results)]
-        while stack:
-            e = stack.pop()
-            e = getattr(e, "node", e) if e is not None and not e.is_leaf_edge else e
-            if e is None or id(e) in seen:
-                continue
-            seen.add(id(e))
-            if e.is_leaf_edge or id(e) in ends:
-                found.append(ends.get(id(e), e))
-                continue
-            if e.seq < self.began:
-                raise Problem("its result depends on a tensor with a graph of its own, made outside; pass it as an argument")
-            hooks = e.hooks
-            if hooks is not None and (hooks.pre or hooks.post or hooks.retained or any(hooks.tensor.values())):
-                raise Problem("hooks run in the backward pass of its results, or retain gradients there")
-            stack.extend(reversed(e.edges))
-        return found
 
     def _outputs(self, flat: list[Tensor], kept: set[int], gradients: list[list]) -> tuple[list[tuple], set[int]]:
         fresh: set[int] = set()
@@ -445,21 +322,11 @@ class Session:
         return outputs, fresh
 
 
-def _spent(result: Tensor) -> bool:
-    """Whether no backward pass can start here any more: a loss that a training step returns is a plain number.
-
-    The function itself ran one from here, or changed what it reads, as by an optimizer's step.
-    """
-    seen: set[int] = set()
-    stack = [result._edge]
-    while stack:
-        e = stack.pop()
-        e = getattr(e, "node", e) if e is not None and not e.is_leaf_edge else e
-        if e is None or e.is_leaf_edge or id(e) in seen:
-            continue
-        counters = [e.versions] if isinstance(e.versions, list) else e.versions or ()
-        if e.consumed is not None or (counters and sum(c[0] for c in counters) != e.stamp):
-            return True
-        seen.add(id(e))
-        stack.extend(e.edges)
-    return False
+def _hooks(t: Tensor) -> tuple:
+    """The hooks on a tensor's gradient, of its own or of the node that made it."""
+    e = edge(t)
+    hooks = t._leaf_hook_set if e is None or e.is_leaf_edge else getattr(e, "node", e).hooks
+    if hooks is None:
+        return ()
+    kinds = (hooks.accumulated, hooks.post, hooks.pre, hooks.retained, *hooks.tensor.values())
+    return tuple([k for kind in kinds for k in kind])

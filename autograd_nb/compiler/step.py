@@ -53,13 +53,12 @@ _PACKAGE = __name__.partition(".")[0]
 class Kind:
     """Calls that look alike from outside: same types, flags and Python arguments."""
 
-    __slots__ = ("attempts", "eager", "grown", "variants")
+    __slots__ = ("attempts", "eager", "variants")
 
     def __init__(self) -> None:
         self.variants: list[Variant] = []
         self.eager = ""  # why they are not captured
         self.attempts = 0  # captures in a row that found Python's state changed
-        self.grown = False  # whether arguments have a graph of their own
 
 
 class Compiled:
@@ -197,15 +196,12 @@ class Compiled:
             if self._fullgraph or not kind.variants:
                 self._give_up(kind, Problem(str(error)))
             return self._function(*args, **kwargs)
-        result = session.run(args, kwargs, kind.grown)
+        result = session.run(args, kwargs)
         try:
             after: list[Tensor] = []
             if before != flatten(given, after) or any(t is not s for t, s in zip(after, leaves, strict=True)):
                 raise Problem("it changes a container that it is given; return the values instead")
-            variant = session.variant(key, result, {id(c) for c in containers(given)}, kind.grown)
-            if variant is None:  # arguments have a graph of their own, and are not changed: the next call is captured
-                kind.grown = True
-                return result
+            variant = session.variant(key, result, {id(c) for c in containers(given)})
         except Unstable as error:
             for k in session.unwritten:
                 del self._kept[k.place]

@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import launch
-from ..autograd.function import Function
-from ..graph.modes import state
-from ..graph.node import set_edges
-from ..ops.cast import dense
-from ..ops.create import new_full
-from ..tensor import LeafBackward0, Tensor, edge, fill_node, make, share_view
+from ..tensor import Tensor, make, share_view
+from .backward import Back
 from .capture import address, root
 from .guards import Guard, Reach
 from .kept import Kept
-from .nested import rebuild, tensors_in
+from .nested import rebuild
 from .program import Program
 from .slots import _Slot
 
@@ -33,13 +29,6 @@ class Argument:
         self.buffer, self.shift, self.written = buffer, shift, 0
         #: the state tensor that it is, or (earlier argument, bytes between, whether it is the same tensor)
         self.shares: Tensor | tuple[int, int, bool] | None = None
-
-
-def stand_in(t: Tensor) -> Tensor:
-    """A tensor in the place of ``t``, whose node leads to where the gradient of ``t`` flows."""
-    s = make(t._data, t._layout, t._version_)
-    s._edge, s._rg = fill_node(LeafBackward0(), (edge(t),)), True
-    return s
 
 
 class Variant:
@@ -153,12 +142,9 @@ class Variant:
         """The results of a call that this program serves."""
         if self.quick is not None:
             return self.quick(leaves)
-        if self.back is None:
-            results = self._run(leaves, None)
-        else:
-            results = []
-            made = _Captured.apply(self, leaves, results, *self.back.wanted(leaves))
-            results = [m if m is not None else r for m, r in zip(made, results, strict=True)]
+        results, made = self._run(leaves)
+        if self.back is not None:
+            self.back.attach(self, leaves, made, results)
         return self.rebuilt(results)
 
     def rebuilt(self, results: Any) -> Any:
@@ -172,37 +158,8 @@ class Variant:
                 place.set(value)
         return result
 
-    def differentiable_gradients(self, leaves: list[Tensor], gs: tuple) -> Any:
-        """The gradients of the inputs as functions of everything: by running the function again, eagerly.
-
-        RuntimeError for a function of which a second run would do something else than the first.
-        """
-        from ..autograd.api import grad
-
-        assert self.back is not None
-        changes = self.program.writes or self.versions or self.gradients or self.held or self.stores or self.carries
-        if changes or self.program.draws:
-            raise RuntimeError(
-                "create_graph=True through a compiled function that changes tensors or draws random numbers is not supported; call the "
-                "function itself, without compile()"
-            )
-        cut = [i for i, t in enumerate(leaves) if t.requires_grad and t._edge is not None]
-        ends = [edge(leaves[i]) for i in cut]
-        stand_ins = {i: stand_in(leaves[i]) for i in cut}
-        args, kwargs = rebuild(self.given, iter([stand_ins.get(i, t) for i, t in enumerate(leaves)]))
-        flat = list({id(t): t for t in tensors_in(self.function(*args, **kwargs))}.values())
-        pairs = [(t, g) for t, g, d in zip(flat, gs, self.back.differentiable, strict=True) if d and g is not None]
-        inputs = [x if kind == "state" else stand_ins.get(x, leaves[x]) for kind, x in self.back.inputs]
-        for s in stand_ins.values():
-            set_edges(s._edge, (None,))
-        try:
-            return grad([t for t, _ in pairs], inputs, [g for _, g in pairs], create_graph=True, allow_unused=True)
-        finally:
-            for s, e in zip(stand_ins.values(), ends, strict=True):
-                set_edges(s._edge, (e,))
-
-    def _run(self, leaves: list[Tensor], frame: dict[int, Any] | None) -> list[Any]:
-        """Run the program; ``frame`` receives the memory that the backward pass will read."""
+    def _run(self, leaves: list[Tensor]) -> tuple[list[Any], dict[int, np.ndarray]]:
+        """Run the program: its results, and the memory that was made by the buffers' numbers."""
         program = self.program
         with program.lock:
             for t, a in zip(leaves, self.arguments, strict=True):
@@ -212,7 +169,7 @@ class Variant:
                 program.bind(buffer, leaf._grad._data, shift)
             for g in self.gradients:
                 self._fresh_gradient(g)
-            made: dict[int, Any] = {} if frame is None else frame
+            made: dict[int, np.ndarray] = {}
             if self.back is not None:
                 for buffer, size, carrier in self.back.saved:
                     made[buffer] = launch.empty(size, carrier)
@@ -224,8 +181,6 @@ class Variant:
                         made[buffer] = launch.empty(size, carrier)
                         program.bind(buffer, made[buffer])
             program.run()
-            if self.back is not None and self.back.program._live:
-                made[_NUMBERS] = self.back.program.numbers()
         for counter, by in self.versions:
             counter[0] += by
         for leaf, _, _, _, by in self.held:
@@ -255,7 +210,7 @@ class Variant:
                 results.append(self.gradients[spec[0]][1])
             else:
                 results.append(spec[0])
-        return results
+        return results, made
 
     def _fresh_gradient(self, g: list) -> bool:
         """Let ``g`` have the tensor that will be the leaf's gradient: the last one, if nobody else has it; whether it is in place."""
@@ -275,98 +230,3 @@ class Variant:
             return False
         tensor._version_[0] = version
         return there
-
-
-_NUMBERS = -1  #: in a frame, the numbers that the forward pass drew
-
-
-class Back:
-    """The backward pass of a program whose results require grad."""
-
-    def __init__(self) -> None:
-        self.program: Program
-        self.saved: list[tuple[int, int, Any]] = []  # (buffer, elements, dtype) of what the forward pass leaves
-        self.seeds: list[tuple[int, int, Any]] = []  # (index of the result, buffer, layout) of incoming gradients
-        #: for each input: ("new", buffer, elements, dtype, offset, layout), ("seed", i), ("view", i, offset, layout) or None
-        self.gradients: list[tuple | None] = []
-        self.reached: list[set[int]] = []  # for each input: from which of the seeds its gradient comes
-        self.inputs: list[tuple[str, Any]] = []  # ("argument", index) or ("state", tensor)
-        self.reads: list[Tensor] = []  # the user's tensors that the backward pass reads
-        self.reads_arguments: set[int] = set()  # the buffers of the arguments that it reads
-        self.differentiable: list[bool] = []
-
-    def wanted(self, leaves: list[Tensor]) -> list[Tensor]:
-        """The tensors that gradients flow to."""
-        return [leaves[x] if kind == "argument" else x for kind, x in self.inputs]
-
-    def run(self, leaves: list[Tensor], frame: dict[int, Any], bound: list[tuple], gs: tuple) -> list[Any]:
-        """The gradients of the inputs."""
-        program = self.program
-        incoming = []
-        missing = set()
-        for k, (index, _, layout) in enumerate(self.seeds):
-            g = gs[index]
-            if g is None:
-                missing.add(k)
-                g = new_full(layout.shape, 0, layout.dtype)
-            incoming.append(dense(g if g.dtype is layout.dtype else g.to(layout.dtype)))
-        made: dict[int, np.ndarray] = {}
-        with program.lock:
-            for (_, buffer, _), data in zip(self.seeds, incoming, strict=True):
-                program.bind(buffer, data)
-            for number, data in frame.items():
-                if number != _NUMBERS:
-                    program.bind(number, data)
-            for number, data, shift in bound:
-                program.bind(number, data, shift)
-            for g in self.gradients:
-                if g is not None and g[0] == "new" and g[1] not in made:
-                    made[g[1]] = launch.empty(g[2], g[3])
-                    program.bind(g[1], made[g[1]])
-            program.run(frame.get(_NUMBERS))
-        found: list[Any] = []
-        for g, seeds in zip(self.gradients, self.reached, strict=True):
-            if g is None or seeds <= missing:
-                found.append(None)
-            elif g[0] == "seed":
-                found.append(gs[self.seeds[g[1]][0]])
-            elif g[0] == "view":
-                found.append(make(incoming[g[1]][g[2] :], g[3], [0, 0]))
-            else:
-                data = made[g[1]]
-                found.append(make(data[g[4] :] if g[4] else data, g[5], [0, 0]))
-        return found
-
-
-class _Captured(Function):
-    """A compiled function in the graph."""
-
-    @staticmethod
-    def forward(ctx: Any, variant: Variant, leaves: list[Tensor], results: list[Tensor], *inputs: Tensor) -> Any:
-        frame: dict[int, Any] = {}
-        results[:] = variant._run(leaves, frame)
-        back = variant.back
-        assert back is not None
-        bound = [(a.buffer, t._data, a.shift) for t, a in zip(leaves, variant.arguments, strict=True) if a.buffer is not None]
-        read = [t for t, a in zip(leaves, variant.arguments, strict=True) if a.buffer in back.reads_arguments]
-        counters = [(t, t._version_[0]) for t in (*back.reads, *read)]
-        # (what an earlier call has left may have a graph, which would keep the calls before that one alive)
-        ctx.held = (variant, [] if variant.carries else leaves, frame, bound, counters)
-        new = [r if kind == "new" else None for r, (kind, *_) in zip(results, variant.outputs, strict=True)]
-        ctx.set_materialize_grads(False)  # no gradient is another answer than one of zeros
-        ctx.mark_non_differentiable(*[r for r, d in zip(new, back.differentiable, strict=True) if r is not None and not d])
-        return tuple(new)
-
-    @staticmethod
-    def backward(ctx: Any, *gs: Any) -> Any:
-        variant, leaves, frame, bound, counters = ctx.held
-        for t, count in counters:
-            if t._version_[0] != count:
-                raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation: a tensor of shape "
-                    f"{list(t.shape)} that a compiled function had read is at version {t._version_[0]}; expected version {count} instead. "
-                    "Run backward before the update."
-                )
-        if state.grad:  # create_graph
-            return (None, None, None, *variant.differentiable_gradients(leaves, gs))
-        return (None, None, None, *variant.back.run(leaves, frame, bound, gs))
