@@ -235,7 +235,7 @@ class Back:
             return
         call = Call(variant, leaves) if self.lives else None
         code, lasti = here(3)
-        nodes: list[Any] = [None] * len(self.parts)
+        nodes: list[list] = [[]] * len(self.parts)  # the edges to each one's slots: every consumer's is the same object
         for k in range(len(self.parts) - 1, -1, -1):
             part = self.parts[k]
             node: Any
@@ -248,16 +248,14 @@ class Back:
                 node.part, node.outputs = part, part.slots
                 self._save(node, self.live[k], call, leaves, made, results)
             set_edges(node, tuple([self._edge(e, leaves, nodes) for e in part.exits]))
-            nodes[k] = node
+            nodes[k] = [node if part.spent is not None else Output(node, slot) for slot in range(part.slots)]
         for i, k, slot in self.results:
-            t = results[i]
-            t._edge = nodes[k] if self.parts[k].spent is not None else Output(nodes[k], slot)
-            t._rg = True
+            results[i]._edge, results[i]._rg = nodes[k][slot], True
 
-    def _edge(self, target: tuple, leaves: list[Tensor], nodes: list[Any]) -> Any:
+    def _edge(self, target: tuple, leaves: list[Tensor], nodes: list[list]) -> Any:
         kind, where, *slot = target
         if kind == "part":
-            return nodes[where] if self.parts[where].spent is not None else Output(nodes[where], slot[0])
+            return nodes[where][slot[0]]
         return where if kind == "state" else edge(leaves[where])
 
     def _save(self, node: Any, programs: list, call: Any, leaves: list, made: dict, results: list) -> None:

@@ -46,7 +46,7 @@ _FOLDER = str(Path(__file__).parents[1])
 #: functions that tell a setting of the process
 _SETTINGS = (config.are_deterministic_algorithms_enabled, config.get_float32_matmul_precision, config.get_num_threads)
 #: of libraries, what is watched
-_WATCHED = {PACKAGE: {f.__name__ for f in _SETTINGS}, "os": {"environ", "getenv"}}
+_WATCHED = {"os": {"environ", "getenv"}}
 #: classes whose objects hold values where no guard sees them
 _OPAQUE = {"_ctypes._CData", "_thread._local", "array.array", "builtins.memoryview", "mmap.mmap", "weakref.ReferenceType"}
 #: what stands for a value that is not there
@@ -98,6 +98,13 @@ def _unchanged(now: Any, then: Any, how: str) -> bool:
     return type(now) is type(then) and (now == then if isinstance(now, (str, bytes)) else repr(now) == repr(then))
 
 
+def _replaceable(value: Any) -> bool:
+    """Whether an attribute of one of this library's modules is what programs put something else in the place of, or such a thing."""
+    return isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)) or not in_library(
+        type(value).__module__
+    )
+
+
 def in_library(module: str | None) -> bool:
     """Whether a module is taken to be always the same."""
     return (module or "").partition(".")[0] in _LIBRARIES
@@ -135,7 +142,7 @@ class Reach:
             )
         if isinstance(code, tuple):
             holder = self._objects[int(code[0][1:])]
-            scope = isinstance(holder, dict) and "__builtins__" in holder
+            scope = isinstance(holder, dict) and "__builtins__" in holder and not in_library(holder.get("__name__"))
             # any line of a script changes its globals: comparing those that matter is quicker
             self.places.append(
                 Place(path, f"{code[0]}[{code[1]}]", value, how, *code, part=None if scope else (holder, "entries"))
@@ -168,7 +175,9 @@ class Reach:
         for path, module, done in list(self._modules.values()):
             inside = vars(module)
             names = self.names & inside.keys()
-            if in_library(module.__name__):
+            if module.__name__.partition(".")[0] == PACKAGE:
+                names = {k for k in names if _replaceable(inside[k])}
+            elif in_library(module.__name__):
                 names &= _WATCHED.get(module.__name__, set())
             elif "__dict__" in self.names:
                 self._value(f"{path}.__dict__", "", inside)
@@ -292,6 +301,17 @@ class Reach:
             there = code if isinstance(code, str) else f"{code[0]}[{code[1]}]"
             self._place(f"the form of {path}", f"form({there})", form(value), "like")
 
+    def _functional(self, kind: type) -> None:
+        """A module of this library computes with what stands in ``nn.functional``, where programs may put something else."""
+        module = sys.modules.get(f"{PACKAGE}.nn.functional")
+        forward = getattr(kind, "forward", None)
+        if module is None or not isinstance(forward, types.FunctionType):
+            return
+        inside = vars(module)
+        for k in sorted(reading.attributes(forward.__code__) & inside.keys()):
+            if _replaceable(inside[k]):
+                self._value(f"nn.functional.{k}", (self._name(inside), repr(k)), inside[k])
+
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
         if kind.__module__.startswith(_INSIDE) or (
@@ -316,6 +336,8 @@ class Reach:
                     self._value(f"{path}.{slot}", f"getattr({self._name(value)}, {slot!r}, MISSING)", getattr(value, slot))
         if not in_library(kind.__module__):
             self._class(path, kind)
+        elif kind.__module__.startswith(f"{PACKAGE}.nn."):
+            self._functional(kind)
 
     def _attributes(self, path: str, attributes: dict) -> None:
         """The ``__dict__`` of an object."""

@@ -25,7 +25,7 @@ from .program import Program, live
 from .quick import quick
 from .sections import Standing
 from .simplify import checks_first, simplify
-from .variant import Argument, Variant
+from .variant import Argument, Variant, seen_as
 
 
 class Unstable(Exception):
@@ -161,6 +161,7 @@ class Session:
         variant.held, variant.expects_some, variant.state_roots = held, expects_some, self.state_roots
         variant.exclusive = program.writes or reach.tells_apart or capture.hashed
         variant.asked = capture.asked
+        variant.written = [i for i, a in enumerate(arguments) if a.written]
         variant.sharing = any(a.shares is not None for a in arguments)
         variant.plain, variant.stores, variant.carries = isinstance(result, Tensor), stores, bool(self.given)
         variant.gradients, variant.expects_none = gradients, expects_none
@@ -208,6 +209,7 @@ class Session:
         a.has_grad = self.grads[id(t)][1] is not None
         a.shares = self.shares[i]
         a.written = next(counter[0] - before for s, counter, before in self.versions if s is t)
+        a.view = seen_as(t)
         return a
 
     def _gradients(self) -> tuple[set[int], list[list], list[Tensor]]:
@@ -289,6 +291,8 @@ class Session:
         outputs: list[tuple] = []
         by_state = {id(t) for t in self.watched}
         for t in flat:
+            if t.__class__ is not Tensor and id(t) not in by_state and not any(t is a for a in self.leaves):
+                raise Problem(f"its result is a new tensor of the class {t.__class__.__name__}")
             if id(t) in by_state:
                 outputs.append(("same", t))
                 continue
@@ -302,7 +306,7 @@ class Session:
             if index is not None:
                 a = self.leaves[index]
                 shift = (address(t._data) - address(a._data)) // t._data.itemsize
-                outputs.append(("argument", index, shift, t._layout, t is a))
+                outputs.append(("argument", index, shift, t._layout, t is a, *self._beside(t, a)))
             elif b.number in kept:
                 number = next(i for i, g in enumerate(gradients) if g[2] == b.number)
                 if gradients[number][0]._grad is not t:
@@ -316,10 +320,30 @@ class Session:
                 if t.__dict__:
                     raise Problem("it sets an attribute of a result")
                 fresh.add(b.number)
-                outputs.append(("new", b.number, b.array.size, b.array.dtype, offset, t._layout, t._version_[0]))
+                outputs.append(("new", b.number, b.array.size, b.array.dtype, offset, t._layout, t._version_[0], self._base(t, flat)))
             else:
                 raise Problem("a result shares memory with the function's state; return a copy (clone())")
         return outputs, fresh
+
+    def _beside(self, t: Tensor, a: Tensor) -> tuple[str, int]:
+        """(what a result in the memory of an argument has in common with it, the result's version)."""
+        if t._view is not None and (t._view is a or t._view is a._view):
+            return (t._view_kind if a._view is None else ""), -1
+        return "detached", -1 if t._version_ is a._version_ else t._version_[0]
+
+    def _base(self, t: Tensor, flat: list[Tensor]) -> tuple | None:
+        """Among results that share memory: (number of the counter, the base's number and how the view of it was made)."""
+        together = [s for s in flat if self.capture.buffer_of(s._data) is self.capture.buffer_of(t._data)]
+        if len(together) == 1:
+            return None
+        counter = next(i for i, s in enumerate(flat) if s._version_ is t._version_)
+        base = t._view
+        if base is None:
+            return counter, None, None, ""
+        same = [i for i, s in enumerate(flat) if s is base or s._view is base]
+        shift = (address(base._data) - address(self.capture.buffer_of(t._data).array)) // base._data.itemsize
+        number = next((i for i in same if flat[i] is base), -1 - same[0])
+        return counter, number, (shift, base._layout), t._view_kind
 
 
 def _hooks(t: Tensor) -> tuple:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch
+from ..graph import modes
 from ..tensor import Tensor, make, share_view
 from .backward import Back
 from .capture import address, root
@@ -22,13 +23,21 @@ from .slots import _Slot
 class Argument:
     """A tensor argument as a program saw it."""
 
-    __slots__ = ("buffer", "has_grad", "layout", "requires_grad", "shares", "shift", "written")
+    __slots__ = ("buffer", "has_grad", "inference", "layout", "requires_grad", "shares", "shift", "view", "written")
 
     def __init__(self, t: Tensor, buffer: int | None, shift: int):
         self.layout, self.requires_grad, self.has_grad = t._layout, t.requires_grad, t._grad is not None
         self.buffer, self.shift, self.written = buffer, shift, 0
+        self.inference = t._version_[0] < 0
+        self.view: tuple | None = None  # see `seen_as`
         #: the state tensor that it is, or (earlier argument, bytes between, whether it is the same tensor)
         self.shares: Tensor | tuple[int, int, bool] | None = None
+
+
+def seen_as(t: Tensor) -> tuple | None:
+    """What decides whether a tensor may be changed in place, besides its own gradient; None where it is no view."""
+    base = t._view
+    return None if base is None else (t._view_kind, base.requires_grad, base.is_leaf)
 
 
 class Variant:
@@ -41,6 +50,7 @@ class Variant:
         self.given: Any = None  # (args, kwargs) with places for tensors
         self.exclusive = False  # whether other aliases among arguments and state mean another program
         self.asked: set[str] = set()  # attributes that arguments were asked for and did not have
+        self.written: list[int] = []  # the arguments that it changes
         self.sharing = False  # whether arguments share memory with one another or with state
         self.state_roots: set[int] = set()
         self.order: list[int] = []  # which of ``outputs`` stands at each place of the result
@@ -74,6 +84,13 @@ class Variant:
             for i, t in enumerate(leaves):
                 if not self.asked.isdisjoint(t.__dict__):
                     return f"argument {i} has attributes of its own"
+        if modes.inference_used:
+            for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
+                if (t._version_[0] < 0) is not a.inference:
+                    return f"argument {i} is {'no' if a.inference else 'an'} inference tensor"
+        for i in self.written:
+            if seen_as(leaves[i]) != self.arguments[i].view:
+                return f"argument {i}, which it changes, is a view of another kind"
         if leaves and (self.exclusive or self.sharing):
             shared = self._shared(leaves)
             if shared:
@@ -190,27 +207,39 @@ class Variant:
             counter[0] += by
         for leaf, tensor, *_ in self.gradients:
             leaf._grad = tensor
-        results = []
-        versions: dict[int, list[int]] = {}
+        return self._results(leaves, made), made
+
+    def _results(self, leaves: list[Tensor], made: dict[int, np.ndarray]) -> list[Any]:
+        """The results of a run, which has left this memory."""
+        results: list[Any] = []
+        bases: list[tuple[Tensor, int, tuple, str]] = []
         for kind, *spec in self.outputs:
             if kind == "new":
-                buffer, _, _, offset, layout, count = spec
+                buffer, _, _, offset, layout, count, shared = spec
                 data = made[buffer]
-                results.append(make(data[offset:] if offset else data, layout, versions.setdefault(buffer, [count, 0])))
+                version = [count, 0]
+                if shared is not None:
+                    counter, base, place, how = shared
+                    if counter < len(results):
+                        version = results[counter]._version_
+                results.append(make(data[offset:] if offset else data, layout, version))
+                if shared is not None and base is not None:
+                    bases.append((results[-1], base, (data, *place), how))
             elif kind == "argument":
-                index, offset, layout, whole = spec
+                index, offset, layout, whole, how, count = spec
                 t = leaves[index]
                 if whole:
                     results.append(t)
-                else:
-                    out = make(t._data[offset:] if offset else t._data, layout, t._version_)
-                    share_view(t, out)
-                    results.append(out)
+                    continue
+                out = make(t._data[offset:] if offset else t._data, layout, t._version_ if count < 0 else [count, 0])
+                results.append(out if how == "detached" else share_view(t, out, how))
             elif kind == "gradient":
                 results.append(self.gradients[spec[0]][1])
             else:
                 results.append(spec[0])
-        return results, made
+        if bases:
+            _look_at_bases(results, bases)
+        return results
 
     def _fresh_gradient(self, g: list) -> bool:
         """Let ``g`` have the tensor that will be the leaf's gradient: the last one, if nobody else has it; whether it is in place."""
@@ -230,3 +259,13 @@ class Variant:
             return False
         tensor._version_[0] = version
         return there
+
+
+def _look_at_bases(results: list[Any], views: list[tuple[Tensor, int, tuple, str]]) -> None:
+    """Let results be views of another one (its number), or of a base that is none (below 0: one for each number)."""
+    hidden: dict[int, Tensor] = {}
+    for t, number, (data, offset, layout), how in views:
+        base = results[number] if number >= 0 else hidden.get(number)
+        if base is None:
+            base = hidden[number] = make(data[offset:] if offset else data, layout, t._version_)
+        t._view, t._seen, t._view_kind = base, t._version_[1], how
