@@ -12,19 +12,17 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
-
 from .. import dtypes, launch
 from ..autograd.anomaly import _state as _anomaly
 from ..autograd.interpreters import Wrapped
 from ..autograd.saved import _state as _saved_hooks
-from ..errors import AutogradError
 from ..graph.modes import state
 from ..tensor import Tensor
 from .capture import Problem
+from .check import CompileError, compared
 from .guards import Reach, TooMuch
 from .kept import Kept
-from .nested import containers, difference, emptied, flatten, tensors_in
+from .nested import containers, difference, emptied, flatten
 from .program import Refused
 from .session import Session, Unstable
 from .variant import Variant
@@ -32,10 +30,6 @@ from .variant import Variant
 MOST_KINDS = 16  #: of calls of one function, or programs; what comes then stays eager
 FIRST = "first call of its kind"
 ATTEMPTS = 4  #: captures in a row that find Python's state changed
-
-
-class CompileError(AutogradError):
-    """A function that was to be captured whole (``fullgraph=True``) cannot be."""
 
 
 def _surroundings() -> Any:
@@ -129,7 +123,8 @@ class Compiled:
                     return self._capture(key, leaves, args, kwargs, carried, reason)
         try:
             if self._check:
-                return self._compared(variant, leaves, args, kwargs)
+                self._check -= 1
+                return compared(variant, leaves, args, kwargs)
             return variant.run(leaves) if watching is None else watching.program(self.__name__, variant.run, leaves)
         except Refused:  # a value was refused before anything had changed: say so as the function itself does
             return self._function(*args, **kwargs)
@@ -239,66 +234,6 @@ class Compiled:
         if warning not in self._told:
             self._told.add(warning)
             warnings.warn(warning, UserWarning, stacklevel=4)
-
-    # ---- checking
-    def _compared(self, variant: Variant, leaves: list[Tensor], args: tuple, kwargs: dict) -> Any:
-        """Run compiled and eager from the same state, and compare everything they change."""
-        self._check -= 1
-        watched = [t for _, t in variant.reach.tensors.values()] + leaves
-        grads = [t._grad for t in watched]
-        counters = [t._version_ for t in [*watched, *(g for g in grads if g is not None)]]
-        counts = [c[0] for c in counters]
-        before = [t._data.copy() for t in watched]
-        before_grads = [None if g is None else g._data.copy() for g in grads]
-        sources = [getattr(s, "source", s) for s, _ in variant.program.draws]
-        draws = {id(s): (s, s._place) for s in sources}
-        places = [(k, k.get()) for k in variant.stores]
-        result = variant.run(leaves)
-        found = [t._data.copy() for t in watched]
-        found_grads = [None if t._grad is None else t._grad.detach().clone() for t in watched]
-        found_versions = [t._version_[0] for t in watched]
-        kept = [k.get() for k in variant.stores]
-        values = [t.detach().clone() for t in tensors_in((result, kept))]
-        for t, data, g, gd in zip(watched, before, grads, before_grads, strict=True):
-            t._data[...] = data
-            t._grad = g
-            if g is not None and gd is not None:
-                g._data[...] = gd
-        for c, count in zip(counters, counts, strict=True):
-            c[0] = count
-        for s, place in draws.values():
-            s._place = place
-        for k, value in places:
-            k.set(value)
-        expected = self._function(*args, **kwargs)
-        for what, a, b in (
-            ("a result", values, [t.detach() for t in tensors_in((expected, [k.get() for k in variant.stores]))]),
-            ("memory", found, [t._data for t in watched]),
-            ("a gradient", found_grads, [None if t._grad is None else t._grad for t in watched]),
-        ):
-            for x, y in zip(a, b, strict=True):
-                if not _alike(x, y):
-                    raise CompileError(f"compile(check=True): compiled and eager runs differ in {what}: {x} and {y}")
-        versions = [t._version_[0] for t in watched]
-        if found_versions != versions:
-            raise CompileError(
-                f"compile(check=True): compiled and eager runs differ in version counters: {found_versions} and {versions}"
-            )
-        return expected
-
-
-def _alike(x: Any, y: Any) -> bool:
-    if x is None or y is None:
-        return x is y
-    from ..tensor import ndarray
-
-    a, b = (v if isinstance(v, np.ndarray) else ndarray(v.detach()) for v in (x, y))
-    if a.dtype.kind not in "fc":
-        return bool(np.array_equal(a, b))
-    tolerance = 1e-4 if a.dtype.itemsize <= 4 else 1e-9
-    return bool(
-        np.allclose(a, b, rtol=tolerance, atol=tolerance * max(1.0, float(np.nanmax(np.abs(b), initial=0.0))), equal_nan=True)
-    )
 
 
 def compile_function(function: Any, fullgraph: bool, check: bool) -> Any:
