@@ -12,7 +12,7 @@ import pytest
 
 import autograd_nb as torch
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 class World:
