@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, launch, strides
 from ..dtypes import dtype
 from ..errors import DeviceError
 from ..shapes import Layout
@@ -15,12 +15,29 @@ from ..tensor import Tensor, make
 from .calls import inplace_call, unary_call
 from .pointwise import Pointwise, pointwise
 from .registry import public, register
-from .structured import tensor_argument
+from .structured import structured, tensor_argument
 
 
-@pointwise(lambda: 1, public=False, inplace=False)
-def clone(x):
-    return x
+class _Clone(Pointwise):
+    """x copied to memory of its own, in a memory format: "preserve_format" (its own order of dims), "contiguous_format", …"""
+
+    def __init__(self, memory_format: str):
+        self.memory_format = memory_format
+        super().__init__(lambda x: x, [lambda: 1], "same", (), "clone", "")
+
+    def result_layout(self, shape, keys, d):
+        return strides.formatted(keys[0], self.memory_format, d)
+
+
+_clones = {name: unary_call(_Clone(name)) for name in strides.FORMATS}
+clone = _clones["contiguous_format"]  #: a copy in C order, which kernels can read
+copied = _clones["preserve_format"]  #: a copy as `Tensor.clone` makes it
+
+
+@structured(x=lambda g: g, node="CloneBackward0")
+def relaid(x, lay):
+    """A copy in memory of this layout, which has no gaps."""
+    return _copy(make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0]), x)
 
 
 class _Cast(Pointwise):
@@ -36,6 +53,9 @@ class _Cast(Pointwise):
         source = keys[0].dtype
         _warn_of_loss(source, self.target)
         return source.compute, self.target
+
+    def result_layout(self, shape, keys, d):
+        return strides.like(keys[0], d)
 
 
 class _Copy(Pointwise):
@@ -97,16 +117,30 @@ def cast(x: Tensor, d: dtype) -> Tensor:
     return call(x)
 
 
+def format_name(memory_format: Any) -> str:
+    """The name of a ``memory_format=``, None being ``preserve_format``; TypeError for what is none."""
+    name = "preserve_format" if memory_format is None else getattr(memory_format, "name", None)
+    if name not in _clones:
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    return name
+
+
 @public(name="clone")
 def clone_(input, *, memory_format=None):
-    """A copy in memory of its own, contiguous; dy/dx = 1."""
-    return clone(tensor_argument(input, "clone"))
+    """A copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
+    x = tensor_argument(input, "clone")
+    return copied(x) if memory_format is None else _clones[format_name(memory_format)](x)
 
 
 @public()
 def contiguous(input, memory_format=None):
-    """The tensor itself when its elements stand in C order, else a copy in which they do."""
-    return input if input._layout.contiguous else clone(input)
+    """The tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+    if memory_format is None:
+        return input if input._layout.contiguous else clone(input)
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return input if strides.is_in(input._layout, name) else _clones[name](input)
 
 
 def dense(x: Tensor) -> np.ndarray:
@@ -114,6 +148,29 @@ def dense(x: Tensor) -> np.ndarray:
     if not x._layout.contiguous:
         x = clone(x)
     return x._data[: x._layout.size]
+
+
+def in_memory_order(x: Tensor) -> tuple[Tensor, list[int] | None]:
+    """``x`` (a copy where it has gaps) read in the order in which its dims lie in memory, and that order; None for C order.
+
+    An op that does not care which dim is which works on that, and `in_order_again` gives its result the operand's strides.
+    """
+    lay = x._layout
+    if lay.contiguous:
+        return x, None
+    order = strides.order_in_memory(lay)
+    if order == list(range(lay.ndim)):
+        return clone(x), None
+    if not strides.packed(lay):
+        x = copied(x)
+    return make(x._data, strides.permuted(x._layout, order), x._version_), order
+
+
+def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
+    """The result of an op on what `in_memory_order` gave, its dims back in their places."""
+    if order is None:
+        return y
+    return make(y._data, strides.permuted(y._layout, sorted(range(len(order)), key=order.__getitem__)), y._version_)
 
 
 def _fitting(target: Tensor, value: Any) -> Any:
@@ -168,7 +225,8 @@ def bfloat16(input):
 def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
 
-    Itself when nothing changes and ``copy`` is not set. Errors: RuntimeError for a device that is not the CPU.
+    Itself when nothing changes and ``copy`` is not set. ``memory_format``: see `clone`. Errors: RuntimeError for a device that is not
+    the CPU.
     """
     x = tensor_argument(input, "to")
     for a in args:
@@ -186,12 +244,15 @@ def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, me
         as_device(device)
     target = x.dtype if dtype is None else dtypes.as_dtype(dtype)
     y = cast(x, target)
-    return clone(y) if copy and y is x else y
+    name = format_name(memory_format)
+    if name != "preserve_format" and ((copy and y is x) or strides.suggested(y._layout) != name):
+        return _clones[name](y)
+    return copied(y) if copy and y is x else y
 
 
 def _short(name: str, d: dtype) -> None:
     def method(input, memory_format=None):
-        return cast(input, d)
+        return cast(input, d) if memory_format is None else to(input, d, memory_format=memory_format)
 
     method.__name__ = name
     method.__doc__ = f"The tensor as {d.name}."
@@ -214,7 +275,7 @@ def type_as(input, other):
 @public()
 def detach_copy(input):
     """A copy of `detach`, with memory of its own."""
-    return clone(input.detach())
+    return copied(input.detach())
 
 
 def alias(x: Tensor) -> Tensor:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import launch
+from .. import launch, strides
 from ..shapes import wrap_dim
 from ..tensor import Tensor, ndarray, wrap
+from .cast import format_name
 from .registry import OPS, public
 from .structured import tensor_argument
 
@@ -254,8 +255,8 @@ def numel(input):
 
 @public()
 def is_contiguous(input, memory_format=None):
-    """Whether the elements stand in C order without gaps."""
-    return input._layout.contiguous
+    """Whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
+    return input._layout.contiguous if memory_format is None else strides.is_in(input._layout, format_name(memory_format))
 
 
 @public()

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch
+from .. import dtypes, launch, strides
 from ..dtypes import _default, as_dtype, dtype, from_numpy_dtype
 from ..graph import modes
 from ..graph.modes import state
 from ..shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
 from ..tensor import Tensor, blank, make, ndarray, set_requires_grad, wrap
-from .cast import as_device, cast
+from .cast import as_device, cast, format_name
 from .recording import mark_inference, store
 from .registry import public
 from .structured import tensor_argument
@@ -29,6 +29,12 @@ def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
     """Uninitialised contiguous memory as a tensor."""
     lay = layout(shape, None, d)
     return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+
+
+def new_like(x: Tensor, d: dtype | None = None, memory_format: Any = None) -> Tensor:
+    """Uninitialised memory as a tensor of the same shape and, unless ``memory_format`` says another, order of dims."""
+    lay = strides.formatted(x._layout, format_name(memory_format), d)
+    return make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
 
 
 def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
@@ -395,14 +401,22 @@ def _filled(name: str, value: Any) -> Any:
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
         lay = tensor_argument(input, own_name)._layout
-        pattern = patterns.get((lay, dtype))
+        pattern = patterns.get((lay, dtype)) if memory_format is None else None
         if pattern is not None and not launch._observing:
             if device is not None:
                 as_device(device)
             return _copied(pattern[0], pattern[1], requires_grad)
-        fresh = make_filled(lay.shape, dtype=dtype or lay.dtype, device=device, requires_grad=requires_grad)
+        d = _options(dtype or lay.dtype, device)
+        if memory_format is None and lay.contiguous:
+            fresh = make_filled(lay.shape, dtype=d, requires_grad=requires_grad)
+        else:
+            fresh = new_like(input, d, memory_format)
+            if value is not None:
+                fresh.fill_(value)
+                fresh._version_[0] = 0
+            _finish(fresh, requires_grad)
         t = input._beside(fresh)
-        if t is fresh:
+        if t is fresh and memory_format is None:
             _keep_pattern(patterns, (lay, dtype), t, value is None)
         return t
 
@@ -444,8 +458,14 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 
 @public(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """`full` with the shape and dtype of another tensor."""
-    return input._beside(full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad))
+    """`full` with the shape, dtype and order of dims of another tensor."""
+    x = tensor_argument(input, "full_like")
+    d = as_dtype(dtype) if dtype is not None else x.dtype
+    y = full(x.shape, fill_value, dtype=d, device=device, requires_grad=requires_grad and x._layout.contiguous)
+    if memory_format is not None or not x._layout.contiguous:
+        y = _finish(new_like(x, d, memory_format).copy_(y), requires_grad)
+        y._version_[0] = 0
+    return x._beside(y)
 
 
 @public(namespaces=())

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .cast import as_device
-from .registry import public
+from .registry import OPS, public
 
 _KINDS = ("cpu", "cuda", "mps", "xpu", "xla", "meta", "hpu", "mtia")
 
@@ -105,8 +105,8 @@ def _constant(kind: type, name: str) -> Any:
 
 @public(namespaces=())
 def cpu(input, memory_format=None):
-    """The tensor itself: it lives on the CPU."""
-    return input
+    """The tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
+    return input if memory_format is None else OPS["to"].call(input, memory_format=memory_format)
 
 
 def _elsewhere(kind: str) -> None:

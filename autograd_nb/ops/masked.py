@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..codegen.maths import m
-from ..shapes import Size, broadcast_shapes
+from ..shapes import Size, broadcast_shapes, layout
 from ..tensor import Tensor
 from .assignment import _plain_number
 from .calls import inplace_call
@@ -41,6 +41,9 @@ class _MaskedFill(Pointwise):
     def result_dtypes(self, keys):
         d = keys[0].dtype
         return d.compute, d
+
+    def result_layout(self, shape, keys, d):
+        return layout(shape, None, d)  # PyTorch fills a contiguous copy
 
     def inplace(self, args):
         return super().inplace(_masked_fill_args(*args, "masked_fill_"))

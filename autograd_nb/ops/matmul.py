@@ -262,11 +262,12 @@ def _scaled(y: Tensor, factor: Any) -> Tensor:
 
 
 def _added(input: Tensor, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
+    # the product comes first: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
     if beta == 0:  # PyTorch then ignores what input holds, nan too
         y = y + input.detach().new_zeros(()) if not input._rg else y + input * 0
     else:
-        y = _scaled(input, beta) + y
+        y = y + _scaled(input, beta)
     return y if out is None else store(out, y, name)
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from sys import getrefcount
 from typing import Any
 
-from .. import launch
+from .. import launch, strides
 from ..codegen.loops import Input
 from ..dtypes import dtype
 from ..graph import engine
@@ -31,6 +31,7 @@ from .arithmetic import (
     sub,
 )
 from .calls import acceptable, operator_of
+from .cast import relaid
 from .comparison import eq, ge, gt, le, lt, ne
 from .entries import PointwiseKernel
 from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
@@ -115,11 +116,16 @@ def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
     target._version_[0] += 1
 
 
-def _engine_own(g: Tensor) -> Tensor:
-    """A gradient as a leaf may keep it: its own dense memory, shared with nobody who might change it."""
+def _engine_own(g: Tensor, leaf: Tensor) -> Tensor:
+    """A gradient as a leaf may keep it: memory of its own, shared with nobody who might change it, laid out as the leaf's is."""
+    lay = g._layout
+    if (not lay.contiguous or not leaf._layout.contiguous or 0 in lay.strides) and g.__class__ is Tensor:
+        wanted = strides.gradient(leaf._layout, lay)
+        if wanted is not lay:
+            return relaid(g.detach(), wanted)
     # 2 references to the tensor are ours (argument and caller), and its memory must have no other owner
-    if g._layout.contiguous and g._view is None and getrefcount(g) <= 4 and getrefcount(g._data) <= 2 and g.__class__ is Tensor:
-        return g if not g._rg else make(g._data, g._layout, g._version_)
+    if g._view is None and getrefcount(g) <= 4 and getrefcount(g._data) <= 2 and g.__class__ is Tensor:
+        return g if not g._rg else make(g._data, lay, g._version_)
     return g.detach().clone() if state.grad else g.clone()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import launch
+from .. import launch, strides
 from ..shapes import Layout, broadcast_shapes, layout
 from .entries import PointwiseKernel, operand, signature
 from .pointwise_backward import Spec
@@ -74,7 +74,7 @@ class Plan:
         arrays = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in arrays])
         kind = kind_of(op, keys)
-        self.out = layout(shape, None, kind.out)
+        self.out = op.result_layout(shape, keys, kind.out)
         self.recorded = kind.out.category >= 2
         self.size = self.out.size
         self.carrier = kind.out.carrier
@@ -141,8 +141,8 @@ class _InplaceRecord:
     spec: Any = Plan.spec
 
     def kept(self, spec: Spec) -> Spec:
-        """The same record with a dense copy of the target's old values in the target's place."""
+        """The same record with a copy of the target's old values in the target's place."""
         found = self.copies.get(spec.mask)
         if found is None:
-            found = self.copies[spec.mask] = Spec(self.op, (self.keys[0].dense, *self.keys[1:]), spec.out, spec.mask)
+            found = self.copies[spec.mask] = Spec(self.op, (strides.like(self.keys[0]), *self.keys[1:]), spec.out, spec.mask)
         return found

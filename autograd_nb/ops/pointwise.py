@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch
+from .. import dtypes, launch, strides
 from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
@@ -99,6 +99,11 @@ class Pointwise:
             d = d.to_complex()
         # arithmetic on booleans happens in integers and is true where it is not 0
         return ("uint8" if compute == "bool" else compute), d
+
+    def result_layout(self, shape: Sequence[int], keys: Sequence[Any], d: dtype) -> Layout:
+        """The output's layout for operands given by layout or number type."""
+        operands = [k for k in keys if isinstance(k, Layout)]
+        return strides.combined(shape, operands, d, len(operands) == 1 and len(keys) == 2)
 
     def compute_list(self, compute: str) -> list[str]:
         return ["bool" if p in self.conditions else compute for p in self.params]

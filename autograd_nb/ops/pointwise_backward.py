@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import launch
+from .. import launch, strides
 from ..codegen import loops
 from ..codegen.loops import Input
 from ..codegen.maths import m
@@ -348,7 +348,7 @@ class BackPlan:
             kind = BackKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
             spec.kind.backs[g.dtype, stretched] = kind
         full, self.alias = kind.full, kind.alias
-        self.outs = [(i, keys[i].dense, keys[i].dtype.carrier) for _, i in full]
+        self.outs = [(i, strides.combined(out.shape, layouts, keys[i].dtype), keys[i].dtype.carrier) for _, i in full]
         self.entry = self.dims = None
         if full:
             kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
@@ -390,7 +390,7 @@ class BackPlan:
             plain, steps = kind.kernel((k,), [to.dtype.name]).entry(layouts, [whole])
             self.nested.append((i, plain, steps, whole, tuple(axes), to.shape))
         else:
-            self.reductions.append((i, entry, dims, to.dense, to.dtype.carrier))
+            self.reductions.append((i, entry, dims, layout(to.shape, None, to.dtype), to.dtype.carrier))
 
     def placed(self, t: Tensor) -> tuple:
         """The one gradient in its operand's place."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch, threads
+from .. import dtypes, launch, strides, threads
 from ..codegen import draws
 from ..codegen.loops import Input
 from ..codegen.maths import m
@@ -22,7 +22,7 @@ from ..graph.modes import state
 from ..launch import Kernel
 from ..shapes import Layout, as_int, as_shape, check_sizes, overlaps_itself
 from ..tensor import Tensor, check_inplace, make, rewrite_history
-from .cast import as_device, cast
+from .cast import as_device, cast, format_name
 from .create import _finish, new_empty
 from .generator import default_generator, stream
 from .recording import store, tensor_type
@@ -265,22 +265,32 @@ def _only_size(name: str, kw: dict) -> Any:
     return size
 
 
+def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) -> Tensor:
+    """Fresh draws in the order of dims of another tensor."""
+    lay = strides.formatted(x._layout, format_name(memory_format), draws._layout.dtype)
+    if lay is not draws._layout and draws.__class__ is Tensor:
+        draws = make(draws._data, lay, draws._version_)
+    return _finish(draws, requires_grad)
+
+
 @public(method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """`rand` with the shape and dtype of another tensor."""
+    """`rand` with the shape, dtype and order of dims of another tensor."""
     x = tensor_argument(input, "rand_like")
     if device is not None:
         as_device(device)
-    return rand(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator, requires_grad=requires_grad)
+    y = rand(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
+    return _laid_as(x, y, memory_format, requires_grad)
 
 
 @public(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
-    """`randn` with the shape and dtype of another tensor."""
+    """`randn` with the shape, dtype and order of dims of another tensor."""
     x = tensor_argument(input, "randn_like")
     if device is not None:
         as_device(device)
-    return randn(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator, requires_grad=requires_grad)
+    y = randn(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
+    return _laid_as(x, y, memory_format, requires_grad)
 
 
 def _limits(d: dtype) -> tuple[int, int]:
@@ -347,10 +357,10 @@ def randint_like(
     requires_grad=False,
     memory_format=None,
 ):
-    """`randint` with the shape and dtype of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    """`randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
     x = tensor_argument(input, "randint_like")
-    return randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device,
-                   requires_grad=requires_grad)  # fmt: skip
+    y = randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device)
+    return _laid_as(x, y, memory_format, requires_grad)
 
 
 _shuffle = Kernel("random", "shuffle")

@@ -11,7 +11,7 @@ from .. import dtypes
 from ..launch import Kernel
 from ..shapes import as_int, as_shape, numel, wrap_dim, wrap_dims
 from ..tensor import Tensor
-from .cast import cast, clone, contiguous, dense
+from .cast import cast, clone, contiguous, copied, dense, in_memory_order, in_order_again
 from .cat import cat, stack
 from .create import as_tensor, new_empty, new_full
 from .inplace import inplace_version
@@ -43,9 +43,10 @@ def _along(kernel: Kernel, x: Tensor, d: int, *more: Any) -> Tensor:
 
 @structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift")
 def _flip(x, dims):
+    y, order = in_memory_order(x)
     for d in dims:
-        x = _along(_flip_kernel, x, d)
-    return x if dims else clone(x)
+        y = _along(_flip_kernel, y, d if order is None else order.index(d))
+    return in_order_again(y, order) if dims else copied(x)
 
 
 @public()

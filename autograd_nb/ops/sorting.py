@@ -15,7 +15,7 @@ from ..overriding import overridable
 from ..shapes import as_int, layout, numel, wrap_dim
 from ..tensor import Tensor, make
 from .assignment import _plain_number
-from .cast import cast, clone, dense
+from .cast import cast, clone, dense, in_memory_order, in_order_again
 from .create import new_empty, new_full
 from .gather import _gather, _gather_backward
 from .recording import not_for_complex, store
@@ -69,11 +69,13 @@ def _back(t: Tensor, d: int) -> Tensor:
 @overridable
 def order_of(x: Tensor, d: int, descending: bool) -> Tensor:
     """The stable order of the elements along ``d``, int64."""
+    x, order = in_memory_order(x)
+    d = d if order is None else order.index(d)
     rows, n = _rows(x, d)
     out = new_empty(rows.shape, dtypes.int64)
     if out._layout.size:
         _argsort(0, _sort_keys(dense(rows), x.dtype, descending), n, _bits(x.dtype), out._data)
-    return _back(out, d)
+    return in_order_again(_back(out, d), order)
 
 
 def _picked_rule(g: Any, x_shape: Any, d: int, out: Any) -> Any:
@@ -82,8 +84,10 @@ def _picked_rule(g: Any, x_shape: Any, d: int, out: Any) -> Any:
 
 @structured(x=_picked_rule, node="SortBackward0", linear="no", batch="shift")
 def _sort(x, d, descending):
-    index = order_of(x, d, descending)
-    return [_gather(x, d, index), index]
+    y, order = in_memory_order(x)
+    along = d if order is None else order.index(d)
+    index = order_of(y, along, descending)
+    return [in_order_again(_gather(y, along, index), order), in_order_again(index, order)]
 
 
 @structured(x=_picked_rule, node="TopkBackward0", linear="no", batch="shift")

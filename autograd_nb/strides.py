@@ -1,0 +1,190 @@
+"""Which strides a fresh result gets, by PyTorch's rules: pure integer work on layouts.
+
+A result keeps the order in which its operands' dims lie in memory. `combined` is the rule of pointwise ops (PyTorch's
+TensorIterator), `like` that of copies and of ``memory_format=preserve_format``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .dtypes import dtype
+from .shapes import Layout, broadcast_strides, layout
+
+#: the dims of a tensor in channels-last order, outermost first, by the number of dims
+CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+
+
+def packed(lay: Layout) -> bool:
+    """Whether the elements fill their memory without gaps and overlaps, in whatever order of dims."""
+    return lay.contiguous or _steps_through(lay, sorted(range(lay.ndim), key=lambda d: (lay.shape[d] < 2, lay.strides[d])))
+
+
+def _steps_through(lay: Layout, inside_out: Sequence[int]) -> bool:
+    """Whether the dims, innermost first, lie one in the other without gaps."""
+    expected = 1
+    for d in inside_out:
+        n = lay.shape[d]
+        if n != 1:
+            if lay.strides[d] != expected:
+                return False
+            expected *= n
+    return True
+
+
+def is_channels_last(lay: Layout, ndim: int = 4) -> bool:
+    """Whether a tensor of this many dims lies in memory with its channels innermost."""
+    return lay.ndim == ndim and _steps_through(lay, CHANNELS_LAST[ndim][::-1])
+
+
+def suggests_channels_last(lay: Layout) -> bool:
+    """Whether strides of 4 or 5 dims look like channels last rather than C order, as PyTorch judges it: gaps are allowed."""
+    if lay.ndim not in CHANNELS_LAST or lay.strides[1] == 0:
+        return False
+    least = 0
+    for d in reversed(CHANNELS_LAST[lay.ndim]):
+        n, s = lay.shape[d], lay.strides[d]
+        if n == 0 or s < least:
+            return False
+        if d == 0 and least == lay.strides[1]:  # N111: as well C order
+            return False
+        least = s * n if n > 1 else s
+    return True
+
+
+def ordered(shape: Sequence[int], order: Sequence[int], d: dtype) -> Layout:
+    """The layout without gaps whose dims lie in memory in this order, outermost first."""
+    strides, step = [0] * len(shape), 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= max(shape[dim], 1)
+    return layout(shape, strides, d)
+
+
+def channels_last(shape: Sequence[int], d: dtype) -> Layout:
+    """The channels-last layout of a shape of 4 or 5 dims."""
+    return ordered(shape, CHANNELS_LAST[len(shape)], d)
+
+
+def image_like(lay: Layout, shape: Sequence[int], d: dtype | None = None) -> Layout:
+    """The layout of what is made of images: channels last where they are, else C order."""
+    d = d or lay.dtype
+    return channels_last(shape, d) if len(shape) == lay.ndim and suggests_channels_last(lay) else layout(shape, None, d)
+
+
+def order_in_memory(lay: Layout) -> list[int]:
+    """The dims as `like` lays them, outermost first."""
+    kept = like(lay)
+    return sorted(range(lay.ndim), key=lambda d: (-kept.strides[d], -kept.shape[d], d))
+
+
+def permuted(lay: Layout, order: Sequence[int]) -> Layout:
+    """The layout read with its dims in another order."""
+    return layout([lay.shape[d] for d in order], [lay.strides[d] for d in order], lay.dtype)
+
+
+#: the names of memory formats
+FORMATS = ("preserve_format", "contiguous_format", "channels_last", "channels_last_3d")
+
+
+def formatted(lay: Layout, memory_format: str, d: dtype | None = None) -> Layout:
+    """The layout of a copy in a memory format. RuntimeError for one of another number of dims."""
+    d = d or lay.dtype
+    if memory_format == "preserve_format":
+        return like(lay, d)
+    if memory_format == "contiguous_format":
+        return layout(lay.shape, None, d)
+    rank = 4 if memory_format == "channels_last" else 5
+    if lay.ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format} format (this one has {lay.ndim} dims)")
+    return channels_last(lay.shape, d)
+
+
+def is_in(lay: Layout, memory_format: str) -> bool:
+    """Whether the elements lie as a memory format says, without gaps."""
+    if memory_format in ("preserve_format", "contiguous_format"):
+        return lay.contiguous
+    return is_channels_last(lay, 4 if memory_format == "channels_last" else 5)
+
+
+def suggested(lay: Layout) -> str:
+    """The name of the memory format that strides look like."""
+    if suggests_channels_last(lay):
+        return "channels_last" if lay.ndim == 4 else "channels_last_3d"
+    return "contiguous_format"
+
+
+def like(lay: Layout, d: dtype | None = None) -> Layout:
+    """The layout of a copy: the same strides where there are no gaps and overlaps, else the same order of dims without them."""
+    d = d or lay.dtype
+    if packed(lay):
+        return lay if d is lay.dtype else layout(lay.shape, lay.strides, d)
+    if lay.ndim == 1:
+        return layout(lay.shape, None, d)
+    return ordered(lay.shape, _order(lay.shape, [lay.strides]), d)
+
+
+def gradient(leaf: Layout, g: Layout) -> Layout:
+    """The layout in which a leaf keeps a gradient that comes in the layout ``g``: that one, if it lies as the leaf does."""
+    if not packed(leaf):
+        return g if g.contiguous else layout(g.shape, None, g.dtype)
+    for n, s, own in zip(g.shape, g.strides, leaf.strides, strict=True):
+        if s != own if n != 1 else s == 0:
+            return layout(leaf.shape, leaf.strides, g.dtype)
+    return g
+
+
+def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: bool = False) -> Layout:
+    """The layout of a pointwise result of this (broadcast) shape.
+
+    ``apart``: one more operand is a number, and so of another shape. Operands of one shape that lie alike in memory hand their
+    strides on; else the dims are ordered by the strides of the first operand that tells them apart.
+    """
+    if not apart and all(lay.shape == shape for lay in operands):
+        if all(lay.contiguous for lay in operands):
+            return layout(shape, None, d)
+        first = operands[0]
+        if len(shape) == 4 and all(is_channels_last(lay) for lay in operands):
+            return channels_last(shape, d)
+        if all(lay.strides == first.strides for lay in operands) and packed(first):
+            return layout(shape, first.strides, d)
+    elif all(lay is layout(lay.shape, None, lay.dtype) for lay in operands):
+        return layout(shape, None, d)
+    order = _order(shape, [broadcast_strides(lay, shape) for lay in operands])
+    if order == list(range(len(shape))):
+        return layout(shape, None, d)
+    strides, step = [0] * len(shape), 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= shape[dim]
+    return layout(shape, strides, d)
+
+
+def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
+    """The dims, outermost first, sorted by the strides of the first operand that tells two of them apart.
+
+    An insertion sort that leaves in place what no operand decides; strides of 0 decide nothing.
+    """
+    found = list(range(len(shape)))[::-1]  # innermost first
+    for i in range(1, len(found)):
+        here = i
+        for before in range(i - 1, -1, -1):
+            turn = _compared(found[before], found[here], shape, strides)
+            if turn > 0:
+                found[before], found[here] = found[here], found[before]
+                here = before
+            elif turn < 0:
+                break
+    return found[::-1]
+
+
+def _compared(a: int, b: int, shape: Sequence[int], strides: Sequence[Sequence[int]]) -> int:
+    """1 when dim ``a`` must lie outside of ``b``, -1 when inside, 0 when nothing tells."""
+    for steps in strides:
+        if steps[a] == 0 or steps[b] == 0:
+            continue
+        if steps[a] != steps[b]:
+            return 1 if steps[a] > steps[b] else -1
+        if shape[a] > shape[b]:
+            return 1
+    return 0
