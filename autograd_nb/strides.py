@@ -12,7 +12,7 @@ from .dtypes import dtype
 from .shapes import Layout, broadcast_strides, layout
 
 #: the dims of a tensor in channels-last order, outermost first, by the number of dims
-CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+CHANNELS_LAST = {3: (0, 2, 1), 4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
 def packed(lay: Layout) -> bool:
@@ -37,8 +37,8 @@ def is_channels_last(lay: Layout, ndim: int = 4) -> bool:
     return lay.ndim == ndim and _steps_through(lay, CHANNELS_LAST[ndim][::-1])
 
 
-def suggests_channels_last(lay: Layout) -> bool:
-    """Whether strides of 4 or 5 dims look like channels last rather than C order, as PyTorch judges it: gaps are allowed."""
+def looks_channels_last(lay: Layout) -> bool:
+    """Whether strides of 3 to 5 dims look like channels last rather than C order, as PyTorch judges it: gaps are allowed."""
     if lay.ndim not in CHANNELS_LAST or lay.strides[1] == 0:
         return False
     least = 0
@@ -62,14 +62,8 @@ def ordered(shape: Sequence[int], order: Sequence[int], d: dtype) -> Layout:
 
 
 def channels_last(shape: Sequence[int], d: dtype) -> Layout:
-    """The channels-last layout of a shape of 4 or 5 dims."""
+    """The channels-last layout of a shape of 3 to 5 dims."""
     return ordered(shape, CHANNELS_LAST[len(shape)], d)
-
-
-def image_like(lay: Layout, shape: Sequence[int], d: dtype | None = None) -> Layout:
-    """The layout of what is made of images: channels last where they are, else C order."""
-    d = d or lay.dtype
-    return channels_last(shape, d) if len(shape) == lay.ndim and suggests_channels_last(lay) else layout(shape, None, d)
 
 
 def order_in_memory(lay: Layout) -> list[int]:
@@ -109,7 +103,7 @@ def is_in(lay: Layout, memory_format: str) -> bool:
 
 def suggested(lay: Layout) -> str:
     """The name of the memory format that strides look like."""
-    if suggests_channels_last(lay):
+    if lay.ndim > 3 and looks_channels_last(lay):
         return "channels_last" if lay.ndim == 4 else "channels_last_3d"
     return "contiguous_format"
 
@@ -124,14 +118,16 @@ def like(lay: Layout, d: dtype | None = None) -> Layout:
     return ordered(lay.shape, _order(lay.shape, [lay.strides]), d)
 
 
-def gradient(leaf: Layout, g: Layout) -> Layout:
-    """The layout in which a leaf keeps a gradient that comes in the layout ``g``: that one, if it lies as the leaf does."""
+def obeys(g: Layout, leaf: Layout) -> bool:
+    """Whether a gradient of this layout may become a leaf's as it is: it lies as the leaf does, or in C order if that has gaps."""
     if not packed(leaf):
-        return g if g.contiguous else layout(g.shape, None, g.dtype)
-    for n, s, own in zip(g.shape, g.strides, leaf.strides, strict=True):
-        if s != own if n != 1 else s == 0:
-            return layout(leaf.shape, leaf.strides, g.dtype)
-    return g
+        return g.contiguous
+    return all(s == own if n != 1 else s != 0 for n, s, own in zip(g.shape, g.strides, leaf.strides, strict=True))
+
+
+def kept_by(leaf: Layout, g: Layout) -> Layout:
+    """The layout of a leaf's own copy of a gradient."""
+    return layout(g.shape, leaf.strides if packed(leaf) else None, g.dtype)
 
 
 def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: bool = False) -> Layout:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ from ..errors import DeviceError
 from ..shapes import Layout
 from ..tensor import Tensor, make
 from .calls import inplace_call, unary_call
-from .pointwise import Pointwise, pointwise
+from .pointwise import Pointwise
 from .registry import public, register
 from .structured import structured, tensor_argument
 
@@ -34,7 +37,7 @@ clone = _clones["contiguous_format"]  #: a copy in C order, which kernels can re
 copied = _clones["preserve_format"]  #: a copy as `Tensor.clone` makes it
 
 
-@structured(x=lambda g: g, node="CloneBackward0")
+@structured(x=lambda g: g, node="CloneBackward0", linear="jointly", batch="samples")
 def relaid(x, lay):
     """A copy in memory of this layout, which has no gaps."""
     return _copy(make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0]), x)
@@ -171,6 +174,55 @@ def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
     if order is None:
         return y
     return make(y._data, strides.permuted(y._layout, sorted(range(len(order)), key=order.__getitem__)), y._version_)
+
+
+def images(*ranks: int) -> Callable[[Callable], Callable]:
+    """Decorator of a structured op's forward function on batches of images, or of lines or volumes.
+
+    Of operands with so many dims, its results are channels last where the first (or the second, a weight) is. The kernels know C
+    order only, so what is channels last costs a copy before them and one behind. A parameter ``n`` says how many dims are spatial.
+    """
+
+    def decorate(forward: Callable) -> Callable:
+        names = list(inspect.signature(forward).parameters)
+        place = names.index("n") if "n" in names else None
+
+        @wraps(forward)
+        def run(*args):
+            out = forward(*args)
+            lay, second = args[0]._layout, args[1]
+            if lay.contiguous and isinstance(second, Tensor) and second._layout.ndim == lay.ndim:
+                lay = second._layout
+            if lay.contiguous or lay.ndim not in ranks or (place is not None and args[place] + 2 != lay.ndim):
+                return out
+            return as_images(lay, out)
+
+        return run
+
+    return decorate
+
+
+def as_images(like: Layout, out: Any) -> Any:
+    """Fresh results in C order, or channels last if images of this layout are."""
+    if not strides.looks_channels_last(like):
+        return out
+    if isinstance(out, (tuple, list)):
+        return type(out)(as_images(like, t) for t in out)
+    return relaid.forward(out, strides.channels_last(out._layout.shape, out._layout.dtype))
+
+
+def in_order_of(y: Tensor, x: Tensor) -> Tensor:
+    """A fresh result in C order, of the shape of ``x``, with the dims in memory as a copy of ``x`` has them; not recorded.
+
+    For kernels that number the elements, so that they cannot run in another order.
+    """
+    return y if x._layout.contiguous else relaid.forward(y, strides.like(x._layout, y._layout.dtype))
+
+
+def in_format_of(y: Tensor, x: Tensor) -> Tensor:
+    """``y`` in channels-last order if ``x`` suggests that, else in C order; a recorded copy where it is not."""
+    name = strides.suggested(x._layout)
+    return y if strides.is_in(y._layout, name) else _clones[name](y)
 
 
 def _fitting(target: Tensor, value: Any) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import dtypes, launch
-from ..shapes import Size, as_shape, layout, wrap_dim
+from .. import dtypes, launch, strides
+from ..shapes import Layout, Size, as_shape, layout, wrap_dim
 from ..tensor import Tensor, make
 from .cast import clone
 from .joining import Joins, join
@@ -24,12 +24,20 @@ def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple:
     return tuple(out)
 
 
+def _joined(layouts: Sequence[Layout], shape: Sequence[int]) -> Layout:
+    """The layout of parts joined to ``shape``: channels last if all parts are."""
+    formats = {strides.suggested(lay) for lay in layouts}
+    if formats == {"contiguous_format"} or len(formats) > 1:
+        return layout(shape, None, layouts[0].dtype)
+    return strides.channels_last(shape, layouts[0].dtype)
+
+
 @structured(tensors=_cat_rule, node="CatBackward0", linear="jointly", batch="shift")
 def _cat(tensors, d):
     first = tensors[0]
     shape = list(first.shape)
     shape[d] = sum(t.shape[d] for t in tensors)
-    lay = layout(shape, None, first.dtype)
+    lay = _joined([t._layout for t in tensors], shape)
     y = make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
     start = 0
     for t in tensors:
@@ -93,7 +101,13 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     linear="jointly", batch="shift",
 )
 def _stack(tensors, d):
-    return _cat.forward([_unsqueeze(t, d) for t in tensors], d)
+    first = tensors[0]._layout
+    if d == first.ndim:
+        return _cat.forward([_unsqueeze(t, d) for t in tensors], d)
+    y = _cat.forward(tensors, d)
+    lay, n = y._layout, first.shape[d]
+    shape = (*lay.shape[:d], len(tensors), *first.shape[d:])
+    return make(y._data, layout(shape, (*lay.strides[:d], n * lay.strides[d], *lay.strides[d:]), lay.dtype), y._version_)
 
 
 _stacks = Joins(_stack)

@@ -11,7 +11,7 @@ from typing import Any
 from .. import dtypes, launch, threads
 from ..shapes import as_int, layout, numel
 from ..tensor import Tensor, make
-from .cast import cast, dense
+from .cast import cast, dense, images
 from .complex import complex as complex_
 from .create import new_empty
 from .reduction import sum as sum_
@@ -154,6 +154,7 @@ def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
     node="ConvolutionBackward0",
     linear="no",
 )
+@images(4, 5)
 def _conv(x, w, bias, how, spatial):
     """``spatial``: the output's sizes; as a gradient of a transposed convolution they may be fewer than would fit."""
     if x.dtype is dtypes.float16:
@@ -202,6 +203,7 @@ def _more_groups(how: tuple, size: int) -> tuple:
     node="ConvolutionBackward0",
     linear="each",
 )
+@images(4, 5)
 def _conv_by_input(y, w, x_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_input.forward, (y, w), (x_shape, how))

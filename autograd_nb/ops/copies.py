@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..shapes import as_int, wrap_dim
 from ..tensor import Tensor, make
-from .cast import cast, clone
+from .cast import cast, copied
 from .parts import _join_parts, _split, split
 from .recording import store
 from .registry import OPS, public
@@ -24,13 +24,13 @@ def _copy_of(name: str, function: Callable | None = None, method: bool = False) 
         tensor_argument(input, name + "_copy")
         y = view(input, *args, **kw)
         if isinstance(y, tuple):
-            parts = tuple(clone(t) for t in y)
+            parts = tuple(copied(t) for t in y)
             if out is None:
                 return parts
             for target, t in zip(out, parts, strict=True):
                 store(target, t, name + "_copy")
             return None
-        y = clone(y)
+        y = copied(y)
         return y if out is None else store(out, y, name + "_copy")
 
     call.__name__ = call.__qualname__ = name + "_copy"

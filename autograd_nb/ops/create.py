@@ -136,7 +136,7 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
     if isinstance(data, (np.ndarray, np.generic)):
         launch.escapes("a tensor made of a NumPy array")
         found = d or from_numpy_dtype(data.dtype)
-        return wrap(np.ascontiguousarray(data).reshape(np.shape(data)).astype(found.np, copy=True), found)
+        return wrap(np.array(data, found.np, copy=True, order="K"), found)  # with the array's order of dims
     if isinstance(data, (bool, int, float, complex)):
         return scalar_tensor(data, d)
     if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
@@ -389,6 +389,9 @@ def _filled(name: str, value: Any) -> Any:
         check_sizes(shape)
         d = _options(dtype, device)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
+        if memory_format is not None:
+            lay = strides.formatted(t._layout, format_name(memory_format))
+            t = make(t._data, lay, t._version_)
         if out is not None:
             return store(out, t, name)
         return _finish(t, requires_grad)

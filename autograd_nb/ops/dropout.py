@@ -16,7 +16,7 @@ from ..codegen import draws
 from ..codegen.maths import m
 from ..shapes import layout
 from ..tensor import Tensor, make
-from .cast import clone, dense
+from .cast import copied, dense, in_order_of
 from .create import new_empty
 from .inplace import write_inplace
 from .random import Law, stream
@@ -43,7 +43,7 @@ def native_dropout(input, threshold, scale, seed, call):
     lay = layout(input._layout.shape, None, input._layout.dtype)
     data = launch.empty(lay.size, lay.dtype.carrier)
     _DROP((seed, call), data, lay.dtype, (dense(input), lay.dtype), threshold, scale)
-    return make(data, lay, [0, 0])
+    return in_order_of(make(data, lay, [0, 0]), input)
 
 
 def _drop_into(out: Tensor, x: Tensor, threshold: int, scale: float, seed: int, call: int) -> None:
@@ -59,7 +59,7 @@ def alpha_dropout_kernel(input, threshold, scale, shift, fallen, seed, call):
     """x · scale + shift where the element is kept, else ``fallen``."""
     out = new_empty(input.shape, input.dtype)
     _alpha_into(out, input, threshold, scale, shift, fallen, seed, call)
-    return out
+    return in_order_of(out, input)
 
 
 def _alpha_into(
@@ -112,9 +112,9 @@ def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
     if not train or (p == 0.0 and inplace):
         return x
     if p == 0.0:
-        return clone(x)
+        return copied(x)
     if x._layout.size == 0:
-        return x if inplace else clone(x)
+        return x if inplace else copied(x)
     args = (_threshold(p), _scale(p), *stream(None))
     if inplace:
         return write_inplace(native_dropout, _in_memory(_drop_into), x, *args)

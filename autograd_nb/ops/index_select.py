@@ -8,7 +8,7 @@ from .. import dtypes
 from ..shapes import broadcast_shapes, wrap_dim
 from ..tensor import Tensor
 from .assignment import _plain_number
-from .cast import cast
+from .cast import cast, contiguous
 from .create import new_full
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
 from .inplace import in_place, write_inplace
@@ -114,7 +114,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     tensor([2., 0., 1.])
     """
     args = _slices_args(input, dim, index, _scaled(source, alpha), "index_add")
-    return _stored(out, _slices(_index_add, *args, True), "index_add")
+    return _stored(out, _slices(_index_add, contiguous(args[0]), *args[1:], True), "index_add")
 
 
 @public(kind="inplace", namespaces=())
@@ -126,7 +126,8 @@ def index_add_(input, dim, index, source, *, alpha=1):
 @public()
 def index_copy(input, dim, index, source, *, out=None):
     """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
-    return _stored(out, _slices(_index_copy, *_slices_args(input, dim, index, source, "index_copy"), False), "index_copy")
+    x, *rest = _slices_args(input, dim, index, source, "index_copy")
+    return _stored(out, _slices(_index_copy, contiguous(x), *rest, False), "index_copy")
 
 
 @public(kind="inplace", namespaces=())

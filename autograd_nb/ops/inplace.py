@@ -8,7 +8,7 @@ from typing import Any
 from ..graph.modes import state
 from ..overriding import overridable
 from ..tensor import Tensor, check_inplace, edge, make, rewrite_history
-from .cast import clone
+from .cast import copied
 from .recording import check_result
 from .registry import OPS, public
 from .structured import Structured, tensor_argument
@@ -27,7 +27,7 @@ def assign_inplace(target: Tensor, result: Tensor) -> Tensor:
 
 def before(target: Tensor) -> Tensor:
     """A copy of ``target`` with its place in the graph, for the derivative of what will overwrite it."""
-    old = clone(target.detach())
+    old = copied(target.detach())
     e = edge(target)
     if e is not None:
         old._edge, old._rg = e, True
@@ -66,7 +66,7 @@ def write_inplace(op: Structured, write: Callable[..., None], target: Tensor, *a
     check_result(op.name + "_", target._layout, target._layout)
     # memory that is read while it is rewritten: read a copy
     args = tuple(
-        clone(a) if isinstance(a, Tensor) and a._version_ is target._version_ else a for a in args
+        copied(a) if isinstance(a, Tensor) and a._version_ is target._version_ else a for a in args
     )
     out = make(target._data, target._layout, target._version_)
     record = state.grad

@@ -18,7 +18,7 @@ import numpy as np
 from .. import dtypes, launch
 from ..shapes import numel
 from ..tensor import Tensor
-from .cast import cast, dense
+from .cast import cast, dense, images
 from .create import new_empty
 from .registry import OPS, public
 from .structured import structured, tensor_argument
@@ -85,6 +85,7 @@ def _three(sizes: Sequence[int]) -> tuple[int, ...]:
 def _operation(mode: int, n: int) -> Any:
     """The op of a mode over n dims: (x, sizes, scales, aligned), differentiable as often as wanted."""
 
+    @images(4, 5)
     def resize(x, sizes, scales, aligned, kernels, before, after):
         if x.dtype is dtypes.float16:
             return cast(resize(cast(x, dtypes.float32), sizes, scales, aligned, kernels, before, after), dtypes.float16)

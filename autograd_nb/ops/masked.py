@@ -10,7 +10,7 @@ from ..shapes import Size, broadcast_shapes, layout
 from ..tensor import Tensor
 from .assignment import _plain_number
 from .calls import inplace_call
-from .cast import cast
+from .cast import cast, contiguous
 from .inplace import in_place
 from .parts import _slice
 from .picking import index_put_op, pick, true_indices
@@ -127,7 +127,7 @@ def masked_scatter(input, mask, source):
     """y = x with the elements where the mask holds replaced by those of ``source``, in order."""
     x = tensor_argument(input, "masked_scatter")
     tensor_argument(mask, "masked_scatter", "mask")
-    x = expand(x, broadcast_shapes(x.shape, mask.shape))
+    x = contiguous(expand(x, broadcast_shapes(x.shape, mask.shape)))
     index, values = _masked_scatter_args(x, mask, source, "masked_scatter")
     if not x.ndim:
         return reshape(_masked_scatter(reshape(x, 1), index, values, (0,), 0, False), ())

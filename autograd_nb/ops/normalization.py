@@ -19,7 +19,7 @@ from ..overriding import overridable
 from ..shapes import numel
 from ..tensor import Tensor, make
 from .activation import functional
-from .cast import cast
+from .cast import cast, contiguous, in_format_of
 from .fused import FoldOf
 from .pointwise import pointwise
 from .registry import OPS
@@ -225,7 +225,7 @@ def per_channel(x: Tensor, t: Any) -> Any:
 
 def channel_norm(x, running_mean, running_var, weight, bias, training, momentum, eps, dims, name):
     check_channels(x, name, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
-    w, b = per_channel(x, weight), per_channel(x, bias)
+    x, w, b = in_format_of(x, x) if name == "batch_norm" else contiguous(x), per_channel(x, weight), per_channel(x, bias)
     if not training:
         with no_grad():
             rm, rstd = per_channel(x, running_mean), (per_channel(x, running_var) + eps).rsqrt()
@@ -294,7 +294,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     w, b = (None if t is None else widened(t).reshape([1, num_groups, c // num_groups, 1]) for t in (weight, bias))
     mean, rstd = _statistics(wide, (2, 3), float(eps))
     y = _group_norm(wide, w, b, mean, rstd, (2, 3), (0, 3), float(eps))
-    return cast(y.reshape(x.shape), x.dtype)
+    return in_format_of(cast(y.reshape(x.shape), x.dtype), x)
 
 
 @functional()

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..shapes import as_int
 from ..tensor import Tensor
+from .cast import images, in_format_of
 from .create import new_full
 from .parts import slice_dim
 from .ranges import arange
@@ -17,6 +18,7 @@ from .structured import structured, tensor_argument
     x=lambda g, x_shape, places: _unpad(g, tuple(x_shape), places), node="ConstantPadNdBackward0",
     linear="no", batch="shift",
 )
+@images(4, 5)
 def _pad(x, places, shape, value):
     y = new_full(shape, value, x.dtype)
     _inside(y, x.shape, places).copy_(x)
@@ -25,6 +27,7 @@ def _pad(x, places, shape, value):
 
 
 @structured(x=lambda g, x_shape, places: _pad(g, places, tuple(x_shape), 0), linear="no", batch="shift")
+@images(4, 5)
 def _unpad(x, shape, places):
     return _inside(x, shape, places).clone()
 
@@ -76,6 +79,7 @@ def pad(input, pad, mode="constant", value=None):
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (pad={pads}, input of size {list(x.shape)})"
         )
+    y = x
     for k in range(n):
         d = x.ndim - 1 - k
         before, after, size = pads[2 * k], pads[2 * k + 1], x.shape[d]
@@ -89,11 +93,11 @@ def pad(input, pad, mode="constant", value=None):
         if mode == "circular" and max(before, after) > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")
         if mode == "circular" and (before < 0 or after < 0):  # what is cut off does not come round
-            x = slice_dim(x, d, max(-before, 0), size - max(-after, 0), 1)
-            before, after, size = max(before, 0), max(after, 0), x.shape[d]
+            y = slice_dim(y, d, max(-before, 0), size - max(-after, 0), 1)
+            before, after, size = max(before, 0), max(after, 0), y.shape[d]
         if before or after:
-            x = OPS["index_select"].call(x, d, _source(size, before, after, mode))
-    return x
+            y = OPS["index_select"].call(y, d, _source(size, before, after, mode))
+    return y if mode == "circular" else in_format_of(y, x)
 
 
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:

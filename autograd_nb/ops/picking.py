@@ -13,7 +13,7 @@ from ..launch import Kernel
 from ..overriding import overridable
 from ..shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
 from ..tensor import Tensor, make
-from .cast import cast, clone, dense
+from .cast import cast, clone, copied, dense
 from .create import new_empty, new_full
 from .recording import mark_inference
 from .registry import OPS, public
@@ -399,7 +399,7 @@ def _fitted(g: Tensor, shape: Sequence[int]) -> Tensor:
     linear="no",
 )
 def index_put_op(x, index, value, dims, pos, accumulate):
-    y = clone(x)
+    y = copied(x)
     write_at(y, value, index, dims, pos, ADD if accumulate else SET)
     return y
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..shapes import as_int
+from .cast import in_format_of
 from .registry import public
 from .structured import tensor_argument
 
@@ -31,7 +32,7 @@ def pixel_shuffle(input, upscale_factor):
         )
     n = len(lead)
     y = x.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return y.reshape(*lead, c // (r * r), h * r, w * r)
+    return in_format_of(y.reshape(*lead, c // (r * r), h * r, w * r), x)
 
 
 @public(method=False, namespaces=_WHERE)
@@ -56,7 +57,7 @@ def pixel_unshuffle(input, downscale_factor):
             )
     n = len(lead)
     y = x.reshape(*lead, c, h // r, r, w // r, r).permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return y.reshape(*lead, c * r * r, h // r, w // r)
+    return in_format_of(y.reshape(*lead, c * r * r, h // r, w // r), x)
 
 
 @public("native_channel_shuffle", method=False, namespaces=_WHERE)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes, launch
 from ..shapes import as_int, layout, numel
 from ..tensor import Tensor, make
-from .cast import cast, dense
+from .cast import cast, dense, images
 from .conv import tuple_of
 from .recording import store
 from .registry import public
@@ -59,6 +59,7 @@ def _planes(shape: Sequence[int], n: int) -> int:
     node="MaxPoolWithIndicesBackward0",
     linear="no", batch="shift",
 )
+@images(4, 5)
 def _max_pool(x, how, y_spatial, n):
     if x.dtype is dtypes.float16:
         y, index = _max_pool.forward(cast(x, dtypes.float32), how, y_spatial, n)
@@ -79,6 +80,7 @@ def _max_pool(x, how, y_spatial, n):
 
 
 @structured(x=lambda g, index, n: _gather(g, index, n), node="MaxPoolBackwardBackward0", linear="no", batch="shift")
+@images(4, 5)
 def _scatter(x, index, shape, n):
     if x.dtype is dtypes.float16:
         return cast(_scatter.forward(cast(x, dtypes.float32), index, shape, n), dtypes.float16)
@@ -94,6 +96,7 @@ def _scatter(x, index, shape, n):
     x=lambda g, index, x_shape, n: _scatter(g, index, tuple(x_shape), n), node="GatherBackward0",
     linear="no", batch="shift",
 )
+@images(4, 5)
 def _gather(x, index, n):
     if x.dtype is dtypes.float16:
         return cast(_gather.forward(cast(x, dtypes.float32), index, n), dtypes.float16)
@@ -164,6 +167,7 @@ def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: An
     x=lambda g, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0",
     linear="jointly", batch="shift",
 )
+@images(3, 4)
 def _average(x, how, y_spatial, n, include, divisor):
     if x.dtype is dtypes.float16:
         return cast(_average.forward(cast(x, dtypes.float32), how, y_spatial, n, include, divisor), dtypes.float16)
@@ -181,6 +185,7 @@ def _average(x, how, y_spatial, n, include, divisor):
     node="AvgPoolBackwardBackward0",
     linear="jointly", batch="shift",
 )
+@images(3, 4)
 def _average_back(x, shape, how, n, include, divisor):
     if x.dtype is dtypes.float16:
         return cast(_average_back.forward(cast(x, dtypes.float32), shape, how, n, include, divisor), dtypes.float16)
@@ -213,6 +218,7 @@ def _six(x_shape: Sequence[int], y_spatial: Sequence[int], n: int) -> tuple[int,
     x=lambda g, x_shape, n: _adaptive_back(g, tuple(x_shape), n), node="AdaptiveAvgPoolBackward0",
     linear="jointly", batch="shift",
 )
+@images(3, 4)
 def _adaptive(x, y_spatial, n):
     if x.dtype is dtypes.float16:
         return cast(_adaptive.forward(cast(x, dtypes.float32), y_spatial, n), dtypes.float16)
@@ -226,6 +232,7 @@ def _adaptive(x, y_spatial, n):
     x=lambda g, x_shape, n: _adaptive(g, tuple(x_shape[len(x_shape) - n :]), n), node="AdaptiveAvgPoolBackwardBackward0",
     linear="jointly", batch="shift",
 )
+@images(3, 4)
 def _adaptive_back(x, shape, n):
     if x.dtype is dtypes.float16:
         return cast(_adaptive_back.forward(cast(x, dtypes.float32), shape, n), dtypes.float16)
@@ -239,6 +246,7 @@ def _adaptive_back(x, shape, n):
     node="AdaptiveMaxPoolBackward0",
     linear="no", batch="shift",
 )
+@images(3, 4)
 def _adaptive_max(x, y_spatial, n):
     if x.dtype is dtypes.float16:
         y, index = _adaptive_max.forward(cast(x, dtypes.float32), y_spatial, n)
@@ -271,6 +279,7 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
 
 
 @structured(x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0", linear="no", batch="shift")
+@images(4)
 def _unpool(x, index, y_spatial, n):
     if x.dtype is dtypes.float16:
         return cast(_unpool.forward(cast(x, dtypes.float32), index, y_spatial, n), dtypes.float16)

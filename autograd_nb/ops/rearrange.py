@@ -77,9 +77,10 @@ def flipud(input):
     linear="jointly", batch="shift",
 )
 def _roll(x, shifts, dims):
+    y, order = in_memory_order(x)
     for s, d in zip(shifts, dims, strict=True):
-        x = _along(_roll_kernel, x, d, s % x.shape[d] if x.shape[d] else 0)
-    return x
+        y = _along(_roll_kernel, y, d if order is None else order.index(d), s % x.shape[d] if x.shape[d] else 0)
+    return in_order_again(y, order)
 
 
 @public()
@@ -115,12 +116,12 @@ def rot90(input, k=1, dims=(0, 1)):
     a, b = (wrap_dim(d, x.ndim, "dims") for d in dims)
     k = as_int(k, "k") % 4
     if k == 1:
-        return clone(_transpose(flip(x, b), a, b))
+        return copied(_transpose(flip(x, b), a, b))
     if k == 2:
         return flip(x, a, b)
     if k == 3:
-        return clone(_transpose(flip(x, a), a, b))
-    return clone(x)
+        return copied(_transpose(flip(x, a), a, b))
+    return copied(x)
 
 
 # -------------------------------------------------------------------------------------------- triangles, diagonals
@@ -228,7 +229,7 @@ def trace(input):
     linear="no", batch="samples",
 )
 def _write_view(x, src, look, args):
-    y = clone(x)
+    y = copied(x)
     look(y, *args).copy_(src)
     return y
 
@@ -236,7 +237,7 @@ def _write_view(x, src, look, args):
 @structured(x=lambda g, look, args: _hole(g, look, args), linear="no", batch="samples")
 def _hole(x, look, args):
     """``x`` with zeros where the view looks."""
-    y = clone(x)
+    y = copied(x)
     look(y, *args).zero_()
     return y
 
