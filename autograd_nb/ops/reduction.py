@@ -86,15 +86,8 @@ def expand_reduced(g: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim
         found = _expanded.get(key)
         if found is None:
             lay = g._layout
-<<<<<<< HEAD
-            steps = iter(lay.strides)
-            strides = [next(steps) if keepdim or d not in dims else 0 for d in range(len(shape))]
-            found = layout(shape, [0 if d in dims else s for d, s in enumerate(strides)], lay.dtype)
-            launch.keep(_expanded, key, found)
-=======
             found = layout(shape, _expanded_strides(lay, shape, dims, keepdim), lay.dtype)
-            _expanded[key] = found
->>>>>>> 6ba15eb (Strides: pointwise results, copies, casts and *_like keep the operands' order of dims, as in PyTorch)
+            launch.keep(_expanded, key, found)
         return make(g._data, found, g._version_)
     if not keepdim and dims:
         g = g.reshape([1 if d in dims else n for d, n in enumerate(shape)])
