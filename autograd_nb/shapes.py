@@ -149,11 +149,9 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
     expected = 1
     for n, s in zip(reversed(shape), reversed(strides), strict=True):
-        if n == 0:
-            return True
         if n != 1:
             if s != expected:
-                return False
+                return 0 in shape
             expected *= n
     return True
 

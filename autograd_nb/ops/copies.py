@@ -40,9 +40,19 @@ def _copy_of(name: str, function: Callable | None = None, method: bool = False) 
 
 for _name in (
     "as_strided", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
-    "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real",
+    "unfold", "unsqueeze", "view_as_complex", "view_as_real",
 ):  # fmt: skip
     _copy_of(_name)
+
+
+def _viewed(x: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """`view`, or a copy in C order under the new shape where the strides allow none."""
+    if args and not kw and not isinstance(args[0], dtypes.dtype):
+        return OPS["reshape"].call(x, *args)
+    return OPS["view"].call(x, *args, **kw)
+
+
+_copy_of("view", _viewed)
 _copy_of("narrow", method=True)
 _copy_of("alias", alias_view)
 _copy_of("detach", lambda x: x.detach())

@@ -12,7 +12,7 @@ from ..codegen import loops
 from ..codegen.maths import m
 from ..shapes import wrap_dim, wrap_dims
 from ..tensor import Tensor
-from .cast import cast
+from .cast import cast, contiguous
 from .pointwise import pointwise
 from .recording import store
 from .reduction import Reduction, _all_dims, reduced_shape
@@ -162,6 +162,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if x.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
+    x = contiguous(x)  # as the result is
     d = wrap_dim(dim, x.ndim)
     sizes = vector_norm(x, float(p), tuple(k for k in range(x.ndim) if k != d), True, name="renorm")
     y = x * OPS["where"].call(sizes > maxnorm, maxnorm / (sizes + 1e-7), 1.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from .. import dtypes, launch
 from ..shapes import as_shape, infer_shape, layout, numel, view_strides, wrap_dim, wrap_dims
 from ..tensor import Tensor, make
-from .cast import clone
+from .cast import clone, contiguous
 from .registry import public
 from .structured import structured, tensor_argument, tensors_argument
 from .views import quick
@@ -148,8 +148,8 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @public()
 def ravel(input):
-    """All elements in one dim."""
-    return reshape(input, -1)
+    """All elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
+    return reshape(contiguous(input), -1)
 
 
 @public()

@@ -137,7 +137,7 @@ class PruningContainer(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         method = self._pruning_methods[-1]
-        mask = default_mask.clone()
+        mask = default_mask.clone().contiguous()
         if method.PRUNING_TYPE == "unstructured":
             left: Any = mask == 1
         elif method.PRUNING_TYPE == "structured":
@@ -169,9 +169,9 @@ class _Unstructured(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         n = _count(self.amount, t.numel())
-        mask = default_mask.clone()
+        mask = default_mask.clone().contiguous()
         if n:
-            lowest = self._scores(t).view(-1).topk(n, largest=False).indices
+            lowest = self._scores(t).reshape(-1).topk(n, largest=False).indices
             mask.view(-1)[lowest] = 0
         return mask
 
