@@ -141,7 +141,7 @@ def backward(
     )
     for t, e, g in zip(targets, wanted, found, strict=True):
         if not e.is_leaf_edge and g is not None:
-            t._grad = (g if create_graph else engine.own(g, t)) if t._grad is None else engine.add(t._grad, g)
+            t._grad = engine.own(g, t, create_graph) if t._grad is None else engine.add(t._grad, g)
 
 
 def _target_edges(targets: tuple, function: str) -> list:

@@ -22,10 +22,10 @@ def _unset(*_: Any) -> Any:
     raise RuntimeError("the ops have not been imported")
 
 
-#: set by the ops: add(a, b) -> tensor, add_in_place(a, b), and own(g, leaf): a gradient that the leaf may keep
+#: set by the ops: add(a, b) -> tensor, add_in_place(a, b), and own(g, leaf, recorded): a gradient that the leaf may keep
 add: Callable[[Any, Any], Any] = _unset
 add_in_place: Callable[[Any, Any], None] = _unset
-own: Callable[[Any, Any], Any] = _unset
+own: Callable[[Any, Any, bool], Any] = _unset
 #: set by autograd.anomaly while it watches: called with (node, gradients) after each node
 watch: Callable[[Any, tuple], None] | None = None
 
@@ -184,7 +184,7 @@ class Pass:
         if g is not None:
             grad = leaf._grad
             if grad is None:
-                leaf._grad = g if self.create_graph else own(g, leaf)
+                leaf._grad = own(g, leaf, self.create_graph)
             elif self.create_graph:
                 leaf._grad = add(grad, g)
             else:

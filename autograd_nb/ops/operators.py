@@ -116,11 +116,13 @@ def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
     target._version_[0] += 1
 
 
-def _engine_own(g: Tensor, leaf: Tensor) -> Tensor:
+def _engine_own(g: Tensor, leaf: Tensor, recorded: bool) -> Tensor:
     """A gradient as a leaf may keep it: memory of its own, shared with nobody who might change it, laid out as the leaf's is."""
     lay = g._layout
     if (lay is not leaf._layout or not lay.contiguous) and g.__class__ is Tensor and not strides.obeys(lay, leaf._layout):
-        return relaid(g.detach(), strides.kept_by(leaf._layout, lay))
+        return relaid(g if recorded else g.detach(), strides.kept_by(leaf._layout, lay))
+    if recorded:
+        return g
     # 2 references to the tensor are ours (argument and caller), and its memory must have no other owner
     if g._view is None and getrefcount(g) <= 4 and getrefcount(g._data) <= 2 and g.__class__ is Tensor:
         return g if not g._rg else make(g._data, lay, g._version_)

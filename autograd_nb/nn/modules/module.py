@@ -517,11 +517,13 @@ class Module(StateDict):
     def to(self, *args: Any, **kwargs: Any) -> Module:
         """Convert the floating parameters and buffers to a dtype, in place: ``to(dtype)``, ``to(device)``, ``to(tensor)``.
 
+        ``memory_format`` is that of parameters and buffers of 4 and 5 dims.
+
         Errors: TypeError for dtypes that are not floating, RuntimeError for devices other than the CPU.
         """
         dtype, device = kwargs.pop("dtype", None), kwargs.pop("device", None)
         kwargs.pop("non_blocking", None)
-        kwargs.pop("memory_format", None)
+        memory_format = kwargs.pop("memory_format", None)
         if kwargs:
             raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
         for a in args:
@@ -537,6 +539,8 @@ class Module(StateDict):
                 raise TypeError(f"to() received an invalid argument {a!r}: expected a dtype, a device or a Tensor")
         if device is not None:
             as_device(device)
+        if memory_format is not None:
+            self._apply(lambda t: t.to(memory_format=memory_format) if t.ndim in (4, 5) else t)
         if dtype is None:
             return self
         if not (dtype.is_floating_point or dtype.is_complex):
