@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promoti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,11 @@ def set_default_dtype(d: dtype) -> None:
     if not isinstance(d, dtype) or not d.is_floating_point:
         raise TypeError(f"only floating-point types are supported as the default type, got d={d!r}")
     _default[0] = d
+    for call in default_changed:
+        call()
+
+
+default_changed: list[Callable[[], None]] = []  #: what is to be told of another default dtype
 
 
 def from_numpy_dtype(d: Any) -> dtype:

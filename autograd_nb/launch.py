@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from . import threads
+from . import dtypes, threads
 from .codegen import build
 
 Entry = Callable[..., Any]
@@ -299,7 +299,7 @@ def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
     global _observing
     previous = getattr(_observers, "current", None)
     _observing += 1
-    _forget_plans()
+    forget()
     _observers.current = observer
     try:
         yield
@@ -307,12 +307,16 @@ def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
         _observers.current = previous
         _observing -= 1
         if not _observing:
-            _forget_plans()
+            forget()
 
 
-def _forget_plans() -> None:
+def forget() -> None:
+    """Empty all plan tables."""
     while _drop():
         pass
+
+
+dtypes.default_changed.append(forget)  # plans for integers and numbers have taken it up
 
 
 # ------------------------------------------------------------------------------------------------------ memory

@@ -114,8 +114,9 @@ def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -
     while True:
         made = Layout(Size(shape), steps, d)
         known = _Interned(made, _forget)
-        key = (shape, made.strides, d)
-        known.keys = ((shape, None, d), key) if made.contiguous and steps == contiguous_strides(shape) else (key,)
+        key = (shape, steps, d)
+        usual = strides is None or (made.contiguous and steps == contiguous_strides(shape))
+        known.keys = ((shape, None, d), key) if usual else (key,)
         kept = _layouts.setdefault(key, known)  # another thread may have been quicker
         found = made if kept is known else kept()
         if found is None:  # on its way out
@@ -140,10 +141,11 @@ def numel(shape: Iterable[int]) -> int:
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     strides, step = [], 1
-    for n in reversed(shape):
+    for n in shape[::-1]:
         strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
+        step *= n or 1
+    strides.reverse()
+    return tuple(strides)
 
 
 def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
@@ -208,6 +210,12 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
     """The shape to which all ``shapes`` broadcast (NumPy's rule: sizes align from the right, 1 stretches)."""
     if not shapes:
         return Size(())
+    first = shapes[0]
+    for other in shapes:
+        if other is not first and other != first:
+            break
+    else:
+        return first if first.__class__ is Size else Size(first)
     rank = max(map(len, shapes))
     out = [1] * rank
     for shape in shapes:
@@ -226,6 +234,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
 
 def broadcast_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
     """Element strides that read ``lay`` as if it had ``shape`` (0 along stretched dims)."""
+    if lay.shape == shape:
+        return lay.strides
     lead = len(shape) - lay.ndim
     own = tuple(
         0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))

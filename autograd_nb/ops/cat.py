@@ -8,7 +8,7 @@ from .. import dtypes, launch, strides
 from ..shapes import Layout, Size, as_shape, layout, wrap_dim
 from ..tensor import Tensor, make
 from .cast import clone
-from .joining import Joins, join
+from .joining import Joins
 from .parts import _select, _slice
 from .registry import public
 from .shape import _unsqueeze, expand, reshape
@@ -86,8 +86,10 @@ def cat(tensors, dim=0, *, axis=None, out=None):
                     f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number {i} in "
                     "the list."
                 )
-    if len(kept) == len(ts):
-        _cats.keep(dim, ts, join(ts, d, [*first.shape[:d], sum(t.shape[d] for t in ts), *first.shape[d + 1 :]]))
+    if len(kept) == len(ts) and out is None and axis is None:
+        y = _cats.first(dim, ts, d, [*first.shape[:d], sum(t.shape[d] for t in ts), *first.shape[d + 1 :]])
+        if y is not None:
+            return y
     y = _cat(tuple(t.to(kind) for t in kept), d)
     if out is None:
         return y
@@ -131,7 +133,10 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     kind = ts[0].dtype
     for t in ts[1:]:
         kind = dtypes.promote_types(kind, t.dtype)
-    _stacks.keep(dim, ts, join(ts, d, [*ts[0].shape[:d], len(ts), *ts[0].shape[d:]]))
+    if out is None:
+        y = _stacks.first(dim, ts, d, [*ts[0].shape[:d], len(ts), *ts[0].shape[d:]])
+        if y is not None:
+            return y
     y = _stack(tuple(t.to(kind) for t in ts), d)
     if out is None:
         return y

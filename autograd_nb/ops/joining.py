@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -20,6 +21,7 @@ ARITIES = (2, 4, 8)  #: how many parts the kernels take; what is missing has no 
 MOST = 1 << 16  #: bytes up to which copying is cheaper than a launch for each part
 
 
+@cache
 def _source(parts: int) -> str:
     """``kernel(dims, a0, a1, …, o)``: in every row of ``o`` the rows of the parts one behind the other.
 
@@ -83,7 +85,7 @@ def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
     if not out.size or out.size * kind.itemsize > MOST or launch.observing():
         return None
     layouts = [t._layout for t in parts]
-    if any(not lay.contiguous or lay.dtype is not kind for lay in layouts):
+    if any(not lay.contiguous or lay.dtype is not kind or lay.__class__ is not Layout for lay in layouts):
         return None
     return Join(layouts, d, out)
 
@@ -98,10 +100,13 @@ class Joins:
         self.op = op
         self.plans = launch.plan_table()
 
-    def keep(self, dim: Any, parts: Sequence[Tensor], plan: Join | None) -> None:
-        """Remember a plan, if there is one."""
-        if plan is not None and dim.__class__ is int:
-            launch.keep(self.plans, (dim, *map(_layout_of, parts)), plan)
+    def first(self, dim: Any, parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Tensor | None:
+        """Remember how parts like these are joined to ``shape``, and join them, where one launch pays."""
+        plan = join(parts, d, shape) if dim.__class__ is int else None
+        if plan is None:
+            return None
+        launch.keep(self.plans, (dim, *map(_layout_of, parts)), plan)
+        return self.find(dim, parts)
 
     def find(self, dim: Any, parts: Any) -> Tensor | None:
         """The parts joined and recorded, if there is a plan for them."""

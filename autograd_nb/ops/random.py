@@ -46,6 +46,7 @@ class Law:
     def __init__(self, name: str, draw: Callable, finish: Callable, compute: str | None = None):
         self.name, self.draw, self.finish, self.compute = name, draw, finish, compute
         self.entries: dict = launch.plan_table()
+        self.texts: dict[tuple, str] = {}
 
     def __call__(self, key: tuple[int, int], out: np.ndarray, d: dtype, *operands: Any) -> None:
         """Fill the flat array ``out`` of dtype ``d``; operands are (flat array, dtype), ints or floats."""
@@ -69,8 +70,10 @@ class Law:
         inputs = [
             Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest
         ]
-        compute = self.compute or (d.compute if d.category == 2 else "float32")
-        source = draws.random_map(self.draw, self.finish, inputs, compute, d.name)
+        source = self.texts.get(kinds)
+        if source is None:
+            compute = self.compute or (d.compute if d.category == 2 else "float32")
+            source = self.texts[kinds] = draws.random_map(self.draw, self.finish, inputs, compute, d.name)
         types = [s.dtype if s.scalar else k.kernel for s, k in zip(inputs, rest, strict=True)]
         return launch.entry(source, "kernel", ("int64", "int64", "int64", *types, d.kernel), self.name, split=_Drawn)
 

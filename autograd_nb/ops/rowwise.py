@@ -43,11 +43,12 @@ class RowKernel:
     are floats or ints. Half arrays are cast before.
     """
 
-    __slots__ = ("entries", "name", "operands", "outputs", "steps")
+    __slots__ = ("entries", "name", "operands", "outputs", "steps", "texts")
 
     def __init__(self, name: str, operands: Mapping[str, str], outputs: Mapping[str, str], steps: Sequence[Step]):
         self.name, self.operands, self.outputs, self.steps = name, dict(operands), dict(outputs), list(steps)
         self.entries = launch.plan_table()
+        self.texts: dict[tuple, str] = {}
 
     def __call__(
         self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]
@@ -70,8 +71,11 @@ class RowKernel:
         dtypes = {p: t.removesuffix("[:]") for p, t in zip([*self.operands, *self.outputs], types, strict=True)}
         if "complex" in compute:
             raise not_for_complex(self.name)
-        with real_only(self.name):
-            source = row_kernel(self.operands, self.outputs, self.steps, dtypes, compute, columns)
+        source = self.texts.get((compute, columns, *types))
+        if source is None:
+            with real_only(self.name):
+                source = row_kernel(self.operands, self.outputs, self.steps, dtypes, compute, columns)
+            self.texts[compute, columns, *types] = source
         operands_, outputs_ = ({p: (kind, dtypes[p]) for p, kind in part.items()} for part in (self.operands, self.outputs))
         recipe = RowRecipe(operands_, outputs_, self.steps, compute)
         split = split_rows([*self.operands.values(), *self.outputs.values()], self.steps)

@@ -1,0 +1,210 @@
+"""What a new shape leaves behind: run by `test_growth` in a process without compiled kernels, as nothing here depends on them.
+
+Each op is called with a few sizes, then with others of the same kind: these must trace no formula and write no kernel's text (that
+is what costs), and leave nothing to the collector of cycles. Prints a line for each op that does, and the numbers of ops.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import warnings
+
+import autograd_nb as torch
+import autograd_nb.nn.functional as F
+from autograd_nb.codegen import loops
+from autograd_nb.ops import random as drawn
+from autograd_nb.ops import rowwise
+from autograd_nb.ops.registry import OPS
+
+from .table import INTEGER_ONLY, sample
+
+FIRST, LATER = (12, 13, 14), (15, 17, 19)
+COLUMNS = 7
+made: list[str] = []
+
+
+def counted(module, name: str) -> None:
+    function = getattr(module, name)
+
+    def call(*args, **options):
+        made.append(name)
+        return function(*args, **options)
+
+    setattr(module, name, call)
+
+
+for module, name in (
+    (loops, "trace_body"), (loops, "pointwise_flat"), (loops, "pointwise_strided"), (loops, "reduction"), (rowwise, "row_kernel"),
+    (drawn.draws, "random_map"),
+):  # fmt: skip
+    counted(module, name)
+
+
+def numbers(n: int, seed: int, needs: bool = True):
+    return (torch.linspace(0.1 + 0.01 * seed, 0.9, n * COLUMNS, dtype=torch.float64)).reshape(n, COLUMNS).requires_grad_(needs)
+
+
+def backward(y) -> None:
+    y = y[0] if isinstance(y, tuple) else y
+    if y.requires_grad:
+        y.backward(torch.ones_like(y))
+
+
+def pointwise(name: str):
+    dtype = "int64" if name in INTEGER_ONLY else "float64"
+    count = min(len(OPS[name].rule.params), 3)
+
+    def step(n: int) -> None:
+        args = [torch.from_numpy(sample(name, i, (n, COLUMNS), dtype)) for i in range(count)]
+        backward(OPS[name].call(*[a.requires_grad_(dtype == "float64") for a in args]))
+
+    return step
+
+
+def in_place(name: str):
+    dtype = "int64" if name.removesuffix("_") in INTEGER_ONLY else "float64"
+    of = OPS[name.removesuffix("_")]
+    count = min(len(of.rule.params), 3)
+
+    def step(n: int) -> None:
+        x, *rest = [torch.from_numpy(sample(of.name, i, (n, COLUMNS), dtype)) for i in range(count)]
+        OPS[name].call(x.clone(), *rest)
+        if dtype == "float64":
+            backward(OPS[name].call(x.requires_grad_() * 1, *rest))
+
+    return step
+
+
+def of(function):
+    """A step on two operands of n rows, the first of which requires grad."""
+    return lambda n: backward(function(numbers(n, 0), numbers(n, 1, False), n))
+
+
+def labels(n: int):
+    return torch.zeros(n, dtype=torch.int64)
+
+
+long = torch.arange(32).remainder(5)
+weight, row, image = (torch.linspace(0.1, 1, k, dtype=torch.float64) for k in (21, 7, 18))
+weight, image = weight.reshape(3, 7).requires_grad_(), image.reshape(2, 1, 3, 3).requires_grad_()
+optimizer = torch.optim.Adam([weight])
+
+
+def train(n: int) -> None:
+    optimizer.zero_grad()
+    F.cross_entropy(F.linear(numbers(n, 0, False), weight).relu(), labels(n)).backward()
+    optimizer.step()
+
+
+OTHERS = {
+    "sum": of(lambda a, b, n: a.sum()),
+    "sum(0)": of(lambda a, b, n: a.sum(0)),
+    "mean(1)": of(lambda a, b, n: a.mean(1, True)),
+    "amax": of(lambda a, b, n: a.amax(1)),
+    "prod": of(lambda a, b, n: a.prod(1)),
+    "std": of(lambda a, b, n: a.std(-1)),
+    "norm": of(lambda a, b, n: a.norm()),
+    "logsumexp": of(lambda a, b, n: a.logsumexp(0)),
+    "argmax": of(lambda a, b, n: a.argmax(1)),
+    "max": of(lambda a, b, n: a.max(1)),
+    "cumsum": of(lambda a, b, n: a.cumsum(0)),
+    "sort": of(lambda a, b, n: a.sort(0)),
+    "topk": of(lambda a, b, n: a.topk(2)),
+    "stretched": of(lambda a, b, n: a * row),
+    "stretched column": of(lambda a, b, n: a[:, :1] * b),
+    "turned": of(lambda a, b, n: a.t() + b.t().contiguous()),
+    "strided": of(lambda a, b, n: a[:, ::2].exp()),
+    "number": of(lambda a, b, n: 2 - a / 3),
+    "where": of(lambda a, b, n: torch.where(a > b, a, b)),
+    "clamp": of(lambda a, b, n: a.clamp(0.2, 0.5)),
+    "lerp": of(lambda a, b, n: a.lerp(b, 0.3)),
+    "double": of(lambda a, b, n: a.float()),
+    "clone": of(lambda a, b, n: a.t().clone()),
+    "ones": of(lambda a, b, n: torch.ones(n, 3)),
+    "full": of(lambda a, b, n: torch.full((n, 3), 2.5)),
+    "arange": of(lambda a, b, n: torch.arange(n)),
+    "rand": of(lambda a, b, n: torch.rand(n, 3)),
+    "randn": of(lambda a, b, n: torch.randn(n, 3)),
+    "dropout": of(lambda a, b, n: F.dropout(a, 0.5)),
+    "cat": of(lambda a, b, n: torch.cat([a, b])),
+    "stack": of(lambda a, b, n: torch.stack([a, b, a], 1)),
+    "split": of(lambda a, b, n: a.split(5)[1]),
+    "pad": of(lambda a, b, n: F.pad(a, (1, 2))),
+    "flip": of(lambda a, b, n: a.flip(0)),
+    "roll": of(lambda a, b, n: a.roll(1, 0)),
+    "x[2:]": of(lambda a, b, n: a[2:] * 2),
+    "x[1]": of(lambda a, b, n: a[1]),
+    "x[index]": of(lambda a, b, n: a[long[:n]]),
+    "x[mask]": of(lambda a, b, n: a[a > 0.5]),
+    "x[2:] = y": of(lambda a, b, n: (a * 1).index_fill(0, long[:3], 2.0)),
+    "gather": of(lambda a, b, n: a.gather(0, long[: 2 * 7].reshape(2, 7))),
+    "embedding": of(lambda a, b, n: F.embedding(long[:n], weight.t())),
+    "masked_fill": of(lambda a, b, n: a.masked_fill(b > 0.5, 2)),
+    "permute": of(lambda a, b, n: a.reshape(n, 7, 1).permute(2, 1, 0).contiguous()),
+    "expand": of(lambda a, b, n: a.unsqueeze(0).expand(2, n, 7).sum(0)),
+    "matmul": of(lambda a, b, n: a @ b.t()),
+    "linear": of(lambda a, b, n: F.linear(a, weight, weight[:, 0])),
+    "bmm": of(lambda a, b, n: a.expand(2, n, 7) @ b.t()),
+    "einsum": of(lambda a, b, n: torch.einsum("ij,kj->ik", a, b)),
+    "softmax": of(lambda a, b, n: a.softmax(-1)),
+    "log_softmax": of(lambda a, b, n: a.log_softmax(0)),
+    "layer_norm": of(lambda a, b, n: F.layer_norm(a, (7,), row, row)),
+    "batch_norm": of(lambda a, b, n: F.batch_norm(a, None, None, row, row, training=True)),
+    "group_norm": of(lambda a, b, n: F.group_norm(a.reshape(1, 7, n), 1)),
+    "cross_entropy": of(lambda a, b, n: F.cross_entropy(a, labels(n))),
+    "mse_loss": of(lambda a, b, n: F.mse_loss(a, b)),
+    "smooth_l1_loss": of(lambda a, b, n: F.smooth_l1_loss(a, b)),
+    "nll_loss": of(lambda a, b, n: F.nll_loss(a, labels(n))),
+    "conv2d": of(lambda a, b, n: F.conv2d(a.reshape(1, 1, n, 7), image, padding=1)),
+    "conv1d": of(lambda a, b, n: F.conv1d(a.t().reshape(1, 7, n), weight[None, :, :].permute(1, 2, 0))),
+    "max_pool2d": of(lambda a, b, n: F.max_pool2d(a.reshape(1, 1, n, 7), 2)),
+    "avg_pool2d": of(lambda a, b, n: F.avg_pool2d(a.reshape(1, 1, n, 7), 2)),
+    "interpolate": of(lambda a, b, n: F.interpolate(a.reshape(1, 1, n, 7), scale_factor=2)),
+    "unfold": of(lambda a, b, n: a.unfold(0, 2, 1)),
+    "attention": of(lambda a, b, n: F.scaled_dot_product_attention(a[None], b[None], b[None])),
+    "train": train,
+}
+
+
+def offence(step) -> str | None:
+    """What is wrong with an op's later sizes; None where nothing is."""
+    for n in FIRST:
+        step(n)
+    gc.collect()
+    gc.freeze()  # so that the next looks at what is new only
+    made.clear()
+    for n in LATER:
+        step(n)
+    texts = list(made)
+    garbage = gc.collect()
+    if garbage or texts:
+        return f"{garbage} objects in cycles, made again: {sorted(set(texts))} ({len(texts)} times)"
+    return None
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    gc.disable()
+    names = [n for n, o in OPS.items() if n == o.name and o.kind == "pointwise" and hasattr(o.rule, "params")]
+    steps = {n: pointwise(n) for n in sorted(names)}
+    steps |= {n + "_": in_place(n + "_") for n in sorted(names) if n + "_" in OPS and OPS[n + "_"].kind == "inplace"}
+    steps |= {f"[{n}]": step for n, step in OTHERS.items()}
+    done = failed = 0
+    for name, step in steps.items():
+        if len(sys.argv) > 1 and not any(part in name for part in sys.argv[1:]):
+            continue
+        try:
+            found = offence(step)
+        except Exception as error:
+            failed += 1
+            print(f"failed {name}: {type(error).__name__}: {str(error)[:120]}")
+            continue
+        done += 1
+        if found:
+            print(f"wrong {name}: {found}")
+    print(f"{done} done, {failed} failed")
+
+
+if __name__ == "__main__":
+    main()
