@@ -31,7 +31,9 @@ Entry = Callable[..., Any]
 MOST = 1024  #: arrays of a list: who calls a kernel holds their addresses on its stack
 
 _observing = 0
-_observers = threading.local()
+_epoch = 0  # how often observation has begun
+_observers = threading.local()  # each thread's ``current`` observer, and the epoch in which it was last given an entry point
+_plans = threading.RLock()  # held while plans are kept or forgotten (a finalizer may come in between, in the same thread)
 
 KEPT = 20_000  #: plans that are remembered in all tables together: a program with ever new shapes must not fill memory
 _order: deque[tuple[dict, Any]] = deque()  # (table, key) of every plan, the oldest first
@@ -47,21 +49,24 @@ def keep(table: dict, key: Any, plan: Any, most: int = KEPT) -> Any:
 
     Returns the plan. A key that cannot be one is passed over. ``most``: entries that the table may have.
     """
-    try:
-        known = key in table
-        table[key] = plan
-    except TypeError:
-        return plan
-    if known:  # it has its place in the order
-        return plan
-    _order.append((table, key))
-    if len(_order) > KEPT:
-        _drop()
-    if len(table) > most:
+    with _plans:
+        if _observing and getattr(_observers, "planned", 0) != _epoch:
+            return plan  # this thread began to make it before the observation: its entry points may tell nobody
         try:
-            table.pop(next(iter(table)), None)
-        except (RuntimeError, StopIteration):  # another thread is at it
-            pass
+            known = key in table
+            table[key] = plan
+        except TypeError:
+            return plan
+        if known:  # it has its place in the order
+            return plan
+        _order.append((table, key))
+        if len(_order) > KEPT:
+            _drop()
+        if len(table) > most:
+            try:
+                table.pop(next(iter(table)), None)
+            except (RuntimeError, StopIteration):  # what has died meanwhile had a plan
+                pass
     return plan
 
 
@@ -111,6 +116,7 @@ def entry(
     """
     compiled = build.build(source, name, argtypes)
     whole = compiled if split is None else split(compiled)
+    _observers.planned = _epoch
     if _observing:
         parts = whole.parts if isinstance(whole, threads.Split) else None
         return _Observed(compiled, label or name, outputs, recipe, over, ("source", source, argtypes), parts)
@@ -296,18 +302,22 @@ def argument_type(value: Any) -> str:
 @contextmanager
 def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
     """While the context is open, this thread's launches go to ``observer(call, args)``, which must run ``call.entry(*args)``."""
-    global _observing
+    global _observing, _epoch
     previous = getattr(_observers, "current", None)
-    _observing += 1
-    forget()
+    with _plans:
+        _observing += 1
+        _epoch += 1
+        forget()
+        _observers.planned = _epoch
     _observers.current = observer
     try:
         yield
     finally:
         _observers.current = previous
-        _observing -= 1
-        if not _observing:
-            forget()
+        with _plans:
+            _observing -= 1
+            if not _observing:
+                forget()
 
 
 def forget() -> None:
@@ -329,7 +339,8 @@ _lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    global _lock
+    global _lock, _plans
+    _plans = threading.RLock()
     _lock = threading.Lock()  # another thread of the parent may have held it
 
 

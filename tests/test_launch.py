@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -91,3 +92,39 @@ def test_copies_of_leaves():
     assert copy.deepcopy(x).note == "kept"
     with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
         copy.deepcopy(x * 2)
+
+
+def test_a_plan_that_another_thread_was_making_when_an_observation_began_is_not_kept():
+    table = launch.plan_table()
+    source = "def kernel(x, y):\n    y[0] = x[0] + 1\n"
+    made, begun = threading.Event(), threading.Event()
+
+    def making():
+        plan = launch.entry(source, "kernel", ("float64[:]", "float64[:]"))
+        made.set()
+        assert begun.wait(10)
+        launch.keep(table, "before", plan)
+        launch.keep(table, "meanwhile", launch.entry(source, "kernel", ("float64[:]", "float64[:]")))
+
+    thread = threading.Thread(target=making)
+    thread.start()
+    assert made.wait(60)
+    seen = []
+    with launch.observe(lambda call, args: (seen.append(call.name), call.entry(*args))):
+        begun.set()
+        thread.join()
+        assert "before" not in table
+        x = np.ones(1)
+        table["meanwhile"](x, x)
+        launch.keep(table, "mine", None)  # made of another plan, by the thread that observes
+        assert "mine" in table
+    assert seen == ["kernel"]
+    assert x[0] == 2
+
+
+def test_plans_are_kept_before_and_after_observations():
+    table = launch.plan_table()
+    launch.keep(table, 1, "plan")
+    with launch.observe(lambda call, args: call.entry(*args)):
+        assert not table
+    assert launch.keep(table, 1, "plan") == table[1]
