@@ -15,7 +15,7 @@ from .. import launch
 from ..dtypes import get_default_dtype
 from ..graph import engine
 from ..graph.modes import state
-from ..graph.node import Node, Output, here, sequence, set_edges
+from ..graph.node import Node, Output, changed, here, sequence, set_edges
 from ..ops.cast import dense
 from ..ops.create import new_full
 from ..ops.recording import tensor_type
@@ -155,11 +155,9 @@ def spent_class(node: Node, edges: tuple) -> type[Spent]:
     described: tuple = ()
     if consumed is None and node.versions:
         counters = node.counters()
-        moved = sum(c[0] for c in counters) - node.stamp
-        if moved:
-            which = max(range(len(counters)), key=lambda k: counters[k][0])
-            versions, stamp = [counters[which][0]], counters[which][0] - moved
-            described = tuple((shape, kind, None) for shape, kind, _ in node.saved_arrays()[which : which + 1])
+        which, stamp = changed(counters, node.stamp)
+        versions = [counters[which][0]]
+        described = tuple((shape, kind, None) for shape, kind, _ in node.saved_arrays()[which : which + 1])
     what = {
         "consumed": consumed, "versions": versions, "stamp": stamp, "described": described, "edges": edges, "saved": None,
         "hooks": None, "plain": 1, "code": node.code, "lasti": node.lasti, "seq": sequence(), "__slots__": (),

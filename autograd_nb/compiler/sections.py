@@ -174,7 +174,7 @@ class Standing:
                 self.changed.append(t)
             if t._edge is node:
                 t._edge = before
-                _rehang(node, before)
+            _rehang(node, before)
 
 
 def _rehang(node: Node, before: Any) -> None:
@@ -188,6 +188,7 @@ def _rehang(node: Node, before: Any) -> None:
     own.post.update(mine.post)
     if 0 in mine.retained:
         own.retained[index] = mine.retained[0]
+    node.hooks = None
 
 
 def graph_of(variant: Any, leaves: list[Tensor]) -> list[Section] | None:

@@ -267,7 +267,7 @@ def consumed_error(node: Node) -> ConsumedGraphError:
 
 def modified_error(node: Node) -> ModifiedError:
     detail = ""
-    k, expected = _changed(node.counters(), node.stamp)
+    k, expected = changed(node.counters(), node.stamp)
     described = node.saved_arrays()
     if k < len(described):
         shape, kind, edge = described[k]
@@ -290,7 +290,7 @@ def _plain_name(edge: Any) -> str:
     return getattr(edge, "node", edge).name().rstrip("0123456789").removesuffix("Backward")
 
 
-def _changed(counters: tuple, stamp: int) -> tuple[int, int]:
+def changed(counters: tuple, stamp: int) -> tuple[int, int]:
     """(index of the counter that was moved on, the count it had): only the sum of the counts was kept at recording.
 
     A counter may stand for several of the arrays (b * b), and then counts as often. Where several were moved on the one with

@@ -1,0 +1,321 @@
+"""The place of compiled results in the graph: what `test_agreement` looks at for many functions, for the plainest of them."""
+
+from __future__ import annotations
+
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.nn.functional as F
+from autograd_nb import nn
+from autograd_nb.compiler import backward
+from autograd_nb.compiler.check import CompileError
+from autograd_nb.errors import ConsumedGraphError, ModifiedError
+
+from .common import eq, in_threads
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def leaf(*numbers):
+    return torch.tensor(numbers, requires_grad=True)
+
+
+def test_a_result_of_which_the_function_has_changed_what_was_saved():
+    def changed(p):
+        y = torch.exp(p)
+        z = y * y
+        y.zero_()
+        return z
+
+    compiled = torch.compile(changed, fullgraph=True)
+    for k in range(3):
+        p = leaf(0.5, 1.0 + k)
+        z = compiled(p)
+        assert z.requires_grad and z.grad_fn is not None and not z.is_leaf
+        with pytest.raises(ModifiedError, match="is at version 1; expected version 0"):
+            z.sum().backward()
+        assert p.grad is None
+
+
+def test_a_loss_of_which_the_function_has_run_the_backward_pass():
+    w = leaf(1.0, 2.0)
+
+    @torch.compile(fullgraph=True)
+    def step(x):
+        w.grad = None
+        loss = (x * w).sum()
+        loss.backward()
+        return loss
+
+    for k in range(3):
+        loss = step(torch.tensor([1.0, 2.0 + k]))
+        assert loss.requires_grad and loss.grad_fn.name() == "SumBackward0"
+        for attempt in (loss.backward, lambda loss=loss: torch.autograd.grad(loss, w)):
+            with pytest.raises(ConsumedGraphError, match="consumed by the backward pass at .*loss.backward"):
+                attempt()
+        assert w.grad.tolist() == [1, 2 + k]
+    assert step.programs[0].quick is not None
+
+
+def test_results_are_consumed_as_far_as_they_have_something_in_common():
+    w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    apart = torch.compile(lambda x: (x * w, x * v), fullgraph=True)
+    together = torch.compile(lambda x: ((x * w).exp() * v, (x * w).exp()), fullgraph=True)
+
+    def trunk(x):
+        h = (x * w).exp()
+        return h * v, h
+
+    together = torch.compile(trunk, fullgraph=True)
+    for _ in range(3):
+        a, b = apart(torch.ones(2))
+        a.sum().backward()
+        b.sum().backward()
+        with pytest.raises(ConsumedGraphError):
+            a.sum().backward()
+        a, b = together(torch.ones(2))
+        a.sum().backward()
+        with pytest.raises(ConsumedGraphError):
+            b.sum().backward()
+
+
+def test_hooks_and_retained_gradients_of_a_result_that_another_depends_on():
+    w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
+
+    def run(x):
+        y = x * w
+        return (y * v).sum(), y
+
+    compiled = torch.compile(run, fullgraph=True)
+    for _ in range(3):
+        found = []
+        for function in (compiled, run):
+            w.grad = v.grad = None
+            loss, y = function(torch.ones(2))
+            y.retain_grad()
+            y.register_hook(lambda g: g * 10)
+            (direct,) = torch.autograd.grad(loss, y, retain_graph=True)
+            loss.backward()
+            found.append([direct, y.grad, w.grad, v.grad])
+        eq(*found)
+
+
+def test_a_change_of_a_result_that_its_backward_pass_reads():
+    compiled = torch.compile(lambda x: x.exp(), fullgraph=True)
+    for _ in range(3):
+        x = leaf(0.0, 1.0)
+        y = compiled(x)
+        with torch.no_grad():
+            y.mul_(2)
+        with pytest.raises(ModifiedError):
+            y.sum().backward()
+        assert x.grad is None
+
+
+def test_a_missing_gradient_is_not_one_of_zeros():
+    compiled = torch.compile(lambda x: (x.sqrt(), x * 2), fullgraph=True)
+    for _ in range(3):
+        x = leaf(0.0, 4.0)
+        compiled(x)[1].sum().backward()
+        assert x.grad.tolist() == [2, 2]
+
+
+def test_outputs_of_one_node_that_are_missing():
+    def pair(a):
+        q, r = torch.linalg.qr(a)
+        return q, r
+
+    compiled = torch.compile(pair, fullgraph=True)
+    for _ in range(3):
+        for which in ([0], [1], [0, 1]):
+            found = []
+            for function in (compiled, pair):
+                a = torch.tensor([[2.0, 1.0], [1.0, 3.0]], requires_grad=True)
+                out = function(a)
+                sum((out[k] * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum() for k in which).backward()
+                found.append(a.grad)
+            eq(*found)
+
+
+def test_grad_mode_is_that_of_the_function():
+    w = leaf(1.0, 2.0)
+
+    def run(x):
+        with torch.enable_grad():
+            return x * w
+
+    compiled = torch.compile(run, fullgraph=True)
+    for _ in range(3):
+        with torch.no_grad():
+            y = compiled(torch.ones(2))
+        assert y.requires_grad
+        y.sum().backward()
+    assert w.grad.tolist() == [3, 3]
+
+
+def test_derivatives_of_derivatives_of_several_results():
+    w = leaf(1.0, 2.0)
+
+    def run(x):
+        y = (x * w).exp()
+        return y, (y * w).sum()
+
+    compiled = torch.compile(run, fullgraph=True)
+    for _ in range(3):
+        found = []
+        for function in (compiled, run):
+            x = leaf(0.5, 0.25)
+            y, z = function(x * 1)
+            (g,) = torch.autograd.grad([y.sum(), z], w, create_graph=True)
+            found.append([g, *torch.autograd.grad(g.sum(), [w, x])])
+        eq(*found)
+
+
+def test_derivatives_of_derivatives_after_a_change_are_refused():
+    w = leaf(1.0, 2.0)
+    compiled = torch.compile(lambda x: (x + w).exp(), fullgraph=True)
+    for _ in range(2):
+        y = compiled(torch.ones(2))
+        with torch.no_grad():
+            w.add_(1)  # the first derivative does not read it, another run would
+        torch.autograd.grad(y.sum(), w, retain_graph=True)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(y.sum(), w, create_graph=True)
+
+
+def test_backward_passes_that_raise_do_so_when_they_run():
+    class Refusing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            raise KeyError("no")
+
+    compiled = torch.compile(lambda x: Refusing.apply(x))
+    for _ in range(3):
+        y = compiled(leaf(1.0, 2.0))
+        with pytest.raises(KeyError):
+            y.sum().backward()
+
+
+def test_what_a_backward_pass_prints_is_printed(capsys):
+    class Telling(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            print("told")
+            return g * 2
+
+    compiled = torch.compile(lambda x: Telling.apply(x))
+    for _ in range(3):
+        y = compiled(leaf(1.0, 2.0))
+        capsys.readouterr()
+        y.sum().backward()
+        assert capsys.readouterr().out == "told\n"
+
+
+def test_hooks_on_arguments_of_later_calls():
+    """A call in which the function, for the first time, hooks on a computed argument of a kind that was captured before."""
+    seen = []
+    hooking = [False]
+
+    def run(x):
+        if hooking[0]:
+            x.register_hook(seen.append)
+        return x * 2
+
+    compiled = torch.compile(run)
+    for k in range(4):
+        hooking[0] = k > 1
+        p = leaf(1.0, 2.0)
+        x = p * 1
+        (compiled(x).sum() + x.sum()).backward()
+        assert p.grad.tolist() == [3, 3]
+    assert [g.tolist() for g in seen] == [[3, 3]] * 2
+
+
+def test_an_argument_is_the_result_on_the_first_call_too():
+    compiled = torch.compile(lambda x: (x, x * 2))
+    for _ in range(3):
+        x = leaf(1.0, 2.0) * 1
+        assert compiled(x)[0] is x
+
+
+def test_results_in_threads():
+    w = leaf(1.0, 2.0)
+    compiled = torch.compile(lambda x: (x * w, x.exp()))
+
+    def work(k):
+        for _ in range(20):
+            x = leaf(0.5, float(k))
+            a, b = compiled(x)
+            (g,) = torch.autograd.grad(a.sum() + b.sum(), x)
+            eq(g, w.detach() + x.detach().exp())
+
+    in_threads(4, work)
+
+
+# ---------------------------------------------------------------------------------------------------- check=True
+
+
+def test_checked_calls_compare_the_gradients_of_results(monkeypatch):
+    w = leaf(1.0, 2.0)
+    compiled = torch.compile(lambda x: (x * w).exp(), check=True, fullgraph=True)
+    for _ in range(2):
+        compiled(leaf(0.5, 1.0)).sum().backward()
+    right = backward.Run.__call__
+    monkeypatch.setattr(backward.Run, "__call__", lambda *args: [None if g is None else g * 2 for g in right(*args)])
+    with pytest.raises(CompileError, match="differ in the gradient of a result"):
+        compiled(leaf(0.5, 1.0))
+
+
+def test_checked_calls_compare_what_autograd_knows_of_results(monkeypatch):
+    compiled = torch.compile(lambda x: x.exp(), check=True, fullgraph=True)
+    compiled(leaf(0.5, 1.0))
+    monkeypatch.setattr(backward.Back, "attach", lambda *args: None)
+    with pytest.raises(CompileError, match="requires_grad"):
+        compiled(leaf(0.5, 1.0))
+
+
+def test_checked_calls_leave_hooks_alone():
+    seen = []
+    w = leaf(1.0, 2.0)
+    w.register_hook(seen.append)
+    compiled = torch.compile(lambda x: x * w, check=True, fullgraph=True)
+    for k in range(4):
+        x = leaf(0.5, 1.0) * 1
+        x.register_hook(seen.append)
+        y = compiled(x)
+        assert len(seen) == 2 * k
+        y.sum().backward()
+        assert len(seen) == 2 * k + 2
+
+
+# ---------------------------------------------------------------------------------------------------- what programs replace
+
+
+def test_a_function_of_the_library_that_is_replaced(monkeypatch):
+    compiled = torch.compile(lambda x: F.relu(x), fullgraph=True)
+    x = torch.tensor([-1.0, 2.0])
+    for _ in range(2):
+        assert compiled(x).tolist() == [0, 2]
+    with monkeypatch.context() as m:
+        m.setattr(F, "relu", lambda x: x * 3)
+        for _ in range(2):
+            assert compiled(x).tolist() == [-3, 6]
+        assert "F.relu has changed" in [p.reason for p in compiled.programs]
+    assert compiled(x).tolist() == [0, 2]
+    assert len(compiled.programs) == 2
+
+
+def test_a_function_that_a_module_of_the_library_uses_is_replaced(monkeypatch):
+    compiled = torch.compile(nn.PReLU())
+    x = torch.tensor([-1.0, 2.0])
+    assert compiled(x).tolist() == compiled(x).tolist() == [-0.25, 2]
+    monkeypatch.setattr(F, "prelu", lambda x, weight: x * 3)
+    assert compiled(x).tolist() == [-3, 6]
