@@ -329,6 +329,15 @@ def infer_shape(shape: Sequence[int], size: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
 
 
+def is_expanded(lay: Layout) -> bool:
+    """Whether a dim of more than one element has stride 0: what PyTorch knows to overlap itself, and refuses to write into.
+
+    Other overlaps (`unfold`, `as_strided`) it leaves to the user, and so do we.
+    """
+    strides = lay.strides
+    return 0 in strides and lay.size > 0 and any(not s and n > 1 for s, n in zip(strides, lay.shape, strict=True))
+
+
 def overlaps_itself(lay: Layout) -> bool:
     """Whether two indices may refer to one element (an expanded tensor), judged as PyTorch does: dims sorted by stride."""
     if lay.contiguous or lay.size <= 1:

@@ -11,10 +11,11 @@ from .. import dtypes, launch
 from ..graph.modes import state
 from ..shapes import Size
 from ..tensor import Tensor, offset_in, rewrite_part
-from .cast import cast, copying
+from .cast import copying
 from .create import new_full
 from .indexing import _key_of, advanced_index, split_index
 from .inplace import write_inplace
+from .numbers import SINGLE, number_as, plain_number
 from .picking import _fill_at, _write_put, index_put_op, places
 from .plans import InplacePlan
 from .recording import tensor_type as _tensor_type
@@ -23,24 +24,22 @@ from .shape import expand, reshape
 from .structured import tensor_argument
 
 
-def _plain_number(value: Any) -> Any:
-    """A Python number for what stands for one, else None."""
-    if isinstance(value, (bool, int, float, complex)):
-        return value
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"):
-        return value.item()
-    return None
-
-
 def _value_tensor(self: Tensor, value: Any) -> Tensor:
     """What is assigned as a tensor; a number takes the target's dtype."""
     if isinstance(value, Tensor):
         return value
-    number = _plain_number(value)
+    number = plain_number(value)
     if number is None:
         kind = ("numpy." if isinstance(value, np.ndarray) else "") + type(value).__name__
         raise TypeError(f"can't assign a {kind} to a torch.{_tensor_type(self.dtype)} (make it a tensor first)")
-    return new_full((), number, self.dtype)
+    return new_full((), _assigned(number, self.dtype), self.dtype)
+
+
+def _assigned(number: Any, d: dtypes.dtype) -> Any:
+    """A Python number as `number_as`; ValueError for integers beyond int64."""
+    if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"Overflow when unpacking long long ({number})")
+    return number_as(number, d, "__setitem__")
 
 
 _assignments = launch.plan_table()
@@ -71,30 +70,30 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         and _fill_at(self, index, value)
     ):
         return
-    number = None if isinstance(value, Tensor) else _plain_number(value)
+    number = None if isinstance(value, Tensor) else plain_number(value)
     if number is None:
         value = _value_tensor(self, value)
-    elif index.__class__ is Tensor and index._layout.dtype is dtypes.bool_ and index._layout.shape == self._layout.shape:
-        OPS["masked_fill_"].call(self, index, int(number) if self._layout.dtype.category < 2 else number)
+    if (
+        index.__class__ is Tensor
+        and index._layout.dtype is dtypes.bool_
+        and index._layout.shape == self._layout.shape
+        and (number is not None or (value._layout.size == 1 and value._layout.ndim <= 1))
+    ):
+        OPS["masked_fill_"].call(self, index, reshape(value, ()) if number is None else _assigned(number, self._layout.dtype))
         return
     view, tensors = split_index(self, index)
     if tensors is None:
         if number is not None:
-            view.fill_(number)
+            view.fill_(_assigned(number, self._layout.dtype))
         else:
             view.copy_(_stripped(value, view._layout.shape))
         if key is not None and not launch.observing():
             _remember(key, self, view, value)
         return
     if number is not None:
-        value = new_full((), number, self.dtype)
-    elif value.dtype is not self.dtype:
-        if value._layout.ndim:
-            raise RuntimeError(
-                f"Index put requires the source and destination dtypes match, got {_kind(self.dtype)} for the destination and "
-                f"{_kind(value.dtype)} for the source."
-            )
-        value = cast(value, self.dtype)
+        value = new_full((), _assigned(number, self.dtype), self.dtype)
+    else:
+        _put_value(self, value)
     place = advanced_index(view, tensors)
     put_in_place(view, *place, value, False)
 
@@ -103,8 +102,13 @@ def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
     """Keep what an assignment of such a value to such a view takes: (slice of the memory, plan, the view's layout, offset)."""
     lay, offset = view._layout, offset_in(view, x)
     plan = copying.inplace_plans.get((lay, key[-1]))
-    if plan is None and isinstance(value, Tensor) and value._layout.ndim <= lay.ndim:  # it was expanded
-        plan = launch.keep(copying.inplace_plans, (lay, key[-1]), InplacePlan(copying, (lay, key[-1])))
+    if plan is None:
+        # a tensor was expanded; a number is only kept as it is by these dtypes
+        d = lay.dtype
+        expanded = isinstance(value, Tensor) and value._layout.ndim <= lay.ndim
+        kept = key[-1] is int if d is dtypes.int64 else key[-1] in (int, float) and d in (dtypes.float32, dtypes.float64)
+        if expanded or kept:
+            plan = launch.keep(copying.inplace_plans, (lay, key[-1]), InplacePlan(copying, (lay, key[-1])))
     if plan is not None and offset >= 0:
         launch.keep(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
 
@@ -116,6 +120,8 @@ def _assign(x: Tensor, value: Any, found: tuple) -> bool:
     if version[0] < 0:
         return False
     number = type(value) is int or type(value) is float
+    if number and not -SINGLE <= value <= SINGLE:
+        return False
     if not number and value._version_ is version:
         return False
     node: Any = False

@@ -13,9 +13,10 @@ import numpy as np
 from .. import dtypes, launch, strides
 from ..dtypes import dtype
 from ..errors import DeviceError
-from ..shapes import Layout
+from ..shapes import Layout, is_expanded
 from ..tensor import Tensor, make
 from .calls import inplace_call, unary_call
+from .numbers import SINGLE, number_as, plain_number
 from .pointwise import Pointwise
 from .registry import public, register
 from .structured import structured, tensor_argument
@@ -64,9 +65,9 @@ class _Cast(Pointwise):
 class _Copy(Pointwise):
     """The first operand's memory takes the second's values (and its history)."""
 
-    def __init__(self, name: str = "copy", node: str = "CopyBackwards", own: Any = None):
+    def __init__(self, name: str = "copy", node: str = "CopyBackwards", own: Any = None, repeats: bool = False):
         super().__init__(lambda x, source: source, [own, lambda: 1], "same", (), name, node)
-        self.reads = False
+        self.reads, self.repeats = False, repeats
 
     def result_dtypes(self, keys):
         source = keys[1]
@@ -86,7 +87,7 @@ class _Zero(Pointwise):
 
     def __init__(self, rules: list):
         super().__init__(lambda x: 0, rules, "same", (), "zero", "ZeroBackward0")
-        self.reads = False
+        self.reads, self.repeats = False, True
 
     def inplace(self, args):
         x = args[0]
@@ -105,7 +106,8 @@ _copy = inplace_call(copying)
 #: overwritten with constants, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's
 #: business)
 _copy_constants = inplace_call(_Copy(own=lambda: 0))
-_fill = inplace_call(_Copy("fill", "FillBackward0", lambda: 0))
+_fill = inplace_call(_Copy("fill", "FillBackward0", lambda: 0, repeats=True))
+_overwrite = inplace_call(_Copy(repeats=True))
 _cleared = _Zero([])
 zero_ = register("zero_", inplace_call(_Zero([lambda: 0])), "inplace")
 
@@ -225,15 +227,6 @@ def in_format_of(y: Tensor, x: Tensor) -> Tensor:
     return y if strides.is_in(y._layout, name) else _clones[name](y)
 
 
-def _fitting(target: Tensor, value: Any) -> Any:
-    """A Python number as a real tensor can take it. RuntimeError when it has an imaginary part."""
-    if value.__class__ is complex and not target._layout.dtype.is_complex:
-        if value.imag:
-            raise RuntimeError(f"value cannot be converted to type {target.dtype.name} without overflow: {value}")
-        return value.real
-    return value
-
-
 @public(kind="inplace")
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
@@ -241,22 +234,32 @@ def copy_(input, src, non_blocking=False):
         constants = not src._rg and getattr(input, "_rg", False) and input._view is None
         return (_copy_constants if constants else _copy)(input, src)
     tensor_argument(input, "copy_")
-    if not isinstance(src, (Tensor, bool, int, float, complex)):
+    if isinstance(src, Tensor):
+        return _copy(input, src)
+    if not isinstance(src, (bool, int, float, complex)):
         raise TypeError(f"copy_(): argument 'src' must be Tensor, not {type(src).__name__}")
-    return _copy(input, _fitting(input, src))
+    return _copy(input, number_as(src, input.dtype, "copy_"))
 
 
 @public(kind="inplace")
 def fill_(input, value):
     """Overwrite every element with ``value``, a number or a 0-d tensor."""
+    d = tensor_argument(input, "fill_")._layout.dtype
     kind = value.__class__
-    if kind is float or kind is int:
-        return (_fill if getattr(input, "_rg", False) and input._view is None else _copy)(input, value)
-    if isinstance(value, Tensor) and value.ndim:
-        raise RuntimeError(
-            f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions (value.shape={list(value.shape)})"
-        )
-    return (_fill if isinstance(input, Tensor) and input._rg and input._view is None else _copy)(input, _fitting(input, value))
+    if not (kind is float and (-SINGLE <= value <= SINGLE if d is dtypes.float32 else d is dtypes.float64)):
+        if not isinstance(value, Tensor):
+            number = plain_number(value)
+            if number is None:
+                raise TypeError(f"fill_(): argument 'value' must be Tensor or a number, not {kind.__name__}")
+            value = number_as(number, d, "fill_")
+        elif value.ndim:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value.ndim} dimensions (value.shape={list(value.shape)})"
+            )
+        elif is_expanded(input._layout):
+            return copy_(input, value)  # which refuses
+    return (_fill if input._rg and input._view is None else _overwrite)(input, value)
 
 
 def as_device(value: Any) -> None:

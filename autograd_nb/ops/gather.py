@@ -12,10 +12,10 @@ from .. import dtypes, launch
 from ..launch import Kernel
 from ..shapes import Layout, coalesce, layout, numel, wrap_dim
 from ..tensor import Tensor, make
-from .assignment import _plain_number
 from .cast import cast, clone, dense
 from .create import new_full, scalar_tensor
 from .inplace import in_place, write_inplace
+from .numbers import number_as, plain_number
 from .parts import _slice
 from .picking import checked_index
 from .recording import store
@@ -230,10 +230,10 @@ def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tupl
                 if src.shape[k] != n:
                     src = _slice(src, k, 0, n, 1)
     else:
-        number = _plain_number(src)
+        number = plain_number(src)
         if number is None:
             raise TypeError(f"{name}(): argument 'src' must be Tensor or a number, not {type(src).__name__}")
-        src = new_full((), number, x.dtype)
+        src = new_full((), number_as(number, x.dtype, name), x.dtype)
         if index._layout.size:
             index = _check_gather(x, d, index, name)
     return x, d, index, src

@@ -7,12 +7,11 @@ from typing import Any
 from .. import dtypes
 from ..shapes import broadcast_shapes, wrap_dim
 from ..tensor import Tensor
-from .assignment import _plain_number
-from .cast import cast, contiguous
+from .cast import contiguous
 from .create import new_full
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
 from .inplace import in_place, write_inplace
-from .picking import checked_index, index_put_op, pick, quick_pick, write_at, zero_at
+from .picking import checked_index, filling, index_put_op, pick, quick_pick, write_at, zero_at
 from .recording import tensor_type as _tensor_type
 from .registry import public
 from .shape import expand, reshape
@@ -139,22 +138,11 @@ def index_copy_(input, dim, index, source):
 def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple:
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
-    return x, d, _vector(index, x, d, name), _fill_value(x, value, name)
-
-
-def _fill_value(x: Tensor, value: Any, name: str) -> Tensor:
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise RuntimeError(
-                f"{name}() only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-            )
-        return cast(value, x.dtype)
-    number = _plain_number(value)
-    if number is None:
-        raise TypeError(f"{name}(): argument 'value' must be Tensor or a number, not {type(value).__name__}")
-    if isinstance(number, float) and x.dtype.category < 2 and not number.is_integer():
-        number = int(number)
-    return new_full((), number, x.dtype)
+    kind = value.dtype if isinstance(value, Tensor) else None
+    if not x.dtype.is_complex and (isinstance(value, complex) if kind is None else kind.is_complex):
+        raise RuntimeError(f"{name}(): Converting complex Scalar to non-complex type is not supported (value={value!r})")
+    value = filling(value, x.dtype, name)
+    return x, d, _vector(index, x, d, name), value if isinstance(value, Tensor) else new_full((), value, x.dtype)
 
 
 @public()

@@ -8,12 +8,12 @@ from .. import dtypes
 from ..codegen.maths import m
 from ..shapes import Size, broadcast_shapes, layout
 from ..tensor import Tensor
-from .assignment import _plain_number
 from .calls import inplace_call
-from .cast import cast, contiguous
+from .cast import contiguous
 from .inplace import in_place
+from .numbers import SINGLE, number_as
 from .parts import _slice
-from .picking import index_put_op, pick, true_indices
+from .picking import filling, index_put_op, pick, true_indices
 from .pointwise import Pointwise
 from .recording import store
 from .registry import public
@@ -45,9 +45,6 @@ class _MaskedFill(Pointwise):
     def result_layout(self, shape, keys, d):
         return layout(shape, None, d)  # PyTorch fills a contiguous copy
 
-    def inplace(self, args):
-        return super().inplace(_masked_fill_args(*args, "masked_fill_"))
-
 
 _masked_fill = _MaskedFill()
 _masked_fill_inplace = inplace_call(_masked_fill)
@@ -58,24 +55,7 @@ def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:
     tensor_argument(mask, name, "mask")
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
-    if isinstance(value, Tensor):
-        if value.ndim:
-            raise RuntimeError(
-                f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
-            )
-        if value.dtype.category > x.dtype.category:
-            raise RuntimeError(f"{name}: value of {value.dtype} can't be cast to the dtype of input, {x.dtype}")
-        return x, mask, cast(value, x.dtype)
-    number = _plain_number(value)
-    if number is None:
-        raise TypeError(f"{name}(): argument 'value' must be Tensor or a number, not {type(value).__name__}")
-    if isinstance(number, complex) and not x.dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {x.dtype.name} without overflow ({name}: value={value})")
-    if x.dtype.category < 2 and isinstance(number, float):
-        if not number.is_integer():
-            raise RuntimeError(f"value cannot be converted to type {x.dtype.name} without overflow ({name}: value={value})")
-        number = int(number)
-    return x, mask, number
+    return x, mask, filling(value, x.dtype, name)
 
 
 @public()
@@ -90,6 +70,10 @@ def masked_fill(input, mask, value):
 @public(kind="inplace", namespaces=())
 def masked_fill_(input, mask, value):
     """In-place version of `masked_fill`."""
+    if not (value.__class__ is float and -SINGLE <= value <= SINGLE and mask.__class__ is Tensor and mask._layout.dtype is dtypes.bool_):
+        return _masked_fill_inplace(*_masked_fill_args(input, mask, value, "masked_fill_"))
+    if input._layout.dtype.category < 2:
+        value = number_as(value, input._layout.dtype, "masked_fill_")
     return _masked_fill_inplace(input, mask, value)
 
 

@@ -15,6 +15,7 @@ from ..shapes import Layout, coalesce, contiguous_strides, layout, numel, view_s
 from ..tensor import Tensor, make
 from .cast import cast, clone, copied, dense
 from .create import new_empty, new_full
+from .numbers import SINGLE, number_as, plain_number
 from .recording import mark_inference
 from .registry import OPS, public
 from .shape import expand, reshape
@@ -109,6 +110,27 @@ def nonzero(input, *, out=None, as_tuple=False):
 def argwhere(input):
     """`nonzero`, one row per element that is not zero."""
     return _nonzero(tensor_argument(input, "argwhere"))
+
+
+def filling(value: Any, d: dtypes.dtype, name: str) -> Any:
+    """What is written over elements of a tensor: a number as ``d`` keeps it, or a 0-d tensor of a dtype that ``d`` can hold.
+
+    Errors: TypeError for what is neither, and those of `number_as`, also for what a tensor of a wider dtype holds.
+    """
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
+        kind = value.dtype
+        narrower = kind.category > d.category or (kind.category == d.category == 1 and kind is not d)
+        if d is not dtypes.bool_ and narrower:
+            return number_as(value.item(), d, name)
+        return cast(value, d)
+    number = plain_number(value)
+    if number is None:
+        raise TypeError(f"{name}(): argument 'value' must be Tensor or a number, not {type(value).__name__}")
+    return number_as(number, d, name)
 
 
 # -------------------------------------------------------------------------------------------- reading and writing
@@ -276,6 +298,8 @@ def _fill_at(x: Tensor, index: Tensor, number: Any) -> bool:
     if version[0] < 0 or version is index._version_ or (state.grad and (x._rg or x._view is not None)):
         return False
     kind = type(number)
+    if not -SINGLE <= number <= SINGLE:
+        return False
     key = (x._layout, index._layout, kind)
     found = _quick_fills.get(key)
     carrier = x._layout.dtype.carrier

@@ -99,7 +99,7 @@ class InplacePlan:
         self.record = plan = _InplaceRecord(op, keys)
         if op.result == "real" and target.dtype.is_complex:
             raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
-        check_result(op.name + "_", target, plan.out)
+        check_result(op.name + "_", target, plan.out, op.repeats)
         self.reads = op.reads
         arrays = [k for k in (keys if op.reads else keys[1:]) if isinstance(k, Layout)]
         self.entry, self.dims = kind_of(op, keys).over_kernel(op, keys).entry(arrays, [target])

@@ -66,6 +66,7 @@ class Pointwise:
         self.check: Callable | None = None
         self.holomorphic = True
         self.reads = True  # whether the formula looks at its first operand, or only overwrites it in place
+        self.repeats = False  # whether it writes one value everywhere, and so into expanded tensors too
         self.numbers = "both"
         self.plans: dict = launch.plan_table()
         EVERY.append(self)

@@ -20,7 +20,7 @@ from ..dtypes import _default, as_dtype, dtype
 from ..graph import modes
 from ..graph.modes import state
 from ..launch import Kernel
-from ..shapes import Layout, as_int, as_shape, check_sizes, overlaps_itself
+from ..shapes import Layout, as_int, as_shape, check_sizes, is_expanded
 from ..tensor import Tensor, check_inplace, make, rewrite_history
 from .cast import as_device, cast, format_name
 from .create import _finish, new_empty
@@ -400,7 +400,7 @@ def _fill(name: str, target: Any, law: Callable, generator: Any, *operands: Any)
     x = tensor_argument(target, name, "self")
     check_inplace(x)
     lay = x._layout
-    if overlaps_itself(lay):
+    if is_expanded(lay):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."

@@ -20,7 +20,6 @@ from .picking import pick
 from .recording import store
 from .registry import OPS, public
 from .shape import _transpose, expand, reshape, unsqueeze
-from .strided import _as_strided
 from .structured import structured, tensor_argument, tensors_argument
 
 _flip_kernel = Kernel("index", "flip")
@@ -284,16 +283,6 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return _into_view("diagonal_scatter", x, src, _diagonal, as_int(offset, "offset"), a, b)
-
-
-@public()
-def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``."""
-    x = contiguous(tensor_argument(input, "as_strided_scatter"))
-    shape, strides = as_shape((size,)), as_shape((stride,), "stride")
-    OPS["as_strided"].call(x.detach(), shape, strides, storage_offset)  # its checks
-    geometry = (tuple(x.shape), x._layout.strides, shape, strides, storage_offset or 0)
-    return _into_view("as_strided_scatter", x, src, _as_strided, *geometry)
 
 
 # ------------------------------------------------------------------------------------------------ repeats and grids

@@ -12,7 +12,7 @@ from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
 from ..graph.node import MANY, Node, _internal, sequence, spare, user_frame
-from ..shapes import Layout, overlaps_itself
+from ..shapes import Layout, is_expanded
 from ..tensor import INFERENCE, Tensor
 
 
@@ -58,8 +58,11 @@ def can_cast(source: dtype, target: dtype) -> bool:
     return source.category <= target.category
 
 
-def check_result(name: str, target: Layout, result: Layout) -> None:
-    """Refuse an in-place result that does not fit its target's shape or dtype, or a target that overlaps itself."""
+def check_result(name: str, target: Layout, result: Layout, repeats: bool = False) -> None:
+    """Refuse an in-place result that does not fit its target's shape or dtype, or an expanded target.
+
+    ``repeats``: one value is written everywhere, which an expanded target may be given too.
+    """
     if result.shape != target.shape:
         raise RuntimeError(
             f"{name}(): output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
@@ -68,7 +71,7 @@ def check_result(name: str, target: Layout, result: Layout) -> None:
         raise RuntimeError(
             f"{name}(): result type {result.dtype.name} can't be cast to the desired output type {target.dtype.name}"
         )
-    if overlaps_itself(target):
+    if is_expanded(target) and not repeats:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
@@ -76,8 +79,8 @@ def check_result(name: str, target: Layout, result: Layout) -> None:
 
 
 def check_written(out: Tensor, reads: tuple[Any, ...] = ()) -> None:
-    """RuntimeError for an ``out`` that overlaps itself, or memory that is read."""
-    if overlaps_itself(out._layout):
+    """RuntimeError for an expanded ``out``, or memory that is read."""
+    if is_expanded(out._layout):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."

@@ -14,10 +14,10 @@ from ..launch import Kernel
 from ..overriding import overridable
 from ..shapes import as_int, layout, numel, wrap_dim
 from ..tensor import Tensor, make
-from .assignment import _plain_number
 from .cast import cast, clone, dense, in_memory_order, in_order_again
 from .create import new_empty, new_full
 from .gather import _gather, _gather_backward
+from .numbers import plain_number
 from .recording import not_for_complex, store
 from .registry import OPS, public
 from .shape import _transpose, reshape
@@ -330,7 +330,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, int32: bool, name: str) -> Tensor:
     scalar = not isinstance(values, Tensor)
     if scalar:
-        number = _plain_number(values)
+        number = plain_number(values)
         if number is None:
             raise TypeError(f"{name}(): values must be a Tensor or a number, not {type(values).__name__}")
         kind = edges.dtype if isinstance(number, int) or edges.dtype.category > 1 else dtypes.get_default_dtype()

@@ -6,22 +6,44 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import launch
-from ..shapes import Layout, as_int, as_shape, layout, numel, wrap_dim
+from ..shapes import Layout, as_int, as_shape, is_expanded, layout, numel, overlaps_itself, wrap_dim
 from ..tensor import Tensor, _storage, make
-from .cast import clone, contiguous
+from .cast import cast, clone, contiguous
+from .create import new_full
+from .operators import add_overlapping
 from .registry import OPS, public
 from .shape import _with, _zeros, reshape
 from .structured import structured, tensor_argument
 
 
 def _strided_buffer(g: Tensor, base: Layout) -> Tensor:
-    """``g`` (of the base's shape) laid out in memory as the base is."""
+    """``g`` (of the base's shape) laid out in memory as the base is; elements that share memory give their mean."""
     if base.contiguous:
         return contiguous(g)
     z = _zeros((base.extent,), g.dtype)
     buffer = make(z._data, layout(base.shape, base.strides, g.dtype), z._version_)
-    buffer.copy_(g)
+    if overlaps_itself(base):
+        _add_repeated(z, g, base.shape, base.strides)
+        _divide_by_count(z, base)
+    else:
+        buffer.copy_(g)
     return buffer
+
+
+def _add_repeated(z: Tensor, x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> None:
+    """Add ``x`` to the memory ``z`` seen through a geometry in which elements may share memory."""
+    # an element seen along a stretched dim collects the sum over it
+    stretched = tuple(d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n > 1)
+    if stretched:
+        x = x.sum(stretched, keepdim=True)
+    add_overlapping(_with(z, x.shape, strides, offset), x)
+
+
+def _divide_by_count(z: Tensor, base: Layout) -> None:
+    """Divide each place of the memory ``z`` by the number of elements of ``base`` that share it (as PyTorch does)."""
+    count = _zeros((base.extent,), z.dtype.to_real())
+    _add_repeated(count, new_full(base.shape, 1, count.dtype), base.shape, base.strides)
+    z.div_(OPS["maximum"].call(count, new_full((), 1, count.dtype)))
 
 
 def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Tensor:
@@ -36,16 +58,11 @@ def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Ten
     linear="no", batch="samples",
 )
 def _embed(x, base_shape, base_strides, shape, strides, offset):
-    from .operators import add_overlapping
-
-    # an element seen along a stretched dim collects the sum over it
-    stretched = tuple(d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n > 1)
-    if stretched:
-        x = x.sum(stretched, keepdim=True)
-        shape = x.shape
     base = layout(base_shape, base_strides, x.dtype)
     z = _zeros((base.extent,), x.dtype)
-    add_overlapping(_with(z, shape, strides, offset), x)
+    _add_repeated(z, x, shape, strides, offset)
+    if overlaps_itself(base):
+        _divide_by_count(z, base)
     buffer = make(z._data, base, z._version_)
     return buffer if base.contiguous else clone(buffer)
 
@@ -173,6 +190,67 @@ def as_strided(input, size, stride, storage_offset=None):
     return _as_strided_beyond(x, own, tuple(x.shape), x._layout.strides, shape, strides, offset)
 
 
+def _windows(lay: Layout, d: int, size: int, step: int) -> tuple[tuple, tuple]:
+    """Shape and strides of the windows of ``size`` elements every ``step`` along dim ``d``, in a new last dim."""
+    shape = (*lay.shape[:d], (lay.shape[d] - size) // step + 1, *lay.shape[d + 1 :], size)
+    return shape, (*lay.strides[:d], lay.strides[d] * step, *lay.strides[d + 1 :], lay.strides[d])
+
+
+def _unfolded_gradient(g: Tensor, x_shape: Sequence[int], d: int, size: int, step: int) -> Tensor:
+    # of each element for itself, also where the tensor's elements share memory
+    base = layout(tuple(x_shape), None, g.dtype)
+    return embed_view(g, base, layout(*_windows(base, d, size, step), g.dtype), 0)
+
+
+@structured(x=_unfolded_gradient, view=True, node="UnfoldBackward0", linear="jointly")
+def _unfold(x, d, size, step):
+    return _with(x, *_windows(x._layout, d, size, step))
+
+
+@_unfold.batched
+def _unfold_of_batch(op, args, batch):
+    x, d, size, step = args
+    return op(batch.whole(x), d + 1, size, step)
+
+
+@structured(
+    x=lambda g, x_shape, x_strides, shape, strides, offset: _without(g, tuple(x_shape), x_strides, shape, strides, offset),
+    src=lambda g, x_shape, x_strides, shape, strides, offset: _read(g, tuple(x_shape), x_strides, shape, strides, offset),
+    node="AsStridedScatterBackward0", linear="no", batch="samples",
+)
+def _write_strided(x, src, x_strides, shape, strides, offset):
+    """A copy of the memory that ``x`` spans, ``src`` written over a part of it, read as ``x`` is."""
+    memory = clone(make(x._data, layout((x._layout.extent,), None, x.dtype), x._version_))
+    _with(memory, shape, strides, offset).copy_(src)
+    return _with(memory, tuple(x.shape), x_strides)
+
+
+@public()
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides.
+
+    ``storage_offset`` counts from the beginning of the storage (default: the tensor's own).
+    """
+    x = tensor_argument(input, "as_strided_scatter")
+    tensor_argument(src, "as_strided_scatter", "src")
+    if is_expanded(x._layout):
+        x = clone(x)
+    shape, strides = as_shape((size,)), as_shape((stride,), "stride")
+    part = as_strided(x.detach(), shape, strides, storage_offset)  # its checks
+    if src.shape != part.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)} "
+            "(as_strided_scatter)"
+        )
+    offset = 0 if storage_offset is None else as_int(storage_offset, "storage_offset") - _storage(x)[1]
+    if offset < 0 or (part._layout.size and offset + part._layout.extent > x._layout.extent):
+        raise RuntimeError(
+            f"as_strided_scatter: size {list(shape)}, stride {list(strides)} and storage_offset {storage_offset} reach outside the "
+            "memory of the tensor"
+        )
+    return _write_strided(x, cast(src, x.dtype), x._layout.strides, shape, strides, offset)
+
+
 @public()
 def unfold(input, dimension, size, step):
     """Views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
@@ -186,7 +264,4 @@ def unfold(input, dimension, size, step):
         raise RuntimeError(f"step is {step} but must be > 0")
     if not x.ndim:
         return reshape(x, 1)[:size]
-    lay = x._layout
-    shape = [*lay.shape[:d], (n - size) // step + 1, *lay.shape[d + 1 :], size]
-    strides = [*lay.strides[:d], lay.strides[d] * step, *lay.strides[d + 1 :], lay.strides[d]]
-    return _as_strided(x, tuple(x.shape), lay.strides, tuple(shape), tuple(strides), 0)
+    return _unfold(x, d, size, step)

@@ -1,0 +1,83 @@
+"""Numbers of every kind written into tensors of every dtype: what is stored, or that it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+DTYPES = ("bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64", "complex64")
+NUMBERS = ("0.25", "-1", "2.7", "-0.5", "float('inf')", "float('nan')", "300", "1e40", "2**63-1", "-2**63", "True", "1j",
+           "2+0j", "0.5+0j", "np.float64(0.25)", "np.int64(7)")  # fmt: skip
+#: ways to write a number ``v`` into ``x``, of shape (3,)
+WAYS = {
+    "fill_": "x.fill_(v); r = x",
+    "fill": "r = t.fill(x, v)",
+    "fill_ of an expanded tensor": "e = x[:1].expand(3); e.fill_(v); r = x",
+    "zero_ of an expanded tensor": "e = x[:1].expand(3); e.zero_(); r = x",
+    "x[0] =": "x[0] = v; r = x",
+    "x[1:] =": "x[1:] = v; r = x",
+    "x[...] =": "x[...] = v; r = x",
+    "x[None] =": "x[None] = v; r = x",
+    "x[mask] =": "x[m] = v; r = x",
+    "x[index] =": "x[i] = v; r = x",
+    "x[list] =": "x[[0, 2]] = v; r = x",
+    "x[True] =": "x[t.tensor(True)] = v; r = x",
+    "masked_fill_": "x.masked_fill_(m, v); r = x",
+    "masked_fill": "r = x.masked_fill(m, v)",
+    "index_fill_": "x.index_fill_(0, i, v); r = x",
+    "index_fill": "r = x.index_fill(0, i, v)",
+    "scatter_": "x.scatter_(0, i, v); r = x",
+    "scatter": "r = x.scatter(0, i, v)",
+    "full": "r = t.full((2,), v, dtype=x.dtype)",
+    "full_like": "r = t.full_like(x, v)",
+    "new_full": "r = x.new_full((2,), v)",
+    "fill_diagonal_": "y = x.repeat(3, 1); y.fill_diagonal_(v); r = y",
+}
+#: the same for 0-d and one-element tensors made of the number
+TENSORS = {
+    "masked_fill_": "x.masked_fill_(m, t.tensor(v)); r = x",
+    "masked_fill": "r = x.masked_fill(m, t.tensor(v))",
+    "x[mask] =": "x[m] = t.tensor(v); r = x",
+    "x[mask] = one element": "x[m] = t.tensor([v]); r = x",
+    "x[index] =": "x[i] = t.tensor(v); r = x",
+    "index_fill_": "x.index_fill_(0, i, t.tensor(v)); r = x",
+    "scatter_": "x.scatter_(0, i, t.tensor(v)); r = x",
+    "index_put_": "x.index_put_((i,), t.tensor(v)); r = x",
+}
+#: PyTorch writes numbers into float16 by way of float32 in some of these and then has infinity, or refuses them in others
+UNEVEN = {("float16", "1e40"), ("float16", "2**63-1"), ("float16", "-2**63")}
+
+
+def _check(ways: dict[str, str], dtype: str, numbers: tuple[str, ...]) -> None:
+    for number in numbers:
+        if (dtype, number) not in UNEVEN:
+            before = f"x = t.tensor([0, 1, 3]).to(t.{dtype}); kept = x; m = t.tensor([True, False, True]); i = t.tensor([0, 2]); v = {number}"
+            check({f"{name}, v = {number}, {dtype}": code for name, code in ways.items()}, before)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_numbers(dtype):
+    _check(WAYS, dtype, NUMBERS)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tensors_of_one_number(dtype):
+    _check(TENSORS, dtype, tuple(n for n in NUMBERS if "np" not in n))
+
+
+@pytest.mark.parity
+def test_quick_assignments_convert_as_the_first():
+    """The second assignment of a kind takes a shortcut; it must treat its number as the first did."""
+    codes = {
+        f"{dtype} {first} {second} {place}": f"x = t.zeros(3, dtype=t.{dtype}); i = t.tensor([0, 2]); m = x == 0\n"
+        f"x[{place}] = {first}\nx[{place}] = {second}\nr = x"
+        for dtype in ("uint8", "int64", "float32", "bool")
+        for place in ("0", "1:", "i", "m")
+        for first, second in (("1.0", "0.25"), ("1.0", "float('inf')"), ("1.0", "1e40"), ("1", "300"), ("1", "-1"))
+    }
+    check(codes)
