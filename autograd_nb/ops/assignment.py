@@ -204,6 +204,12 @@ def _indices_argument(x: Tensor, indices: Any, name: str) -> tuple[Tensor, tuple
     return view, (index, dims, pos)
 
 
+def _check_rank(values: Tensor, wanted: Sequence[int]) -> None:
+    """`index_put` broadcasts its values, but unlike an assignment drops no dims of them."""
+    if values.ndim > len(wanted):
+        raise _mismatch(values, wanted)
+
+
 def _put_value(x: Tensor, values: Any) -> Tensor:
     tensor_argument(values, "index_put", "values")
     if values.dtype is not x.dtype:
@@ -220,6 +226,8 @@ def index_put_(input, indices, values, accumulate=False):
     x = tensor_argument(input, "index_put_")
     values = _put_value(x, values)
     view, place = _indices_argument(x, indices, "index_put_")
+    index, dims, _ = place
+    _check_rank(values, (0,) * (view.ndim - len(dims) + index.ndim))
     put_in_place(view, *place, values, bool(accumulate))
     return x
 
@@ -232,6 +240,7 @@ def index_put(input, indices, values, accumulate=False):
     view, (index, dims, pos) = _indices_argument(x, indices, "index_put")
     p = places(view._layout, dims, pos)
     wanted = [*p.kept[:pos], *index.shape, *p.kept[pos:]]
+    _check_rank(values, wanted)
     try:
         values = _stripped(values, Size(wanted))
     except RuntimeError:

@@ -91,7 +91,7 @@ def adjoint(input):
     x = tensor_argument(input, "adjoint")
     if x.ndim == 1:
         raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
-    return conj(x.mT) if x.ndim else conj(x)
+    return conj(x.mT)
 
 
 def _hermitian(x: Tensor) -> Tensor:

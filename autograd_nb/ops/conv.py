@@ -14,6 +14,7 @@ from ..tensor import Tensor, make
 from .cast import cast, dense, images
 from .complex import complex as complex_
 from .create import new_empty
+from .parts import _slice
 from .reduction import sum as sum_
 from .registry import public
 from .structured import structured, tensor_argument
@@ -367,6 +368,17 @@ def _of_parts(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor
     return y if bias is None else y + tensor_argument(bias, op, "bias").reshape(-1, *(1,) * n)
 
 
+def _check_empty(x: Tensor, w: Tensor, transposed: bool) -> None:
+    """Refuse what PyTorch refuses of tensors without elements: only the batch or the channels may be empty."""
+    if transposed and not w.shape[0]:
+        raise RuntimeError(f"expected weight to be at least 1 at dimension 0, but got weight of size {list(w.shape)} instead")
+    if not x._layout.size:
+        if x.shape[0] and x.shape[1]:
+            raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {list(x.shape)}")
+    elif not w._layout.size:
+        raise RuntimeError(f"could not make a convolution with a weight that has no elements, of size {list(w.shape)}")
+
+
 def convolution(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Tensor:
@@ -405,7 +417,10 @@ def convolution(
                 f"Calculated padded input size per channel: ({sizes}). Kernel size: ({kernel}). Kernel size can't be greater than actual "
                 "input size"
             )
+    _check_empty(x, w, False)
     y = _conv(x, w, bias, how, tuple(_spatial(x.shape, w.shape, how)))
+    if not x.shape[1]:
+        y = _slice(y, 1, 0, 0, 1)  # of no channels PyTorch makes no channels, whatever the weight says
     return y if batched else y.squeeze(0)
 
 
@@ -439,7 +454,8 @@ def transposed(
         (m - 1) * sv - 2 * pv + dv * (k - 1) + e + 1
         for m, k, sv, pv, dv, e in zip(x.shape[2:], w.shape[2:], s, p, d, extra, strict=True)
     ]
-    if any(m < 1 for m in spatial):
+    _check_empty(x, w, True)
+    if any(m < 1 for m in spatial) and (x._layout.size or any(m < 0 for m in spatial)):
         raise RuntimeError(
             f"Given input size per channel: ({' x '.join(map(str, x.shape[2:]))}). Calculated output size per channel: "
             f"({' x '.join(map(str, spatial))}). Output size is too small"

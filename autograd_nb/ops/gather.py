@@ -119,7 +119,7 @@ def _scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> N
 
 def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | None = None) -> Tensor:
     """The index of a gather or scatter, checked against ``x`` (and the source's shape)."""
-    if index.ndim != max(x.ndim, 1) and not (x.ndim == 0 and index.ndim == 0):
+    if max(index.ndim, 1) != max(x.ndim, 1):
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor "
             f"({name}: index {list(index.shape)}, input {list(x.shape)})"
@@ -172,7 +172,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         return _stored(out, (x.sum() * 0).expand(index.shape) if x._rg else new_full(index.shape, 0, x.dtype), "gather")
     index = _check_gather(x, d, index, "gather")
     if not x.ndim:
-        y = reshape(_gather(reshape(x, 1), 0, reshape(index, 1)), index.shape)
+        y = reshape(_gather(reshape(x, 1), 0, index if index.ndim else reshape(index, 1)), index.shape)
     elif not index.ndim:
         y = reshape(_gather(x, d, reshape(index, 1)), ())
     else:
@@ -239,11 +239,16 @@ def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tupl
     return x, d, index, src
 
 
+def _with_history(y: Tensor, src: Tensor) -> Tensor:
+    """``y``, into which nothing of ``src`` was written: it requires grad if ``src`` does, which then gets zeros."""
+    return y + (src.sum() * 0).to(y.dtype) if src.requires_grad else y
+
+
 def _scattered(op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> Tensor:
     if not index._layout.size:
-        return x.clone()
+        return _with_history(x.clone(), src)
     if not x.ndim:
-        return reshape(op(reshape(x, 1), 0, reshape(index, 1), src, mode), ())
+        return reshape(op(reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode), ())
     return op(x, d, index if index.ndim else reshape(index, 1), src, mode)
 
 
@@ -251,7 +256,7 @@ def _scattered_inplace(op: Structured, x: Tensor, d: int, index: Tensor, src: Te
     if not index._layout.size:
         return x
     if not x.ndim:
-        _scattered_inplace(op, reshape(x, 1), 0, reshape(index, 1), src, mode)
+        _scattered_inplace(op, reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode)
         return x
     return write_inplace(op, _scatter_into, x, d, index if index.ndim else reshape(index, 1), src, mode)
 
@@ -336,11 +341,11 @@ def _lowest(d: dtypes.dtype, highest: bool) -> Any:
 
 def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     if not index._layout.size:
-        return x.clone()
+        return _with_history(x.clone(), src)
     if not x.ndim:
-        return reshape(_reduced(reshape(x, 1), 0, reshape(index, 1), reshape(src, 1), reduce, include_self), ())
+        return reshape(_reduced(reshape(x, 1), 0, index, src, reduce, include_self), ())
     if not index.ndim:
-        index = reshape(index, 1)
+        index, src = reshape(index, 1), reshape(src, 1)
     if reduce == "sum":
         if not include_self:
             x = _scatter(x, d, index, scalar_tensor(0, x.dtype), SET)

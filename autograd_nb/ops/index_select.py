@@ -72,6 +72,11 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
         raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
     index = _vector(index, x, d, name)
     n = index._layout.size
+    if source.ndim != x.ndim and "copy" not in name:
+        raise RuntimeError(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(x.shape)} source.shape = {list(source.shape)}"
+        )
     if source.ndim == 0 and x.ndim <= 1:
         source = reshape(source, 1)
     if (source.shape[d] if source.ndim > d else 1) != n:
@@ -244,11 +249,12 @@ def take_along_dim(input, indices, dim=None, *, out=None):
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{x.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
         )
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions (take_along_dim())")
     d = wrap_dim(dim, x.ndim)
     a = [1 if k == d else n for k, n in enumerate(x.shape)]
     b = [1 if k == d else n for k, n in enumerate(indices.shape)]
     common = list(broadcast_shapes(a, b))
-    if x.ndim:
-        x = expand(x, [x.shape[d] if k == d else n for k, n in enumerate(common)])
-        indices = expand(indices, [indices.shape[d] if k == d else n for k, n in enumerate(common)])
-    return gather(x, d, checked_index(indices, x.shape[d] if x.ndim else 1, d, error=RuntimeError), out=out)
+    x = expand(x, [x.shape[d] if k == d else n for k, n in enumerate(common)])
+    indices = expand(indices, [indices.shape[d] if k == d else n for k, n in enumerate(common)])
+    return gather(x, d, checked_index(indices, x.shape[d], d, error=RuntimeError), out=out)

@@ -13,6 +13,7 @@ from ..codegen.maths import m
 from ..shapes import broadcast_shapes
 from ..tensor import Tensor
 from .activation import functional
+from .cast import cast
 from .cross_entropy import check_reduction, legacy_reduction
 from .derive import Pair
 from .fused import FoldOf, reduced
@@ -68,6 +69,9 @@ def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor
             UserWarning,
             stacklevel=3,
         )
+    if warn and a.dtype is not b.dtype and a.ndim != b.ndim and not (a.ndim and b.ndim):
+        kind = dtypes.promote_types(a.dtype, b.dtype)  # broadcast first, a 0-d operand has its say about the dtype
+        return cast(a, kind), cast(b, kind)
     return a, b
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes, launch
 from ..graph.modes import state
-from ..shapes import Layout, broadcast_shapes, layout
+from ..shapes import Layout, broadcast_shapes, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
 from .product import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, product, quick
@@ -397,10 +398,9 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
             f"linear(): expected a matrix as weight and at least 1-D input, got {list(w.shape)} and {list(x.shape)}"
         )
     if x.shape[-1] != w.shape[1]:
-        rows = x._layout.size // max(x.shape[-1], 1)
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_rows(x.shape)}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
     _same_dtype(x, w, "linear")
-    flat = x if x.ndim == 2 else x.reshape(x._layout.size // max(x.shape[-1], 1), x.shape[-1])
+    flat = x if x.ndim == 2 else x.reshape(_rows(x.shape), x.shape[-1])
     if bias is None or bias.ndim != 1 or bias.shape[0] != w.shape[0]:
         y = _mm_nt(flat, w)
         if bias is not None:
@@ -410,6 +410,10 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
         y = _linear(flat, w, bias)
         _remember_linear(flat, w, bias)
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], w.shape[0])
+
+
+def _rows(shape: Sequence[int]) -> int:
+    return numel(shape[:-1])
 
 
 @public(method=False, namespaces=("torch", "nn.functional"))

@@ -79,6 +79,11 @@ def pad(input, pad, mode="constant", value=None):
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (pad={pads}, input of size {list(x.shape)})"
         )
+    if mode != "circular" and 0 in x.shape[x.ndim - n - 1 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
+            f"got: {list(x.shape)}"
+        )
     y = x
     for k in range(n):
         d = x.ndim - 1 - k

@@ -175,7 +175,9 @@ def chunk(input, chunks, dim=0):
     if n < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {n}")
     d = wrap_dim(dim, x.ndim)
-    return _split, d, _parts_of(x.shape[d], max(-(-x.shape[d] // n), 1))
+    if not x.shape[d]:
+        return _split, d, (0,) * n
+    return _split, d, _parts_of(x.shape[d], -(-x.shape[d] // n))
 
 
 @public()

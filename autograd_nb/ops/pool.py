@@ -258,6 +258,13 @@ def _adaptive_max(x, y_spatial, n):
     return y, index
 
 
+def _max_parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, ...]]:
+    x, sizes = _parts(op, n, input, output_size)
+    if 0 in x.shape[1:]:
+        raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
+    return x, sizes
+
+
 def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, ...]]:
     x = tensor_argument(input, op)
     if x.ndim not in (n + 1, n + 2):
@@ -346,12 +353,12 @@ def _declare(n: int) -> None:
         return _adaptive(x, y, n)
 
     def adaptive_max_pool(input, output_size, return_indices=False):
-        x, y = _parts(f"adaptive_max_pool{n}d", n, input, output_size)
+        x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)
         out = _adaptive_max(x, y, n)
         return tuple(out) if return_indices else out[0]
 
     def adaptive_max_pool_with_indices(input, output_size, return_indices=True):
-        x, y = _parts(f"adaptive_max_pool{n}d", n, input, output_size)
+        x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)
         return tuple(_adaptive_max(x, y, n))
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):

@@ -241,8 +241,8 @@ def _sum(x, dims, keepdim):
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1.
 
-    Integers and booleans sum to int64; ``dtype`` casts first. Chunks of 1,024 elements are added in a fixed order, those of
-    float32 in float64.
+    Integers and booleans sum to int64, unless ``dtype`` says otherwise, to which the elements are cast first. Chunks of 1,024
+    elements are added in a fixed order, those of float32 in float64.
 
     Example:
         >>> import autograd_nb as torch
@@ -255,6 +255,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     if dtype is not None:
         x = x.to(dtypes.as_dtype(dtype))
     y = _sum(x, _all_dims(dim, x.ndim), bool(keepdim))
+    if dtype is not None:
+        y = y.to(x.dtype)  # integers are summed as int64
     return y if out is None else _store(out, y, "sum")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 from .. import dtypes, launch
@@ -369,8 +370,19 @@ def unsqueeze(input, dim):
     return _unsqueeze, wrap_dim(dim, x.ndim + 1)
 
 
+def _warn_of_rank(name: str, x: Tensor, remedy: str) -> None:
+    warnings.warn(
+        f"The use of Tensor.{name} on tensors of {x.ndim} dimensions is deprecated and will throw an error in a future release of "
+        f"PyTorch. {remedy}",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
 @quick
 def _transposed(x):
+    if x.ndim != 2:
+        _warn_of_rank("T", x, "Use x.mT for batches of matrices, or x.permute(*range(x.ndim - 1, -1, -1)) for all dims in reverse order.")
     return (_permute, tuple(range(x.ndim))[::-1]) if x.ndim else (_alias,)
 
 
@@ -379,6 +391,9 @@ Tensor.T = property(_transposed, doc="The dims in reverse order, a view.")  # ty
 
 @quick
 def _matrix_transposed(x):
+    if not x.ndim:
+        _warn_of_rank("mT", x, "The result is the tensor itself.")
+        return (_alias,)
     if x.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return _transpose, x.ndim - 2, x.ndim - 1

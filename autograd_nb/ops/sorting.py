@@ -232,7 +232,7 @@ def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
         x = tensor_argument(input, name)
         if dim is None:
             if not x._layout.size:
-                y = new_full((), float("nan") if x.dtype.category > 1 else dtypes.iinfo(x.dtype).min, x.dtype)
+                y = new_full((), float("nan"), x.dtype) + x.sum() if x.dtype.category > 1 else new_full((), dtypes.iinfo(x.dtype).min, x.dtype)
             else:
                 y = whole(x, k)
             return y if out is None else store(out, y, name)

@@ -400,7 +400,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
         raise RuntimeError("nansum does not support complex inputs")
     if dtype is not None:
         x = cast(x, dtypes.as_dtype(dtype))
-    y = x.sum(dim, keepdim) if x.dtype.category < 2 else _nansum(x, _all_dims(dim, x.ndim), bool(keepdim))
+    y = x.sum(dim, keepdim, dtype=dtype) if x.dtype.category < 2 else _nansum(x, _all_dims(dim, x.ndim), bool(keepdim))
     return y if out is None else store(out, y, "nansum")
 
 

@@ -1,0 +1,96 @@
+"""Tensors without elements: the shape, the error or the gradient that PyTorch gives."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+#: (batch, channels, size, outputs, kernel, groups, padding, stride)
+CONVOLUTIONS = [
+    (0, 2, 4, 3, 2, 1, 0, 1), (2, 0, 4, 3, 2, 1, 0, 1), (2, 2, 0, 3, 2, 1, 0, 1), (2, 2, 0, 3, 2, 1, 1, 1), (2, 2, 4, 0, 2, 1, 0, 1),
+    (0, 2, 4, 4, 2, 2, 1, 2), (2, 2, 4, 3, 0, 1, 0, 1), (0, 0, 4, 3, 2, 1, 0, 1), (0, 2, 1, 3, 2, 1, 0, 1), (0, 4, 0, 4, 1, 4, 0, 1),
+    (2, 2, 0, 4, 1, 2, 0, 1), (0, 2, 1, 3, 3, 1, 0, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", (1, 2, 3))
+@pytest.mark.parametrize("transpose", (False, True))
+def test_convolutions(n, transpose):
+    codes = {}
+    for batch, channels, size, outputs, kernel, groups, padding, stride in CONVOLUTIONS:
+        k = f"{kernel}," * n
+        weight = f"{channels}, {outputs} // {groups}, {k}" if transpose else f"{outputs}, {channels} // {groups}, {k}"
+        for bias in ("None", f"t.ones({outputs}).requires_grad_()"):
+            codes[f"N {batch}, C {channels}, L {size}, O {outputs}, K {kernel}, groups {groups}, padding {padding}, {bias}"] = (
+                f"x = t.ones({batch}, {channels}, {f'{size},' * n}).requires_grad_(); w = t.ones({weight}).requires_grad_(); b = {bias}\n"
+                f"y = F.conv{'_transpose' * transpose}{n}d(x, w, b, stride={stride}, padding={padding}, groups={groups})\n"
+                "y.sum().backward(); r = y, x.grad, w.grad, None if b is None else b.grad"
+            )
+    codes["no batch"] = (
+        f"x = t.ones(2, {'0,' * n}).requires_grad_(); w = t.ones(2, 2, {'1,' * n}); y = F.conv{'_transpose' * transpose}{n}d(x, w); r = y"
+    )
+    check(codes)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("n", (1, 2, 3))
+def test_pools_and_padding(n):
+    codes = {}
+    for sizes in ("0, 2, 4", "2, 0, 4", "2, 2, 0", "2, 2, 1", "0, 2, 1"):
+        batch, channels, size = sizes.split(", ")
+        x = f"x = t.ones({batch}, {channels}, {f'{size},' * n}).requires_grad_(); "
+        calls = [f"max_pool{n}d(x, 2)", f"avg_pool{n}d(x, 2)", f"adaptive_max_pool{n}d(x, 2)", "pad(x, (1, 1))", "interpolate(x, scale_factor=2)"]
+        if channels != "0":  # (there PyTorch's average pools fail in their backward pass only)
+            calls.append(f"adaptive_avg_pool{n}d(x, 2)")
+        calls += [f"pad(x, (1, 1) * {n}, mode='{mode}')" for mode in ("reflect", "replicate")]
+        codes |= {f"{call} of {sizes}": f"{x}y = F.{call}; y.sum().backward(); r = y, x.grad" for call in calls}
+    check(codes)
+
+
+@pytest.mark.parity
+def test_joining():
+    """Old-style empty tensors of shape (0,) join anything, and the result requires grad if they do."""
+    codes = {}
+    for name in ("cat", "hstack", "vstack", "dstack", "concat", "column_stack", "stack", "row_stack", "concatenate"):
+        for empty in ("(0,)", "(0, 3)", "(2, 0)"):
+            for other in ("(3,)", "(2, 3)", "(0,)"):
+                for order in ("[e, x]", "[x, e]", "[e, e]"):
+                    codes[f"{name}({order}) of {empty} and {other}"] = (
+                        f"e = t.zeros({empty}).requires_grad_(); x = t.ones({other}); y = t.{name}({order})\n"
+                        "r = y, t.autograd.grad(y.sum(), e, allow_unused=True) if y.requires_grad else None"
+                    )
+                    codes[f"{name}({order}) of {empty} as float64 and {other}"] = (
+                        f"e = t.zeros({empty}, dtype=t.float64); x = t.ones({other}); r = t.{name}({order})"
+                    )
+    check(codes)
+
+
+CALLS = """
+F.layer_norm(x, x.shape[-1:])   F.rms_norm(x, x.shape[-1:])   F.linear(x, t.ones(3, x.shape[-1]))   x.matmul(t.ones(x.shape[-1], 2))
+F.linear(x, t.ones(3, x.shape[-1]), t.ones(3))   F.linear(x, t.ones(0, x.shape[-1]))   x @ x.mT   x.mT @ x   F.softmax(x, -1)   F.softmax(x, 0)
+x.sum()   x.sum(0)   x.sum(-1)   x.mean()   x.mean(0)   x.mean(-1)   x.prod()   x.prod(0)   x.max()   x.amax()   x.amax(0)   x.amax(-1)
+x.max(0)   x.max(-1)   x.argmax()   x.argmax(0)   x.argmax(-1)   x.median()   x.median(0)   x.median(-1)   x.mode(0)   x.kthvalue(1, 0)
+x.topk(0, 0)   x.topk(1, -1)   x.sort(0)   x.sort(-1)   x.argsort(0)   x.cumsum(0)   x.cumprod(0)   x.logsumexp(0)   x.logsumexp(-1)
+x.std()   x.std(0)   x.var(-1)   x.norm()   x.norm(dim=0)   x.norm(1, 0)   x.any()   x.all()   x.any(0)   x.all(-1)   x.flip(0)   x.roll(1, 0)
+x.repeat(2, 1, 1)   x.tile(2)   x.unfold(0, 0, 1)   x.chunk(2, 0)   x.chunk(3, -1)   x.split(1, 0)   t.tensor_split(x, 2)   x.unbind(0)
+x.nonzero()   x[x > 0]   x.masked_select(x > 0)   x.index_select(0, t.tensor([], dtype=t.int64))   x.gather(0, t.zeros(0, *x.shape[1:], dtype=t.int64))
+x.new_zeros(x.shape).scatter_add(0, t.zeros(x.shape, dtype=t.int64), x)   x.new_zeros(x.shape).scatter(0, t.zeros(x.shape, dtype=t.int64), x)
+t.cdist(x, x)   F.mse_loss(x, x)   F.l1_loss(x, x, reduction='sum')   F.huber_loss(x, x)   t.einsum('...ij->...ji', x)   t.outer(x.flatten(), x.flatten())
+x.view(-1)   x.reshape(-1, x.shape[-1])   x.flatten()   t.stack([x, x])   x.squeeze()   t.diff(x)   t.bmm(x, x.mT)   t.tensordot(x, x, 3)
+F.normalize(x)   x.renorm(2, 0, 1)   x.clamp(0, 1)   x.where(x > 0, x)   t.aminmax(x)   t.quantile(x, 0.5)   x.item()   t.count_nonzero(x, 0)
+"""
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", ("0, 3, 4", "2, 0, 4", "2, 3, 0", "0,", "0, 0", "3, 0"))
+def test_other_ops(shape):
+    after = """
+f = [q for q in (y if isinstance(y, (tuple, list)) else [y]) if isinstance(q, t.Tensor)]; d = [q for q in f if q.requires_grad]
+r = f, t.autograd.grad(sum(q.sum() for q in d), x, allow_unused=True) if d else None
+"""
+    calls = [call.strip() for line in CALLS.splitlines() for call in line.split("   ") if call]
+    check({call: f"x = t.zeros({shape}).requires_grad_()\ny = {call}{after}" for call in calls})

@@ -1,0 +1,91 @@
+"""Values, dtypes and gradients of single calls at the edges of what an op takes."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+BEFORE = "g = lambda *s: t.arange(1, 1 + int(np.prod(s)), dtype=t.float32).reshape(s)"
+
+
+@pytest.mark.parity
+def test_gradients_of_views_of_tensors_that_share_memory():
+    cases = {
+        "unfold": ("g(3, 1)", "x.expand(3, 5)", "e.unfold(1, 2, 1)"),
+        "unfold of a transpose": ("g(4, 3)", "x.T", "e.unfold(1, 2, 1)"),
+        "unfold of dim 0": ("g(1, 4)", "x.expand(5, 4)", "e.unfold(0, 3, 2)"),
+        "unfold twice": ("g(6)", "x.unfold(0, 4, 1)", "e.unfold(1, 2, 1)"),
+        "as_strided, columns": ("g(3, 1)", "x.expand(3, 5)", "e.as_strided((3, 2), (1, 0))"),
+        "as_strided, rows": ("g(1, 3)", "x.expand(4, 3)", "e.as_strided((2, 3), (0, 1))"),
+        "as_strided, windows": ("g(3)", "x[:, None].expand(3, 4)", "e.as_strided((2, 2), (1, 1))"),
+        "as_strided of windows": ("g(6)", "x.unfold(0, 3, 1)", "e.as_strided((3,), (1,), 1)"),
+        "as_strided, windows of a dense tensor": ("g(6)", "x * 1", "e.as_strided((3, 3), (1, 1))"),
+        "as_strided of a part": ("g(4, 4)", "x[:, ::2]", "e.as_strided((4, 2), (4, 2))"),
+        "as_strided of a transpose": ("g(3, 4)", "x.T", "e.as_strided((5,), (2,), 1)"),
+    }
+    check({
+        name: f"x = {x}.requires_grad_(); e = {e}; y = {y}; r = (y, *t.autograd.grad((y * g(*y.shape)).sum(), [e, x]))"
+        for name, (x, e, y) in cases.items()
+    }, BEFORE)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_as_strided_scatter_counts_from_the_storage_and_keeps_strides():
+    check({
+        f"{x}, {geometry}": f"x = {x}; y = t.as_strided_scatter(x, -g(2, 2), {geometry}); r = y, y.stride()"
+        for x in ("g(3, 4)", "g(3, 4).T", "g(4, 4)[1:]", "g(4, 4)[:, 1:3]", "g(6, 4)[::2]")
+        for geometry in ("(2, 2), (2, 1)", "(2, 2), (4, 1), 4", "(2, 2), (1, 2), 5")
+    }, BEFORE)  # fmt: skip
+
+
+def test_gradient_of_as_strided_scatter():
+    """Against finite differences: PyTorch's gradient by the input is known to be wrong (its own gradcheck fails)."""
+    import autograd_nb as ag
+
+    x = ag.arange(12, dtype=ag.float64).reshape(4, 3).requires_grad_()
+    s = ag.arange(4, dtype=ag.float64).reshape(2, 2).requires_grad_()
+    for look in (lambda x: x, lambda x: x.T, lambda x: x[1:]):
+        assert ag.autograd.gradcheck(lambda x, s, look=look: ag.as_strided_scatter(look(x), s, (2, 2), (3, 1), 4), (x, s))
+
+
+@pytest.mark.parity
+def test_scalar_indices():
+    x, zero = "g(3)", "t.tensor(1.)"
+    calls = [
+        f"{x}.scatter(0, t.tensor(1), t.tensor(5.))", f"{x}.scatter(0, t.tensor(1), 5.)", f"{zero}.scatter(0, t.tensor(0), t.tensor(5.))",
+        f"{x}.scatter(0, t.tensor(1), g(1))", f"{x}.scatter(0, t.tensor([1]), t.tensor(5.))", f"{zero}.scatter(0, t.tensor([0]), g(1))",
+        f"{x}.scatter(0, t.tensor([1, 2]), t.tensor(5.))", "g(3, 2).scatter(0, t.tensor(1), t.tensor(5.))",
+        f"{x}.scatter_(0, t.tensor(1), 5.)", f"{x}.scatter_add(0, t.tensor(1), t.tensor(5.))", f"{x}.scatter_add_(0, t.tensor(1), t.tensor(5.))",
+        *[f"{v}.scatter_reduce(0, t.tensor(0), t.tensor(5.), '{how}')" for v in (x, zero) for how in ("sum", "amax", "mean", "prod")],
+        f"{x}.gather(0, t.tensor(1))", f"{zero}.gather(0, t.tensor(0))", f"{zero}.gather(0, t.tensor([0]))", f"{zero}.gather(0, t.tensor([0, 0, 0]))",
+        "g(3, 2).gather(0, t.tensor(1))", f"{x}.index_select(0, t.tensor(1))", f"{zero}.index_select(0, t.tensor(0))",
+        f"{zero}.index_select(0, t.tensor([0]))", f"{zero}.index_select(0, t.tensor([0, 0]))", "g(3, 2).index_select(1, t.tensor(1))",
+        f"t.take_along_dim({x}, t.tensor([1]), 0)", f"t.take_along_dim({x}, t.tensor(1))", f"t.take_along_dim({x}, t.tensor(1), 0)",
+        f"t.take_along_dim({zero}, t.tensor(0))", f"t.take_along_dim({zero}, t.tensor(0), 0)", f"t.take({x}, t.tensor(1))",
+        f"{x}.index_add(0, t.tensor(1), t.tensor(5.))", f"{zero}.index_add(0, t.tensor(0), t.tensor(5.))",
+        f"{x}.index_add(0, t.tensor(1), g(1))", f"{zero}.index_add(0, t.tensor([0]), g(1))", f"{x}.index_copy(0, t.tensor(1), t.tensor(5.))",
+        f"{x}.index_copy(0, t.tensor(1), g(1))", f"{zero}.index_copy(0, t.tensor(0), t.tensor(5.))", f"{x}.index_fill(0, t.tensor(1), 5.)",
+        f"{zero}.index_fill(0, t.tensor([0]), 5.)", f"{x}.index_put((t.tensor(1),), t.tensor(5.))", f"{x}.index_put((t.tensor(1),), g(1))",
+        *[f"{v}.{name}" for v in (x, zero, "g(2, 3)", "g(2, 3, 4)") for name in ("T", "mT", "H", "mH", "adjoint()")],
+    ]  # fmt: skip
+    codes = {call: f"r = {call}" for call in calls}
+    for call in ("x.gather(0, t.tensor(1))", "x.scatter(0, t.tensor(1), s)", "x.scatter_add(0, t.tensor(1), s)", "x.index_select(0, t.tensor(1))"):
+        codes[f"gradient of {call}"] = (
+            f"x = g(3).requires_grad_(); s = t.tensor(5.).requires_grad_(); y = {call}; r = y, t.autograd.grad((y * y).sum(), [x, s], allow_unused=True)"
+        )
+    check(codes, BEFORE)
+
+
+@pytest.mark.parity
+def test_dtype_of_sums():
+    data = {"float32": "[1.5, 2.7]", "float64": "[0.5, 0.7]", "int64": "[300, 2]", "int32": "[1, 2**31 - 1]", "bool": "[True, True]", "int8": "[100, 100]"}
+    check({
+        f"{d}.{call}, {to}": f"x = t.tensor({values}, dtype=t.{d}); r = x.{call.replace('D', 't.' + to)}"
+        for d, values in data.items()
+        for to in ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64", "complex64")
+        for call in ("sum(dtype=D)", "sum(0, dtype=D)", "prod(dtype=D)", "cumsum(0, dtype=D)", "nansum(dtype=D)")
+        if not (call.startswith("nansum") and to == "complex64") and not (call.startswith("cumsum") and to == "bool")
+    })  # fmt: skip
