@@ -21,6 +21,7 @@ import numpy as np
 from . import launch
 from .dtypes import dtype, from_numpy_dtype
 from .errors import AutogradError
+from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Output, accumulator, here, sequence, set_edges
@@ -327,6 +328,7 @@ class Tensor(metaclass=TensorMeta):
 
 
 _new = object.__new__
+ownership.tensor = Tensor
 
 #: a new Tensor with empty slots: past the legacy constructor, and quicker than `object.__new__`
 blank: Callable[[], Tensor] = type.__call__.__get__(Tensor)
@@ -435,6 +437,12 @@ def edge(t: Tensor) -> Any:
     return t._edge if t._edge is not None else (t if t._rg else None)
 
 
+def _settled(g: Tensor, *grads: Tensor) -> tuple[Tensor, ...]:
+    if not state.grad:
+        ownership.settle(grads, (g,), ())
+    return grads
+
+
 class AsStridedBackward0(Node):
     """Reads a base through a view's geometry; made when a view's history must follow its rewritten base."""
 
@@ -443,7 +451,7 @@ class AsStridedBackward0(Node):
     def run(self, g):
         from .ops.strided import embed_view
 
-        return (embed_view(g, self.base_layout, self.view_layout, self.offset),)
+        return _settled(g, embed_view(g, self.base_layout, self.view_layout, self.offset))
 
     run_graph = run
 
@@ -456,7 +464,8 @@ class CopySlices(Node):
     def run(self, g):
         from .ops.strided import read_view, without_view
 
-        return (
+        return _settled(
+            g,
             without_view(g, self.view_layout, self.offset, self.base_layout),
             read_view(g, self.view_layout, self.offset, self.base_layout),
         )

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import AutogradError
 from ..graph import engine
 from ..graph.node import Output
+from ..graph.ownership import OURS
 from ..ops.create import new_full
 from ..tensor import Tensor, edge
 
@@ -74,6 +75,8 @@ def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) ->
             if not lay.dtype.is_floating_point:
                 raise AutogradError(f"grad can be implicitly created only for real scalar outputs but got {lay.dtype}")
             g = new_full(lay.shape, 1, lay.dtype)
+            if not create_graph:
+                g._version_[1] = OURS
         else:
             if g.shape != lay.shape:
                 raise RuntimeError(

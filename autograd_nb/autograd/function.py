@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import AutogradError
 from ..graph.modes import no_grad, state
 from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
+from ..graph.ownership import handed
 from ..ops.create import new_full
 from ..ops.recording import finish_node, refuse_inference, tensor_type
 from ..overriding import overridable
@@ -112,7 +113,9 @@ class FunctionNode(Node):
         rule = _rule(function)
         grads = []
         for (lay, _), value in zip(self._layouts, g, strict=True):
-            if value is None and self._materialize and lay is not None:
+            if value is not None:
+                value = handed(value, state.grad)
+            elif self._materialize and lay is not None:
                 value = new_full(lay.shape, 0, lay.dtype)
             grads.append(value)
         result = rule(self, *grads)

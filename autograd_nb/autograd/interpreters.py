@@ -17,6 +17,7 @@ from typing import Any
 
 from ..graph import engine
 from ..graph.node import _internal, user_frame
+from ..graph.ownership import share
 from ..ops import inplace
 from ..ops.fused import FoldOf, Reduced
 from ..ops.pointwise import Pointwise
@@ -171,7 +172,10 @@ def _apply(inner: Any) -> Any:
 def _node_run(inner: Callable) -> Callable:
     def run(self: PointwiseNode, g: Any) -> tuple:
         # a wrapped gradient finds no fused kernel: the rule is run on tensors
-        return self.spec.run_graph(self, g) if isinstance(g, Wrapped) else inner(self, g)
+        if isinstance(g, Wrapped):
+            share(g)
+            return self.spec.run_graph(self, g)
+        return inner(self, g)
 
     return run
 

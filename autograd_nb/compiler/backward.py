@@ -16,6 +16,7 @@ from ..dtypes import get_default_dtype
 from ..graph import engine
 from ..graph.modes import state
 from ..graph.node import Node, Output, changed, here, sequence, set_edges
+from ..graph.ownership import OURS, share
 from ..ops.cast import dense
 from ..ops.create import new_full
 from ..ops.recording import tensor_type
@@ -58,6 +59,7 @@ class Run:
                     program.bind(spec[1], made[spec[1]])
             program.run(numbers)
         found: list[Any] = []
+        taken = [spec[1] for spec in self.gradients if spec is not None and spec[0] == "new"]
         for spec in self.gradients:
             if spec is None:
                 found.append(None)
@@ -67,7 +69,8 @@ class Run:
                 found.append(make(incoming[spec[1]][spec[2] :], spec[3], [0, 0]))
             else:
                 data = made[spec[1]]
-                found.append(make(data[spec[4] :] if spec[4] else data, spec[5], [0, 0]))
+                mine = OURS if taken.count(spec[1]) == 1 else 0
+                found.append(make(data[spec[4] :] if spec[4] else data, spec[5], [0, mine]))
         return found
 
 
@@ -106,7 +109,7 @@ class Part:
             number = 1 + sum(r is not None for r in self.single[:k])
             for i, value in enumerate(run(frame, frame.numbers[number], gs)):
                 if value is not None:
-                    total[i] = value if total[i] is None else engine.add(total[i], value)
+                    total[i] = value if total[i] is None else engine.merge(total[i], value)
         return total
 
 
@@ -132,6 +135,9 @@ class CompiledFunctionBackward(Node):
         return [(lay.shape, tensor_type(lay.dtype), None) for lay in read]
 
     def run(self, g: Any) -> tuple:
+        for value in g:  # it may be passed on, whole or in part, to several
+            if value is not None:
+                share(value)
         return tuple(self.part.run(self.saved, g))
 
     def run_graph(self, g: Any) -> tuple:

@@ -1,14 +1,12 @@
 """The quick way to run a captured step: what `Variant.run` does, for the commonest kind, with everything looked up beforehand.
 
 It serves programs that are one native segment and whose results are new memory, gradients or the user's own tensors. What is as
-the last run left it is not done again: numbers that are read anew, gradients that nobody has taken, memory of results that
-nobody has kept.
+the last run left it is not done again: numbers that are read anew, gradients that nobody has taken. Results are new memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -29,26 +27,6 @@ def _binder(types: list[str]) -> Callable[..., None]:
     return build.build(source, "kernel", ("int64[:]", "int64[:]", "int64[:]", *types))
 
 
-class _Memory:
-    """The memory of a result: one of two blocks, in turn, as the caller lets go of one when it has the next."""
-
-    def __init__(self, cell: int, size: int, carrier: Any):
-        self.cell, self.size, self.carrier = cell, size, carrier
-        self._blocks = [np.empty(size, carrier) for _ in range(2)]
-        self._addresses = [address(b) for b in self._blocks]
-        self._turn = 0
-
-    def take(self, values: np.ndarray) -> np.ndarray:
-        """A block that nobody has; its address is written to its cell."""
-        k = self._turn = 1 - self._turn
-        block = self._blocks[k]
-        if getrefcount(block) > 3:  # the list, the local name, getrefcount's argument
-            block = self._blocks[k] = np.empty(self.size, self.carrier)
-            self._addresses[k] = address(block)
-        values[self.cell] = self._addresses[k]
-        return block
-
-
 class _Gradients:
     """The gradients that a run leaves: the tensors of the last one, unless somebody else has them."""
 
@@ -60,7 +38,7 @@ class _Gradients:
 
     def take(self) -> None:
         """Let each be a tensor that nobody has."""
-        found = [self._variant._fresh_gradient(g) and held_alone(g[0], g[1]) for g in self._held]
+        found = [self._variant._fresh_gradient(g) and held_alone(g) for g in self._held]
         self._watch = Watch([], [r for records in found for r in records]) if all(found) else None
         self.mine = bool if self._watch is None else self._watch.same
 
@@ -89,19 +67,19 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
         or sum(kind == "new" for kind, *_ in variant.outputs) != len({s[0] for kind, *s in variant.outputs if kind == "new"})
     ):
         return None
-    new: dict[int, _Memory] = {}
+    new: dict[int, tuple] = {}  # buffer -> (elements, dtype) of a result
     for kind, *spec in variant.outputs:
         if kind == "new":
             if spec[1] * spec[2].itemsize >= launch.BIG or spec[0] not in program.cells:
                 return None
-            new[spec[0]] = _Memory(program.cells[spec[0]], spec[1], spec[2])
+            new[spec[0]] = (spec[1], spec[2])
         elif kind == "argument" and not spec[3]:
             return None
     positions = [i for i, a in enumerate(variant.arguments) if a.buffer is not None and a.buffer in program.cells]
     arguments = [variant.arguments[i] for i in positions]
-    places = np.array([program.cells[a.buffer] for a in arguments], np.int64)
-    shifts = np.array([a.shift for a in arguments], np.int64)
-    types = [launch.argument_type(np.empty(0, a.layout.dtype.carrier)) for a in arguments]
+    places = np.array([program.cells[b] for b in [*(a.buffer for a in arguments), *new]], np.int64)
+    shifts = np.array([a.shift for a in arguments] + [0] * len(new), np.int64)
+    types = [launch.argument_type(np.empty(0, c)) for c in [*(a.layout.dtype.carrier for a in arguments), *(c for _, c in new.values())]]
     bind = _binder(types) if types else None
     values, draws = program.values, program.draws
     start, words = program.segments[0]
@@ -129,7 +107,7 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
     # (numbers of random streams, and those that are not seen to change, are read each time)
     always = bool(draws) or not all(variant.guard.sees(g) for g, _ in groups)
     doubles = values.view(np.float64)
-    lock, encode = program.lock, native.encode
+    lock, encode, empty = program.lock, native.encode, np.empty
 
     def read_numbers() -> None:
         # (another thread that has changed a number says so before it gets here: what it says must not be lost)
@@ -150,9 +128,9 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
             if taken is not None and not taken.mine():
                 mine = False
                 taken.take()
-            outs = [m.take(values) for m in memories]
+            outs = [empty(size, carrier) for size, carrier in memories]
             if bind is not None:
-                bind(values, places, shifts, *[leaves[i]._data for i in positions])
+                bind(values, places, shifts, *[leaves[i]._data for i in positions], *outs)
             for source, now in draws:
                 now[0], now[1] = source._next()
             if always or variant.changed:

@@ -227,7 +227,7 @@ class Session:
             if id(t) in arguments:
                 raise Problem("it leaves a gradient in an argument; return the gradient instead")
             if after is None:
-                found.append([t, None, None, None, 0, None, 0])
+                found.append([t, None, None, None, 0, None, 0, None])
                 continue
             b = self.capture.buffer_of(after._data)
             if (
@@ -238,7 +238,7 @@ class Session:
             ):
                 raise Problem("a gradient shares its memory with another tensor")
             kept.add(b.number)
-            found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype, after._version_[0]])
+            found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype, after._version_[0], None])
         return kept, found, expects_none
 
     def _started(self) -> tuple[list[tuple], list[Tensor]]:

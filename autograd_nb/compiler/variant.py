@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from ..tensor import Tensor, make, share_view
 from .backward import Back
 from .capture import address, root
 from .guards import Guard, Reach
+from .holders import alone
 from .kept import Kept
 from .nested import rebuild
 from .program import Program
@@ -60,7 +60,7 @@ class Variant:
         self.expects_some: list[Tensor] = []
         self.outputs: list[tuple] = []
         self.result: Any = None
-        self.gradients: list[list] = []  # [leaf, tensor or None, buffer, layout, elements, dtype, version]
+        self.gradients: list[list] = []  # [leaf, tensor or None, buffer, layout, elements, dtype, version, its memory]
         self.versions: list[tuple[Any, int]] = []
         self.expects_none: list[Tensor] = []
         self.decided: list[tuple[_Slot, Any]] = []
@@ -243,21 +243,16 @@ class Variant:
 
     def _fresh_gradient(self, g: list) -> bool:
         """Let ``g`` have the tensor that will be the leaf's gradient: the last one, if nobody else has it; whether it is in place."""
-        leaf, tensor, buffer, layout, size, carrier, version = g
+        buffer, layout, size, carrier, version = g[2:7]
         if buffer is None:
             return True
-        there = leaf._grad is tensor
-        # references: this list, the leaf's slot if it is there, the local name, getrefcount's argument
-        if (
-            tensor is None
-            or tensor._rg
-            or sys.getrefcount(tensor) > (4 if there else 3)
-            or sys.getrefcount(tensor._data) > 2  # of its memory: the tensor, getrefcount's argument
-        ):
-            g[1] = make(launch.empty(size, carrier), layout, [version, 0])
-            self.program.bind(buffer, g[1]._data)
+        there = g[0]._grad is g[1]
+        if g[1] is None or g[1]._rg or g[1]._layout is not layout or g[1]._data is not g[7] or not alone(g, there):
+            g[7] = launch.empty(size, carrier)
+            g[1] = make(g[7], layout, [version, 0])
+            self.program.bind(buffer, g[7])
             return False
-        tensor._version_[0] = version
+        g[1]._version_[0] = version
         return there
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from ..tensor import Tensor
 from . import native
 from .capture import address
+from .holders import DATA, TENSOR, counting
 
 _SIZE, _VERSION, _ITEMS, _CELL, _USED = 16, 24, 24, 16, 24  #: bytes from the beginning of an object
 _SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad", "_version_")
@@ -119,7 +120,17 @@ def _as_described() -> bool:
     entries, cell, numbers = [object()], types.CellType(object()), set(range(5))
     if word(word(id(entries) + _ITEMS)) != id(entries[0]) or word(id(cell) + _CELL) != id(cell.cell_contents):
         return False
-    return word(id(numbers) + _USED) == 5 and _has_versions()
+    return word(id(numbers) + _USED) == 5 and _has_versions() and counting() and _has_counts()
+
+
+def _has_counts() -> bool:
+    """Whether the first word of an object is how many have it."""
+    entries = [object()]
+    found = [word(id(entries[0]))]
+    entries.append(entries[0])
+    found.append(word(id(entries[0])))
+    entries.pop()
+    return [*found, word(id(entries[0]))] == [1, 2, 1]
 
 
 def _has_versions() -> bool:
@@ -207,18 +218,19 @@ class Watch:
         self.table[4 : 4 * len(versions) + 1 : 4] = versions
 
 
-def held_alone(leaf: Tensor, gradient: Tensor) -> list[Record] | None:
-    """What to compare to see whether ``gradient`` is the leaf's and unchanged, nobody has it but the leaf and one more, and
-    nobody else its memory; None where no words tell."""
-    offsets = known()
+def held_alone(entry: list) -> list[Record] | None:
+    """What to compare to see whether an entry's gradient is its leaf's and unchanged, nobody has it but these two, and nobody
+    else its memory; None where no words tell."""
+    offsets, leaf, gradient, data = known(), entry[0], entry[TENSOR], entry[DATA]
     if not offsets:
         return None
     return [
         (id(leaf) + offsets["_grad"], 0, 1, id(gradient)),
         (id(gradient), 0, 1, 2),
         (id(gradient) + offsets["_rg"], 0, 1, id(False)),
-        (id(gradient) + offsets["_data"], 0, 1, id(gradient._data)),
-        (id(gradient._data), 0, 1, 1),
+        (id(gradient) + offsets["_layout"], 0, 1, id(gradient._layout)),
+        (id(gradient) + offsets["_data"], 0, 1, id(data)),
+        (id(data), 0, 1, 2),
         (id(gradient) + offsets["_version_"], 0, 1, id(gradient._version_)),
         (id(gradient._version_) + _ITEMS, 1, 1, id(gradient._version_[0])),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..autograd.interpreters import OVERRIDES, innermost
 from ..graph.modes import state
+from ..graph.ownership import share
 from ..ops import cross_entropy, embedding, picking, sorting, statistics
 from ..ops.linalg import common
 from ..ops.structured import Structured
@@ -105,6 +106,9 @@ def _gradients(inner: Callable) -> Callable:
         try:
             return inner(self, node, g)
         except Unbatched:
+            for t in g if node.several else (g,):
+                if t is not None:
+                    share(t)
             state.grad = True
             try:
                 found = inner(self, node, g)

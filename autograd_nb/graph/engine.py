@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from sys import getrefcount
 from typing import Any
 
 from ..overriding import overridable
 from .modes import state
 from .node import Node, Output, consumed_error, here, modified_error
+from .ownership import handed, share
 
 _by_age = attrgetter("seq")
 
@@ -22,9 +22,11 @@ def _unset(*_: Any) -> Any:
     raise RuntimeError("the ops have not been imported")
 
 
-#: set by the ops: add(a, b) -> tensor, add_in_place(a, b), and own(g, leaf, recorded): a gradient that the leaf may keep
+#: set by the ops: add(a, b) -> tensor, add_in_place(a, b); merge(a, b), which adds in the memory of one of them if that is a pass's own;
+#: own(g, leaf, recorded): a gradient as the leaf may keep it, and (leaf=None) as a pass returns it: dense memory that nobody else has
 add: Callable[[Any, Any], Any] = _unset
 add_in_place: Callable[[Any, Any], None] = _unset
+merge: Callable[[Any, Any], Any] = _unset
 own: Callable[[Any, Any, bool], Any] = _unset
 #: set by autograd.anomaly while it watches: called with (node, gradients) after each node
 watch: Callable[[Any, tuple], None] | None = None
@@ -146,7 +148,8 @@ class Pass:
             slots = self.pending.get(node)
             if slots is None:
                 slots = self.pending[node] = [None] * node.outputs
-            slots[e.index] = g if slots[e.index] is None else add(slots[e.index], g)
+            have = slots[e.index]
+            slots[e.index] = g if have is None else add(have, g) if self.create_graph else merge(have, g)
         elif self.running is None or e in self.running or e in self.last or e in self.inner:
             self.add(e, g)
 
@@ -161,11 +164,7 @@ class Pass:
         elif self.create_graph:
             pending[e] = add(have, g)
         else:
-            # 3 references to the waiting gradient: `pending`, `have`, and getrefcount's own
-            if getrefcount(have) == 3 and getrefcount(have._data) == 2 and have._layout.contiguous and have._view is None:
-                add_in_place(have, g)
-            else:
-                pending[e] = add(have, g)
+            pending[e] = merge(have, g)
             self.owned.add(e)
 
     def finish(self, leaf: Any) -> None:
@@ -175,7 +174,9 @@ class Pass:
             return
         hooks = leaf._leaf_hook_set
         if hooks is not None:
-            (g,) = hooks.grad_outputs([g])
+            (g,) = hooks.grad_outputs([g], self.create_graph)
+            if hooks.post and g is not None:  # they will see it
+                share(g)
         if not self.accumulate:
             self.captured[leaf] = g
             return
@@ -195,12 +196,14 @@ class Pass:
             for hook in list(hooks.post.values()):
                 hook((), (g,))
 
-    def capture(self, node: Node, g: Any) -> None:
-        """Keep the gradients of a node's outputs that are targets."""
+    def capture(self, node: Node, g: Any, further: bool) -> None:
+        """Keep the gradients of a node's outputs that are targets. ``further``: the node will read them."""
         for index in self.inner.get(node, ()):
             value = g[index] if node.several and g is not None else g
             if value is not None:
                 self.captured[node, index] = value
+                if further:
+                    share(value)
 
     @overridable
     def run_node(self, node: Node, g: Any) -> None:
@@ -208,15 +211,17 @@ class Pass:
         hooks = node.hooks
         several = node.several
         if hooks is not None:
-            grads = hooks.grad_outputs((list(g) if g is not None else [None] * node.outputs) if several else [g])
+            grads = hooks.grad_outputs((list(g) if g is not None else [None] * node.outputs) if several else [g], self.create_graph)
+            if hooks.post:  # they will see it, as it is now
+                grads = [handed(value, self.create_graph) for value in grads]
             g = grads if several else grads[0]
         if self.inner:
-            self.capture(node, g)
+            self.capture(node, g, True)
         result = node.run_graph(g) if self.create_graph else node.run(g)
         if watch is not None:
             watch(node, result)
         if hooks is not None and hooks.post:
-            result = hooks.grad_inputs(result, g if several else [g])
+            result = hooks.grad_inputs(tuple([handed(r, self.create_graph) for r in result]), g if several else [g])
         del g
         for e, value in zip(node.edges, result, strict=True):
             if e is not None and value is not None:
@@ -323,14 +328,15 @@ def run(
                 g = pending.pop(inner)
                 if inner.hooks is not None:
                     several = inner.several
-                    grads = inner.hooks.grad_outputs(g if several else [g])
+                    grads = inner.hooks.grad_outputs(g if several else [g], create_graph)
                     g = grads if several else grads[0]
-                work.capture(inner, g)
+                work.capture(inner, g, False)
     finally:
         state.grad = previous
     if targets is None:
         return []
-    return [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]
+    found = [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]
+    return found if create_graph or accumulate else [None if g is None else own(g, None, False) for g in found]
 
 
 def _place(edge: Any) -> tuple[Any, int]:

@@ -6,6 +6,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
+from . import ownership
+from .ownership import handed
+
 _ids = itertools.count()
 
 
@@ -62,20 +65,23 @@ class NodeHooks:
         hooks[handle.id] = hook
         return handle
 
-    def grad_outputs(self, grads: list) -> list:
-        """Apply tensor hooks, then node prehooks, then write the retained gradients."""
+    def grad_outputs(self, grads: list, recorded: bool) -> list:
+        """Apply tensor hooks, then node prehooks, then write the retained gradients. ``recorded``: in a pass with a history."""
         for index, hooks in self.tensor.items():
             if hooks and grads[index] is not None:
+                grads[index] = handed(grads[index], recorded)
                 for hook in list(hooks.values()):
                     grads[index] = replaced(hook, hook(grads[index]), grads[index])
-        for hook in list(self.pre.values()):
-            grads = _replaced_all(hook, hook(tuple(grads)), grads)
+        if self.pre:
+            grads = [handed(g, recorded) for g in grads]
+            for hook in list(self.pre.values()):
+                grads = _replaced_all(hook, hook(tuple(grads)), grads)
         for index, reference in self.retained.items():
             tensor = reference()
             if tensor is not None and grads[index] is not None:
                 g = grads[index]
                 # several passes accumulate, as for leaves
-                tensor._grad = g if tensor._grad is None else tensor._grad + g
+                tensor._grad = ownership.copy(g) if tensor._grad is None else tensor._grad + g
         return grads
 
     def grad_inputs(self, gradients: tuple, grads: list) -> tuple:

@@ -270,6 +270,7 @@ def custom_op(
     )
     scope[name].__module__ = "custom"  # rules of batches and tangents go by module and name: never those of a built-in op
     op = Structured(scope[name], {}, scope["every"] if backward is not None or backward_ops is not None else None, False, "")
+    op.ours = backward_ops is None
 
     def call(*tensors: Any) -> Any:
         if len(tensors) != len(params):

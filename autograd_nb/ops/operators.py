@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from sys import getrefcount
 from typing import Any
 
 from .. import launch, strides
 from ..codegen.loops import Input
 from ..dtypes import dtype
-from ..graph import engine
-from ..graph.modes import state
+from ..graph import engine, ownership
+from ..graph.ownership import OURS
 from ..tensor import Tensor, make
 from .arithmetic import (
     _POWERS,
@@ -116,24 +115,52 @@ def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
     target._version_[0] += 1
 
 
-def _engine_own(g: Tensor, leaf: Tensor, recorded: bool) -> Tensor:
-    """A gradient as a leaf may keep it: memory of its own, shared with nobody who might change it, laid out as the leaf's is."""
-    lay = g._layout
-    if (lay is not leaf._layout or not lay.contiguous) and g.__class__ is Tensor and not strides.obeys(lay, leaf._layout):
-        return relaid(g if recorded else g.detach(), strides.kept_by(leaf._layout, lay))
-    if recorded:
-        return g
-    # 2 references to the tensor are ours (argument and caller), and its memory must have no other owner
-    if g._view is None and getrefcount(g) <= 4 and getrefcount(g._data) <= 2 and g.__class__ is Tensor:
-        return g if not g._rg else make(g._data, lay, g._version_)
-    if g.__class__ is Tensor:
-        return relaid(g.detach(), strides.kept_by(leaf._layout, lay))
-    return g.detach().clone() if state.grad else g.clone()
+def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
+    """have + g for the same edge. A capture sees a sum of its own: its programs put it where memory is free."""
+    if not launch._observing and have.__class__ is Tensor and g.__class__ is Tensor:
+        if have._version_[1] == OURS and have._view is None and have._layout.contiguous:
+            _engine_add_in_place(have, g)
+            return have
+        if g._version_[1] == OURS and g._view is None and g._layout.contiguous:
+            _engine_add_in_place(g, have)
+            return g
+    y = add(have, g)
+    if y.__class__ is Tensor:
+        y._version_[1] = OURS
+    return y
+
+
+def _engine_own(g: Tensor, leaf: Tensor | None, recorded: bool) -> Tensor:
+    """A gradient as somebody outside may keep it: memory of its own without gaps, laid out as the leaf's is.
+
+    Without a leaf it is a result, and keeps its own order of dims. In a ``recorded`` pass a leaf's is a copy with a history.
+    """
+    lay, version = g._layout, g._version_
+    if g.__class__ is not Tensor:
+        return _copy(g)
+    if version[1] == OURS and (
+        strides.packed(lay) if leaf is None else (lay is leaf._layout and lay.contiguous) or strides.obeys(lay, leaf._layout)
+    ):
+        base = g._view
+        if base is None:
+            version[1] = 0
+            return g
+        if base._data is g._data and base._layout.extent == lay.extent:  # the same memory under another shape
+            version[1] = 0
+            return make(g._data, lay, version)
+    wanted = strides.like(lay) if leaf is None else strides.kept_by(leaf._layout, lay)
+    return _copy(g) if wanted is lay else relaid(g, wanted)
+
+
+def _copy(g: Tensor) -> Tensor:
+    return g.clone()
 
 
 engine.add = add
 engine.add_in_place = _engine_add_in_place
+engine.merge = _engine_merge
 engine.own = _engine_own
+ownership.copy = _copy
 
 
 _overlapping: dict = launch.plan_table()

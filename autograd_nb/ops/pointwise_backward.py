@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..codegen.loops import Input
 from ..codegen.maths import m
 from ..dtypes import BY_NAME, dtype
 from ..graph.node import Node
+from ..graph.ownership import OURS, share
 from ..overriding import overridable
 from ..shapes import Layout, layout
 from ..tensor import Tensor, attach, make
@@ -30,19 +30,6 @@ if TYPE_CHECKING:
     from .pointwise import Pointwise
 
 
-def _references() -> int:
-    """What getrefcount says in ``run`` of a gradient that only the engine holds (it depends on the Python version)."""
-
-    class Probe:
-        def run(self, g):
-            return getrefcount(g)
-
-    pending = {0: object()}
-    g = pending.pop(0)
-    return Probe().run(g)
-
-
-_OURS = _references()
 WIDE = 1 << 16  #: elements from which a kernel that overwrites the incoming gradient pays for being compiled
 
 
@@ -57,40 +44,38 @@ class PointwiseNode(Node):
         plan = self.spec.backs.get(lay)
         if plan is None:
             plan = self.spec.plan_back(lay)
-        if plan.over is lay:
-            # a gradient that nobody else holds is overwritten: that saves its memory, its tensor, and traffic to memory
+        if plan.over is lay and g._version_[1] == OURS and g._view is None:
+            # a gradient that nobody else has is overwritten: that saves its memory, its tensor, and traffic to memory
             data = g._data
-            if getrefcount(g) == _OURS and getrefcount(data) == 3 and g._view is None:
-                if plan.overwrite is None:
-                    plan.entry(data, *self.saved, data)
-                else:
-                    plan.overwrite(data, *self.saved)
-                return (g,) if plan.count == 1 else plan.placed(g)
+            if plan.overwrite is None:
+                plan.entry(data, *self.saved, data)
+            else:
+                plan.overwrite(data, *self.saved)
+            return (g,) if plan.count == 1 else plan.placed(g)
         if plan.simple:
             lay, carrier = plan.simple
             data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             plan.entry(g._data, *self.saved, data)
-            t = make(data, lay, [0, 0])
+            t = make(data, lay, [0, OURS])
             return (t,) if plan.count == 1 else plan.placed(t)
         if plan.both:  # two operands of the output's shape and dtype
             if plan.entry is None:
-                return (g, g) if plan.both is True else (g, None) if plan.both == "first" else (None, g)
+                if plan.both is True:
+                    version = g._version_
+                    if version[1] == OURS:  # `share`
+                        version[1] = 0
+                    return (g, g)
+                return (g, None) if plan.both == "first" else (None, g)
             lay, carrier = plan.both
-            if (
-                lay.size <= 64
-                and getrefcount(g) == _OURS
-                and getrefcount(g._data) == 2
-                and g._layout is lay
-                and g._view is None
-            ):
+            if plan.first is g._layout and g._version_[1] == OURS and g._view is None:
                 data = g._data
                 b = np.empty(lay.size, carrier)
                 plan.entry(data, *self.saved, data, b)
-                return (g, make(b, lay, [0, 0]))
+                return (g, make(b, lay, [0, OURS]))
             a = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             b = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
             plan.entry(g._data, *self.saved, a, b)
-            return (make(a, lay, [0, 0]), make(b, lay, [0, 0]))
+            return (make(a, lay, [0, OURS]), make(b, lay, [0, OURS]))
         return plan.run(g, self.saved)
 
     def run_graph(self, g: Tensor) -> tuple:
@@ -328,6 +313,7 @@ class BackPlan:
         "count",
         "dims",
         "entry",
+        "first",
         "nested",
         "outs",
         "over",
@@ -357,7 +343,7 @@ class BackPlan:
         self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
         self.simple = self.outs[0][1:] if len(full) == 1 and not kind.reduced and not self.alias and self.dims is None else None
         self.over, self.overwrite = None, None
-        if self.simple and self.simple[0].dtype is g.dtype:
+        if self.simple and self.simple[0].dtype is g.dtype and not launch._observing:
             size = self.simple[0].size
             if size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
                 self.over = self.simple[0]
@@ -367,6 +353,7 @@ class BackPlan:
                 self.over = self.simple[0]
         # and two operands that both get the gradient itself, or both come from one flat kernel
         self.both: Any = None
+        self.first = None  # the layout of a gradient over which the first of two is written
         if self.count == 2 and not full and not kind.reduced and len(self.alias) == 1:
             self.both = "first" if self.alias == [0] else "second"
         elif self.count == 2 and not kind.reduced and len(spec.rules) == 2:
@@ -374,6 +361,8 @@ class BackPlan:
                 self.both = True
             elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
                 self.both = self.outs[0][1:]
+                if self.both[0].size <= 64 and not launch._observing:
+                    self.first = self.both[0]
         self.reductions: list[tuple] = []
         self.nested: list[tuple] = []
         for k, i in kind.reduced:
@@ -407,20 +396,23 @@ class BackPlan:
             else:
                 self.entry(self.dims, g._data, *saved, *outs)
             for (i, lay, _), data in zip(self.outs, outs, strict=True):
-                grads[i] = make(data, lay, [0, 0])
+                grads[i] = make(data, lay, [0, OURS])
         for i in self.alias:
             grads[i] = g
+        if len(self.alias) > 1:
+            share(g)
         for i, entry, dims, lay, carrier in self.reductions:
             data = launch.empty(lay.size, carrier)
             entry(dims, g._data, *saved, data)
-            grads[i] = make(data, lay, [0, 0])
+            grads[i] = make(data, lay, [0, OURS])
         for i, plain, steps, whole, axes, shape in self.nested:
             data = launch.empty(whole.size, whole.dtype.carrier)
             if steps is None:
                 plain(g._data, *saved, data)
             else:
                 plain(steps, g._data, *saved, data)
-            grads[i] = make(data, whole, [0, 0]).sum(axes).reshape(shape)
+            grads[i] = t = make(data, whole, [0, 0]).sum(axes).reshape(shape)
+            t._version_[1] = OURS
         return tuple(grads)
 
 

@@ -16,6 +16,7 @@ from sys import _getframe
 from typing import Any
 
 from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
+from ..graph.ownership import OURS
 from ..tensor import Tensor, make, refresh
 from .recording import refuse_inference
 
@@ -137,10 +138,10 @@ def runner(op: Any, recording: Any) -> Callable:
     if tensors:
         lines += ["_saved = _node.saved", "_versions = _node.versions"]
     for k, p in enumerate(tensors):
-        lines += [f"_, _data, _lay, _ = _saved[{k}]"]
+        lines += [f"_, _data, _lay, _ = _saved[{k}]", f"_v{k} = _versions[{k}]"]
         if op.holomorphic:
             lines += ["if _lay.dtype.category == 3:", "    return _op.gradients_any(_node, g)"]
-        lines.append(f"{p} = _make(_data, _lay, _versions[{k}])")
+        lines.append(f"{p} = _make(_data, _lay, _v{k})")
         names[p] = p
     for p, i, _ in recording.saved:
         names.setdefault(op.params[i], f"_values[{p!r}]")
@@ -156,5 +157,25 @@ def runner(op: Any, recording: Any) -> Callable:
         for k, (rule, asked, _, _) in enumerate(recording.rules):
             rules[f"_rule{k}"] = rule
             results.append("None" if rule is None else f"_rule{k}({', '.join(names[n] for n in asked)})")
-    lines.append(f"return ({''.join(r + ', ' for r in results)})")
-    return _function("run", op, "_node, g", lines, _op=op, _make=make, _recording=recording, **rules)
+    lines += _settling(results, [f"_v{k}" for k in range(len(tensors))])
+    return _function("run", op, "_node, g", lines, _op=op, _make=make, _recording=recording, _Tensor=Tensor, _OURS=OURS, **rules)
+
+
+def _settling(results: list[str], versions: list[str]) -> list[str]:
+    """The text of `ownership.settle` for the results of a runner, and of the end."""
+    lines, earlier = [], []
+    for k, result in enumerate(results):
+        if result == "None":
+            continue
+        r, w = f"_r{k}", f"_w{k}"
+        known = " and ".join(f"{w} is not {v}" for v in ["g._version_", *versions])
+        mark = [f"{w} = {r}._version_", f"if {known}:", f"    {w}[1] = _OURS"]
+        if earlier:
+            same = " or ".join(f"{w} is {e}" for e in earlier)
+            mark = [mark[0], f"if {same}:", f"    if {w}[1] == _OURS:", f"        {w}[1] = 0", "el" + mark[1], mark[2]]
+        lines += [f"{r} = {result}"]
+        if k < len(results) - 1:  # for those after it to compare with
+            lines += [f"{w} = None"]
+        lines += [f"if {r}.__class__ is _Tensor:", *(f"    {line}" for line in mark)]
+        earlier.append(w)
+    return [*lines, f"return ({''.join('None, ' if r == 'None' else f'_r{k}, ' for k, r in enumerate(results))})"]

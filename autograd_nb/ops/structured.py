@@ -37,6 +37,7 @@ from .. import launch
 from ..codegen.maths import m
 from ..graph.modes import state
 from ..graph.node import Node, Output, set_edges
+from ..graph.ownership import handed, settle
 from ..overriding import overridable
 from ..tensor import Tensor, attach, make, refresh, share_view
 from .recorders import recorder, runner
@@ -142,6 +143,7 @@ class Structured:
         assert linear in (None, "no", "jointly", "each") and batch in (None, "samples", "shift"), (linear, batch)
         self.holomorphic, self.linear = holomorphic, linear
         self.batch: str | Callable | None = batch
+        self.ours = True  # whether the rules are this library's: a user's may keep what they get and give
         self.forward = forward
         self.name = forward.__name__.strip("_")
         self.params = tuple(inspect.signature(forward).parameters)
@@ -331,7 +333,7 @@ class Structured:
     @overridable
     def gradients(self, node: StructuredNode, g: Any) -> tuple:
         recording = node.recording
-        if state.grad or node.several or not recording.simple:
+        if state.grad or node.several or not recording.simple or not self.ours:
             return self.gradients_any(node, g)
         run = recording.run
         if run is None:
@@ -374,7 +376,15 @@ class Structured:
                 values["out"] = t
         if conjugate and self.holomorphic:
             self._conjugate(g, values, node)
-        recording = node.recording
+        if not self.ours:
+            values["g"] = handed(g, graph)
+        grads = self._apply(node.recording, values)
+        if self.ours and not graph:
+            settle(grads, g if node.several else (g,), node.counters())
+        return grads
+
+    def _apply(self, recording: Recording, values: dict) -> tuple:
+        """What the rules make of their arguments."""
         if recording.every is not None:
             values["needs"] = recording.needed
             rule, names = recording.every

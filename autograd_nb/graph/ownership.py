@@ -1,0 +1,71 @@
+"""Whose memory a gradient is: known from how it came about, never guessed from reference counts.
+
+All tensors of a storage share one version list. In its second place, where tensors of a user's have how often their history was
+rewritten, `OURS` says: this pass made the memory, and a single gradient on its way uses it. Then, and only then, may a node write
+its result over it, a second gradient be added to it in place, or a leaf keep it. The mark is
+
+- set where a gradient is made: by fused kernels, by rules whose result shares no memory with what they were given (`settle`), by
+  sums of gradients, and on the ones that a pass begins with;
+- taken away where a gradient goes two ways (`share`), and where somebody outside the engine gets it (`handed`): a hook, a
+  user's Function, ``.grad``, a result of `autograd.grad`. What never had it (a user's ``gradient=``, what hooks and Functions
+  return, saved arrays) is copied before anybody keeps it.
+
+Recorded passes (``create_graph``) write nothing in place, and mark nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+OURS = -1  #: stands where the history count of a user's tensor is 0 or more
+
+
+def _unset(*_: Any) -> Any:
+    raise RuntimeError("the ops have not been imported")
+
+
+#: set by the ops: a copy of a gradient; in a recorded pass with a history
+copy: Callable[[Any], Any] = _unset
+tensor: Any = None  #: the class of plain tensors, set by it
+
+
+def share(g: Any) -> None:
+    """Say that more than one gradient uses this memory from now on, or somebody outside the engine."""
+    version = g._version_
+    if version[1] == OURS:
+        version[1] = 0
+
+
+def handed(g: Any, recorded: bool) -> Any:
+    """A gradient as user code may get it, which may keep it, change it and return it: memory of no other gradient.
+
+    In a ``recorded`` pass it is ``g`` itself, which has its history.
+    """
+    if g is None or recorded:
+        return g
+    version = g._version_
+    if version[1] == OURS:
+        version[1] = 0
+        return g
+    return copy(g)
+
+
+def settle(results: Iterable[Any], given: Sequence[Any], saved: Sequence[list]) -> None:
+    """Mark what a rule made, by the storage of each result. ``given``: gradients that it got. ``saved``: versions of what it read.
+
+    A result in the memory of an incoming gradient is as that was, but for several that share it.
+    """
+    known = {id(g._version_) for g in given if g is not None}
+    known.update(map(id, saved))
+    seen: set[int] = set()
+    for r in results:
+        if r is None:
+            continue
+        version = r._version_
+        number = id(version)
+        if number in seen:
+            share(r)
+        elif number not in known and r.__class__ is tensor:
+            version[1] = OURS
+        seen.add(number)
