@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dtypes import complex128, float64
 from ..errors import GradcheckError
-from ..graph.modes import no_grad
+from ..graph.modes import enable_grad, no_grad
 from ..ops.complex import view_as_complex, view_as_real
 from ..ops.create import from_numpy
 from ..tensor import Tensor, ndarray
@@ -287,8 +287,6 @@ def gradgradcheck(
         for i in wanted:  # differences are taken at tensors that do not require grad
             if not values[i].requires_grad:
                 values[i] = values[i].detach().requires_grad_()
-        from ..graph.modes import enable_grad
-
         with enable_grad():
             results = [o for o in _outputs(func(*values)) if o.requires_grad]
             found = grad(results, [values[i] for i in wanted], list(everything[n:]), create_graph=True, allow_unused=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.node import here
+from ..graph.node import here, place
 from ..tensor import Tensor
 from .slots import IntSlot, _Slot, plain_number
 
@@ -282,7 +282,5 @@ _MASK = (1 << 64) - 1
 
 def user_line() -> str:
     """The user's line that is running, as text."""
-    from ..graph.node import place
-
     code, lasti = here(2)
     return place(code, lasti) if code is not None else ""

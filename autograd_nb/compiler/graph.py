@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch
+from ..autograd.api import grad
 from ..codegen import build
 from ..dtypes import BY_NAME
 from ..graph.modes import enable_grad, no_grad
@@ -168,8 +169,6 @@ class Graph:
         """
         if self._capture is None:
             raise GraphError(f"{self.name}: a graph that was loaded from a file has no derivatives; add them before saving")
-        from ..autograd.api import grad
-
         wanted = [wrt] if isinstance(wrt, str) else list(wrt)
         for n in (of, *wanted):
             if n not in self._tensors:

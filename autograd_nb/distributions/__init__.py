@@ -34,9 +34,9 @@ __all__ = [
 # PyTorch has a module for each: `from torch.distributions.normal import Normal`
 for _name, _module in (
     *((n, continuous) for n in ("normal", "uniform", "exponential", "laplace", "cauchy", "continuous_bernoulli", "generalized_pareto", "von_mises")),
-    *((n, gammas) for n in ("gamma", "beta", "chi2", "studentT", "fishersnedecor")),
+    *((n, gammas) for n in ("gamma", "beta", "chi2", "dirichlet", "studentT", "fishersnedecor")),
     *((n, discrete) for n in ("bernoulli", "binomial", "categorical", "geometric", "multinomial", "negative_binomial", "poisson", "one_hot_categorical")),
-    *((n, multivariate) for n in ("dirichlet", "multivariate_normal", "lowrank_multivariate_normal", "wishart", "lkj_cholesky")),
+    *((n, multivariate) for n in ("multivariate_normal", "lowrank_multivariate_normal", "wishart", "lkj_cholesky")),
     *((n, composed) for n in ("independent", "transformed_distribution", "mixture_same_family")),
     *((n, transformed) for n in ("log_normal", "half_normal", "half_cauchy", "gumbel", "weibull", "pareto", "kumaraswamy", "logistic_normal", "inverse_gamma")),
     *((n, relaxed) for n in ("relaxed_bernoulli", "relaxed_categorical")),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..dtypes import bool_
+from ..ops.registry import OPS
 from ..tensor import Tensor
 from .common import T
 
@@ -81,8 +83,6 @@ def _symmetric(x: Tensor) -> Tensor:
 
 
 def _has_cholesky(x: Tensor) -> Tensor:
-    from ..ops.registry import OPS
-
     return OPS["linalg.cholesky_ex"].call(x)[1] == 0
 
 
@@ -113,8 +113,6 @@ dependent = _Dependent()
 
 
 def _bool() -> Any:
-    from ..dtypes import bool_
-
     return bool_
 
 

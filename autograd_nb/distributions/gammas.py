@@ -1,4 +1,4 @@
-"""Gamma, and the distributions whose samples are made of its: chi², beta, Student's t, Fisher–Snedecor."""
+"""Gamma, and the distributions whose samples are made of its: chi², Dirichlet, beta, Student's t, Fisher–Snedecor."""
 
 from __future__ import annotations
 
@@ -74,6 +74,51 @@ class Chi2(Gamma):
         return self.concentration * 2
 
 
+class Dirichlet(ExponentialFamily):
+    """p ∝ Π xᵢ^(αᵢ − 1) on the simplex."""
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None):
+        if concentration.ndim < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Tensor:
+        above = (self.concentration - 1).clamp(min=0.0)
+        mode = above / above.sum(-1, True)
+        flat = (self.concentration < 1).all(-1, True)  # every corner is a peak: the first
+        corner = (T.arange(mode.shape[-1]) == 0).to(mode.dtype)
+        return T.where(flat, corner, mode)
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        g = T._standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
+        return g / g.sum(-1, True)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._validate_sample(value)
+        a = self.concentration
+        return T.xlogy(a - 1.0, value).sum(-1) + T.lgamma(a.sum(-1)) - T.lgamma(a).sum(-1)
+
+    def entropy(self) -> Tensor:
+        a, k = self.concentration, self.concentration.shape[-1]
+        total = a.sum(-1)
+        return T.lgamma(a).sum(-1) - T.lgamma(total) - (k - total) * T.digamma(total) - ((a - 1.0) * T.digamma(a)).sum(-1)
+
+
 class Beta(ExponentialFamily):
     """p = x^(α−1) (1−x)^(β−1) / B(α, β)."""
 
@@ -95,8 +140,6 @@ class Beta(ExponentialFamily):
 
     @property
     def mode(self) -> Tensor:
-        from .multivariate import Dirichlet
-
         return Dirichlet(T.stack([self.concentration1, self.concentration0], -1), validate_args=False).mode[..., 0]
 
     @property
@@ -226,4 +269,4 @@ class FisherSnedecor(Distribution):
         )
 
 
-__all__ = ["Beta", "Chi2", "FisherSnedecor", "Gamma", "StudentT"]
+__all__ = ["Beta", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "StudentT"]

@@ -15,8 +15,8 @@ from .composed import Independent, TransformedDistribution
 from .continuous import EULER, Cauchy, Exponential, Laplace, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
 from .distribution import Distribution
-from .gammas import Beta, Gamma
-from .multivariate import Dirichlet, MultivariateNormal, _diagonal, _solve_lower
+from .gammas import Beta, Dirichlet, Gamma
+from .multivariate import MultivariateNormal, _diagonal, _solve_lower
 from .transformed import Gumbel, HalfNormal, LogNormal, Pareto
 
 _REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}

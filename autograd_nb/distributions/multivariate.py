@@ -11,6 +11,7 @@ from ..tensor import Tensor
 from . import constraints
 from .common import T, lazy_property
 from .distribution import Distribution, ExponentialFamily
+from .gammas import Beta
 
 
 def _cholesky(x: Tensor) -> Tensor:
@@ -30,51 +31,6 @@ def _precision_to_lower(precision: Tensor) -> Tensor:
     flipped = _cholesky(precision.flip((-2, -1)))
     upper = flipped.flip((-2, -1)).mT
     return _solve_lower(upper, T.eye(precision.shape[-1], dtype=precision.dtype))
-
-
-class Dirichlet(ExponentialFamily):
-    """p ∝ Π xᵢ^(αᵢ − 1) on the simplex."""
-
-    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
-    support = constraints.simplex
-    has_rsample = True
-
-    def __init__(self, concentration: Tensor, validate_args: bool | None = None):
-        if concentration.ndim < 1:
-            raise ValueError("`concentration` parameter must be at least one-dimensional.")
-        self.concentration = concentration
-        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.concentration / self.concentration.sum(-1, True)
-
-    @property
-    def mode(self) -> Tensor:
-        above = (self.concentration - 1).clamp(min=0.0)
-        mode = above / above.sum(-1, True)
-        flat = (self.concentration < 1).all(-1, True)  # every corner is a peak: the first
-        corner = (T.arange(mode.shape[-1]) == 0).to(mode.dtype)
-        return T.where(flat, corner, mode)
-
-    @property
-    def variance(self) -> Tensor:
-        total = self.concentration.sum(-1, True)
-        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        g = T._standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)))
-        return g / g.sum(-1, True)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._validate_sample(value)
-        a = self.concentration
-        return T.xlogy(a - 1.0, value).sum(-1) + T.lgamma(a.sum(-1)) - T.lgamma(a).sum(-1)
-
-    def entropy(self) -> Tensor:
-        a, k = self.concentration, self.concentration.shape[-1]
-        total = a.sum(-1)
-        return T.lgamma(a).sum(-1) - T.lgamma(total) - (k - total) * T.digamma(total) - ((a - 1.0) * T.digamma(a)).sum(-1)
 
 
 class MultivariateNormal(Distribution):
@@ -365,8 +321,6 @@ class LKJCholesky(Distribution):
             raise ValueError(f"Expected dim to be an integer greater than or equal to 2. Found dim={dim}.")
         self.dim = dim
         self.concentration = concentration if isinstance(concentration, Tensor) else T.tensor(float(concentration))
-        from .gammas import Beta
-
         marginal = self.concentration + 0.5 * (dim - 2)
         offset = T.arange(dim - 1, dtype=self.concentration.dtype)
         offset = T.cat([T.zeros(1, dtype=offset.dtype), offset])
@@ -394,4 +348,4 @@ class LKJCholesky(Distribution):
         return unnormalized - normalize
 
 
-__all__ = ["Dirichlet", "LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]
+__all__ = ["LKJCholesky", "LowRankMultivariateNormal", "MultivariateNormal", "Wishart"]

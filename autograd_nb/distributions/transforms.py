@@ -13,6 +13,7 @@ from .. import dtypes
 from ..tensor import Tensor
 from . import constraints
 from .common import F, T
+from .multivariate import _cholesky
 from .transform import ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform
 
 
@@ -274,8 +275,6 @@ class PositiveDefiniteTransform(Transform):
         return lower @ lower.mT
 
     def _invert(self, y: Tensor) -> Tensor:
-        from .multivariate import _cholesky
-
         return LowerCholeskyTransform().inv(_cholesky(y))
 
 

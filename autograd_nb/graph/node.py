@@ -16,6 +16,7 @@ import weakref
 from typing import Any
 
 from ..errors import ConsumedGraphError, ModifiedError
+from .hooks import NodeHooks
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}
@@ -118,8 +119,6 @@ class Node:
 
     def _hooks(self) -> Any:
         if self.hooks is None:
-            from .hooks import NodeHooks
-
             self.hooks = NodeHooks()
         return self.hooks
 

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..codegen.maths import m
+from ..shapes import wrap_dim
 from ..tensor import Tensor
+from .create import new_empty
 from .pointwise import pointwise
 from .recording import store
 from .registry import OPS, register
@@ -437,8 +439,6 @@ def _rrelu(input, lower, upper, training, inplace):
         return _leaky_relu.inplace(x, slope) if inplace else _leaky_relu(x, slope)
     if "uniform_" not in OPS:
         raise NotImplementedError("rrelu(): training=True needs random numbers, which this build does not have")
-    from .create import new_empty
-
     slopes = OPS["uniform_"].call(new_empty(x.shape, x.dtype), lower, upper)
     return _prelu.inplace(x, slopes) if inplace else _prelu(x, slopes)
 
@@ -463,8 +463,6 @@ def _glu(a, b):
 @functional()
 def glu(input, dim=-1):
     """a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
-    from ..shapes import wrap_dim
-
     x = tensor_argument(input, "glu")
     if x.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")

@@ -12,10 +12,12 @@ from ..shapes import Layout
 from ..tensor import Tensor
 from .calls import only_tensors
 from .cast import cast
+from .create import scalar_tensor
 from .pointwise import pointwise
 from .recording import real_operands, store
 from .registry import OPS, public, register
 from .structured import tensor_argument
+from .unary import exp2
 
 
 @pointwise(
@@ -169,8 +171,6 @@ def ldexp_(input, other):
 
 
 def exp2_of(power: Any) -> Any:
-    from .unary import exp2
-
     return exp2(power) if isinstance(power, Tensor) else 2.0**power
 
 
@@ -262,8 +262,6 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     """Whether each element is among ``test_elements``."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
-    from .create import scalar_tensor
-
     x = elements if isinstance(elements, Tensor) else scalar_tensor(elements)
     tests = test_elements if isinstance(test_elements, Tensor) else scalar_tensor(test_elements)
     x, tests = x.detach(), tests.detach().reshape(-1)

@@ -10,6 +10,7 @@ from ..tensor import Tensor, make
 from .cast import clone
 from .joining import Joins
 from .parts import _select, _slice
+from .recording import store
 from .registry import public
 from .shape import _unsqueeze, expand, reshape
 from .structured import structured, tensor_argument, tensors_argument
@@ -96,8 +97,6 @@ def cat(tensors, dim=0, *, axis=None, out=None):
     y = _cat(tuple(t.to(kind) for t in kept), d)
     if out is None:
         return y
-    from .recording import store
-
     return store(out, y, "cat", ts)
 
 
@@ -143,8 +142,6 @@ def stack(tensors, dim=0, *, axis=None, out=None):
     y = _stack(tuple(t.to(kind) for t in ts), d)
     if out is None:
         return y
-    from .recording import store
-
     return store(out, y, "stack")
 
 

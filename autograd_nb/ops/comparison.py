@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import dtypes
 from ..codegen.maths import m
+from ..graph.modes import no_grad
 from .arithmetic import _abs, add, mul, sub
 from .calls import only_tensors
 from .cast import cast
@@ -98,8 +99,6 @@ def equal(input, other):
 @public()
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|a − b| ≤ atol + rtol·|b|, element by element."""
-    from ..graph.modes import no_grad
-
     only_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")

@@ -16,7 +16,7 @@ from .complex import complex as complex_
 from .create import new_empty
 from .parts import _slice
 from .reduction import sum as sum_
-from .registry import public
+from .registry import OPS, public
 from .structured import structured, tensor_argument
 
 _CORRELATE = launch.Kernel("conv", "correlate")
@@ -398,8 +398,6 @@ def convolution(
             total = [dv * (k - 1) for dv, k in zip(d, w.shape[2:], strict=True)]
             p = tuple(t // 2 for t in total)
             if any(t % 2 for t in total):  # the odd one goes behind
-                from .registry import OPS
-
                 extra = [v for t in reversed(total) for v in (0, t % 2)]
                 x = OPS["nn.functional.pad"].call(x, extra)
         else:

@@ -19,11 +19,13 @@ from ..codegen import build, loops
 from ..codegen.maths import m
 from ..codegen.symbols import INTEGERS
 from ..dtypes import as_dtype
+from ..graph.modes import state
 from ..shapes import layout
 from ..tensor import Tensor, make
 from .cast import dense
 from .derive import derivative
 from .pointwise import pointwise as _declare
+from .ranges import linspace
 from .structured import Structured
 
 _NUMPY_NAMES = {"absolute": "abs", "fabs": "abs", "power": "pow", "arctan": "atan", "arcsin": "asin", "arccos": "acos", "arctan2": "atan2",
@@ -124,7 +126,6 @@ def _of_integers(formula: Callable, count: int) -> str:
 
 def _check(call: Callable, params: tuple[str, ...]) -> None:
     from ..autograd.gradcheck import gradcheck, gradgradcheck
-    from .ranges import linspace
 
     points = [
         linspace(0.1137 + 0.0531 * k, 0.8719 - 0.0317 * k, 5, dtype=dtypes.float64).requires_grad_() for k in range(len(params))
@@ -287,8 +288,6 @@ def custom_op(
 
 
 def _gradients(kernel: _Kernel, given: list[Tensor], made: list[Tensor]) -> None:
-    from ..graph.modes import state
-
     if state.grad and any(t.requires_grad for t in given):
         raise NotImplementedError(
             f"{kernel.name}: the backward pass of this op is a kernel, which cannot be differentiated again; give backward_ops= instead of backward="

@@ -16,6 +16,7 @@ from .create import new_full
 from .cross_entropy import _checked_indices, check_reduction
 from .loss import _settled, _total, _where
 from .norms import vector_norm
+from .recording import store
 from .registry import OPS
 from .structured import tensor_argument
 
@@ -60,8 +61,6 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     y = x / _clamp(vector_norm(x, p, dim, True), eps)
     if out is None:
         return y
-    from .recording import store
-
     return store(out, y, "normalize")
 
 

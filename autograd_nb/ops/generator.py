@@ -14,6 +14,7 @@ from ..overriding import overridable
 from ..shapes import as_int
 from ..tensor import Tensor, wrap
 from .cast import as_device, dense
+from .device import CPU
 from .recording import tensor_type
 from .registry import public
 
@@ -55,8 +56,6 @@ class Generator:
     @property
     def device(self) -> Any:
         """Where it draws: the CPU."""
-        from .device import CPU
-
         return CPU
 
     def manual_seed(self, seed: int) -> Generator:

@@ -11,7 +11,7 @@ from ..tensor import Tensor, make
 from .cast import cast, dense, images
 from .conv import tuple_of
 from .recording import store
-from .registry import public
+from .registry import OPS, public
 from .structured import structured, tensor_argument
 
 _MAX = launch.Kernel("pool", "max_forward", outputs=2)
@@ -364,8 +364,6 @@ def _declare(n: int) -> None:
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         k = tuple_of(kernel_size, n, "kernel_size", f"lp_pool{n}d")
         mean = _avg(f"lp_pool{n}d", n, input.pow(norm_type), k, stride, 0, ceil_mode, True, None)
-        from .registry import OPS
-
         relu = OPS["relu"].call
         return (mean.sign() * relu(mean.abs())).mul(float(numel(k))).pow(1.0 / norm_type)
 

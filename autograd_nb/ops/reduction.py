@@ -16,10 +16,10 @@ from ..dtypes import dtype
 from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ..overriding import overridable
-from ..shapes import Layout, layout, numel, wrap_dims
+from ..shapes import Layout, as_shape, layout, numel, wrap_dims
 from ..tensor import Tensor, blank, make, refresh
 from .folds import FoldKernel, NestedReduction, folding
-from .recording import mark_inference
+from .recording import mark_inference, store
 from .registry import numpy_names, public
 from .structured import Structured, structured, tensor_argument
 
@@ -267,8 +267,6 @@ def _all_dims(dim: Any, ndim: int) -> tuple[int, ...]:
 
 
 def _store(out: Tensor, y: Tensor, name: str) -> Tensor:
-    from .recording import store
-
     return store(out, y, name)
 
 
@@ -308,8 +306,6 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 @public()
 def sum_to_size(input, *size):
     """Sum over the dims that were broadcast so that the result has ``size``."""
-    from ..shapes import as_shape
-
     shape = as_shape(size)
     x = tensor_argument(input, "sum_to_size")
     if tuple(x.shape) == tuple(shape) and shape:

@@ -9,7 +9,7 @@ from ..codegen import draws
 from ..codegen.maths import m
 from ..graph.modes import no_grad
 from ..launch import Kernel
-from ..shapes import as_int, as_shape, check_sizes
+from ..shapes import as_int, as_shape, broadcast_shapes, check_sizes
 from ..tensor import Tensor
 from .cast import cast, dense
 from .create import _finish, new_empty
@@ -151,8 +151,6 @@ def normal(
             launch.check(positive, low)
     else:
         _check_std(_number("normal", "std", std))
-    from ..shapes import broadcast_shapes
-
     shape = broadcast_shapes(*[x.shape for x in (mean, std) if isinstance(x, Tensor)])
     operands = [
         (dense(cast(x.detach().expand(shape), d)), d) if isinstance(x, Tensor) else _number("normal", n, x)
@@ -248,8 +246,6 @@ def binomial(count, prob, generator=None):
     _floats("binomial", n, "binomial_cpu")
     if n.dtype is not p.dtype:
         raise RuntimeError(f"binomial only supports tensors of one dtype, got count of {n.dtype} and prob of {p.dtype}")
-    from ..shapes import broadcast_shapes
-
     shape = broadcast_shapes(n.shape, p.shape)
     t = new_empty(shape, dtypes.float64)
     trials, chances = (dense(cast(x.expand(shape), dtypes.float64)) for x in (n, p))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 
 from .. import dtypes, launch
-from ..shapes import as_shape, infer_shape, layout, numel, view_strides, wrap_dim, wrap_dims
+from ..shapes import as_shape, broadcast_shapes, infer_shape, layout, numel, view_strides, wrap_dim, wrap_dims
 from ..tensor import Tensor, make
 from .cast import clone, contiguous
 from .registry import public
@@ -331,8 +331,6 @@ def broadcast_to(input, size):
 @public(method=False)
 def broadcast_tensors(*tensors):
     """The tensors expanded to their common shape."""
-    from ..shapes import broadcast_shapes
-
     ts = tensors_argument(
         tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
     )

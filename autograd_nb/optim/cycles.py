@@ -7,8 +7,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from .lr_scheduler import LRScheduler, _check_optimizer, _set
 from .optimizer import Optimizer
+from .schedules import LRScheduler, _check_optimizer, _set
 
 
 class OneCycleLR(LRScheduler):

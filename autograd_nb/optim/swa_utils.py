@@ -18,8 +18,8 @@ from ..nn.modules.normalization import _BatchNorm
 from ..ops.create import scalar_tensor
 from ..tensor import Tensor
 from .cycles import _for_groups
-from .lr_scheduler import LRScheduler
 from .optimizer import Optimizer
+from .schedules import LRScheduler
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn", "update_bn"]
 

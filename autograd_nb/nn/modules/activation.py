@@ -9,6 +9,7 @@ from typing import Any
 
 from ...tensor import Tensor
 from .. import functional as F
+from .attention import MultiheadAttention
 from .module import Module
 from .options import parameter
 from .simple import declare
@@ -145,6 +146,4 @@ def __getattr__(name: str) -> Any:
     """PyTorch has attention among the activations; here it is in a file that builds on them."""
     if name != "MultiheadAttention":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .attention import MultiheadAttention
-
     return MultiheadAttention

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...tensor import Tensor
 from .. import functional as F
+from .distance import PairwiseDistance
 from .module import Module
 
 
@@ -309,8 +310,6 @@ class TripletMarginWithDistanceLoss(_Loss):
         super().__init__(None, None, reduction)
         _check_margin("TripletMarginWithDistanceLoss", margin)
         if distance_function is None:
-            from .distance import PairwiseDistance
-
             distance_function = PairwiseDistance()
         self.distance_function, self.margin, self.swap = distance_function, margin, swap
 

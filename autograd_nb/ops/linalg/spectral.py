@@ -31,6 +31,7 @@ from .common import (
     square,
     square_shape,
 )
+from .lu import _solve
 
 _SVD, _EIGH = Kernel("lapack", "svd", outputs=4), Kernel("lapack", "eigh", outputs=3)
 _EIG, _EIG_COMPLEX = Kernel("lapack", "eig", outputs=3), Kernel("lapack", "eig_complex", outputs=3)
@@ -287,8 +288,6 @@ def _eig_rule(g: Any, out: Any, a_real: bool) -> Any:
         e = _gaps(w).conj()
         off = free * (1 - identity(w.shape[-1], w.dtype)) / e
         inner = off if inner is None else inner + off
-    from .lu import _solve
-
     ga = _solve(vh, inner @ vh)[0]
     return ga.real if a_real else ga
 
