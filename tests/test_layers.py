@@ -126,6 +126,42 @@ def test_imports_point_down():
     assert not wrong, "these imports point up the layers:\n" + "\n".join(wrong)
 
 
+def circles(imports: list[Import]) -> list[list[str]]:
+    """The groups of modules that import one another, each sorted (Tarjan's strongly connected components)."""
+    edges: dict[str, set[str]] = {}
+    for i in imports:
+        edges.setdefault(i.importer, set()).add(i.imported.removeprefix(PACKAGE.name + "."))
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        number[module] = low[module] = len(number)
+        stack.append(module)
+        for other in sorted(edges.get(module, ())):
+            if other not in number:
+                visit(other)
+                low[module] = min(low[module], low[other])
+            elif other in stack:
+                low[module] = min(low[module], number[other])
+        if low[module] == number[module]:
+            at = stack.index(module)
+            found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for module in sorted(edges):
+        if module not in number:
+            visit(module)
+    return [group for group in found if len(group) > 1]
+
+
+def test_no_modules_import_one_another():
+    """Where an import waits for a call, a circle is at least no matter of order; those that do not wait must have none."""
+    whole = [i for i in INSIDE if "." in i.imported and not i.deferred]
+    assert circles(whole) == []
+
+
 def test_allowed_is_no_longer_than_needed():
     used = {i.layers for i in INSIDE if points_up(i)}
     assert not set(ALLOWED) - used, f"nothing uses {sorted(set(ALLOWED) - used)} any more: take it out of ALLOWED"
