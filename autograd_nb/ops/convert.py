@@ -10,8 +10,9 @@ import numpy as np
 
 from .. import launch, strides
 from ..shapes import wrap_dim
-from ..tensor import Tensor, ndarray, wrap
+from ..tensor import Tensor, _storage, ndarray, wrap
 from .cast import format_name
+from .create import new_full
 from .registry import OPS, public
 from .structured import tensor_argument
 
@@ -187,8 +188,6 @@ def from_dlpack(ext_tensor):
 def _pointwise(self: Tensor, name: str, args: tuple, options: dict) -> Any:
     """``m.<name>`` on tensors (see `autograd_nb.codegen.maths`)."""
     if name == "zero_like":
-        from .create import new_full
-
         return new_full((), 0, self.dtype).expand(self.shape)
     if name == "where" and not isinstance(args[0], Tensor):
         return args[1] if args[0] else args[2]
@@ -268,8 +267,6 @@ def element_size(input):
 @public()
 def storage_offset(input):
     """Elements from the beginning of the storage to the first element."""
-    from ..tensor import _storage
-
     launch.escapes("storage_offset()")
     return _storage(input)[1]
 

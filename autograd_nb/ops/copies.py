@@ -9,7 +9,7 @@ from .. import dtypes
 from ..shapes import as_int, wrap_dim
 from ..tensor import Tensor, make
 from .cast import cast, copied
-from .parts import _join_parts, _split, split
+from .parts import _join_parts, _split, slice_dim, split
 from .recording import store
 from .registry import OPS, public
 from .shape import alias_view
@@ -59,8 +59,6 @@ _copy_of("detach", lambda x: x.detach())
 
 
 def _slice(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
-    from .parts import slice_dim
-
     return slice_dim(input, wrap_dim(dim, input.ndim), start, end, step)
 
 

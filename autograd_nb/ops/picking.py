@@ -16,7 +16,7 @@ from ..tensor import Tensor, make
 from .cast import cast, clone, copied, dense
 from .create import new_empty, new_full
 from .numbers import SINGLE, number_as, plain_number
-from .recording import mark_inference
+from .recording import mark_inference, store
 from .registry import OPS, public
 from .shape import expand, reshape
 from .structured import Structured, structured, tensor_argument
@@ -101,8 +101,6 @@ def nonzero(input, *, out=None, as_tuple=False):
     y = _nonzero(x)
     if out is None:
         return y
-    from .recording import store
-
     return store(out, y, "nonzero")
 
 

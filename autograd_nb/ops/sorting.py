@@ -18,6 +18,7 @@ from .cast import cast, clone, dense, in_memory_order, in_order_again
 from .create import new_empty, new_full
 from .gather import _gather, _gather_backward
 from .numbers import plain_number
+from .picking import checked_index
 from .recording import not_for_complex, store
 from .registry import OPS, public
 from .shape import _transpose, reshape
@@ -388,8 +389,6 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
                 f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
                 f"{list(edges.shape)} and got sorter tensor {list(sorter.shape)}"
             )
-        from .picking import checked_index
-
         checked_index(sorter, edges.shape[-1], edges.ndim - 1, negative=False)
     y = _searched(edges, input, sorter, bool(right) or side == "right", bool(out_int32), "searchsorted")
     return y if out is None else store(out, y, "searchsorted")
