@@ -22,7 +22,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo smoke test test-slow doctest boundscheck parity lint bench bench-compare docs wheel wheel-check clean
+.PHONY: help demo smoke test test-slow doctest boundscheck parity fuzz lint bench bench-compare docs wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -54,11 +54,11 @@ smoke: $(VENV)/has-test ## one of everything, in seconds
 	@$(BIN)/python -m pytest -q tests/test_smoke.py $(ARGS)
 
 test: $(VENV)/has-test ## all tests but the slow ones and those against PyTorch, and the examples in the docstrings
-	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity -m "not slow" $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity --ignore=tests/fuzz -m "not slow" $(ARGS)
 	@$(MAKE) --no-print-directory doctest
 
 test-slow: $(VENV)/has-test ## those marked slow: families of so many kernels that compiling them takes minutes where nothing is cached
-	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity -m slow $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests --ignore=tests/parity --ignore=tests/fuzz -m slow $(ARGS)
 
 doctest: $(VENV)/has-test ## the examples in the docstrings
 	@$(BIN)/python -m pytest -q --doctest-modules --doctest-ignore-import-errors --import-mode=prepend autograd_nb
@@ -67,7 +67,13 @@ boundscheck: $(VENV)/has-test ## the slow tests and those of ops and engine with
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $$(grep -lr mark.slow tests/compiler tests/nn) $(ARGS)
 
 parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
-	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity tests/fuzz $(ARGS)
+
+# how long to search for programs that differ from PyTorch's, and where to begin; ARGS=--compiled for compiled functions
+SECONDS ?= 600
+SEED ?= 0
+fuzz: $(VENV)/has-parity ## draw programs, run them here and in PyTorch, shrink what differs (SECONDS=600 SEED=0)
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 lint: $(VENV)/has-dev ## ruff and mypy
 	@$(BIN)/ruff check .

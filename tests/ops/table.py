@@ -67,7 +67,7 @@ INTEGER_ONLY = {"gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift", "bitw
 
 
 def domain(name: str, operand: int) -> tuple[float, float]:
-    found = DOMAINS.get(name) or OPS[name].samples or (-2, 2)
+    found = DOMAINS.get(name) or (OPS[name].samples if name in OPS else None) or (-2, 2)
     return found[operand] if isinstance(found[0], tuple) else found
 
 

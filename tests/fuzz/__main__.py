@@ -1,0 +1,108 @@
+"""Search for programs that do not do what they do in PyTorch: ``python -m tests.fuzz --seconds 600 --seed 1`` (or ``make fuzz``).
+
+Each program is drawn from a seed of its own, which is told with a failure: ``--only 1:57`` draws it again. A process runs a stretch
+of programs; if it dies or hangs, the program that it was at is the failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import faulthandler
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HANG = 120  #: seconds that a program may take
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--programs", type=int, help="at most so many programs")
+    parser.add_argument("--only", help="one program, by what was told with its failure")
+    parser.add_argument("--compiled", action="store_true", help="functions called a few times, compiled; without, programs run eagerly")
+    parser.add_argument("--most", type=int, default=2, help="failures to print of those that are alike")
+    parser.add_argument("--no-strides", action="store_true")
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def alike(text: str) -> str:
+    """What reports of one fault have in common: the last statement, without names and numbers."""
+    kind, _, rest = text.partition(" after step")
+    lines = [line for line in rest.splitlines()[1:] if line.strip()]
+    return f"{kind}: {re.sub(r'v?[-0-9.]+', '', ' '.join(lines[-1:]))}"
+
+
+def worker(options: argparse.Namespace) -> None:
+    """Run programs until the time is up; each one's number is written down before it begins."""
+    from .check import check, report
+
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(HANG, exit=True)
+    began, number = time.time(), options.first
+    seen: collections.Counter = collections.Counter()
+    reports: collections.Counter = collections.Counter()
+    explained: collections.Counter = collections.Counter()
+    while options.only or (time.time() - began < options.seconds and number != options.programs):
+        seed = options.only or f"{options.seed}:{number}"
+        faulthandler.dump_traceback_later(HANG, exit=True)
+        if options.worker:
+            Path(options.worker).write_text(f"{number}")
+        program, difference = check(seed, options.compiled, not options.no_strides)
+        number += 1
+        if difference is not None and difference.deliberate:
+            explained[difference.kind] += 1
+        elif difference is not None:
+            seen[difference.kind] += 1
+            faulthandler.dump_traceback_later(HANG * 5, exit=True)
+            text = report(program, difference, not options.no_strides)
+            key = alike(text)
+            reports[key] += 1
+            if reports[key] <= options.most:  # else it is one more of a kind
+                print(f"\n=== {seed}: {text}", flush=True)
+            else:
+                print(f"\n=== {seed}: as before: {key[:100]}", flush=True)
+        if options.only:
+            break
+    faulthandler.cancel_dump_traceback_later()
+    deliberate = sum(explained.values())
+    print(f"\n{number - options.first} programs, {sum(seen.values())} differ {dict(seen)}, {deliberate} as they are meant to", flush=True)
+
+
+def main() -> None:
+    options = arguments()
+    if options.only or options.worker:
+        worker(options)
+        return
+    import tempfile
+
+    note: Any = Path(tempfile.mkdtemp()) / "number"
+    began, first, died = time.time(), options.first, 0
+    while (left := options.seconds - (time.time() - began)) > 0:
+        command = [sys.executable, "-m", "tests.fuzz", "--seed", options.seed, "--seconds", str(left), "--from", str(first)]
+        command += ["--worker", str(note), "--most", str(options.most)] + ["--compiled"] * options.compiled + ["--no-strides"] * options.no_strides
+        command += [f"--programs={options.programs}"] if options.programs else []
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": os.environ.get("NUMBA_DISABLE_JIT", "0" if options.compiled else "1")}
+        code = subprocess.run(command, env=environment).returncode
+        if code == 0:
+            break
+        at = int(note.read_text()) if note.exists() else first
+        died += 1
+        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
+        print(f"\n=== {options.seed}:{at}: the process died or hung ({name})", flush=True)
+        first = at + 1
+    if died:
+        print(f"{died} processes died or hung", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What differs between two runs of a program, by category; and the differences that are deliberate."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .program import Seen, Step
+
+#: relative to the largest value: how far rounding may take a result
+TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "complex64": 2e-3, "complex128": 1e-6, "float16": 3e-2}
+
+#: deliberate differences (docs/design.md): what they are called, and how one is told
+STRICT = "strict single use"  # a second backward pass through a graph that saved nothing is an error here
+ATOMIC = "atomic errors"  # a backward pass that fails changes no gradient here
+
+
+@dataclass
+class Difference:
+    kind: str
+    where: int  #: the statement or call
+    what: str
+    deliberate: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} after step {self.where}: {self.what}"
+
+
+def family(error: BaseException) -> type:
+    """The builtin type of exceptions that a program would catch it by."""
+    return next(t for t in type(error).__mro__ if t.__module__ == "builtins" and hasattr(builtins, t.__name__))
+
+
+def told(error: BaseException | None) -> str:
+    return "nothing" if error is None else f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def short(values: np.ndarray) -> str:
+    text = str(values.tolist())
+    return text if len(text) < 120 else f"{text[:120]}…"
+
+
+def differences(mine: Any, theirs: Any, name: str, strides: bool = True) -> tuple[str, str] | None:
+    """(kind, what) in which two looks at a value differ."""
+    if not isinstance(mine, Seen) or not isinstance(theirs, Seen):
+        if isinstance(mine, Seen) != isinstance(theirs, Seen):
+            return "none", f"{name} is {'a tensor' if isinstance(mine, Seen) else mine} instead of {type(theirs).__name__}"
+        if isinstance(mine, float) and isinstance(theirs, float):
+            return None if np.isclose(mine, theirs, rtol=1e-3, atol=1e-3, equal_nan=True) else ("value", f"{name}: {mine} instead of {theirs}")
+        return None if mine == theirs or mine is theirs else ("value", f"{name}: {mine} instead of {theirs}")
+    for kind in ("dtype", "shape", "requires_grad", "leaf", "history"):
+        a, b = getattr(mine, kind), getattr(theirs, kind)
+        if a != b:
+            return kind, f"{name}: {kind} {a} instead of {b}"
+    a, b = mine.values, theirs.values
+    tolerance = TOLERANCE.get(theirs.dtype)
+    if tolerance is None:
+        if not np.array_equal(a, b):
+            return "value", f"{name}: {short(a)} instead of {short(b)}"
+    else:
+        scale = max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0.0)))
+        if not np.allclose(a, b, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
+            return "value", f"{name}: {short(a)} instead of {short(b)}"
+    if strides and theirs.values.size > 0:
+        pairs = [(s, t) for s, t, n in zip(mine.strides, theirs.strides, mine.shape) if n > 1]
+        if any(s != t for s, t in pairs):
+            return "strides", f"{name}: strides {mine.strides} instead of {theirs.strides}"
+    if (mine.grad is None) != (theirs.grad is None):
+        return "grad none", f"{name}.grad is {'None' if mine.grad is None else 'a tensor'}"
+    if mine.grad is not None:
+        found = differences(mine.grad, theirs.grad, f"{name}.grad", strides)
+        if found:
+            return f"grad {found[0]}", found[1]
+    return None
+
+
+def first_difference(mine: list[Step], theirs: list[Step], texts: list[str], strides: bool = True) -> Difference | None:
+    """The first one of two runs; None where they agree."""
+    failed_backward = False
+    for k, (a, b) in enumerate(zip(mine, theirs)):
+        text = texts[k] if k < len(texts) else ""
+        backward = "backward(" in text or "grad(" in text
+        if (a.error is None) != (b.error is None):
+            strict = a.error is not None and "second time" in str(a.error)
+            return Difference("raised" if a.error else "not refused", k, f"{told(a.error)} instead of {told(b.error)}", strict)
+        if a.error is not None and b.error is not None:
+            failed_backward = failed_backward or backward
+            if not issubclass(type(a.error), family(b.error)):
+                return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}")
+        for name in [*b.state, *(n for n in a.state if n not in b.state)]:
+            if name not in a.state or name not in b.state:
+                return Difference("named", k, f"{name} is there in one case only")
+            found = differences(a.state[name], b.state[name], name, strides)
+            if found:
+                return Difference(found[0], k, found[1], failed_backward and "grad" in found[1])
+    if len(mine) != len(theirs):
+        return Difference("raised", min(len(mine), len(theirs)), f"{len(mine)} steps instead of {len(theirs)}")
+    return None

@@ -1,0 +1,251 @@
+"""Draw programs. PyTorch runs along, so shapes, dtypes and what is allowed are known from it; a few statements that it refuses stay."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import numpy as np
+import torch
+
+from .program import Calls, Program, is_tensor, names_of, new_space, run
+from .statements import FAMILIES
+
+SHAPES = ["(3, 4)", "(3, 4)", "(3, 4)", "(4,)", "(3, 1)", "(1, 4)", "(2, 3, 4)", "(4, 3)", "()", "(3,)", "(4, 4)", "(0, 4)", "(1,)"]
+NUMBERS = ["0.5", "2.0", "-1.5", "0.25", "3", "-1", "0"]
+LARGEST = 1e3  #: values beyond it make rounding visible
+ELEMENTS = 400
+REFUSED = 0.12  #: of the draws that PyTorch refuses so many stay
+
+
+class Void(Exception):
+    """Nothing fits a hole."""
+
+
+class Draw:
+    """A program under way: its statements, and PyTorch's namespace after them."""
+
+    def __init__(self, seed: str, families: dict[str, tuple[int, list[str]]] | None = None):
+        self.rng = random.Random(seed)
+        self.families = families or FAMILIES
+        self.float32 = self.rng.random() < 0.3
+        self.statements: list[str] = []
+        self.count = 0
+        self.space = new_space(torch)
+        #: programs that dwell on something find more than those that do of all a little
+        self.weights = {k: w * self.rng.choice([0, 0.3, 1, 1, 3]) for k, (w, _) in self.families.items()}
+        self.fixed: set[str] = set()  # what may not be bound anew
+
+    # ---------------------------------------------------------------------------------------- holes
+
+    def tensors(self, fits: Any = lambda t: True) -> list[str]:
+        return [n for n in names_of(self.space) if is_tensor(self.space[n]) and fits(self.space[n])]
+
+    def pick(self, names: list[str]) -> str:
+        if not names:
+            raise Void
+        k = len(names)  # the latest more often
+        return names[min(k - 1, int(k * self.rng.random() ** 0.6))]
+
+    def tensor(self, letter: str, first: str | None) -> str:
+        floating = self.tensors(lambda t: t.is_floating_point())
+        if letter in "bc":
+            shape = self.space[first].shape if first else torch.Size()
+            fitting = [n for n in floating if _broadcast(self.space[n].shape, shape)]
+            return self.pick(fitting if fitting and self.rng.random() < 0.9 else floating)
+        if letter == "a":
+            return self.pick(floating)
+        if letter == "p":
+            leaves = [n for n in floating if self.space[n].requires_grad and self.space[n].is_leaf]
+            return self.rng.choice(leaves) if leaves else self.pick([n for n in floating if self.space[n].requires_grad])
+        if letter == "r":
+            return self.pick([n for n in floating if self.space[n].requires_grad])
+        kinds = {"i": lambda t: t.dtype is torch.int64, "m": lambda t: t.dtype is torch.bool, "t": lambda t: True}
+        return self.pick(self.tensors(kinds[letter]))
+
+    def fill(self, template: str) -> str:
+        chosen: dict[str, str] = {}
+        first: str | None = None
+
+        def hole(match: re.Match) -> str:
+            nonlocal first
+            letter = match[1]
+            rng = self.rng
+            if letter in ("new", "new2"):
+                if letter not in chosen:
+                    self.count += 1
+                    chosen[letter] = f"v{self.count}"
+                return chosen[letter]
+            if letter in ("shape", "dtype", "v", "n", "s"):
+                if letter == "dtype":
+                    return '"float32"' if (self.float32 and rng.random() < 0.8) or rng.random() < 0.05 else '"float64"'
+                return {"shape": rng.choice(SHAPES), "v": rng.choice(NUMBERS), "n": str(rng.randint(2, 4)), "s": str(rng.randint(0, 99))}[letter]
+            if letter in chosen:
+                return chosen[letter]
+            if letter in ("d", "e"):
+                dims = self.space[first].dim() if first else 1
+                chosen[letter] = str(rng.randrange(-dims, dims) if dims else 0)
+                return chosen[letter]
+            others = {"o": torch.optim.Optimizer, "f": torch.nn.Module, "x": np.ndarray}
+            if letter in others:
+                chosen[letter] = self.pick([n for n in names_of(self.space) if isinstance(self.space[n], others[letter])])
+                return chosen[letter]
+            name = self.tensor(letter, first)
+            if letter in ("a", "b", "c"):
+                chosen[letter] = name
+            if letter in ("a", "r", "p", "i", "m", "t") and first is None:
+                first = name
+            if letter == "r":
+                chosen[letter] = name
+            return name
+
+        return re.sub(r"\{(\w+)\}", hole, template)
+
+    # ---------------------------------------------------------------------------------------- statements
+
+    def candidate(self) -> str:
+        name = self.rng.choices(list(self.weights), [w + 1e-6 for w in self.weights.values()])[0]
+        text = self.fill(self.rng.choice(self.families[name][1]))
+        chance = self.rng.random()
+        if name in ("unary", "binary", "view", "in place", "shuffle") and chance < 0.06:
+            context = self.rng.choice(["no_grad", "no_grad", "no_grad", "enable_grad", "inference_mode"])
+            text = f"with torch.{context}():\n    {text}"
+        return text
+
+    def tame(self) -> bool:
+        """Whether rounding decides nothing: values of moderate size."""
+        for n in names_of(self.space):
+            t = self.space[n]
+            if isinstance(t, torch.nn.Module):
+                if not all(_tame(p) for p in t.parameters()):
+                    return False
+            elif is_tensor(t) and not (_tame(t) and _tame_gradient(t)):
+                return False
+        return True
+
+    def replay(self) -> None:
+        self.space = new_space(torch)
+        for s in self.statements:
+            run(s, self.space)
+
+    def add(self, text: str, always: bool = False) -> bool:
+        """Run a statement; whether it stays."""
+        error = run(text, self.space)
+        if error is None:
+            if always or self.tame():
+                self.statements.append(text)
+                return True
+            self.replay()
+            return False
+        crude = isinstance(error, (NameError, SyntaxError, AttributeError, ZeroDivisionError, AssertionError))
+        if not crude and self.rng.random() < REFUSED:
+            self.statements.append(text)
+            return True
+        if "backward(" in text or "grad(" in text or "_" in text:  # it may have done a part
+            self.replay()
+        return False
+
+    def grow(self, length: int) -> None:
+        for _ in range(length * 12):
+            if len(self.statements) >= length:
+                return
+            try:
+                self.add(self.candidate())
+            except Void:
+                continue
+
+
+def _broadcast(a: torch.Size, b: torch.Size) -> bool:
+    return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
+
+
+def _tame(t: torch.Tensor) -> bool:
+    t = t.detach()
+    if t.numel() > ELEMENTS or t.dim() > 5:
+        return False
+    return not t.is_floating_point() or t.numel() == 0 or bool((t.abs() < LARGEST).all())
+
+
+def program(seed: str, length: int | None = None) -> Program:
+    """A program of so many statements, the same one for a seed."""
+    draw = Draw(seed)
+    draw.add(draw.fill("{new} = make({s}, (3, 4), {dtype}).requires_grad_()"), True)
+    draw.add(draw.fill("{new} = make({s}, {shape}, {dtype}).requires_grad_()"), True)
+    draw.add(draw.fill("{new} = make({s}, (3, 4), {dtype})"), True)
+    draw.grow(length or draw.rng.randint(6, 24))
+    return Program(tuple(draw.statements))
+
+
+def _tame_gradient(t: torch.Tensor) -> bool:
+    try:
+        return not t.is_leaf or t.grad is None or _tame(t.grad)
+    except RuntimeError:  # see `program.look`
+        return True
+
+
+# ------------------------------------------------------------------------------------------------ functions called a few times
+
+SETUP = [
+    "w = make({s}, (3, 4), {dtype}).requires_grad_()",
+    "b = make({s}, (4,), {dtype}).requires_grad_()",
+    "buf = make({s}, (3, 4), {dtype})",
+    "k = make({s}, (3, 4), 'int64')",
+]
+MORE = [
+    "opt = torch.optim.SGD([w, b], lr=0.1, momentum=0.9)", "opt = torch.optim.Adam([w, b], lr=0.05)", "opt = torch.optim.SGD([w], lr=0.1)",
+    "mod = fill(torch.nn.Linear(4, 3), {s})", "mod = fill(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True)), {s})",
+    "mod = fill(torch.nn.BatchNorm1d(4), {s})", "n = buf.numpy()", "tied = w[0]", "tied = buf.t()", "w.register_hook(lambda g: g * 2)",
+    "log = []; b.register_hook(log.append)",
+]  # fmt: skip
+BODY = [
+    "opt.step()", "opt.zero_grad()", "opt.zero_grad(set_to_none=False)", "{new} = mod({a}.float())", "{new} = mod({a})", "w.grad = None",
+    "buf.copy_({a})", "buf.mul_(0.9).add_({b}, alpha=0.1)", "{new} = {a}.sum(); {new}.backward()", "{new} = ({a} * w).sum(); {new}.backward(retain_graph=True)",
+    "with torch.no_grad():\n    w.sub_({a}, alpha=0.1)", "with torch.no_grad():\n    {new} = {a} * 2", "{new} = w.grad", "{new} = x.detach() * 2", "x.mul_(2)", "x.add_({b})",
+    "{new} = {a}.detach()", "{new} = {a}.clone()", "{new} = {a}.detach().clone().requires_grad_()", "{new} = torch.zeros(3, 4)", "{new} = buf", "{new} = w", "{new} = x",
+]  # fmt: skip
+BETWEEN = [
+    "w.grad = None", "b.grad = None", "w.requires_grad_(False)", "w.requires_grad_(True)", "buf.zero_()", "buf = buf.clone()", "n[0] = 0.5", "mod.eval()",
+    "mod.train()", "opt.zero_grad()", "opt.param_groups[0]['lr'] = 0.01", "kept = found", "kept = w.grad", "w.grad = torch.ones_like(w)", "w.grad.zero_()",
+    "w.data = w.data * 2", "w.data.mul_(0.5)", "found[0].detach().zero_()", "kept = w.grad\nif w.grad is not None:\n    w.grad.mul_(2)", "torch.set_grad_enabled(True)",
+]  # fmt: skip
+
+
+def calls(seed: str) -> Calls:
+    """A function with what it reaches, and a few calls of it."""
+    body = {k: v for k, v in FAMILIES.items() if k not in ("leaf", "numpy", "optimizer", "module")} | {"body": (8, BODY)}
+    draw = Draw(seed, body)
+    rng = draw.rng
+    dtype = '"float32"' if rng.random() < 0.5 else '"float64"'
+    shape = rng.choice(["(3, 4)", "(3, 4)", "(2, 4)", "(4,)", "(3, 1)"])
+
+    def text(template: str) -> str:
+        return template.replace("{s}", str(rng.randint(0, 99))).replace("{dtype}", dtype)
+
+    setup = [text(s) for s in SETUP] + [text(s) for s in rng.sample(MORE, rng.randint(0, 3))]
+    plain = [
+        f"make({{s}}, {shape}, {dtype})", f"make({{s}}, {shape}, {dtype}).requires_grad_()", f"make({{s}}, {shape}, {dtype}).requires_grad_() * 1.5",
+        f"make({{s}}, {shape[:-1] if shape.endswith(',)') else shape[:-1] + ','} 2), {dtype})[..., 0]",
+    ]  # fmt: skip
+    kinds = rng.choice(plain), rng.choice(plain[:3])
+    first = [text(kind.replace("{s}", str(rng.randint(0, 99)))) for kind in kinds]
+    for s in setup:
+        run(s, draw.space)
+    start = len(setup)
+    draw.statements = [*setup, f"x, y = {first[0]}, {first[1]}"]
+    run(draw.statements[-1], draw.space)
+    draw.grow(len(draw.statements) + rng.randint(2, 9))
+    inner = tuple(s for s in draw.statements[start + 1 :])
+    made = [n for n in draw.tensors() if n.startswith("v")]
+    results = tuple(rng.sample(made, min(len(made), rng.randint(1, 3)))) if made else ("x",)
+    all_calls: list = [((), first[0], first[1])]
+    for _ in range(rng.randint(3, 5)):
+        before = tuple(rng.sample(BETWEEN, rng.choice([0, 0, 1, 1, 2])))
+        chance = rng.random()
+        given = [text(kind.replace("{s}", str(rng.randint(0, 99)))) for kind in (kinds if chance < 0.75 else (rng.choice(plain), rng.choice(plain)))]
+        if chance > 0.95:
+            given[1] = "x"  # of the call before
+        elif chance > 0.9:
+            given = [g.replace(shape, "(5, 4)") for g in given]
+        all_calls.append((before, *given))
+    return Calls(tuple(setup), inner, results, tuple(all_calls))

@@ -1,0 +1,258 @@
+"""Programs as lists of statements, their text, and how each library runs them.
+
+A `Program` runs statement by statement (`trace`): after each one everything that has a name is looked at. A `Calls` program is a
+function that is called a few times, between which something changes (`call`); it is looked at after every call, as what is
+compiled cannot be watched inside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+HEADER = """\
+import numpy as np
+F = torch.nn.functional
+
+
+def make(seed, shape, dtype="float64"):
+    rng = np.random.default_rng(seed)
+    if dtype == "bool":
+        return torch.from_numpy(rng.random(shape) > 0.5)
+    if dtype in ("int64", "int32", "uint8"):
+        return torch.from_numpy(rng.integers(0, 3, shape).astype(dtype))
+    return torch.from_numpy(np.asarray(np.round(rng.standard_normal(shape), 3), dtype=dtype))
+
+
+def fill(module, seed):
+    with torch.no_grad():
+        for k, p in enumerate(module.parameters()):
+            p.copy_(make(seed + k, tuple(p.shape), "float32"))
+    return module
+
+
+class Pass(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y, x + y
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g * y + h, (g * x + h).sum_to_size(y.shape)
+
+
+class Dirty(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+# ---
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Statements, each a line or a block of Python that stands alone."""
+
+    statements: tuple[str, ...]
+
+    def text(self, library: str) -> str:
+        """A program that runs; what raises is told and passed over."""
+        lines = [f"import {library}" if library == "torch" else f"import {library} as torch", HEADER]
+        return "\n".join([*lines, *self.statements, ""])
+
+
+@dataclass(frozen=True)
+class Calls:
+    """``setup`` at the top, the ``body`` of a function of x and y with ``results``, and what stands between its ``calls``.
+
+    A call is (statements before it, x, y).
+    """
+
+    setup: tuple[str, ...]
+    body: tuple[str, ...]
+    results: tuple[str, ...]
+    calls: tuple[tuple[tuple[str, ...], str, str], ...]
+
+    def function(self) -> str:
+        body = [line for statement in self.body for line in statement.splitlines()]
+        given = f"return {', '.join(self.results)}," if self.results else "return ()"
+        return "def step(x, y):\n" + "\n".join(f"    {line}" for line in [*body, given])
+
+    def text(self, library: str) -> str:
+        lines = [f"import {library}" if library == "torch" else f"import {library} as torch", HEADER, *self.setup, ""]
+        lines += [self.function(), "" if library == "torch" else "step = torch.compile(step)"]
+        for before, x, y in self.calls:
+            lines += [*before, f"x, y = {x}, {y}", "print(step(x, y))"]
+        return "\n".join([*lines, ""])
+
+
+# ------------------------------------------------------------------------------------------------ what is looked at
+
+
+@dataclass
+class Seen:
+    """A tensor as it was after a statement."""
+
+    values: np.ndarray
+    dtype: str
+    shape: tuple
+    strides: tuple
+    requires_grad: bool
+    leaf: bool
+    history: bool
+    grad: Seen | None = None
+
+
+def is_tensor(value: Any) -> bool:
+    return hasattr(value, "requires_grad_") and hasattr(value, "stride")
+
+
+def look(t: Any, deep: bool = True) -> Any:
+    """What a program can see of a value; None for what is no tensor or number."""
+    if not is_tensor(t):
+        return t if isinstance(t, (bool, int, float, str, tuple, type(None))) and not _tensors(t) else None
+    try:
+        grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
+    except RuntimeError:  # one of several views whose base has been changed
+        return "a tensor that cannot be looked at"
+    return Seen(
+        np.array(t.detach().numpy(force=True)), str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
+        t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None,
+    )  # fmt: skip
+
+
+def _tensors(value: Any) -> bool:
+    return isinstance(value, tuple) and any(is_tensor(v) for v in value)
+
+
+def looked(space: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """All that is named, by name; parameters of modules by module and place, items of lists and tuples by place."""
+    found = {}
+    for name in names:
+        value = space.get(name)
+        if is_tensor(value):
+            found[name] = look(value)
+        elif hasattr(value, "named_parameters"):
+            found |= {f"{name}.{k}": look(p) for k, p in [*value.named_parameters(), *value.named_buffers()]}
+        elif isinstance(value, (list, tuple)):
+            found |= {f"{name}[{k}]": look(v) for k, v in enumerate(value)}
+            found[f"len({name})"] = len(value)
+        elif isinstance(value, np.ndarray):
+            found[name] = Seen(value.copy(), value.dtype.name, value.shape, (), False, True, False)
+        else:
+            found[name] = look(value)
+    return found
+
+
+@dataclass
+class Step:
+    """What came of a statement or call: the error, and all that could be seen after it."""
+
+    error: BaseException | None
+    state: dict[str, Any] = field(default_factory=dict)
+
+
+def names_of(space: dict[str, Any]) -> list[str]:
+    return sorted(k for k in space if k not in space["__own__"] and not k.startswith("_"))
+
+
+def new_space(torch: Any) -> dict[str, Any]:
+    space: dict[str, Any] = {"torch": torch, "__name__": "program"}
+    exec(HEADER, space)
+    space["__own__"] = {*space, "__own__"}
+    return space
+
+
+def run(statement: str, space: dict[str, Any]) -> BaseException | None:
+    """Execute; the error if there was one."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            exec(_code(statement), space)
+        except Exception as error:
+            return error
+    return None
+
+
+_codes: dict[str, Any] = {}
+
+
+def _code(text: str) -> Any:
+    if text not in _codes:
+        if len(_codes) > 20000:
+            _codes.clear()
+        _codes[text] = compile(text, "<program>", "exec")
+    return _codes[text]
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def trace(program: Program, torch: Any) -> list[Step]:
+    """Run statement by statement, and look after each."""
+    space = new_space(torch)
+    steps = []
+    for statement in program.statements:
+        error = run(statement, space)
+        with quiet():
+            steps.append(Step(error, looked(space, names_of(space))))
+    return steps
+
+
+def call(program: Calls, torch: Any, compiled: bool) -> list[Step]:
+    """Run the function call by call, and look after each at arguments, results and all else."""
+    space = new_space(torch)
+    for statement in program.setup:
+        run(statement, space)
+    exec(_code(program.function()), space)
+    if compiled:
+        space["step"] = torch.compile(space["step"])
+    steps = []
+    for before, x, y in program.calls:
+        for statement in before:
+            run(statement, space)
+        space["found"] = ()
+        error = run(f"x = {x}\ny = {y}\nfound = step(x, y)", space)
+        with quiet():
+            steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"])))
+        if error is None:
+            error = run(BACKWARD, space)
+            with quiet():
+                steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"])))
+    return steps
+
+
+#: a backward pass through what a call has given
+BACKWARD = """\
+for _k, _r in enumerate(found):
+    if isinstance(_r, torch.Tensor) and _r.requires_grad:
+        (_r * _r).sum().backward(retain_graph=True)
+"""

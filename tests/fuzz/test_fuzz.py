@@ -1,0 +1,33 @@
+"""A fixed corpus of drawn programs: eager ones without a compiler, in a process of their own, and a few compiled functions.
+
+``make fuzz SECONDS=600 SEED=…`` draws others, and shrinks what differs to a few lines.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+
+PROGRAMS, FUNCTIONS = 250, 6
+
+
+def run(*options: str, **environment: str) -> str:
+    command = [sys.executable, "-m", "tests.fuzz", "--seconds", "600", "--seed", "corpus", *options]
+    return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parity
+def test_programs():
+    found = run("--programs", str(PROGRAMS), NUMBA_DISABLE_JIT="1")
+    assert f"{PROGRAMS} programs, 0 differ" in found, found
+
+
+@pytest.mark.parity
+def test_compiled_functions():
+    found = run("--programs", str(FUNCTIONS), "--compiled", NUMBA_DISABLE_JIT="0", NUMBA_BOUNDSCHECK="0")
+    assert f"{FUNCTIONS} programs, 0 differ" in found, found
