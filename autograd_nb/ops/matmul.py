@@ -226,6 +226,8 @@ def tensordot(a, b, dims=2, out=None):
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(x.ndim, z.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         da, db = list(range(x.ndim - dims, x.ndim)), list(range(dims))
     else:
         da, db = ([d % x.ndim for d in dims[0]], [d % z.ndim for d in dims[1]])

@@ -335,7 +335,7 @@ def broadcast_tensors(*tensors):
         tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
     )
     shape = broadcast_shapes(*[x.shape for x in ts])
-    return tuple(expand(x, shape) for x in ts)
+    return tuple(x if x.shape == shape else expand(x, shape) for x in ts)
 
 
 @structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="SqueezeBackward0", linear="jointly", batch="shift")

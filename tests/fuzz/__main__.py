@@ -27,7 +27,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--programs", type=int, help="at most so many programs")
     parser.add_argument("--only", help="one program, by what was told with its failure")
-    parser.add_argument("--compiled", action="store_true", help="functions called a few times, compiled; without, programs run eagerly")
+    parser.add_argument(
+        "--compiled", action="store_true", help="functions called a few times, compiled; without, programs run eagerly"
+    )
     parser.add_argument("--most", type=int, default=2, help="failures to print of those that are alike")
     parser.add_argument("--no-strides", action="store_true")
     parser.add_argument("--from", dest="first", type=int, default=0)
@@ -75,7 +77,10 @@ def worker(options: argparse.Namespace) -> None:
             break
     faulthandler.cancel_dump_traceback_later()
     deliberate = sum(explained.values())
-    print(f"\n{number - options.first} programs, {sum(seen.values())} differ {dict(seen)}, {deliberate} as they are meant to", flush=True)
+    print(
+        f"\n{number - options.first} programs, {sum(seen.values())} differ {dict(seen)}, {deliberate} as they are meant to",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -89,7 +94,11 @@ def main() -> None:
     began, first, died = time.time(), options.first, 0
     while (left := options.seconds - (time.time() - began)) > 0:
         command = [sys.executable, "-m", "tests.fuzz", "--seed", options.seed, "--seconds", str(left), "--from", str(first)]
-        command += ["--worker", str(note), "--most", str(options.most)] + ["--compiled"] * options.compiled + ["--no-strides"] * options.no_strides
+        command += (
+            ["--worker", str(note), "--most", str(options.most)]
+            + ["--compiled"] * options.compiled
+            + ["--no-strides"] * options.no_strides
+        )
         command += [f"--programs={options.programs}"] if options.programs else []
         environment = {**os.environ, "NUMBA_DISABLE_JIT": os.environ.get("NUMBA_DISABLE_JIT", "0" if options.compiled else "1")}
         code = subprocess.run(command, env=environment).returncode

@@ -12,7 +12,21 @@ import torch
 from .program import Calls, Program, is_tensor, names_of, new_space, run
 from .statements import FAMILIES
 
-SHAPES = ["(3, 4)", "(3, 4)", "(3, 4)", "(4,)", "(3, 1)", "(1, 4)", "(2, 3, 4)", "(4, 3)", "()", "(3,)", "(4, 4)", "(0, 4)", "(1,)"]
+SHAPES = [
+    "(3, 4)",
+    "(3, 4)",
+    "(3, 4)",
+    "(4,)",
+    "(3, 1)",
+    "(1, 4)",
+    "(2, 3, 4)",
+    "(4, 3)",
+    "()",
+    "(3,)",
+    "(4, 4)",
+    "(0, 4)",
+    "(1,)",
+]
 NUMBERS = ["0.5", "2.0", "-1.5", "0.25", "3", "-1", "0"]
 LARGEST = 1e3  #: values beyond it make rounding visible
 ELEMENTS = 400
@@ -80,7 +94,12 @@ class Draw:
             if letter in ("shape", "dtype", "v", "n", "s"):
                 if letter == "dtype":
                     return '"float32"' if (self.float32 and rng.random() < 0.8) or rng.random() < 0.05 else '"float64"'
-                return {"shape": rng.choice(SHAPES), "v": rng.choice(NUMBERS), "n": str(rng.randint(2, 4)), "s": str(rng.randint(0, 99))}[letter]
+                return {
+                    "shape": rng.choice(SHAPES),
+                    "v": rng.choice(NUMBERS),
+                    "n": str(rng.randint(2, 4)),
+                    "s": str(rng.randint(0, 99)),
+                }[letter]
             if letter in chosen:
                 return chosen[letter]
             if letter in ("d", "e"):
@@ -108,7 +127,8 @@ class Draw:
         name = self.rng.choices(list(self.weights), [w + 1e-6 for w in self.weights.values()])[0]
         text = self.fill(self.rng.choice(self.families[name][1]))
         chance = self.rng.random()
-        if name in ("unary", "binary", "view", "in place", "shuffle") and chance < 0.06:
+        reshapes = re.search(r"\.(t|unsqueeze|squeeze|transpose|detach|requires_grad)_\(", text)  # by which a graph is lost
+        if name in ("unary", "binary", "view", "in place", "shuffle") and chance < 0.06 and not reshapes:
             context = self.rng.choice(["no_grad", "no_grad", "no_grad", "enable_grad", "inference_mode"])
             text = f"with torch.{context}():\n    {text}"
         return text
@@ -193,21 +213,26 @@ SETUP = [
     "k = make({s}, (3, 4), 'int64')",
 ]
 MORE = [
-    "opt = torch.optim.SGD([w, b], lr=0.1, momentum=0.9)", "opt = torch.optim.Adam([w, b], lr=0.05)", "opt = torch.optim.SGD([w], lr=0.1)",
-    "mod = fill(torch.nn.Linear(4, 3), {s})", "mod = fill(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True)), {s})",
-    "mod = fill(torch.nn.BatchNorm1d(4), {s})", "n = buf.numpy()", "tied = w[0]", "tied = buf.t()", "w.register_hook(lambda g: g * 2)",
-    "log = []; b.register_hook(log.append)",
+    "opt = torch.optim.SGD([w, b], lr=0.1, momentum=0.9)", "opt = torch.optim.Adam([w, b], lr=0.05)",
+    "opt = torch.optim.SGD([w], lr=0.1)", "mod = fill(torch.nn.Linear(4, 3), {s})",
+    "mod = fill(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True)), {s})",
+    "mod = fill(torch.nn.BatchNorm1d(4), {s})", "n = buf.numpy()", "tied = w[0]", "tied = buf.t()",
+    "w.register_hook(lambda g: g * 2)", "log = []; b.register_hook(log.append)",
 ]  # fmt: skip
 BODY = [
-    "opt.step()", "opt.zero_grad()", "opt.zero_grad(set_to_none=False)", "{new} = mod({a}.float())", "{new} = mod({a})", "w.grad = None",
-    "buf.copy_({a})", "buf.mul_(0.9).add_({b}, alpha=0.1)", "{new} = {a}.sum(); {new}.backward()", "{new} = ({a} * w).sum(); {new}.backward(retain_graph=True)",
-    "with torch.no_grad():\n    w.sub_({a}, alpha=0.1)", "with torch.no_grad():\n    {new} = {a} * 2", "{new} = w.grad", "{new} = x.detach() * 2", "x.mul_(2)", "x.add_({b})",
-    "{new} = {a}.detach()", "{new} = {a}.clone()", "{new} = {a}.detach().clone().requires_grad_()", "{new} = torch.zeros(3, 4)", "{new} = buf", "{new} = w", "{new} = x",
+    "opt.step()", "opt.zero_grad()", "opt.zero_grad(set_to_none=False)", "{new} = mod({a}.float())", "{new} = mod({a})",
+    "w.grad = None", "buf.copy_({a})", "buf.mul_(0.9).add_({b}, alpha=0.1)", "{new} = {a}.sum(); {new}.backward()",
+    "{new} = ({a} * w).sum(); {new}.backward(retain_graph=True)", "with torch.no_grad():\n    w.sub_({a}, alpha=0.1)",
+    "with torch.no_grad():\n    {new} = {a} * 2", "{new} = w.grad", "{new} = x.detach() * 2", "x.mul_(2)", "x.add_({b})",
+    "{new} = {a}.detach()", "{new} = {a}.clone()", "{new} = {a}.detach().clone().requires_grad_()",
+    "{new} = torch.zeros(3, 4)", "{new} = buf", "{new} = w", "{new} = x",
 ]  # fmt: skip
 BETWEEN = [
-    "w.grad = None", "b.grad = None", "w.requires_grad_(False)", "w.requires_grad_(True)", "buf.zero_()", "buf = buf.clone()", "n[0] = 0.5", "mod.eval()",
-    "mod.train()", "opt.zero_grad()", "opt.param_groups[0]['lr'] = 0.01", "kept = found", "kept = w.grad", "w.grad = torch.ones_like(w)", "w.grad.zero_()",
-    "w.data = w.data * 2", "w.data.mul_(0.5)", "found[0].detach().zero_()", "kept = w.grad\nif w.grad is not None:\n    w.grad.mul_(2)", "torch.set_grad_enabled(True)",
+    "w.grad = None", "b.grad = None", "w.requires_grad_(False)", "w.requires_grad_(True)", "buf.zero_()",
+    "buf = buf.clone()", "n[0] = 0.5", "mod.eval()", "mod.train()", "opt.zero_grad()", "opt.param_groups[0]['lr'] = 0.01",
+    "kept = found", "kept = w.grad", "w.grad = torch.ones_like(w)", "w.grad.zero_()", "w.data = w.data * 2",
+    "w.data.mul_(0.5)", "found[0].detach().zero_()", "kept = w.grad\nif w.grad is not None:\n    w.grad.mul_(2)",
+    "torch.set_grad_enabled(True)",
 ]  # fmt: skip
 
 
@@ -242,7 +267,10 @@ def calls(seed: str) -> Calls:
     for _ in range(rng.randint(3, 5)):
         before = tuple(rng.sample(BETWEEN, rng.choice([0, 0, 1, 1, 2])))
         chance = rng.random()
-        given = [text(kind.replace("{s}", str(rng.randint(0, 99)))) for kind in (kinds if chance < 0.75 else (rng.choice(plain), rng.choice(plain)))]
+        given = [
+            text(kind.replace("{s}", str(rng.randint(0, 99))))
+            for kind in (kinds if chance < 0.75 else (rng.choice(plain), rng.choice(plain)))
+        ]
         if chance > 0.95:
             given[1] = "x"  # of the call before
         elif chance > 0.9:
