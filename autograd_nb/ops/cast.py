@@ -192,12 +192,13 @@ def images(*ranks: int) -> Callable[[Callable], Callable]:
         @wraps(forward)
         def run(*args):
             out = forward(*args)
-            lay, second = args[0]._layout, args[1]
-            if lay.contiguous and isinstance(second, Tensor) and second._layout.ndim == lay.ndim:
-                lay = second._layout
-            if lay.contiguous or lay.ndim not in ranks or (place is not None and args[place] + 2 != lay.ndim):
-                return out
-            return as_images(lay, out)
+            x, second = args[0]._layout, args[1]
+            if place is None or args[place] + 2 == x.ndim:
+                if x.ndim in ranks and not x.contiguous and strides.looks_channels_last(x):
+                    return as_images(x, out)
+                if isinstance(second, Tensor) and not second._layout.contiguous and second._layout.ndim == x.ndim:
+                    return as_images(second._layout, out)
+            return out
 
         return run
 

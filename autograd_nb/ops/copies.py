@@ -8,7 +8,7 @@ from typing import Any
 from .. import dtypes
 from ..shapes import as_int, wrap_dim
 from ..tensor import Tensor, make
-from .cast import cast, copied
+from .cast import cast, clone
 from .parts import _join_parts, _split, slice_dim, split
 from .recording import store
 from .registry import OPS, public
@@ -24,17 +24,17 @@ def _copy_of(name: str, function: Callable | None = None, method: bool = False) 
         tensor_argument(input, name + "_copy")
         y = view(input, *args, **kw)
         if isinstance(y, tuple):
-            parts = tuple(copied(t) for t in y)
+            parts = tuple(clone(t) for t in y)
             if out is None:
                 return parts
             for target, t in zip(out, parts, strict=True):
                 store(target, t, name + "_copy")
             return None
-        y = copied(y)
+        y = clone(y)
         return y if out is None else store(out, y, name + "_copy")
 
     call.__name__ = call.__qualname__ = name + "_copy"
-    call.__doc__ = f"`{name}` in memory of its own: what is written to the result leaves the input as it is."
+    call.__doc__ = f"`{name}` in memory of its own, in C order: what is written to the result leaves the input as it is."
     public(method=method)(call)
 
 

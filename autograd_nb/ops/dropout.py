@@ -16,7 +16,7 @@ from ..codegen import draws
 from ..codegen.maths import m
 from ..shapes import layout
 from ..tensor import Tensor, make
-from .cast import copied, dense, in_order_of
+from .cast import dense, in_order_of
 from .create import new_empty
 from .inplace import write_inplace
 from .random import Law, stream
@@ -109,12 +109,8 @@ def _scale(p: float) -> float:
 
 def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
     x, p = _checked(input, p, op, train)
-    if not train or (p == 0.0 and inplace):
+    if not train or p == 0.0 or x._layout.size == 0:
         return x
-    if p == 0.0:
-        return copied(x)
-    if x._layout.size == 0:
-        return x if inplace else copied(x)
     args = (_threshold(p), _scale(p), *stream(None))
     if inplace:
         return write_inplace(native_dropout, _in_memory(_drop_into), x, *args)

@@ -11,13 +11,13 @@ from .cast import contiguous
 from .create import new_full
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
 from .inplace import in_place, write_inplace
-from .picking import checked_index, filling, index_put_op, pick, quick_pick, write_at, zero_at
+from .picking import checked_index, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
 from .recording import tensor_type as _tensor_type
 from .registry import public
 from .shape import expand, reshape
 from .structured import Structured, tensor_argument
 
-_index_select = pick.variant("IndexSelectBackward0")
+_index_select = pick.variant("IndexSelectBackward0", forward=picked)
 _index_add = index_put_op.variant("IndexAddBackward0")
 _index_copy = index_put_op.variant("IndexCopyBackward0")
 _index_fill = index_put_op.variant(

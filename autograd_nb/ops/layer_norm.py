@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch, strides
+from .. import dtypes, launch
 from ..codegen.loops import SUM
 from ..codegen.maths import m
 from ..codegen.rows import Each, Row, Step
@@ -19,7 +19,7 @@ from ..overriding import overridable
 from ..shapes import layout, numel
 from ..tensor import Tensor, make
 from .activation import functional
-from .cast import cast, dense, relaid
+from .cast import cast, dense, in_format_of
 from .normalization import SUM_G, SUM_GX, SUMS, graph_gradients, same_dtype
 from .recording import mark_inference
 from .rowwise import RowKernel
@@ -243,4 +243,4 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
         y = x * ((x * x).mean(tuple(range(x.ndim - k, x.ndim)), True) + e).rsqrt()
         return y if weight is None else y * weight
     y = _row_norm(x, weight, None, k, e, False)
-    return y if x._layout.contiguous else relaid(y, strides.like(x._layout))
+    return in_format_of(y, x)

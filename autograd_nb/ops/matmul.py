@@ -265,12 +265,13 @@ def _scaled(y: Tensor, factor: Any) -> Tensor:
 
 
 def _added(input: Tensor, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
-    # the product comes first: a sum has the order of dims of its first operand
+    # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
     if beta == 0:  # PyTorch then ignores what input holds, nan too
         y = y + input.detach().new_zeros(()) if not input._rg else y + input * 0
     else:
-        y = y + _scaled(input, beta)
+        scaled = _scaled(input, beta)
+        y = scaled + y if name == "addr" else y + scaled
     return y if out is None else store(out, y, name)
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, launch, threads
+from .. import dtypes, launch, strides, threads
 from ..graph.modes import state
 from ..launch import Kernel
 from ..overriding import overridable
 from ..shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
 from ..tensor import Tensor, make
-from .cast import cast, clone, copied, dense
+from .cast import cast, clone, copied, dense, relaid
 from .create import new_empty, new_full
 from .numbers import SINGLE, number_as, plain_number
 from .recording import mark_inference, store
@@ -82,11 +82,12 @@ def true_indices(mask: Tensor) -> Tensor:
 
 @structured(linear="no", batch="samples")
 def _nonzero(x):
+    """One row each, whose columns lie in one piece as PyTorch has them."""
     flat = true_indices(OPS["ne"].call(x, 0) if x.dtype is not dtypes.bool_ else x)
     out = new_empty((flat._layout.size, x.ndim), dtypes.int64)
     if out._layout.size:
         _unravel(0, flat._data, np.array(x.shape, _INT), out._data)
-    return out
+    return relaid.forward(out, strides.ordered(out._layout.shape, (1, 0), out._layout.dtype)) if x.ndim > 1 else out
 
 
 @public()
@@ -202,7 +203,24 @@ def _readable(x: Tensor, p: Places) -> np.ndarray:
     linear="no",
 )
 def pick(x, index, dims, pos):
-    """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others."""
+    """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others.
+
+    The dims of ``x`` that are not indexed keep their order in memory.
+    """
+    y = picked(x, index, dims, pos)
+    lay = x._layout
+    if lay.contiguous or lay.ndim - len(dims) < 2 or not y._layout.size:
+        return y
+    rest = [d for d in range(lay.ndim) if d not in dims]
+    steps, n = [lay.strides[d] for d in rest], index.ndim
+    source = layout(y.shape, [*steps[:pos], *[0] * n, *steps[pos:]], lay.dtype)
+    places = layout(y.shape, [*[0] * pos, *index._layout.strides, *[0] * (len(rest) - pos)], lay.dtype)
+    wanted = strides.combined(y.shape, [source, places], lay.dtype)
+    return y if wanted is y._layout else relaid.forward(y, wanted)
+
+
+def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
+    """What `pick` gives, in C order."""
     key = (x._layout, index._layout, dims, pos)
     found = _picked.get(key)
     if found is None:
@@ -282,6 +300,8 @@ def quick_pick(op: Structured, args: tuple, d: int) -> Tensor | None:
 
 def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
     if lay.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, which are seen further in
+        return None
+    if not lay.contiguous and lay.ndim > 2:  # the result may not be in C order
         return None
     if launch.observing() or index.dtype is not dtypes.int64 or not (index.ndim and index.contiguous and index.size):
         return None

@@ -77,4 +77,4 @@ def channel_shuffle(input, groups):
     n, c, *rest = x.shape
     if c % g:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {g} groups.")
-    return x.reshape(n, g, c // g, *rest).transpose(1, 2).reshape(n, c, *rest)
+    return in_format_of(x.reshape(n, g, c // g, *rest).transpose(1, 2).reshape(n, c, *rest), x)

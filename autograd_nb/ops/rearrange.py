@@ -11,7 +11,7 @@ from .. import dtypes
 from ..launch import Kernel
 from ..shapes import as_int, as_shape, numel, wrap_dim, wrap_dims
 from ..tensor import Tensor
-from .cast import cast, clone, contiguous, copied, dense, in_memory_order, in_order_again
+from .cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
 from .cat import cat, stack
 from .create import as_tensor, new_empty, new_full
 from .inplace import inplace_version
@@ -75,11 +75,11 @@ def flipud(input):
     x=lambda g, shifts, dims: _roll(g, tuple(-s for s in shifts), dims), node="RollBackward0",
     linear="jointly", batch="shift",
 )
+@images(4, 5)
 def _roll(x, shifts, dims):
-    y, order = in_memory_order(x)
     for s, d in zip(shifts, dims, strict=True):
-        y = _along(_roll_kernel, y, d if order is None else order.index(d), s % x.shape[d] if x.shape[d] else 0)
-    return in_order_again(y, order)
+        x = _along(_roll_kernel, x, d, s % x.shape[d] if x.shape[d] else 0)
+    return x
 
 
 @public()

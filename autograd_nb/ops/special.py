@@ -207,7 +207,7 @@ def mvlgamma(input, p, *, out=None):
     Errors: RuntimeError unless p ≥ 1.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.multigammaln
     """
-    x = tensor_argument(input, "mvlgamma")
+    x = contiguous(tensor_argument(input, "mvlgamma"))
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1 (p={p})")
     y = lgamma(x)

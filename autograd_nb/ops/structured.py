@@ -162,10 +162,10 @@ class Structured:
         self._recorders: dict[tuple, Callable] = {}  # by the classes of the arguments
         self.recipes: dict[tuple, tuple] = launch.plan_table()  # of views, see `ops.views`
 
-    def variant(self, node: str, **rules: Callable) -> Structured:
-        """The same computation under another grad_fn, with other derivatives if any are given."""
+    def variant(self, node: str, forward: Callable | None = None, **rules: Callable) -> Structured:
+        """The same computation under another grad_fn, with another forward function or other derivatives if any are given."""
         rules = rules or {p: r for p, (r, _) in self.rules.items()}
-        op = Structured(self.forward, rules, None, self.view, node, self.holomorphic, self.linear)
+        op = Structured(forward or self.forward, rules, None, self.view, node, self.holomorphic, self.linear)
         op.batch = self.batch
         return op
 
