@@ -14,6 +14,7 @@ from ..codegen.symbols import libm
 from ..shapes import Layout
 from ..tensor import Tensor
 from .calls import only_tensors
+from .cast import contiguous
 from .pointwise import pointwise
 from .recording import store, tensor_type
 from .registry import OPS, public, register

@@ -80,7 +80,6 @@ POINTWISE = {
     "sort": lambda x: x.sort(1).values,
     "argsort": lambda x: x.argsort(0),
     "flip": lambda x: x.flip(1),
-    "take from": lambda x: x[:, :, torch.tensor([0, 1])],
     "index_put": lambda x: x.index_put((torch.tensor([0]),), torch.tensor(1.0)),
     "select_scatter": lambda x: x.select_scatter(x[0], 0, 0),
 }
@@ -94,6 +93,13 @@ def test_results_of_a_transposed_tensor(name):
     if name not in ("empty_like", "rand_like", "dropout"):
         expected = POINTWISE[name](x.contiguous())
         assert expected.is_contiguous() and (y == expected).all()
+
+
+def test_what_is_not_indexed_keeps_its_order():
+    x, i = torch.arange(24.0).reshape(2, 4, 3).permute(2, 1, 0), torch.tensor([0, 1])
+    for index, wanted in (((slice(None), slice(None), i), (2, 6, 1)), ((i,), (8, 1, 4)), ((slice(None), i), (1, 3, 6))):
+        assert x[index].stride() == wanted and torch.equal(x[index], x.contiguous()[index])
+    assert x.index_select(0, i).is_contiguous() and x.nonzero().stride() == (1, 23)
 
 
 def test_gaps_are_closed_in_the_order_of_the_dims():
