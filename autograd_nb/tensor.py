@@ -117,7 +117,7 @@ class Tensor(metaclass=TensorMeta):
     def requires_grad(self) -> bool:
         """Whether gradients flow to this tensor; settable on leaves."""
         if self._view is not None:
-            refresh(self)
+            return _view_requires_grad(self)
         return self._rg
 
     @requires_grad.setter
@@ -506,16 +506,62 @@ def refresh(view: Tensor) -> None:
     now = view._version_[1]
     if view._seen == now:
         return
-    view._seen = now
     base = view._view
     assert base is not None
     if not base._rg:
+        view._seen = now
         return
+    if view._view_kind:
+        if not state.grad:
+            return
+        _refuse_outdated(view)
+    view._seen = now
     source = base._edge if base._edge is not None else base
     node = fill_node(AsStridedBackward0(), (source,))
     node.base_layout, node.view_layout, node.offset = base._layout, view._layout, offset_in(view, base)
+    old = view._edge
     view._edge = node
     view._rg = True
+    if old is not None:
+        _move_retained(view, old, node)
+
+
+def _refuse_outdated(view: Tensor) -> None:
+    """RuntimeError for the use of a view of which nobody can say what its history is, as its base was changed in place since."""
+    kind = view._view_kind
+    if kind.startswith("multi:"):
+        raise AutogradError(
+            f"Output {view.output_nr} of {kind[6:]} is a view and its base or another view of its base has been modified inplace. "
+            + _SEVERAL
+        )
+    if kind in _UNTRACKED:
+        made, now, block = _UNTRACKED[kind]
+        raise AutogradError(
+            f"A view was created in {made} mode and its base or another view of its base has been modified inplace {now}. "
+            + _AMBIGUOUS.format(block=block)
+        )
+
+
+def _move_retained(t: Tensor, old: Any, new: Any) -> None:
+    """Let the gradient that ``t`` retains be that of its new contents, after its history was rewritten."""
+    node, index = (old.node, old.index) if old.__class__ is Output else (old, 0)
+    hooks = node.hooks
+    if hooks is None or index not in hooks.retained or hooks.retained[index]() is not t:
+        return
+    reference = hooks.retained.pop(index)
+    if new is not None and not (new.__class__ is not Output and new.is_leaf_edge):
+        node, index = (new.node, new.index) if new.__class__ is Output else (new, 0)
+        node._hooks().retained[index] = reference
+
+
+def _view_requires_grad(view: Tensor) -> bool:
+    base, kind = view._view, view._view_kind
+    assert base is not None
+    if kind and view._seen != view._version_[1]:  # no use of it that would be refused
+        return view._rg or base._rg
+    refresh(view)
+    # made without recording of a tensor that had a history, it says that it requires grad, but leads nowhere
+    return view._rg or (kind in _UNTRACKED and base._rg and base._edge is not None)
 
 
 def offset_in(view: Tensor, base: Tensor) -> int:
@@ -532,6 +578,31 @@ _UNTRACKED = {
     "no_grad": ("no_grad", "with grad mode enabled", "no_grad"),
     "inference": ("inference", "in normal mode", "inference_mode"),
 }
+
+
+_SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+    "inplace. You should replace the inplace operation by an out-of-place one."
+)
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+    "the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want the "
+    "inplace to be tracked)."
+)
+
+
+def _refuse_untracked(kind: str) -> None:
+    made, now, block = _UNTRACKED[kind]
+    raise AutogradError(f"A view was created in {made} mode and is being modified inplace {now}. {_AMBIGUOUS.format(block=block)}")
+
+
+def check_recorded(t: Tensor) -> None:
+    """Refuse, before anything is changed, to write what has a history into a view that `check_inplace` lets pass without one."""
+    kind = t._view_kind
+    if kind in _UNTRACKED:
+        _refuse_untracked(kind)
+    if kind.startswith("multi:"):
+        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {_SEVERAL}")
 
 
 def check_inplace(t: Tensor) -> None:
@@ -554,19 +625,9 @@ def check_inplace(t: Tensor) -> None:
     refresh(t)
     kind = t._view_kind
     if kind.startswith("multi:") and (t._rg or base._rg):
-        raise AutogradError(
-            f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You "
-            "should replace the inplace operation by an out-of-place one."
-        )
+        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {_SEVERAL}")
     if kind in _UNTRACKED and base._rg:
-        made, now, block = _UNTRACKED[kind]
-        raise AutogradError(
-            f"A view was created in {made} mode and is being modified inplace {now}. Given that this use "
-            "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-            f"inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if "
-            "you want the inplace to be tracked)."
-        )
+        _refuse_untracked(kind)
     if base._rg and base._edge is None:
         raise AutogradError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
@@ -578,13 +639,29 @@ def rewrite_history(t: Tensor, new_edge: Any) -> None:
     """After ``t``'s memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
     base = t._view
     if base is None:
-        had = t._rg
+        had, old = t._rg, t._edge
         t._edge, t._rg = new_edge, new_edge is not None
         if had or t._rg:
             t._version_[1] += 1
+        if old is not None:
+            _move_retained(t, old, new_edge)
         return
+    if new_edge is not None and t._edge is not None:
+        _pass_by_hooks(t, base, new_edge)
     rewrite_part(base, new_edge, t._layout, offset_in(t, base))
     refresh(t)
+
+
+def _pass_by_hooks(view: Tensor, base: Tensor, change: Any) -> None:
+    """The gradient of what was changed goes to the base past the hooks that the view had, as those were of its old contents."""
+    old, node = view._edge, change.node if change.__class__ is Output else change
+    stale = old.node if old.__class__ is Output else old
+    if stale.hooks is None or not stale.hooks.tensor or node.is_leaf_edge or not any(e is old for e in node.edges):
+        return
+    past = fill_node(AsStridedBackward0(), (base._edge if base._edge is not None else base,))
+    past.base_layout, past.view_layout, past.offset = base._layout, view._layout, offset_in(view, base)
+    past.seq = stale.seq  # it runs where that one would: after the change, before the base
+    set_edges(node, tuple([past if e is old else e for e in node.edges]))
 
 
 def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None:
@@ -594,8 +671,11 @@ def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None
     old = base._edge if base._edge is not None else (base if base._rg else None)
     node = fill_node(CopySlices(), (old, new_edge), 3)
     node.base_layout, node.view_layout, node.offset = base._layout, part, offset
+    before = base._edge
     base._edge, base._rg = node, True
     base._version_[1] += 1
+    if before is not None:
+        _move_retained(base, before, node)
 
 
 def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:

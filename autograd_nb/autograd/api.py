@@ -223,7 +223,7 @@ def grad(
             if not allow:
                 raise _unused(i)
             if materialize_grads:
-                found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype)
+                found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype).requires_grad_(create_graph)
     return tuple(found) if names is None else dict(zip(names, found, strict=True))
 
 

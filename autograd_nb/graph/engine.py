@@ -210,12 +210,14 @@ class Pass:
         """A node with hooks or special edges, or a pass with targets, a recorded or watched one."""
         hooks = node.hooks
         several = node.several
+        if self.inner and not self.accumulate:
+            self.capture(node, g, True)  # as it arrived: hooks see and replace what the node is given
         if hooks is not None:
             grads = hooks.grad_outputs((list(g) if g is not None else [None] * node.outputs) if several else [g], self.create_graph)
             if hooks.post:  # they will see it, as it is now
                 grads = [handed(value, self.create_graph) for value in grads]
             g = grads if several else grads[0]
-        if self.inner:
+        if self.inner and self.accumulate:
             self.capture(node, g, True)
         result = node.run_graph(g) if self.create_graph else node.run(g)
         if watch is not None:
@@ -328,7 +330,7 @@ def run(
                 g = pending.pop(inner)
                 if inner.hooks is not None:
                     several = inner.several
-                    grads = inner.hooks.grad_outputs(g if several else [g], create_graph)
+                    grads = inner.hooks.tensor_hooks(g if several else [g], create_graph)  # the node's own do not run, as it does not
                     g = grads if several else grads[0]
                 work.capture(inner, g, False)
     finally:

@@ -66,16 +66,21 @@ class NodeHooks:
         return handle
 
     def grad_outputs(self, grads: list, recorded: bool) -> list:
-        """Apply tensor hooks, then node prehooks, then write the retained gradients. ``recorded``: in a pass with a history."""
+        """Apply `tensor_hooks`, then the node's prehooks. ``recorded``: in a pass with a history."""
+        grads = self.tensor_hooks(grads, recorded)
+        if self.pre:
+            grads = [handed(g, recorded) for g in grads]
+            for hook in list(self.pre.values()):
+                grads = _replaced_all(hook, hook(tuple(grads)), grads)
+        return grads
+
+    def tensor_hooks(self, grads: list, recorded: bool) -> list:
+        """Apply the hooks of the node's outputs, then write the retained gradients."""
         for index, hooks in self.tensor.items():
             if hooks and grads[index] is not None:
                 grads[index] = handed(grads[index], recorded)
                 for hook in list(hooks.values()):
                     grads[index] = replaced(hook, hook(grads[index]), grads[index])
-        if self.pre:
-            grads = [handed(g, recorded) for g in grads]
-            for hook in list(self.pre.values()):
-                grads = _replaced_all(hook, hook(tuple(grads)), grads)
         for index, reference in self.retained.items():
             tensor = reference()
             if tensor is not None and grads[index] is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..graph.modes import state
 from ..overriding import overridable
-from ..tensor import Tensor, check_inplace, edge, make, rewrite_history
+from ..tensor import Tensor, check_inplace, check_recorded, edge, make, rewrite_history
 from .cast import copied
 from .recording import check_result
 from .registry import OPS, public
@@ -16,6 +16,8 @@ from .structured import Structured, tensor_argument
 
 def assign_inplace(target: Tensor, result: Tensor) -> Tensor:
     """Make ``result``, computed from `before` of ``target``, the new contents and history of ``target``."""
+    if state.grad and target._view is not None and result.requires_grad:
+        check_recorded(target)
     make(target._data, target._layout, [0, 0]).copy_(result.detach())
     target._version_[0] += 1
     if state.grad:
@@ -57,13 +59,16 @@ def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> 
 
 
 @overridable
-def write_inplace(op: Structured, write: Callable[..., None], target: Tensor, *args: Any) -> Tensor:
+def write_inplace(op: Structured, write: Callable[..., None], target: Tensor, *args: Any, repeats: bool = False) -> Tensor:
     """Run ``write(memory, *args)`` on the target's own memory, recorded as the structured ``op(target, *args)``.
 
-    For ops whose rules save neither the target's old values nor the output; checks of shapes and dtypes are done.
+    For ops whose rules save neither the target's old values nor the output; checks of shapes and dtypes are done. ``repeats``: as
+    for `check_result`.
     """
     check_inplace(target)
-    check_result(op.name + "_", target._layout, target._layout)
+    check_result(op.name + "_", target._layout, target._layout, repeats)
+    if target._view is not None and state.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args):
+        check_recorded(target)
     # memory that is read while it is rewritten: read a copy
     args = tuple(
         copied(a) if isinstance(a, Tensor) and a._version_ is target._version_ else a for a in args

@@ -26,7 +26,7 @@ from ..graph.modes import state
 from ..graph.node import Output, set_edges
 from ..overriding import overridable
 from ..shapes import Layout
-from ..tensor import Tensor, check_inplace, make, refresh, rewrite_history
+from ..tensor import Tensor, check_inplace, check_recorded, make, refresh, rewrite_history
 from .calls import binary_call, call_of_many, inplace_call, unary_call
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
@@ -220,6 +220,8 @@ class Pointwise:
                 return self.inplace(args)
         # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed
         node = self.record_in_place(plan, args) if state.grad else None
+        if node is not None and target._view is not None:
+            check_recorded(target)
         try:
             plan.write(*[a._data if isinstance(a, Tensor) else a for a in args])
         except OverflowError:

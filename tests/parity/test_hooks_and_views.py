@@ -1,0 +1,93 @@
+"""What hooks, retained gradients and `autograd.grad` see, and views whose base changes or that were made without recording."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+BEFORE = """
+def leaf(*s): return t.arange(1., 1 + int(np.prod(s))).reshape(s).requires_grad_()
+L = []
+def tell(name, factor=None):
+    def hook(g):
+        L.append(name)
+        return None if factor is None else g * factor
+    return hook
+x = leaf(2); v = x * 2
+"""
+
+CAPTURES = {
+    "hook": "v.register_hook(tell('a', 10)); r = t.autograd.grad((v * 3).sum(), [x, v]), L",
+    "hook, v alone": "v.register_hook(tell('a', 10)); r = t.autograd.grad((v * 3).sum(), [v]), L",
+    "hook and retained": "v.register_hook(tell('a', 10)); v.retain_grad(); r = t.autograd.grad((v * 3).sum(), [x, v]), v.grad",
+    "retained before the hook": "v.retain_grad(); v.register_hook(tell('a', 10)); (v * 3).sum().backward(); r = x.grad, v.grad",
+    "hook of a leaf": "x.register_hook(tell('a', 10)); r = t.autograd.grad((x * 3).sum(), [x])",
+    "inputs": "v.register_hook(tell('a', 10)); x.register_hook(tell('b', 7)); (v * 3).sum().backward(inputs=[x, v]); r = x.grad, v.grad",
+    "prehook": "v.grad_fn.register_prehook(lambda g: (g[0] * 10,)); r = t.autograd.grad((v * 3).sum(), [x, v])",
+    "prehook, v alone": "v.grad_fn.register_prehook(lambda g: (g[0] * 10,)); r = t.autograd.grad((v * 3).sum(), [v])",
+    "prehook, hook and retained": "v.grad_fn.register_prehook(lambda g: (g[0] * 10,)); v.register_hook(lambda g: g + 1); v.retain_grad()\n"
+    "r = t.autograd.grad((v * 3).sum(), [x, v]), v.grad",
+    "the same, v alone": "v.grad_fn.register_prehook(lambda g: (g[0] * 10,)); v.register_hook(lambda g: g + 1); v.retain_grad()\n"
+    "r = t.autograd.grad((v * 3).sum(), [v]), v.grad",
+    "posthook": "v.grad_fn.register_hook(lambda gi, go: (gi[0] * 10, *gi[1:])); r = t.autograd.grad((v * 3).sum(), [x, v])",
+    "root": "y = (x * 3).sum(); y.register_hook(tell('a', 10)); r = t.autograd.grad(y, [x, y])",
+    "several outputs": "w = leaf(2, 2); a, b = w.unbind(); a.register_hook(tell('a', 10)); r = t.autograd.grad((a * b).sum(), [w, a, b])",
+    "order": "v.retain_grad(); v.register_hook(tell('a')); v.grad_fn.register_prehook(tell('pre')); x.register_hook(tell('x'))\n"
+    "x.register_post_accumulate_grad_hook(tell('post')); v.sum().backward(); r = L",
+    "recorded": "v.register_hook(tell('a', 10)); g, h = t.autograd.grad((v * v).sum(), [x, v], create_graph=True)\n"
+    "r = g, h, t.autograd.grad(g.sum() + h.sum(), x)",
+    "materialized": "z = leaf(3); a, b = t.autograd.grad((x * x).sum(), [x, z], create_graph=True, materialize_grads=True); r = a, b, b.is_leaf",
+    "materialized, not recorded": "z = leaf(3); r = t.autograd.grad((x * x).sum(), [x, z], materialize_grads=True)",
+}
+
+REWRITTEN = {
+    "in place after a hook": "v.register_hook(tell('a', 10)); v.mul_(3); r = t.autograd.grad(v.sum(), [x, v])",
+    "in place between hooks": "v.register_hook(tell('a', 10)); v.mul_(3); v.register_hook(tell('b', 2)); v.sum().backward(); r = x.grad, L",
+    "in place after retain_grad": "v.retain_grad(); v.mul_(3); v.sum().backward(); r = x.grad, v.grad, v.retains_grad",
+    "retained twice": "v.retain_grad(); v.mul_(2); v.retain_grad(); v.add_(1); v.sum().backward(); r = v.grad, x.grad",
+    "hook, base changed": "w = v[1:]; w.register_hook(tell('a', 10)); v.mul_(2); w.sum().backward(); r = L, x.grad",
+    "hook, base changed and used": "w = v[1:]; w.register_hook(tell('a', 10)); v.mul_(2); v.sum().backward(); r = L, x.grad",
+    "hook, used before": "w = v[1:]; z = w * 2; w.register_hook(tell('a', 10)); v.mul_(2); (z.sum() + w.sum()).backward(); r = L, x.grad",
+    "hook, view changed": "w = v[1:]; w.register_hook(tell('a', 10)); w.mul_(2); w.sum().backward(); r = L, x.grad",
+    "hook, view changed, base used": "w = v[1:]; w.register_hook(tell('a', 10)); w.mul_(2); v.sum().backward(); r = L, x.grad",
+    "hook of the base, view changed": "w = v[1:]; v.register_hook(tell('a', 10)); w.mul_(2); v.sum().backward(); r = L, x.grad",
+    "hook of the base after": "w = v[1:]; w.mul_(2); v.register_hook(tell('a', 10)); v.sum().backward(); r = L, x.grad",
+    "retained, base changed": "w = v[1:]; w.retain_grad(); v.mul_(2); (w * 3).sum().backward(); r = w.grad, x.grad, w.retains_grad",
+    "retained, used before": "w = v[1:]; z = w * 5; w.retain_grad(); v.mul_(2); (z.sum() + (w * 3).sum()).backward(); r = w.grad, x.grad",
+    "retained, base used": "w = v[1:]; w.retain_grad(); v.mul_(2); (v * 3).sum().backward(); r = w.grad, x.grad",
+    "retained, view changed": "w = v[1:]; w.retain_grad(); w.mul_(2); (w * 3).sum().backward(); r = w.grad, x.grad, w.retains_grad",
+    "retained base, view changed": "w = v[1:]; v.retain_grad(); w.mul_(2); (v * 3).sum().backward(); r = v.grad, x.grad, v.retains_grad",
+    "by a view of before": "w = v[1:]; v.mul_(2); r = t.autograd.grad((v * v).sum(), [w], allow_unused=True)",
+}
+
+UNRECORDED = {
+    "of a leaf": "with t.no_grad(): w = x.view(2)\nr = w.requires_grad, w.is_leaf, w.grad_fn is None, w._is_view()",
+    "of a result": "with t.no_grad(): w = v[1:]\nr = w.requires_grad, w.is_leaf, w.grad_fn is None, w._base is v",
+    "changed": "with t.no_grad(): w = v[1:]\nw.mul_(2)",
+    "of a leaf, changed": "with t.no_grad(): w = x[1:]\nw.mul_(2); r = w, x",
+    "changed within": "with t.no_grad():\n    w = v[1:]\n    w.mul_(2)\nr = v, w",
+    "base changed": "with t.no_grad(): w = v[1:]\nv.mul_(2); r = w + 1",
+    "base changed, grad_fn": "with t.no_grad(): w = v[1:]\nv.mul_(2); w.grad_fn",
+    "made to require grad": "with t.no_grad(): w = v[1:]\nw.requires_grad_(); (w * w).sum().backward(); r = w.grad, w.is_leaf",
+    "of no history, changed": "z = t.zeros(3)\nwith t.no_grad(): w = z[1:]\nw.mul_(2); r = w, z",
+    "of no history, changed by what has one": "z = t.zeros(3)\nwith t.no_grad(): w = z[1:]\nw.mul_(v[1:])",
+    "of no history, copied from what has one": "z = t.zeros(3)\nwith t.no_grad(): w = z[1:]\nw.copy_(v)",
+    "of no history, base changed": "z = t.zeros(2)\nwith t.no_grad(): w = z[1:]\nz.mul_(v); r = w + 1",
+    "view of a view": "with t.no_grad(): w = v[1:]\nu = w[:]; r = u._base is v\nu.mul_(2)",
+    "assigned": "with t.no_grad(): w = v[1:]\nw[0] = 1.",
+    "in inference mode": "with t.inference_mode(): w = v[1:]\nr = w.requires_grad, w.is_inference()",
+    "in inference mode, changed": "with t.inference_mode(): w = v[1:]\nw.mul_(2)",
+    "several, base changed": "a, b = v.unbind(); v.mul_(2); r = a + 1",
+    "several, base changed, read without recording": "a, b = v.unbind(); v.mul_(2)\nwith t.no_grad(): r = a + 1",
+    "several of no history, changed": "a, b = t.zeros(2).unbind(); a.mul_(v.sum())",
+    "chunks of no history, base changed": "z = t.zeros(2); a, b = z.chunk(2); z.mul_(v); r = a + 1",
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("programs", (CAPTURES, REWRITTEN, UNRECORDED), ids=("captures", "rewritten", "unrecorded"))
+def test_programs(programs):
+    check({name: f"{BEFORE}{code}" for name, code in programs.items()})
