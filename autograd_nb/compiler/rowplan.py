@@ -101,18 +101,20 @@ class Plan:
         read: list[set[str]] = [set() for _ in range(last + 1)]  # and those that it finds
 
         def visit(name: str, p: int) -> None:
-            value = self.values[name]
-            if value.rows or value.result is None or name in here[p]:
-                return
-            if value.phase < p and (name in place or value.weight > CHEAP):
-                if name not in place:
-                    place[name] = f"{name}k"
-                    kept[place[name]] = value.dtype
-                read[p].add(name)
-                return
-            here[p].add(name)
-            for parameter in value.parameters:
-                visit(parameter, p)
+            waiting = [name]
+            while waiting:
+                name = waiting.pop()
+                value = self.values[name]
+                if value.rows or value.result is None or name in here[p]:
+                    continue
+                if value.phase < p and (name in place or value.weight > CHEAP):
+                    if name not in place:
+                        place[name] = f"{name}k"
+                        kept[place[name]] = value.dtype
+                    read[p].add(name)
+                    continue
+                here[p].add(name)
+                waiting.extend(reversed(value.parameters))
 
         found: list[Step] = []
         for p in range(last, -1, -1):

@@ -22,16 +22,17 @@ def shared(step: Step) -> list[list[Any]] | None:
     pieces = parts(tuple(grouped(operands, step.call.origin[-1])))
     if len(pieces) < 2:
         return None
+    return [[_placed(value, roots, operands) for value in piece] for piece in pieces]
 
-    def place(value: Any) -> Any:
-        if isinstance(value, list):
-            return [place(v) for v in value]
-        if not isinstance(value, np.ndarray):
-            return value
-        i = roots.get(id(root(value)))
-        return value if i is None else (i, address(value) - address(operands[i]), value.size)
 
-    return [[place(value) for value in piece] for piece in pieces]
+def _placed(value: Any, roots: dict[int, int], operands: list) -> Any:
+    """An argument of a piece by the operand whose memory it is part of, and where in it."""
+    if isinstance(value, list):
+        return [_placed(v, roots, operands) for v in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    i = roots.get(id(root(value)))
+    return value if i is None else (i, address(value) - address(operands[i]), value.size)
 
 
 def _stand_in(use: Use) -> np.ndarray:

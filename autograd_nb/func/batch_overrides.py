@@ -27,11 +27,15 @@ def _whole(t: Any) -> Any:
     return t
 
 
+# what takes off one level of batches after the other is made anew by its module's name: a function that refers to itself is a
+# cycle, and these are made at each call of `vmap`
+
+
 @OVERRIDES.at(picking.checked_index)
 def _checked_index(inner: Callable) -> Callable:
     def call(index: Any, *args: Any, **kw: Any) -> Any:
         if isinstance(index, Batched):
-            return batch(call(index.value, *args, **kw), index.level)
+            return batch(_checked_index(inner)(index.value, *args, **kw), index.level)
         return inner(index, *args, **kw)
 
     return call
@@ -41,7 +45,7 @@ def _checked_index(inner: Callable) -> Callable:
 def _checked_indices(inner: Callable) -> Callable:
     def call(target: Any, *args: Any) -> Any:
         if isinstance(target, Batched):
-            found, ignored = call(target.value, *args)
+            found, ignored = _checked_indices(inner)(target.value, *args)
             return batch(found, target.level), ignored
         return inner(target, *args)
 
@@ -56,7 +60,7 @@ def _one_hot(inner: Callable) -> Callable:
                 raise RuntimeError(
                     "vmap: one_hot() needs num_classes inside vmap, as the number of classes depends on the data"
                 )
-            return batch(call(tensor.value, num_classes), tensor.level)
+            return batch(_one_hot(inner)(tensor.value, num_classes), tensor.level)
         return inner(tensor, num_classes)
 
     return call
@@ -70,7 +74,8 @@ def _where_extreme(inner: Callable) -> Callable:
             if not x.ndim:  # a number has no dims, but answers to dim 0
                 raise Unbatched(top.level)
             size = top.value.shape[0]
-            return batch(call(materialize(x, top.level, size), d + 1, materialize(values, top.level, size)), top.level)
+            values = materialize(values, top.level, size)
+            return batch(_where_extreme(inner)(materialize(x, top.level, size), d + 1, values), top.level)
         return inner(x, d, values)
 
     return call
@@ -82,7 +87,7 @@ def _order_of(inner: Callable) -> Callable:
         if isinstance(x, Batched):
             if not x.ndim:
                 raise Unbatched(x.level)
-            return batch(call(x.value, d + 1, descending), x.level)
+            return batch(_order_of(inner)(x.value, d + 1, descending), x.level)
         return inner(x, d, descending)
 
     return call

@@ -159,14 +159,16 @@ def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: 
 
 
 def _array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    def plain(x: Any) -> Any:
-        if isinstance(x, Tensor):
-            return numpy(x)
-        if isinstance(x, (list, tuple)):
-            return type(x)(plain(v) for v in x)
-        return x
+    return function(*_as_arrays(tuple(args)), **{k: _as_arrays(v) for k, v in kwargs.items()})
 
-    return function(*plain(tuple(args)), **{k: plain(v) for k, v in kwargs.items()})
+
+def _as_arrays(x: Any) -> Any:
+    """Tensors, also those in lists and tuples, as NumPy's arrays."""
+    if isinstance(x, Tensor):
+        return numpy(x)
+    if isinstance(x, (list, tuple)):
+        return type(x)(_as_arrays(v) for v in x)
+    return x
 
 
 def _dlpack(self: Tensor, **kw: Any) -> Any:

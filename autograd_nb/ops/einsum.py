@@ -180,20 +180,23 @@ def _joined(sets: list[frozenset[int]], i: int, j: int, output: frozenset[int]) 
 
 def _best(sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int, int]) -> tuple[tuple[int, int], ...]:
     """The order of fewest multiplications, found by trying all."""
+    return _search(sets, output, sizes, float("inf"))[1]
 
-    def search(sets: list[frozenset[int]], limit: float) -> tuple[float, tuple[tuple[int, int], ...]]:
-        if len(sets) == 1:
-            return 0, ()
-        found: tuple = ()
-        for i, j in combinations(range(len(sets)), 2):
-            here = _volume(sets[i] | sets[j], sizes)
-            if here < limit:
-                more, path = search(_joined(sets, i, j, output), limit - here)
-                if here + more < limit:
-                    limit, found = here + more, ((i, j), *path)
-        return limit, found
 
-    return search(sets, float("inf"))[1]
+def _search(
+    sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int, int], limit: float
+) -> tuple[float, tuple[tuple[int, int], ...]]:
+    """(multiplications, order) of the best that takes less than ``limit``."""
+    if len(sets) == 1:
+        return 0, ()
+    found: tuple = ()
+    for i, j in combinations(range(len(sets)), 2):
+        here = _volume(sets[i] | sets[j], sizes)
+        if here < limit:
+            more, path = _search(_joined(sets, i, j, output), output, sizes, limit - here)
+            if here + more < limit:
+                limit, found = here + more, ((i, j), *path)
+    return limit, found
 
 
 def _greedy(sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int, int]) -> tuple[tuple[int, int], ...]:

@@ -38,10 +38,15 @@ def _chain(matrices: list[Tensor]) -> Tensor:
         return matrices[0]
     split = _best_splits([x.shape[0] for x in matrices] + [matrices[-1].shape[1]])
 
-    def product(i: int, j: int) -> Tensor:
-        return matrices[i] if i == j else mm(product(i, split[i][j]), product(split[i][j] + 1, j))
+    return _between(matrices, split, 0, len(matrices) - 1)
 
-    return product(0, len(matrices) - 1)
+
+def _between(matrices: list[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
+    """The product of matrices ``i`` to ``j``."""
+    if i == j:
+        return matrices[i]
+    k = split[i][j]
+    return mm(_between(matrices, split, i, k), _between(matrices, split, k + 1, j))
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.multi_dot")

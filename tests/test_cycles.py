@@ -1,0 +1,161 @@
+"""What programs do at every step leaves nothing to Python's collector of cycles: a program may run with it switched off."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import gc
+import io
+import pickle
+from pathlib import Path
+
+import pytest
+
+import autograd_nb as torch
+import autograd_nb.nn.functional as F
+from autograd_nb import nn
+
+X, V = torch.linspace(0.1, 1, 12).reshape(4, 3), torch.tensor([0.1, 0.5, 2.0])
+MODEL = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.Tanh(), nn.Linear(4, 2)))
+OPTIMIZER = torch.optim.Adam(MODEL.parameters())
+DATA = torch.utils.data.TensorDataset(X)
+
+
+def train():
+    OPTIMIZER.zero_grad()
+    F.mse_loss(MODEL(X), X[:, :2]).backward()
+    nn.utils.clip_grad_norm_(MODEL.parameters(), 1.0)
+    OPTIMIZER.step()
+
+
+train()
+STATE, MOMENTS = MODEL.state_dict(), OPTIMIZER.state_dict()
+
+
+def f(x):
+    return (x.sin() * x).sum()
+
+
+def leaf():
+    return V.detach().requires_grad_()
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        assert ctx.saved_tensors
+        return g * 2
+
+
+def hooks():
+    y = leaf() * 1
+    y.register_hook(lambda g: g * 2)
+    y.retain_grad()
+    y.sum().backward()
+
+
+def saved_hooks():
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        f(leaf()).backward()
+
+
+def backward_twice():
+    y = f(leaf())
+    y.backward()
+    with pytest.raises(RuntimeError):
+        y.backward()
+
+
+def refused():
+    for call in (lambda: X + V[:2], lambda: X @ V[:2], lambda: X.view(5, 5), lambda: X[9], lambda: MODEL.load_state_dict({})):
+        try:
+            call()
+        except (RuntimeError, IndexError):
+            continue
+        raise AssertionError
+
+
+def saved():
+    file = io.BytesIO()
+    torch.save(STATE, file)
+    file.seek(0)
+    torch.load(file)
+
+
+def second_order():
+    v = leaf()
+    (g,) = torch.autograd.grad(f(v), v, create_graph=True)
+    torch.autograd.grad(g.sum(), v)
+
+
+CALLS = {
+    "a training step": train,
+    "vmap": lambda: torch.vmap(f)(X),
+    "grad": lambda: torch.func.grad(f)(V),
+    "vmap of grad": lambda: torch.vmap(torch.func.grad(f))(X),
+    "jacrev": lambda: torch.func.jacrev(torch.sin)(V),
+    "jacfwd": lambda: torch.func.jacfwd(torch.sin)(V),
+    "hessian": lambda: torch.func.hessian(f)(V),
+    "vjp": lambda: torch.func.vjp(f, V)[1](torch.tensor(1.0)),
+    "jvp": lambda: torch.func.jvp(f, (V,), (V,)),
+    "functional_call": lambda: torch.func.functional_call(MODEL, dict(MODEL.named_parameters()), (X,)),
+    "autograd.functional": lambda: torch.autograd.functional.hessian(f, V),
+    "state_dict": MODEL.state_dict,
+    "load_state_dict": lambda: MODEL.load_state_dict(STATE),
+    "an optimizer's state": lambda: OPTIMIZER.load_state_dict(MOMENTS) or OPTIMIZER.state_dict(),
+    "deepcopy": lambda: copy.deepcopy(MODEL),
+    "to": lambda: MODEL.to(torch.float32),
+    "making a module": lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU()),
+    "making an optimizer": lambda: torch.optim.SGD(MODEL.parameters(), 0.1),
+    "second order": second_order,
+    "a Function": lambda: Twice.apply(leaf()).sum().backward(),
+    "hooks": hooks,
+    "saved_tensors_hooks": saved_hooks,
+    "checkpoint": lambda: torch.utils.checkpoint.checkpoint(f, leaf(), use_reentrant=False).backward(),
+    "backward twice": backward_twice,
+    "refused calls": refused,
+    "save and load": saved,
+    "pickle": lambda: pickle.loads(pickle.dumps(X)),
+    "printing": lambda: (repr(X), repr(MODEL)),
+    "a DataLoader": lambda: list(torch.utils.data.DataLoader(DATA, batch_size=2)),
+    "einsum": lambda: torch.einsum("ij,kj,lj->ikl", X, X, X),
+    "multi_dot": lambda: torch.linalg.multi_dot([X, X.t(), X]),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_cycles(name):
+    call = CALLS[name]
+    for _ in range(2):
+        call()
+    gc.collect()
+    gc.disable()
+    try:
+        call()
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+#: nested functions that may call themselves by name, as they are made once
+ONCE = {("ops/calls.py", "call"), ("ops/interpolate.py", "resize")}
+
+
+def test_no_inner_function_refers_to_itself():
+    """Such a function is a cycle with its own closure, left behind by each call of what makes it."""
+    package, found = Path(torch.__file__).parent, set()
+    for path in package.rglob("*.py"):
+        for outer in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(outer, ast.FunctionDef):
+                continue
+            for inner in ast.walk(outer):
+                if inner is not outer and isinstance(inner, ast.FunctionDef) and not isinstance(outer, ast.ClassDef):
+                    names = {n.id for part in inner.body for n in ast.walk(part) if isinstance(n, ast.Name)}
+                    if inner.name in names:
+                        found.add((str(path.relative_to(package)), inner.name))
+    assert found <= ONCE
