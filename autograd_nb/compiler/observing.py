@@ -13,6 +13,7 @@ from threading import Thread
 from typing import Any
 
 from .. import launch
+from ..graph import engine
 from ..ops import generator
 from ..tensor import Tensor
 from .capture import Capture, Problem
@@ -60,6 +61,24 @@ def watching(
                     if name in g:
                         g[name] = _plain(g[name])
                     capture.problems.append(Problem(f"it changes {name!r} of an optimizer's parameter group"))
+
+
+@contextmanager
+def watching_passes(capture: Capture, began: int) -> Iterator[None]:
+    """Note backward passes that go on into nodes older than ``began``: what they leave there a program could not repeat."""
+    watch = engine.watch
+
+    def ran(node: Any, found: tuple) -> None:
+        if node.seq < began and launch.observer() is capture:
+            capture.problem("it runs a backward pass through a graph that was made before; make that inside, or return the loss")
+        if watch is not None:
+            watch(node, found)
+
+    engine.watch = ran
+    try:
+        yield
+    finally:
+        engine.watch = watch
 
 
 def _observed(capture: Capture, codes: Collection[types.CodeType]) -> list[tuple[Any, str, Callable]]:

@@ -20,7 +20,7 @@ from .fuse import fuse
 from .guards import Reach
 from .kept import Kept, form, keepable
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
-from .observing import watching
+from .observing import watching, watching_passes
 from .program import Program, live
 from .quick import quick
 from .sections import Standing
@@ -89,9 +89,9 @@ class Session:
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """Run the function, watched."""
-        with self.standing, watching(
-            self.capture, self.reach.optimizers if self.reach.live_numbers else [], self.reach.codes
-        ) as self.replaced:
+        live = self.reach.optimizers if self.reach.live_numbers else []
+        watched = watching(self.capture, live, self.reach.codes)
+        with self.standing, watching_passes(self.capture, self.began), watched as self.replaced:
             result = self.function(*args, **kwargs)
         numbers: list[Any] = []
         slots_in(result, numbers)

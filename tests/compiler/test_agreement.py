@@ -178,6 +178,14 @@ def gradient_made_and_graph_kept(s, x):
 
 
 @case
+def gradient_made_behind_the_argument(s, x):
+    y = (x * s.w).sum()
+    if y.requires_grad:
+        y.backward(retain_graph=True)
+    return y
+
+
+@case
 def trunk_used_up(s, x):
     h = x.detach() * s.w
     h.sum().backward()

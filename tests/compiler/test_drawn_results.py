@@ -37,20 +37,43 @@ def _loud(f):
 
 
 PURE = {
-    "mul": lambda a, b: a * b, "add": lambda a, b: a + b, "exp": lambda a, b: (a * 0.125).exp(), "square": lambda a, b: Square.apply(a), "sum": lambda a, b: a.sum(),
-    "view": lambda a, b: a[..., :1], "row": lambda a, b: a.reshape(-1), "expand": lambda a, b: a.expand(2, *a.shape)[0], "detach": lambda a, b: a.detach(), "data": lambda a, b: a.data,
-    "clone": lambda a, b: a.clone(), "div": lambda a, b: a / (b * b + 1), "quiet": _quiet(lambda a, b: a * b), "loud": _loud(lambda a, b: a * b),
-    "quiet view": _quiet(lambda a, b: a[..., :1]), "positive": lambda a, b: a > 0, "tanh": lambda a, b: a.tanh(),
-}  # fmt: skip
+    "mul": lambda a, b: a * b,
+    "add": lambda a, b: a + b,
+    "exp": lambda a, b: (a * 0.125).exp(),
+    "square": lambda a, b: Square.apply(a),
+    "sum": lambda a, b: a.sum(),
+    "view": lambda a, b: a[..., :1],
+    "row": lambda a, b: a.reshape(-1),
+    "expand": lambda a, b: a.expand(2, *a.shape)[0],
+    "detach": lambda a, b: a.detach(),
+    "data": lambda a, b: a.data,
+    "clone": lambda a, b: a.clone(),
+    "div": lambda a, b: a / (b * b + 1),
+    "quiet": _quiet(lambda a, b: a * b),
+    "loud": _loud(lambda a, b: a * b),
+    "quiet view": _quiet(lambda a, b: a[..., :1]),
+    "positive": lambda a, b: a > 0,
+    "tanh": lambda a, b: a.tanh(),
+}
 CHANGES = {
-    "mul_": lambda a, b: a.mul_(b), "add_": lambda a, b: a.add_(b), "zero_": lambda a, b: a.zero_(), "first": lambda a, b: a[..., 0].mul_(2), "copy_": lambda a, b: a.copy_(b),
-    "quiet mul_": _quiet(lambda a, b: a.mul_(2)), "data mul_": lambda a, b: a.data.mul_(2), "detached mul_": lambda a, b: a.detach().mul_(2), "tanh_": lambda a, b: a.tanh_(),
+    "mul_": lambda a, b: a.mul_(b),
+    "add_": lambda a, b: a.add_(b),
+    "zero_": lambda a, b: a.zero_(),
+    "first": lambda a, b: a[..., 0].mul_(2),
+    "copy_": lambda a, b: a.copy_(b),
+    "quiet mul_": _quiet(lambda a, b: a.mul_(2)),
+    "data mul_": lambda a, b: a.data.mul_(2),
+    "detached mul_": lambda a, b: a.detach().mul_(2),
+    "tanh_": lambda a, b: a.tanh_(),
     "quiet add_": _quiet(lambda a, b: a.add_(0.5)),
-}  # fmt: skip
+}
 PASSES = {
-    "backward": lambda a, s: a.sum().backward(), "backward kept": lambda a, s: a.sum().backward(retain_graph=True), "w": lambda a, s: torch.autograd.grad(a.sum(), s.w)[0],
-    "w kept": lambda a, s: torch.autograd.grad(a.sum(), s.w, retain_graph=True)[0], "w graph": lambda a, s: torch.autograd.grad(a.sum(), s.w, create_graph=True)[0],
-}  # fmt: skip
+    "backward": lambda a, s: a.sum().backward(),
+    "backward kept": lambda a, s: a.sum().backward(retain_graph=True),
+    "w": lambda a, s: torch.autograd.grad(a.sum(), s.w)[0],
+    "w kept": lambda a, s: torch.autograd.grad(a.sum(), s.w, retain_graph=True)[0],
+    "w graph": lambda a, s: torch.autograd.grad(a.sum(), s.w, create_graph=True)[0],
+}
 
 
 def draw(numbers):

@@ -239,6 +239,25 @@ def test_hooks_on_arguments_of_later_calls():
     assert [g.tolist() for g in seen] == [[3, 3]] * 2
 
 
+def test_backward_passes_into_a_graph_that_was_made_before():
+    hidden = leaf(1.0, 2.0)
+
+    def run(x):
+        (x * 2).sum().backward(retain_graph=True)
+        return x.detach() * 3
+
+    compiled = torch.compile(run)
+    for k in range(3):
+        compiled(hidden.exp())
+        eq(hidden.grad, 2 * (k + 1) * hidden.detach().exp())
+    hidden.grad = None
+    reached = hidden.exp()
+    compiled = torch.compile(lambda x: (x * reached).sum().backward(retain_graph=True))
+    for k in range(3):
+        compiled(torch.ones(2))
+        eq(hidden.grad, (k + 1) * hidden.detach().exp())
+
+
 def test_an_argument_is_the_result_on_the_first_call_too():
     compiled = torch.compile(lambda x: (x, x * 2))
     for _ in range(3):
