@@ -5,18 +5,18 @@ Source: https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection
 
 from __future__ import annotations
 
-import threading
 import warnings
 from typing import Any
 
 from ..errors import AutogradError
 from ..graph import engine
+from ..graph.modes import PerThread
 from ..graph.node import Node, place
 from ..ops.registry import OPS
 from ..tensor import Tensor
 
 
-class _State(threading.local):
+class _State(PerThread):
     enabled = False
     check_nan = True
 

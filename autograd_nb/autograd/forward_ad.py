@@ -9,12 +9,11 @@ Source: https://docs.pytorch.org/docs/stable/autograd.html#forward-mode-automati
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..graph.modes import _Mode, no_grad
+from ..graph.modes import PerThread, _Mode, no_grad
 from ..ops.cast import cast
 from ..ops.create import new_full
 from ..ops.registry import OPS
@@ -26,7 +25,7 @@ from .interpreters import Wrapped, WrappedLayout, active, depth
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 
-class _Levels(threading.local):
+class _Levels(PerThread):
     def __init__(self) -> None:
         self.stack: list[tuple[int, Any]] = []
 

@@ -11,11 +11,11 @@ tensors have the highest level and are asked first.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..graph import engine
+from ..graph.modes import PerThread
 from ..graph.node import _internal, user_frame
 from ..graph.ownership import share
 from ..ops import inplace
@@ -32,7 +32,7 @@ from .function import Function
 __all__ = ["OVERRIDES", "Wrapped", "WrappedLayout", "active", "depth", "innermost", "is_internal"]
 
 
-class _Depth(threading.local):
+class _Depth(PerThread):
     now = 0
 
 

@@ -7,12 +7,12 @@ overridden.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from .. import launch
+from ..graph.modes import PerThread
 from ..graph.node import Node
 from ..ops import pointwise
 from ..ops.pointwise import Pointwise
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class _State(threading.local):
+class _State(PerThread):
     def __init__(self) -> None:
         self.stack: list[tuple[Callable, Callable]] = []
         self.waiting: list[Node] | None = None  # nodes of an in-place op that has not written yet

@@ -6,12 +6,12 @@ backward pass needs to know nothing of batches, and batches of gradients flow th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from sys import _getframe
 from typing import Any
 
 from ..autograd.interpreters import Wrapped, WrappedLayout, is_internal
+from ..graph.modes import PerThread
 from ..ops.recording import check_result
 from ..ops.registry import OPS
 from ..ops.structured import SHIFTED, Structured
@@ -37,7 +37,7 @@ class Level:
         self.number, self.size, self.randomness = number, size, randomness
 
 
-class _Levels(threading.local):
+class _Levels(PerThread):
     def __init__(self) -> None:
         self.stack: list[Level] = []
 

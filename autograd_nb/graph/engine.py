@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from .. import launch
 from ..overriding import overridable
 from .modes import state
+from .nested import DEEP, elsewhere
 from .node import Node, Output, consumed_error, here, modified_error
 from .ownership import handed, share
 
@@ -239,17 +241,22 @@ def run(
     retain_graph: bool = False,
     create_graph: bool = False,
     depth: int = 2,
+    at: tuple | None = None,
 ) -> list[Any]:
     """Push ``gradients`` from the ``roots`` (edges) down the graph.
 
     ``targets``: edges whose gradients are wanted (None: all leaves). ``accumulate``: add to ``.grad`` of leaves; otherwise the
-    gradients of the targets are returned, None where nothing arrived.
+    gradients of the targets are returned, None where nothing arrived. The user's line is ``depth`` frames above, or ``at``.
     """
+    if state.passes % DEEP == DEEP - 1 and not launch.observing():
+        options: dict[str, Any] = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "create_graph": create_graph}
+        at = here(depth + 1)
+        return elsewhere(lambda: run(roots, gradients, at=at, **options))
     nodes, last = collect(roots, None if targets is None else set(targets))
     work = Pass(last, accumulate, create_graph, targets)
     pending, finals = work.pending, work.finals
     take, add_to = pending.pop, work.add
-    consumer = None if retain_graph else here(depth + 1)
+    consumer = None if retain_graph else at or here(depth + 1)
     quick = watch is None and not work.inner
     running = None
     if targets is not None:
@@ -257,6 +264,7 @@ def run(
         running = work.running.union(last)
     previous = state.grad
     state.grad = create_graph
+    state.passes += 1
     try:
         for root, g in zip(roots, gradients, strict=True):
             work.arrive(root, g)
@@ -335,6 +343,7 @@ def run(
                 work.capture(inner, g, False)
     finally:
         state.grad = previous
+        state.passes -= 1
     if targets is None:
         return []
     found = [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]

@@ -8,12 +8,36 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 
-class _State(threading.local):
+class PerThread(threading.local):
+    """What a thread has set for the code that it runs, and hands on to a thread that works in its place."""
+
+    every: ClassVar[list[PerThread]] = []
+
+    def __new__(cls, *args: Any) -> Any:
+        self = super().__new__(cls, *args)
+        PerThread.every.append(self)
+        return self
+
+    @staticmethod
+    def copied() -> list[tuple[Any, dict]]:
+        """All that this thread has set."""
+        return [(values, dict(values.__dict__)) for values in PerThread.every]
+
+    @staticmethod
+    def take(copied: list[tuple[Any, dict]]) -> None:
+        """Set the same in this thread."""
+        for values, entries in copied:
+            values.__dict__.clear()
+            values.__dict__.update(entries)
+
+
+class _State(PerThread):
     grad = True  # record ops
     inference = False  # new tensors are inference tensors
+    passes = 0  # backward passes that run within one another
 
 
 state = _State()

@@ -5,13 +5,12 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.utils.parametriz
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
 
-from ...graph.modes import no_grad
+from ...graph.modes import PerThread, no_grad
 from ...tensor import Tensor
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
@@ -23,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Cache(threading.local):
+class _Cache(PerThread):
     """The values computed so far inside `cached`, per thread."""
 
     depth = 0
