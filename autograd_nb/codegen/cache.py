@@ -5,12 +5,14 @@ This module knows nothing of Numba: it keeps bytes under a key. A file is
     MAGIC, sha256 of the rest, length of the description (4 bytes), the description (JSON), the payload
 
 and is written under a temporary name and moved into place, so a reader sees a whole file or none. What fails its
-checksum is treated as absent, and its payload is never handed out: payloads are unpickled by the caller. For the same
-reason the folder and its files must belong to the user and be writable by nobody else.
+checksum is treated as absent, and its payload is never handed out: payloads are unpickled by the caller, and hold machine
+code. For the same reason the folder and its files must belong to the user or the administrator (root) and be writable by nobody
+else: a checksum tells what is whole, not who wrote it. Anything but a plain file is passed over without being read.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -30,6 +32,9 @@ _DIGEST = 32
 _KERNEL = re.compile(r"[0-9a-f]{64}\.kernel")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]+\.tmp")
 _ABANDONED = 3600.0  #: seconds after which a temporary file belongs to a process that was killed
+_LARGEST = 1 << 28  #: bytes of the largest file that is read
+#: a link is not followed, and opening a pipe or a device does not wait for anybody
+_OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 
 
 class CacheWarning(UserWarning):
@@ -85,7 +90,7 @@ class Store:
         """Make and check the folder; what is wrong with it."""
         try:
             folder = self._given or default_folder()
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make(folder)
             status = folder.stat()
         except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
             return f"the kernel cache cannot be made: {error}"
@@ -96,12 +101,12 @@ class Store:
         self._folder = folder
         return None
 
-    def warn(self, problem: str) -> None:
+    def warn(self, problem: str, kernels: str = "Kernels are") -> None:
         """Say once that, and why, kernels are not kept."""
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"{problem}. Kernels are compiled again in every process; set AUTOGRAD_NB_CACHE_DIR to a folder of your own.",
+                f"{problem}. {kernels} compiled again in every process; set AUTOGRAD_NB_CACHE_DIR to a folder of your own.",
                 CacheWarning,
                 stacklevel=2,
             )
@@ -111,11 +116,12 @@ class Store:
         folder = self.folder
         if folder is None:
             return None
+        path = folder / (key + SUFFIX)
         try:
-            with open(folder / (key + SUFFIX), "rb", buffering=0) as file:
-                if not _is_private(os.fstat(file.fileno())):
-                    return None
-                data = file.read()
+            data = _read(path)
+        except _NotOurs as error:
+            self.warn(f"the kernel cache has {path}, which {error}: unsafe to load", "Such kernels are")
+            return None
         except OSError:
             return None
         found = _parse(data)
@@ -162,7 +168,8 @@ class Store:
             for entry in entries:
                 if _KERNEL.fullmatch(entry.name):
                     try:
-                        yield Kept(Path(entry.path), entry.stat().st_size)
+                        if entry.is_file(follow_symlinks=False):
+                            yield Kept(Path(entry.path), entry.stat(follow_symlinks=False).st_size)
                     except OSError:  # removed meanwhile
                         continue
 
@@ -185,19 +192,56 @@ class Store:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if _TEMPORARY.fullmatch(entry.name) and entry.stat().st_mtime <= limit:
+                    if _TEMPORARY.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime <= limit:
                         _remove(Path(entry.path))
         except OSError:
             pass
 
 
 def describe(path: Path) -> dict[str, Any] | None:
-    """The description in a kernel's file; None when it is damaged."""
+    """The description in a kernel's file; None when it is damaged, or not to be trusted."""
     try:
-        found = _parse(path.read_bytes())
-    except OSError:
+        found = _parse(_read(path))
+    except (OSError, _NotOurs):
         return None
     return found[0] if found else None
+
+
+class _NotOurs(Exception):
+    """What stands where a kernel should, and may not be loaded: the text says why."""
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a plain file that only the user or root can have written."""
+    try:
+        handle = os.open(path, _OPEN)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):
+            raise _NotOurs("is a link") from None
+        if error.errno in (errno.ENXIO, errno.ENODEV):  # a socket, or a device without a driver
+            raise _NotOurs("is not a file") from None
+        raise
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise _NotOurs("is not a file")
+        if not _is_private(status):
+            raise _NotOurs("belongs to, or may be written by, another user")
+        if status.st_size > _LARGEST:
+            return b""
+        with open(handle, "rb", buffering=0, closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for the user alone."""
+    missing = [folder]
+    while not missing[-1].parent.exists() and missing[-1].parent != missing[-1]:
+        missing.append(missing[-1].parent)
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _parse(data: bytes) -> tuple[dict[str, Any], bytes] | None:
@@ -206,7 +250,11 @@ def _parse(data: bytes) -> tuple[dict[str, Any], bytes] | None:
     if data[: len(MAGIC)] != MAGIC or hashlib.sha256(rest).digest() != data[len(MAGIC) : start] or len(rest) < 4:
         return None
     end = 4 + int.from_bytes(rest[:4], "little")
-    return json.loads(bytes(rest[4:end])), bytes(rest[end:])
+    try:
+        about = json.loads(bytes(rest[4:end]))
+    except (ValueError, RecursionError):
+        return None
+    return (about, bytes(rest[end:])) if isinstance(about, dict) else None
 
 
 def _write_all(file: Any, data: bytes) -> None:
@@ -216,10 +264,10 @@ def _write_all(file: Any, data: bytes) -> None:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether only this user may have written what ``status`` is of."""
+    """Whether only this user, or root, may have written what ``status`` is of."""
     if not hasattr(os, "geteuid"):
         return True
-    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def _remove(path: Path) -> bool:
