@@ -5,6 +5,7 @@ import sys as _sys
 from typing import Any as _Any
 
 from . import autograd, backends, cuda, display, launch, ops, random
+from .autograd import handlers as _handlers
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from .autograd.legacy import TYPES as _TYPES
 from .config import (
@@ -86,7 +87,7 @@ from .compiler import compile  # noqa: A004, E402
 _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
     "GradScaler": "amp", "is_autocast_enabled": "amp", "vmap": "func",
-    "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.maths", "load_graph": "compiler.graph",
+    "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.maths", "load_graph": "compiler.stored",
     "numba_callable": "compiler.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
@@ -114,11 +115,13 @@ def __getattr__(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for (a type checker learns that ops exist)."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from .codegen.apart import imported
 
-    module = import_module(f"{__name__}.{_LAZY[name] or name}")
+    module = imported(f"{__name__}.{_LAZY[name] or name}")
     value = globals()[name] = getattr(module, name) if _LAZY[name] else module
     return value
 
+
+_handlers.install()
 
 __version__ = "0.1.0"

@@ -17,8 +17,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib import import_module
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -263,7 +262,7 @@ class Kernel:
             self.split(key, (count, *args), lambda args: threads.rows(args, strides, work))
 
     def _compile(self, key: Any, args: tuple) -> Entry:
-        function = getattr(import_module(f"autograd_nb.kernels.{self.module}"), self.name)
+        function = build.written(self.module, self.name)
         if getattr(function, "foreign", False):
             compiled = function
         else:
@@ -304,13 +303,13 @@ def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
     """While the context is open, this thread's launches go to ``observer(call, args)``, which must run ``call.entry(*args)``."""
     global _observing, _epoch
     previous = getattr(_observers, "current", None)
-    with _plans:
-        _observing += 1
-        _epoch += 1
-        forget()
-        _observers.planned = _epoch
-    _observers.current = observer
-    try:
+    _observing += 1
+    try:  # an interrupt may come at any moment
+        with _plans:
+            _epoch += 1
+            forget()
+            _observers.planned = _epoch
+        _observers.current = observer
         yield
     finally:
         _observers.current = previous
@@ -318,6 +317,17 @@ def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
             _observing -= 1
             if not _observing:
                 forget()
+
+
+@contextmanager
+def unobserved() -> Iterator[None]:
+    """While the context is open, nobody is told of this thread's launches: code runs that has interrupted what is watched."""
+    previous = getattr(_observers, "current", None)
+    _observers.current = None
+    try:
+        yield
+    finally:
+        _observers.current = previous
 
 
 def forget() -> None:
@@ -335,13 +345,13 @@ BIG = 1 << 17  #: bytes from which memory is pooled: from there malloc may give 
 _POOL_LIMIT = 1 << 30  #: bytes kept at most
 _pool: dict[int, list[_Block]] = {}
 _pooled = 0
-_lock = threading.Lock()
+_lock = threading.RLock()  # a signal handler may want memory in the midst of what it guards
 
 
 def _after_fork() -> None:
     global _lock, _plans
     _plans = threading.RLock()
-    _lock = threading.Lock()  # another thread of the parent may have held it
+    _lock = threading.RLock()  # another thread of the parent may have held it
 
 
 if hasattr(os, "register_at_fork"):
@@ -422,8 +432,9 @@ def _empty_big(size: int, d: np.dtype) -> np.ndarray:
     with _lock:
         blocks = _pool.get(n)
         if blocks:
-            block = blocks.pop()
-            _pooled -= n
+            with suppress(IndexError):  # a signal handler has taken the last
+                block = blocks.pop()
+                _pooled -= n
     if block is None:
         try:
             block = _Block(_fresh(n))

@@ -19,7 +19,7 @@ import autograd_nb
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "config", "dtypes", "shapes", "strides", "return_types", "overriding"),
     ("codegen",),
-    ("kernels",),
+    ("kernels", "checked"),
     ("launch", "threads"),
     ("graph",),
     ("tensor",),

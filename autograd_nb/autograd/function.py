@@ -263,7 +263,8 @@ class Function:
             args = bound.args if separate else bound.args[1:]
         node = cls._node_class()
         edges = [edge(a) if isinstance(a, Tensor) else None for a in args]
-        recording = state.grad and any(e is not None for e in edges)
+        previous = state.grad
+        recording = previous and any(e is not None for e in edges)
         node.needs_input_grad = tuple(e is not None for e in edges)
         before = [(a._version_[0] if isinstance(a, Tensor) else 0) for a in args]
         with no_grad():

@@ -23,7 +23,6 @@ import linecache
 import os
 import pickle
 import sys
-import threading
 import types as pytypes
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -31,9 +30,10 @@ from typing import Any
 import numpy as np
 
 from ..overriding import overridable
+from .apart import apart, imported
 from .cache import CacheWarning, Store
 
-__all__ = ["CacheWarning", "build", "build_function", "foreign", "store"]
+__all__ = ["CacheWarning", "apart", "build", "build_function", "foreign", "numba", "store", "written"]
 
 ABI = 3  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
 
@@ -45,36 +45,34 @@ _built: dict[tuple, Entry] = {}
 _by_key: dict[str, Entry] = {}  # one text may be built under two names, one function be imported twice
 _results: dict[int, Any] = {}  # by the id of the entry point, which lives as long
 _alive: list[Any] = []  # compile results own what machine code refers to; they live as long as the process
-_lock = threading.RLock()
-
-if hasattr(os, "register_at_fork"):  # a fork waits until no thread compiles: the child gets a free lock and whole tables
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
-def build(source: str, name: str, argtypes: tuple[str, ...]) -> Entry:
+def build(source: str, name: str, argtypes: tuple[str, ...], checked: bool = False) -> Entry:
     """The compiled entry point of function ``name`` that the text ``source`` defines.
 
     ``argtypes``: "float32[:]" (a flat C array), "int64", "float64", "complex128", "bool", "(3)" (a tuple of three int64), or
-    "[float32]" (a list of flat arrays, see `arrays`).
+    "[float32]" (a list of flat arrays, see `arrays`). ``checked``: every index of an array is tested (the text imports what looks
+    at bounds itself).
     """
-    wanted = (source, name, argtypes)
+    wanted = (source, name, argtypes, "checked") if checked else (source, name, argtypes)
     found = _built.get(wanted)
-    if found is not None:
-        return found
-    with _lock:
-        found = _built.get(wanted)
-        if found is None:
-            digest = hashlib.sha256(repr(wanted).encode()).hexdigest()
-            filename = f"<autograd_nb:{name}:{digest[:8]}>"
-            # no modification time: linecache keeps the entry, so tracebacks and debuggers show the text
-            linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-            space: dict[str, Any] = {"__name__": __name__}
-            exec(compile(source, filename, "exec"), space)
-            if "math" in space:
-                from .jit import math
+    return found if found is not None else _entry(_build, wanted, source, name, argtypes, checked)
 
-                space["math"] = math
-            found = _built[wanted] = _entry(space[name], argtypes, source)
+
+def _build(wanted: tuple, source: str, name: str, argtypes: tuple[str, ...], checked: bool) -> Entry:
+    found = _built.get(wanted)  # another thread may have waited for it too
+    if found is None:
+        digest = hashlib.sha256(repr(wanted).encode()).hexdigest()
+        filename = f"<autograd_nb:{name}:{digest[:8]}>"
+        # no modification time: linecache keeps the entry, so tracebacks and debuggers show the text
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+        space: dict[str, Any] = {"__name__": __name__}
+        exec(compile(source, filename, "exec"), space)
+        if "math" in space:
+            from .jit import math
+
+            space["math"] = math
+        found = _built[wanted] = _made(space[name], argtypes, source, checked)
     return found
 
 
@@ -86,17 +84,28 @@ def source_of(entry: Entry) -> tuple:
     return ()
 
 
-def build_function(function: Any, argtypes: tuple[str, ...]) -> Entry:
+def build_function(function: Any, argtypes: tuple[str, ...], checked: bool = False) -> Entry:
     """The compiled entry point of a hand-written kernel: a plain function, or one decorated with `jit.helper`."""
-    wanted = (function, argtypes)
+    wanted = (function, argtypes, checked, "")
     found = _built.get(wanted)
-    if found is not None:
-        return found
-    with _lock:
-        found = _built.get(wanted)
-        if found is None:
-            found = _built[wanted] = _entry(getattr(function, "py_func", function), argtypes, "")
+    return found if found is not None else _entry(_build_function, wanted, function, argtypes, checked)
+
+
+def _build_function(wanted: tuple, function: Any, argtypes: tuple[str, ...], checked: bool) -> Entry:
+    found = _built.get(wanted)
+    if found is None:
+        found = _built[wanted] = _made(getattr(function, "py_func", function), argtypes, "", checked)
     return found
+
+
+def written(module: str, name: str, package: str = "autograd_nb.kernels") -> Any:
+    """A hand-written kernel; its module, and Numba with it, is imported if need be, which nothing interrupts."""
+    return getattr(imported(f"{package}.{module}"), name)
+
+
+def numba() -> Any:
+    """Numba."""
+    return imported("numba")
 
 
 def foreign(function: Any) -> Any:
@@ -106,8 +115,13 @@ def foreign(function: Any) -> Any:
 
 
 @overridable
-def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str) -> Entry:
-    """Load or compile; the caller holds the lock."""
+def _entry(make: Callable[..., Entry], *args: Any) -> Entry:
+    """What ``make(*args)`` loads or compiles."""
+    return apart(make, *args)
+
+
+def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str, checked: bool) -> Entry:
+    """Load or compile, in the thread that does so."""
     from numba import config
 
     if config.DISABLE_JIT:
@@ -119,19 +133,19 @@ def _entry(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: st
     if machine is not None:
         try:
             digest = _Digest()
-            digest.add(("autograd_nb", ABI, machine, _options(), source, argtypes))
+            digest.add(("autograd_nb", ABI, machine, _options(checked), source, argtypes))
             digest.add(function)
             key = digest.hexdigest()
         except _Unknown:  # refers to something whose content cannot be told: compile, keep nothing
             key = None
     if key is None:
-        return _keep_alive(_compile(function, argtypes, None, source != ""))
+        return _keep_alive(_compile(function, argtypes, None, source != "", checked))
     found = _by_key.get(key)
     if found is None:
         with global_compiler_lock:
             found = _load(key)
             if found is None:
-                result = _compile(function, argtypes, key, source != "")
+                result = _compile(function, argtypes, key, source != "", checked)
                 found = _keep_alive(result)
                 _save(key, result, function.__name__, argtypes)
         _by_key[key] = found
@@ -196,11 +210,12 @@ def _spelled(t: Any) -> str:
 # ------------------------------------------------------------------------------------------------------ compiling
 
 
-def _options() -> dict[str, Any]:
+def _options(checked: bool = False) -> dict[str, Any]:
     from .jit import OPTIONS
 
     # the C function wrapper is never called; without it kernels compile faster
-    return {**OPTIONS, "no_cfunc_wrapper": True}
+    options = {**OPTIONS, "no_cfunc_wrapper": True}
+    return {**options, "boundscheck": True} if checked else options
 
 
 def _type(text: str) -> Any:
@@ -217,12 +232,14 @@ def _type(text: str) -> Any:
     return types.boolean if text == "bool" else getattr(types, text)
 
 
-def _compile(function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None, generated: bool) -> Any:
+def _compile(
+    function: pytypes.FunctionType, argtypes: tuple[str, ...], key: str | None, generated: bool, checked: bool = False
+) -> Any:
     from numba import njit
 
     from .pipeline import Generated, Written
 
-    options = {**_options(), "pipeline_class": Generated if generated else Written}
+    options = {**_options(checked), "pipeline_class": Generated if generated else Written}
     label = f"{function.__name__}_{(key or os.urandom(8).hex())[:16]}"
     # a copy under the new name: the function itself belongs to its module
     copy = pytypes.FunctionType(function.__code__, function.__globals__, label, function.__defaults__, function.__closure__)

@@ -40,7 +40,6 @@ class Run:
         self.seeds, self.gradients, self.saved, self.program = seeds, gradients, saved, program
 
     def __call__(self, frame: Frame, numbers: Any, gs: Any) -> list[Any]:
-        program = self.program
         incoming = []
         for slot, _, layout in self.seeds:
             g = gs[slot]
@@ -48,7 +47,7 @@ class Run:
                 g = new_full(layout.shape, 0, layout.dtype)
             incoming.append(dense(g if g.dtype is layout.dtype else g.to(layout.dtype)))
         made: dict[int, np.ndarray] = {}
-        with program.lock:
+        with self.program.alone() as program:
             for (_, buffer, _), g in zip(self.seeds, incoming, strict=True):
                 program.bind(buffer, g._data if isinstance(g, Tensor) else g)
             for buffer, data, shift in frame.bound:

@@ -145,7 +145,7 @@ class Capture:
         self._foreign: dict[int, Any] = {}
         for o in gc.get_objects():
             if issubclass(type(o), Tensor):  # (isinstance would ask dead weak proxies)
-                with contextlib.suppress(RuntimeError):  # a batched tensor whose vmap has ended has no memory
+                with contextlib.suppress(RuntimeError, AttributeError):  # of a batched tensor whose vmap has ended, or in the making
                     r = root(o._data)
                     if id(r) not in self.buffers:
                         self._foreign[id(r)] = r

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,20 +17,18 @@ import numpy as np
 
 from .. import launch
 from ..autograd.api import grad
-from ..codegen import build
 from ..dtypes import BY_NAME
 from ..graph.modes import enable_grad, no_grad
 from ..ops.cast import dense
 from ..ops.registry import OPS
 from ..shapes import Layout, layout
 from ..tensor import Tensor, make, wrap
-from .capture import Buffer, Capture, Step, Use, address, grouped
+from .capture import Buffer, Capture, Step, Use, address
 from .fuse import fuse
 from .guards import Reach, TooMuch
 from .observing import watching
-from .program import Program, show
-from .simplify import compute_constants, simplify
-from .source import check_source
+from .program import Program, plan, show
+from .simplify import simplify
 
 
 class GraphError(RuntimeError):
@@ -75,6 +74,7 @@ class Graph:
         self._tensors: dict[str, Tensor] = {}
         self._capture: Capture | None = None
         self._programs: dict[tuple, tuple[Program, list[str], list[str]]] = {}
+        self.checked = False  # whether it is from a file: its kernels look at bounds, and nothing is fused
 
     # ---- running
     def run(self, fetch: str | Sequence[str] | None = None, feed: Mapping[str, Any] | None = None, **more: Any) -> Any:
@@ -100,29 +100,46 @@ class Graph:
         program, order, needed = self._programs[key]
         arrays = {n: self._fed(n, given[n]) for n in order}
         results = {}
-        with program.lock:
-            for n in order:
-                v = self.values[n]
-                program.bind(v.buffer.number, arrays[n], v.offset * arrays[n].itemsize)
+        with program.alone() as program:
+            bound = self._fill(arrays)
             made: dict[int, np.ndarray] = {}
             for n in needed:
                 b = self.values[n].buffer
                 if b.number not in made:
                     made[b.number] = launch.empty(b.array.size, b.array.dtype)
-                    program.bind(b.number, made[b.number])
-            program.run()
+            for number, array in (bound | made).items():
+                program.bind(number, array)
+            self._run(program)
         for n in names:
             v = self.values[n]
-            if n in arrays:
-                data = arrays[n]
-            elif v.buffer.number in made:
-                data = made[v.buffer.number][v.offset :]
-            else:
-                data = v.buffer.array.reshape(-1)[v.offset :]
+            data = arrays[n] if n in arrays else _elements(made.get(v.buffer.number, v.buffer.array), v)
             results[n] = make(data, v.layout, [0, 0])
         return results[names[0]] if single else [results[n] for n in names]
 
     __call__ = run
+
+    def _run(self, program: Program) -> None:
+        try:
+            program.run()
+        except (IndexError, MemoryError, ValueError, TypeError) as error:
+            if not self.checked:
+                raise
+            raise GraphError(f"{self.name}: the file that it was loaded from is damaged: {error}") from None
+
+    def _fill(self, arrays: dict[str, np.ndarray]) -> dict[int, np.ndarray]:
+        """The memory of the buffers that values are fed to: a value's own where it is all of a buffer, else a copy with it."""
+        found: dict[int, np.ndarray] = {}
+        fed = [self.values[n] for n in arrays]
+        for v, array in zip(fed, arrays.values(), strict=True):
+            b, begin, n = v.buffer, v.offset * array.itemsize, v.layout.extent * array.itemsize
+            if n == b.nbytes and sum(w.buffer is b for w in fed) == 1:
+                found[b.number] = array
+                continue
+            if b.number not in found:
+                found[b.number] = launch.empty(b.nbytes, np.dtype(np.uint8))
+                found[b.number].fill(0)
+            found[b.number][begin : begin + n] = array[: v.layout.extent].view(np.uint8)
+        return found
 
     def _fed(self, name: str, value: Any) -> np.ndarray:
         v = self.values[name]
@@ -157,7 +174,12 @@ class Graph:
         fresh = {v.buffer.number for v in wanted if v.buffer.kind == "temporary"}
         copies = [s.copy() for s in steps]
         outside = fresh | set(fed)
-        program = Program(fuse(simplify(copies, outside), outside, 1_000_000 * (2 + len(self._programs))), self.draws, set(), outside)
+        copies = simplify(copies, outside)
+        if self.checked:
+            check_memory(self.name, plan(copies, outside)[1] + sum(v.buffer.nbytes for v in wanted))
+        else:  # the passes trust what steps are called and what they are given
+            copies = fuse(copies, outside, 1_000_000 * (2 + len(self._programs)))
+        program = Program(copies, self.draws, set(), outside)
         return program, [n for n in given if self.values[n].buffer.number in read or n in names], [v.name for v in wanted if v.buffer.number in fresh]
 
     # ---- derivatives
@@ -260,7 +282,7 @@ class Graph:
     def save(self, path: Any) -> None:
         """Write the graph and the memory that it reads to a file, for `load_graph`.
 
-        Errors: GraphError when it holds a check of values (an index in range), which only Python can do.
+        Errors: GraphError when it holds a check of values (an index in range), which only Python can do, or a complex number.
         """
         buffers = {u.buffer.number: u.buffer for s in self.steps for u, _ in s.uses()} | {v.buffer.number: v.buffer for v in self.values.values()}
         steps = []
@@ -284,11 +306,34 @@ class Graph:
             "buffers": [[b.number, b.kind, b.path, b.array.size, b.array.dtype.str] for b in buffers.values()],
             "steps": steps,
         }
+        try:
+            text = json.dumps(head)
+        except TypeError as error:
+            raise GraphError(f"{self.name}: it cannot be saved: {error}") from None
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
-            z.writestr("graph.json", json.dumps(head))
+            z.writestr("graph.json", text)
             for b in buffers.values():
                 if b.kind in ("state", "constant"):
-                    z.writestr(f"memory/{b.number}", np.ascontiguousarray(b.array).tobytes())
+                    z.writestr(f"memory/{b.number}", b.array.ravel("K").tobytes())
+
+
+def _elements(array: np.ndarray, v: Value) -> np.ndarray:
+    """The flat array that begins with a value's first element, in the memory of its buffer."""
+    flat, d = array.ravel("K"), v.layout.dtype.carrier
+    if flat.dtype == d:
+        return flat[v.offset :]
+    memory = flat.view(np.uint8)[v.offset * d.itemsize :]
+    return memory[: memory.size // d.itemsize * d.itemsize].view(d)
+
+
+def check_memory(name: str, size: int) -> None:
+    """GraphError where a graph wants more bytes at a time than the machine has."""
+    try:
+        most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        most = 1 << 40
+    if size > most:
+        raise GraphError(f"{name}: it wants {size} bytes of memory, which this machine does not have")
 
 
 def _plain(value: Any) -> Any:
@@ -377,75 +422,3 @@ def _named(result: Any, names: Sequence[str] | None) -> dict[str, Tensor]:
     if isinstance(result, (list, tuple)):
         return {(names[k] if names else f"output{k}"): t for k, t in enumerate(result) if isinstance(t, Tensor)}
     raise GraphError(f"trace(): the function must return tensors, it returned {type(result).__name__}")
-
-
-def load_graph(path: Any) -> Graph:
-    """The graph in a file that `Graph.save` wrote.
-
-    No code of the file is executed: kernels of the library are called by name, and the text of generated ones is accepted only
-    if it is what the generator can write (loops, arithmetic, its own functions), and compiled without Python.
-
-    Errors: GraphError for a file that is not such a graph.
-    """
-    try:
-        with zipfile.ZipFile(path) as z:
-            head = json.loads(z.read("graph.json"))
-            memory = {int(n.split("/")[1]): z.read(n) for n in z.namelist() if n.startswith("memory/")}
-        if head["format"] != 1:
-            raise GraphError(f"{path}: format {head['format']} is not known")
-        buffers: dict[int, Buffer] = {}
-        for number, kind, where, size, dtype in head["buffers"]:
-            array = np.frombuffer(memory[number], np.dtype(dtype)).copy() if number in memory else np.empty(size, np.dtype(dtype))
-            if array.size != size or kind not in ("state", "constant", "temporary", "argument"):
-                raise GraphError(f"{path}: buffer {number} is damaged")
-            buffers[number] = Buffer(number, array, kind, where)
-        steps = [_loaded(s, buffers, path) for s in head["steps"]]
-        compute_constants(steps)
-        graph = Graph(str(head["name"]), steps, [])
-        for name, number, offset, shape, strides, dtype, step in head["values"]:
-            lay = layout(tuple(shape), tuple(strides), BY_NAME[dtype])
-            if offset < 0 or (offset + lay.extent) * lay.dtype.itemsize > buffers[number].nbytes:
-                raise GraphError(f"{path}: the value {name} lies outside its memory")
-            graph.values[name] = Value(name, buffers[number], offset, lay, step)
-        graph.inputs, graph.outputs = list(head["inputs"]), list(head["outputs"])
-        return graph
-    except GraphError:
-        raise
-    except Exception as error:  # of whatever a file that was changed makes of reading and checking it
-        raise GraphError(f"{path} is not a graph that Graph.save wrote ({type(error).__name__}: {error})") from None
-
-
-def _loaded(s: dict, buffers: dict[int, Buffer], path: Any) -> Step:
-    kind, *rest = s["origin"]
-    if kind == "source":
-        text, argtypes = rest
-        check_source(text)
-        entry = build.build(text, "kernel", tuple(argtypes))
-    elif kind == "kernel":
-        module, name, argtypes = rest
-        from importlib import import_module
-
-        if not (module.isidentifier() and name.isidentifier()) or name.startswith("_"):
-            raise GraphError(f"{path}: {module}.{name} is not a kernel")
-        function = getattr(import_module(f"autograd_nb.kernels.{module}"), name)
-        if getattr(function, "__module__", "") != f"autograd_nb.kernels.{module}":
-            raise GraphError(f"{path}: {module}.{name} is not a kernel")
-        entry = function if getattr(function, "foreign", False) else build.build_function(function, tuple(argtypes))
-    else:
-        raise GraphError(f"{path}: a step of unknown kind {kind!r}")
-    operands: list[Any] = []
-    for given, t in zip(grouped(s["operands"], argtypes), argtypes, strict=True):
-        for o in given if t.startswith("[") else [given]:
-            if isinstance(o, dict):
-                b, d = buffers[o["buffer"]], np.dtype(o["dtype"])
-                if o["offset"] < 0 or o["size"] < 0 or o["offset"] + o["size"] * d.itemsize > b.nbytes or not t.endswith("]"):
-                    raise GraphError(f"{path}: a step reads outside its memory")
-                operands.append(Use(b, o["offset"], o["size"], d))
-            else:
-                operands.append(tuple(int(v) for v in o) if isinstance(o, list) else o)
-    call = launch.described(entry, str(s["name"]), int(s["outputs"]))
-    call.over = s["over"]
-    call.origin = tuple(s["origin"])
-    return Step(call, operands, tuple(s["writes"]), (None, 0))
-
-

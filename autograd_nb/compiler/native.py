@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -21,7 +20,6 @@ import numpy as np
 
 from ..codegen import build
 
-_lock = threading.Lock()
 _trampolines: dict[tuple[str, ...], int] = {}
 _engine: Any = None
 _driver: Any = None
@@ -198,12 +196,14 @@ def _machine_code(text: str, name: str) -> int:
 def trampoline(argtypes: tuple[str, ...]) -> int:
     """The address of the trampoline for kernels of these argument types."""
     found = _trampolines.get(argtypes)
+    return found if found is not None else build.apart(_make_trampoline, argtypes)
+
+
+def _make_trampoline(argtypes: tuple[str, ...]) -> int:
+    found = _trampolines.get(argtypes)
     if found is None:
-        with _lock:
-            found = _trampolines.get(argtypes)
-            if found is None:
-                name = f"trampoline{len(_trampolines)}"
-                found = _trampolines[argtypes] = _machine_code(_trampoline_text(name, argtypes), name)
+        name = f"trampoline{len(_trampolines)}"
+        found = _trampolines[argtypes] = _machine_code(_trampoline_text(name, argtypes), name)
     return found
 
 
@@ -212,13 +212,16 @@ def driver() -> Any:
 
     Other threads run meanwhile: the interpreter's lock is released.
     """
+    if _driver is None:
+        build.apart(_make_driver)
+    return _driver
+
+
+def _make_driver() -> None:
     global _driver
     if _driver is None:
-        with _lock:
-            if _driver is None:
-                address = _machine_code(_DRIVER, "drive")
-                _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
-    return _driver
+        address = _machine_code(_DRIVER, "drive")
+        _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
 
 
 class _MethodDef(ctypes.Structure):
@@ -235,18 +238,20 @@ def method(name: str, text: str) -> Callable[[int], Callable[[], Any]]:
     ``self`` is the address, as a Python int, of words that the function works on; the caller keeps them alive. A builtin function
     without arguments costs a tenth of what ctypes takes to convert some.
     """
-    definition = _methods.get(name)
-    if definition is None:
-        with _lock:
-            definition = _methods.get(name)
-            if definition is None:
-                function = _machine_code(text, name)
-                definition = _methods[name] = _MethodDef(name.encode(), function, _METH_NOARGS, None)
+    definition = _methods.get(name) or build.apart(_make_method, name, text)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
     at = ctypes.addressof(definition)
     return lambda address: new(at, address, None)
+
+
+def _make_method(name: str, text: str) -> _MethodDef:
+    definition = _methods.get(name)
+    if definition is None:
+        function = _machine_code(text, name)
+        definition = _methods[name] = _MethodDef(name.encode(), function, _METH_NOARGS, None)
+    return definition
 
 
 _RUN = """
@@ -281,9 +286,13 @@ def runner(arguments: int) -> Callable[[], int]:
 
 def _test_address() -> int:
     found = _trampolines.get(("test",))
+    return found if found is not None else build.apart(_make_test)
+
+
+def _make_test() -> int:
+    found = _trampolines.get(("test",))
     if found is None:
-        with _lock:
-            found = _trampolines.setdefault(("test",), _machine_code(_TEST, "test"))
+        found = _trampolines["test",] = _machine_code(_TEST, "test")
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen import build
 from ..ops.create import as_tensor
 from ..tensor import Tensor
 from . import native
@@ -32,7 +33,7 @@ def numba_callable(function: Callable, example: Any) -> Any:
         >>> f(np.array([1.0, 2.0]), g), g.tolist()
         (5.0, [2.0, 4.0])
     """
-    import numba
+    numba = build.numba()
     from numba import types
     from numba.extending import intrinsic
 

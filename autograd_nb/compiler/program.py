@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,13 @@ class Program:
     """Steps ready to run. ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run."""
 
     def __init__(self, steps: list[Step], draws: list, kept: set[int], fresh: set[int]):
+        self._made_of = steps, draws, kept, fresh
         self.steps = steps
         self.draws = draws
         self.fixed = kept | fresh
         offsets, self.arena_bytes, self.unshared_bytes = plan(steps, self.fixed)
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()
+        self.busy = [False]  # whether it is being run: with the lock in hand, by this very thread, which a signal handler has interrupted
         self.arena = launch.empty(max(self.arena_bytes, 1) + ALIGN, np.dtype(np.uint8))
         begin = -address(self.arena) % ALIGN
         self.table = native.Table()
@@ -225,6 +228,21 @@ class Program:
         return self._slot_cells[key]
 
     # ---- running
+    @contextmanager
+    def alone(self) -> Iterator[Program]:
+        """This program, which no other thread runs meanwhile; one like it where this thread is already running it."""
+        with self.lock:
+            if self.busy[0]:
+                other = Program(*self._made_of)
+                other.starts_over = self.starts_over
+                yield other
+                return
+            try:
+                self.busy[0] = True
+                yield self
+            finally:
+                self.busy[0] = False
+
     def bind(self, buffer: int, array: np.ndarray, shift: int = 0) -> None:
         """Let a buffer be this array's memory (``shift`` bytes before its beginning)."""
         cell = self.cells.get(buffer)

@@ -16,6 +16,7 @@ from ..codegen import build
 from ..tensor import make
 from . import native
 from .capture import address
+from .program import Refused
 from .watch import Watch, held_alone
 
 
@@ -107,7 +108,7 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
     # (numbers of random streams, and those that are not seen to change, are read each time)
     always = bool(draws) or not all(variant.guard.sees(g) for g, _ in groups)
     doubles = values.view(np.float64)
-    lock, encode, empty = program.lock, native.encode, np.empty
+    lock, busy, encode, empty = program.lock, program.busy, native.encode, np.empty
 
     def read_numbers() -> None:
         # (another thread that has changed a number says so before it gets here: what it says must not be lost)
@@ -125,18 +126,24 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
     def run(leaves: list) -> Any:
         mine = True
         with lock:
-            if taken is not None and not taken.mine():
-                mine = False
-                taken.take()
-            outs = [empty(size, carrier) for size, carrier in memories]
-            if bind is not None:
-                bind(values, places, shifts, *[leaves[i]._data for i in positions], *outs)
-            for source, now in draws:
-                now[0], now[1] = source._next()
-            if always or variant.changed:
-                read_numbers()
-            if drive():
-                program.drive(start, words)
+            if busy[0]:  # a signal handler has interrupted this very run
+                raise Refused
+            try:
+                busy[0] = True
+                if taken is not None and not taken.mine():
+                    mine = False
+                    taken.take()
+                outs = [empty(size, carrier) for size, carrier in memories]
+                if bind is not None:
+                    bind(values, places, shifts, *[leaves[i]._data for i in positions], *outs)
+                for source, now in draws:
+                    now[0], now[1] = source._next()
+                if always or variant.changed:
+                    read_numbers()
+                if drive():
+                    program.drive(start, words)
+            finally:
+                busy[0] = False
         for counter, by in versions:
             counter[0] += by
         for i, by in written:

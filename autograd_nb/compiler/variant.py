@@ -177,8 +177,7 @@ class Variant:
 
     def _run(self, leaves: list[Tensor]) -> tuple[list[Any], dict[int, np.ndarray]]:
         """Run the program: its results, and the memory that was made by the buffers' numbers."""
-        program = self.program
-        with program.lock:
+        with self.program.alone() as program:
             for t, a in zip(leaves, self.arguments, strict=True):
                 if a.buffer is not None:
                     program.bind(a.buffer, t._data, a.shift)

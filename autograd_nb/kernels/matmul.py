@@ -39,8 +39,19 @@ SMALL = 2048  #: multiplications below which the call into BLAS costs more than 
 
 
 @helper
+def need(array, rows, columns, ld, itemsize):
+    """IndexError unless ``array`` has so many rows, which stand ``ld`` apart, of elements of this size: BLAS would not notice."""
+    last = (np.float64(rows) - 1.0) * np.float64(ld) + np.float64(columns)
+    if rows > 0 and columns > 0 and (ld < columns or last > np.float64(array.size) or array.itemsize != itemsize):
+        raise IndexError("a matrix reaches beyond its memory")
+
+
+@helper
 def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     """Row-major c (m × n) = alpha · op(a) · op(b) + beta · c; ``ta`` says that a is stored transposed. m, n, k > 0."""
+    need(a, k if ta else m, m if ta else k, lda, c.itemsize)
+    need(b, n if tb else k, k if tb else n, ldb, c.itemsize)
+    need(c, m, n, ldc, c.itemsize)
     kind = (C if c.itemsize == 8 else Z) if np.iscomplexobj(c) else S if c.itemsize == 4 else D
     scales = np.empty(2, dtype=c.dtype)
     scales[0] = alpha

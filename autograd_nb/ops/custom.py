@@ -144,8 +144,7 @@ class _Kernel(launch.Kernel):
         self.function = function
 
     def _compile(self, key: Any, args: tuple) -> Any:
-        from numba import njit
-
+        njit = build.numba().njit
         count = len(args) // 2
         inner = self.function if hasattr(self.function, "py_func") else njit(error_model="numpy", nogil=True)(self.function)
         names = [f"a{k}" for k in range(count)]

@@ -198,11 +198,12 @@ class Structured:
                 for t in out if isinstance(out, (tuple, list)) else (out,):
                     mark_inference(t)
             return out
+        previous = True  # (a signal handler is told of it: `autograd.handlers`)
         state.grad = False
         try:
             out = self.forward(*args)
         finally:
-            state.grad = True
+            state.grad = previous
         if self.view:
             self._share(args[0], out)
         if self.rules or self.every:

@@ -1,0 +1,25 @@
+"""`autograd_nb.codegen.jit` for functions in which Numba checks every index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from numba import njit
+
+from ...codegen.jit import FLOAT, FREE, LETTER, NO, ONE, OPTIONS, POINTER, SIZE, YES, ZERO, external, math
+from ...codegen.library import Helper
+
+__all__ = [
+    "FLOAT", "FREE", "LETTER", "NO", "ONE", "OPTIONS", "POINTER", "SIZE", "YES", "ZERO", "external", "helper", "math",
+]  # fmt: skip
+
+
+def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None = None, inline: str = "never") -> Any:
+    """As `autograd_nb.codegen.jit.helper`."""
+    options = {
+        **OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline, "pipeline_class": Helper, "boundscheck": True,
+    }  # fmt: skip
+    if fastmath is not None:
+        options["fastmath"] = set(fastmath)
+    return njit(**options) if function is None else njit(**options)(function)

@@ -1,0 +1,58 @@
+"""`autograd_nb.codegen.tiles` with bounds checked: once for a block, whose elements are then moved by the same instructions."""
+
+from ...codegen import tiles as plain
+from ...codegen.tiles import HALF, ROWS, WIDE
+from .bounds import block, same
+from .jit import helper
+
+__all__ = ["HALF", "ROWS", "WIDE", "copy_rows", "multiply", "multiply_whole", "prefetch", "turn_rows"]
+
+_multiply, _copy_rows, _turn_rows = plain.multiply, plain.copy_rows, plain.turn_rows
+
+
+@helper
+def multiply(rows, vectors, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add):
+    lanes = plain.BYTES // c.itemsize
+    if m <= 0 or n <= 0 or m > rows or n > vectors * lanes:
+        raise IndexError("a kernel of a file reaches beyond its memory")
+    same(a, c)
+    same(b, c)
+    block(c, ct, m, c_row, n, 1)
+    if k > 0:
+        block(a, at, m, a_row, k, a_col)
+        block(b, bt, k, b_row, n, 1)
+    if vectors == WIDE:
+        _multiply(ROWS, WIDE, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
+    elif m > HALF:
+        _multiply(ROWS, 1, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
+    else:
+        _multiply(HALF, 1, m, n, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
+
+
+@helper
+def multiply_whole(rows, vectors, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add):
+    columns = vectors * plain.BYTES // c.itemsize
+    multiply(rows, vectors, rows, columns, k, a, at, a_row, a_col, b, bt, b_row, c, ct, c_row, add)
+
+
+@helper
+def copy_rows(m, n, a, at, a_row, out, ot, out_row):
+    if m > 0 and n > 0:
+        same(a, out)
+        block(a, at, m, a_row, n, 1)
+        block(out, ot, m, out_row, n, 1)
+        _copy_rows(m, n, a, at, a_row, out, ot, out_row)
+
+
+@helper
+def turn_rows(m, n, a, at, a_row, out, ot, out_row):
+    if m > 0 and n > 0:
+        same(a, out)
+        block(a, at, m, a_row, n, 1)
+        block(out, ot, n, out_row, m, 1)
+        _turn_rows(m, n, a, at, a_row, out, ot, out_row)
+
+
+@helper
+def prefetch(m, n, a, at, a_row):
+    """Nothing: it would only be quicker."""

@@ -1,0 +1,265 @@
+"""Graph files that somebody else has written: refused, or harmless."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import autograd_nb as torch
+from autograd_nb.compiler.graph import GraphError
+from autograd_nb.compiler.source import SourceError, check_source, checked_source
+
+from .damage import parts_of, zipped
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+X = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+def program(x):
+    return {"scaled": x.t() * torch.tensor([[1.0], [2.0], [3.0]]), "total": x.sum(0)}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "graph.zip"
+    torch.trace(program, X).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def refused(saved, tmp_path):
+    """Loads (and runs) a graph after a change of its head and its parts; what it is refused with."""
+
+    def load(change) -> str:
+        parts = parts_of(saved)
+        head = json.loads(parts["graph.json"])
+        change(head, parts)
+        if "graph.json" in parts and parts["graph.json"] == parts_of(saved)["graph.json"]:
+            parts["graph.json"] = json.dumps(head).encode()
+        (tmp_path / "bad.zip").write_bytes(zipped(parts))
+        with pytest.raises(GraphError) as caught:
+            torch.load_graph(tmp_path / "bad.zip").run(x=X)
+        return str(caught.value)
+
+    return load
+
+
+def test_a_loaded_graph_gives_the_same_numbers(saved, tmp_path):
+    (tmp_path / "graph.zip").write_bytes(saved)
+    expected = program(X)
+    for trusted in (False, True):
+        loaded = torch.load_graph(tmp_path / "graph.zip", trusted=trusted)
+        for name, found in zip(loaded.outputs, loaded.run(x=X), strict=True):
+            assert torch.equal(found, expected[name].detach())
+        assert loaded.checked is not trusted
+
+
+@pytest.mark.parametrize("number", ["10**6", str((1 << 62) + 1), "1 << 40"])
+def test_another_range(refused, number):
+    """A loop that goes on beyond its array, or for ever."""
+
+    def change(head, parts):
+        for s in head["steps"]:
+            s["origin"][1] = re.sub(r"range\((?:steps\(dims, 0, [35]\)|size)\):", f"range({number}):", s["origin"][1])
+
+    assert re.search("damaged|not a kernel", refused(change))
+
+
+def test_other_sizes_and_strides(refused):
+    for values in ([10**6] * 24, [1 << 62] * 24, [2, 2, 2, 2, 2, 2] + [1 << 40] * 18):
+
+        def change(head, parts, values=values):
+            for b in head["buffers"]:
+                if b[4] == "<i8":
+                    parts[f"memory/{b[0]}"] = np.resize(np.array(values, np.int64), b[3]).tobytes()
+
+        assert "damaged" in refused(change)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("steps", 0, "operands", 0, "size"), 10**6),
+        (("steps", 0, "operands", 0, "offset"), -8),
+        (("steps", 0, "operands", 0, "offset"), 1),
+        (("steps", 0, "operands", 0, "dtype"), "<f8"),
+        (("steps", 0, "operands", 0, "dtype"), "|O"),
+        (("steps", 0, "operands", 0, "buffer"), 10**30),
+        (("steps", 0, "operands", 0, "buffer"), -1),
+        (("steps", 0, "operands", 0), 5),
+        (("steps", 0, "operands"), []),
+        (("steps", 0, "origin", -1, 0), "float64[:]"),
+        (("steps", 0, "origin", -1, 0), "(999999999)"),
+        (("steps", 0, "origin", 0), "code"),
+        (("steps", 0, "origin"), ["kernel", "lapack", "geqrf", []]),
+        (("steps", 0, "origin"), ["kernel", "matmul", "limit_blas_threads", ["int64"]]),
+        (("steps", 0, "origin"), ["kernel", "..compiler.graph", "trace", ["int64"]]),
+        (("steps", 0, "origin"), ["kernel", "tiled", "np", ["int64"]]),
+        (("steps", 0, "writes"), [99]),
+        (("steps", 0, "outputs"), 10**9),
+        (("buffers", 0, 3), 1 << 58),
+        (("buffers", 0, 3), 1 << 40),
+        (("buffers", 0, 4), "|O"),
+        (("buffers", 0, 1), "foreign"),
+        (("values", 0, 2), 3),
+        (("values", 0, 3, 0), 10**9),
+        (("values", 0, 4, 0), -1),
+        (("values", 0, 5), "float64"),
+        (("values", 0, 5), "object"),
+        (("values", 0, 6), 99),
+        (("inputs",), ["nothing"]),
+        (("format",), 2),
+        (("format",), [[]]),
+    ],
+)
+def test_wrong_places_types_and_sizes(refused, path, value):
+    def change(head, parts):
+        *inner, last = path
+        for key in inner:
+            head = head[key]
+        head[last] = value
+
+    refused(change)
+
+
+def test_archives_that_grow(refused):
+    """Each is refused by its declared sizes, before anything is read into memory."""
+
+    def spaces(head, parts):
+        parts["graph.json"] = json.dumps(head).encode() + b" " * (200 << 20)
+
+    def zeros(head, parts):
+        parts[next(n for n in parts if n.startswith("memory/"))] = bytes(300 << 20)
+
+    def deep(head, parts):
+        parts["graph.json"] = b"[" * 10**6 + b"]" * 10**6
+
+    for change in (spaces, zeros, deep):
+        refused(change)
+
+
+def test_a_size_that_lies(saved, tmp_path):
+    """The archive's table says that an entry is short, and it is long."""
+    data = bytearray(saved)
+    with zipfile.ZipFile(tmp_path / "g.zip", "w") as z:
+        for n, part in parts_of(saved).items():
+            z.writestr(n, part)
+    data = bytearray((tmp_path / "g.zip").read_bytes())
+    at = data.rindex(b"PK\x01\x02")
+    data[at + 24 : at + 28] = (1 << 20).to_bytes(4, "little")
+    (tmp_path / "g.zip").write_bytes(data)
+    with pytest.raises(GraphError):
+        torch.load_graph(tmp_path / "g.zip").run(x=X)
+
+
+KERNEL = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import advance, entry, pack, position, row, scratch, start, steps\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 9 ** 9 ** 9\ndef kernel(a):\n    pass",
+        "x = [0] * 10 ** 12\ndef kernel(a):\n    pass",
+        "x = max(range(10 ** 15))\ndef kernel(a):\n    pass",
+        "x = np.zeros(10 ** 12)\ndef kernel(a):\n    pass",
+        "range = np.float64(1.0)\ndef kernel(a):\n    pass",
+        "def kernel(a):\n    while True:\n        pass",
+        "def kernel(a):\n    kernel(a)",
+        "def other(a):\n    pass\ndef kernel(a):\n    other(a)",
+        "def kernel(a):\n    def inner(b):\n        pass",
+        "def kernel(*a):\n    pass",
+        "def kernel(a: int):\n    pass",
+        "def kernel(a) -> int:\n    pass",
+        "def kernel(a):\n    for i in a:\n        pass",
+        "def kernel(a):\n    a <<= 70",
+        "def kernel(a):\n    np.empty(10 ** 12)",
+        "def kernel(a):\n    a[0] = 10 ** 400 + " + "1" * 300,
+        "def kernel(a):\n    lambda: 1",
+        "def kernel(a):\n    [b for b in a]",
+        "def kernel(a):\n    row = a",
+        "def kernel(a):\n    (a.view)(np.float64).ctypes",
+        "def kernel(a):\n    iterative.__loader__",
+        "def kernel(a):\n    scratch(10 ** 9, np.float64)",
+        "def kernel(a):\n    scratch(a, np.float64)",
+        "def kernel(a):\n    p = start(2)\n    position(p, 2)",
+        "def kernel(a):\n    p = start(10 ** 9)",
+        "def kernel(a):\n    p = start(2)\n    advance(p, a, 3, 0, 5)",
+        "def kernel(a):\n    p = start(2)\n    advance(p, a, 2, 0, 7)",
+        "def kernel(a):\n    p = start(2)\n    p = a",
+        "def kernel(a):\n    p = start(2)\n    p[0] = 5",
+        "def kernel(a):\n    p = start(2)\n    q = p",
+        "def kernel(a):\n    position(a, 0)",
+        "def kernel(a):\n    entry(a, -1)",
+        "def kernel(a):\n    b = a\n    entry(b, 1)",
+        "def kernel(a):\n    a = a[1:]\n    entry(a, 1)",
+        "def kernel(a):\n    steps(a, 0, 100)",
+        "def kernel(a, b):\n    pass",
+        "def kernel(a):\n    " + "-" * 100_000 + "1",
+        "def kernel(a):\n    a[0] = " + "(" * 5_000 + "1" + ")" * 5_000,
+        "def kernel(a):\n    a[0] = " + " + ".join(["1"] * 60_000),
+        "def kernel(a):\n    pass\n#" + "x" * (1 << 19),
+    ],
+)  # fmt: skip
+def test_texts_that_the_generator_does_not_write(text):
+    with pytest.raises((SourceError, RecursionError)):
+        checked_source(KERNEL + text, ("int64[:]",))
+
+
+def test_the_step_of_a_walk_is_checked_once_and_indices_as_they_are_used():
+    text = KERNEL + "def kernel(dims, a, o):\n    p = start(2)\n    for i in range(steps(dims, 0, 5)):\n"
+    text += "        o[i] = np.int32(a[position(p, 1)])\n        advance(p, dims, 2, 0, 5)\n"
+    check_source(text)
+    found = checked_source(text, ("int64[:]", "float32[:]", "int32[:]"))
+    assert "_needs(dims, 18)" in found and "_settled(np.int32(" in found and "_spent(_rest, 0, steps(dims, 0, 5), 1)" in found
+    assert "autograd_nb.codegen" not in found
+
+
+def test_every_generated_kernel_passes():
+    """Texts of all pointwise ops, reductions and row kernels, as their tests make them, in plain Python."""
+    code = """
+import sys, pytest
+from autograd_nb.codegen import build
+texts = {}
+build_ = build.build
+def noted(source, name, argtypes, checked=False):
+    texts[source] = argtypes
+    return build_(source, name, argtypes, checked)
+build.build = noted
+files = ["tests/ops/test_pointwise_table.py", "tests/ops/test_softmax.py"]
+pytest.main(["-q", "-p", "no:cacheprovider", "--maxfail=100000", *files, "-k", "value or grad or soft"])
+from autograd_nb.compiler.source import checked_source
+for text, argtypes in texts.items():
+    checked_source(text, argtypes)
+print("passed", len(texts))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, timeout=500, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert int(re.search(r"passed (\d+)", done.stdout)[1]) > 100
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="closes pages")
+@pytest.mark.parametrize("first", [0, 100])
+def test_damaged_files(tmp_path, first):
+    """A hundred files each: no signal, no error but GraphError, nothing that takes long."""
+    command = [sys.executable, str(Path(__file__).with_name("damage.py")), str(tmp_path), str(first), str(first + 100)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=500, check=False
+    )
+    assert done.returncode == 0, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
+    said = [line.split(maxsplit=2) for line in done.stdout.splitlines()[:-1]]
+    assert [int(seed) for seed, _, _ in said] == list(range(first, first + 100))
+    assert said[0][2] == "ran" and sum("refused" in text for _, _, text in said) > 30
+    assert int(done.stdout.split()[-1]) > 1  # some changes make no difference

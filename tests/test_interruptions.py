@@ -1,0 +1,376 @@
+"""Signals at any moment: handlers that compute, handlers that need kernels while others are compiled, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import autograd_nb as torch
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="timers that send signals are POSIX's")
+ROOT = Path(__file__).parents[1]
+
+
+def python(code: str, timeout: float = 240, **environment: str) -> str:
+    """What a process of its own prints; it must end by itself, without a signal."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], env={**env, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True,
+        timeout=timeout, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, (done.returncode, done.stdout[-1000:], done.stderr[-3000:])
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def ticking():
+    """Calls a function every so often, wherever the program is."""
+
+    def start(function, seconds=0.0005):
+        def handler(number, frame):
+            if on[0]:
+                function()
+                signal.setitimer(signal.ITIMER_REAL, seconds)  # not before it is done: calls would pile up
+
+        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    on = [True]
+    before = signal.getsignal(signal.SIGALRM)
+    yield start
+    on[0] = False
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def step(x, w):
+    loss = (torch.tanh(x @ w) * 2).sum() + (x * 3).mean()
+    return torch.autograd.grad(loss, [x, w])
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_a_handler_computes_in_the_users_grad_mode(ticking, mode):
+    p = torch.tensor([1.0, 2.0], requires_grad=True)
+    x, w = torch.randn(3, 4, requires_grad=True), torch.randn(4, 2, requires_grad=True)
+    seen = []
+
+    def compute():
+        y = (p * p).sum()
+        seen.append((torch.is_grad_enabled(), y.requires_grad))
+        with torch.enable_grad():
+            y = (p * p).sum()
+        y.backward()
+
+    expected = step(x, w)
+    compute()
+    seen.clear()
+    p.grad = None
+    with torch.set_grad_enabled(mode):
+        loss = None
+        ticking(compute)
+        while len(seen) < 300:
+            with torch.enable_grad():
+                loss = (torch.tanh(x @ w) * 2).sum() + (x * 3).mean()
+            found = torch.autograd.grad(loss, [x, w])
+            assert all(map(torch.equal, found, expected))
+            assert torch.is_grad_enabled() is mode
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    # where the interrupted code itself has switched recording on, it is on
+    assert all(a is b for a, b in seen) and (mode is False or all(a for a, _ in seen))
+    assert torch.equal(p.grad, 2 * len(seen) * p.detach())
+
+
+def test_no_handler_finds_recording_off_in_a_backward_pass(ticking):
+    x = torch.randn(8, requires_grad=True)
+    seen = []
+    ticking(lambda: seen.append(torch.is_grad_enabled()))
+    while len(seen) < 400:
+        y = x
+        for _ in range(30):
+            y = y.cumsum(0) * 0.5
+        y.sum().backward()
+    assert all(seen)
+
+
+def test_hooks_keep_the_mode_of_their_pass():
+    x = torch.tensor(2.0, requires_grad=True)
+    seen = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(torch.is_grad_enabled()))
+    try:
+        for create_graph in (False, True):
+            y = x * x
+            y.register_hook(lambda g: os.kill(os.getpid(), signal.SIGUSR1))
+            torch.autograd.grad(y, x, create_graph=create_graph)
+    finally:
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+    assert seen == [False, True]  # as in PyTorch: the hook is the user's code that was interrupted
+
+
+def test_handlers_are_shown_as_they_were_given():
+    def handler(number, frame):
+        raise ValueError(number)
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        assert signal.getsignal(signal.SIGUSR1) is handler
+        with pytest.raises(ValueError, match=str(int(signal.SIGUSR1))):
+            os.kill(os.getpid(), signal.SIGUSR1)
+        assert signal.signal(signal.SIGUSR1, signal.SIG_IGN) is handler
+        assert signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_runs_the_compiled_function_that_it_interrupts(ticking):
+    w = torch.randn(4, 4)
+    scale = torch.tensor([1.5], requires_grad=True)
+
+    @torch.compile
+    def f(x):
+        return torch.tanh(x @ w) * 2
+
+    @torch.compile
+    def g(x):
+        return (torch.tanh(x @ w) * scale).sum()
+
+    inputs = [torch.full((4, 4), float(i)) for i in range(4)]
+    for _ in range(3):
+        expected = [(f(x).clone(), torch.autograd.grad(g(x), scale)[0].clone()) for x in inputs]
+    wrong, calls = [], [0]
+
+    def compute():
+        i = calls[0] % 4
+        calls[0] += 1
+        if not torch.equal(f(inputs[i]), expected[i][0]):
+            wrong.append(i)
+        with torch.enable_grad():  # `assert_close` has switched it off, as any function may
+            d = torch.autograd.grad(g(inputs[i]), scale)[0]
+        torch.testing.assert_close(d, expected[i][1])
+
+    ticking(compute)
+    while calls[0] < 400:
+        for x, (y, d) in zip(inputs, expected, strict=True):
+            torch.testing.assert_close(f(x), y)
+            torch.testing.assert_close(torch.autograd.grad(g(x), scale)[0], d)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert not wrong
+
+
+def test_a_handler_wants_memory_while_memory_is_given(ticking):
+    x = torch.ones(200_000)
+    calls = [0]
+
+    def compute():
+        calls[0] += 1
+        assert (x + 1)[-1] == 2
+
+    compute()
+    ticking(compute, 0.002)
+    while calls[0] < 100:
+        assert (x * 2)[0] == 2
+        torch.release_memory()
+
+
+KERNELS = """
+import os, signal, sys, time, threading
+import numpy as np
+from autograd_nb.codegen import build
+def text(k):
+    return f"def kernel(x, y):\\n    for i in range(y.size):\\n        y[i] = x[i] * {k}\\n"
+def run(k):
+    x, y = np.ones(2, np.float32), np.zeros(2, np.float32)
+    build.build(text(k), "kernel", ("float32[:]", "float32[:]"))(x, y)
+    assert y.tolist() == [k, k], (k, y)
+"""
+
+
+@pytest.mark.slow
+def test_a_handler_needs_a_kernel_while_another_is_compiled(tmp_path):
+    """From the first import of Numba on; each handler compiles a kernel of its own, some while another handler waits for its."""
+    code = KERNELS + textwrap.dedent("""
+    count = [0]
+    def handler(number, frame):
+        count[0] += 1
+        if count[0] <= 12:
+            run(1000 + count[0])
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.03, 0.07)
+    for k in range(2, 12):
+        run(k)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(count[0] > 5, "numba" in sys.modules)
+    """)
+    for _ in range(2):  # compiled, and loaded
+        assert python(code, AUTOGRAD_NB_CACHE_DIR=str(tmp_path)).endswith("True")
+
+
+@pytest.mark.slow
+def test_a_handler_needs_a_kernel_while_numba_compiles_the_users_code(tmp_path):
+    code = KERNELS + textwrap.dedent("""
+    run(1)
+    import numba
+    said = []
+    def handler(number, frame):
+        try:
+            run(2 + len(said))
+            said.append("ran")
+        except RuntimeError as error:
+            said.append(str(error))
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.05)
+    for k in range(3):
+        f = numba.njit(lambda x: np.sort(x * 2)[0] + np.cumsum(x)[-1])
+        assert f(np.ones(3)) == 5.0
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print(set(s[:54] for s in said))
+    run(99)
+    """)
+    found = python(code, AUTOGRAD_NB_CACHE_DIR=str(tmp_path))
+    assert "a kernel is needed while Numba compiles something else" in found
+
+
+def test_a_finalizer_needs_a_kernel_in_the_midst_of_compiling(tmp_path):
+    code = KERNELS + textwrap.dedent("""
+    plain = build._compile
+    def compile_(*args):
+        if len(said) == 0:
+            said.append("")
+            try:
+                run(5)
+            except RuntimeError as error:
+                said[0] = str(error)
+        return plain(*args)
+    said = []
+    build._compile = compile_
+    run(4)
+    print(said[0][:52])
+    run(5)
+    """)
+    assert python(code, AUTOGRAD_NB_CACHE_DIR=str(tmp_path)) == "a kernel is needed in the midst of making another on"
+
+
+def test_interrupts_while_kernels_are_compiled_and_loaded(tmp_path):
+    """Ctrl-C breaks off the waiting; the work goes on, and the next call finds its result."""
+    code = KERNELS + textwrap.dedent("""
+    import random
+    rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    interrupts = 0
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    for k in range(2, 14):
+        while True:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, rng.uniform(0.001, 0.15))
+                run(k)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                break
+            except KeyboardInterrupt:
+                interrupts += 1
+        run(k)
+    print(interrupts > 5)
+    """)
+    assert python(code, AUTOGRAD_NB_CACHE_DIR=str(tmp_path)) == "True"
+    assert not [p for p in tmp_path.iterdir() if p.suffix != ".kernel"]
+
+
+STEPS = """
+import random, signal, sys
+import autograd_nb as torch
+from autograd_nb import launch
+from autograd_nb.graph.modes import state
+torch.manual_seed(0)
+w = torch.randn(3, 2, requires_grad=True)
+p = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+x = torch.randn(4, 3)
+def eager():
+    loss = torch.tanh(x @ w).cumsum(0).sum()
+    return torch.autograd.grad(loss, w)[0]
+compiled = torch.compile(lambda: torch.autograd.grad((torch.tanh(x @ w) * 3).sum(), w)[0])
+def training():
+    optimizer.zero_grad()
+    (p * p).sum().backward()
+    optimizer.step()
+    return None
+def saved():
+    return torch.autograd.grad((x @ w).sum().exp(), w)[0]
+steps = [eager, compiled, training, saved]
+expected = []
+for f in steps:
+    for _ in range(3):
+        r = f()
+    expected.append(None if r is None else r.clone())
+torch.compiler.reset()
+rng = random.Random(1)
+class Stop(BaseException):
+    pass
+def handler(number, frame):
+    global armed
+    if armed:
+        armed = False
+        raise Stop
+signal.signal(signal.SIGALRM, handler)
+interrupts = 0
+for k in range(COUNT):
+    f = steps[k % len(steps)]
+    try:
+        armed = True
+        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 6e-4))
+        while armed:  # (what is raised in a finalizer is lost)
+            if k % 40 == 37:
+                torch.compiler.reset()
+            f()
+    except Stop:
+        interrupts += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert state.grad is True and launch.observer() is None and launch._observing == 0, k
+    for g, e in zip(steps, expected):
+        r = g()
+        assert e is None or torch.allclose(r, e), (k, g, r, e)
+    assert torch.isfinite(p).all() and p.grad is not None
+print(interrupts)
+"""
+
+
+@pytest.mark.slow
+def test_interrupts_at_any_moment_of_steps():
+    """Hundreds of them, in eager and compiled steps, captures and an optimizer: what is called next works and is right."""
+    assert int(python(STEPS.replace("COUNT", "300"))) > 200
+
+
+@pytest.mark.slow
+def test_a_fork_in_a_handler_while_kernels_are_compiled(tmp_path):
+    code = KERNELS + textwrap.dedent("""
+    import warnings
+    warnings.simplefilter("ignore", DeprecationWarning)
+    children = []
+    def handler(number, frame):
+        if len(children) < 3:
+            child = os.fork()
+            if not child:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(100)
+                try:
+                    run(500 + len(children))
+                    os._exit(0)
+                except BaseException:
+                    import traceback
+                    traceback.print_exc()
+                    os._exit(1)
+            children.append(child)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+    signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    for k in range(2, 9):
+        run(k)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    print([os.waitpid(c, 0)[1] for c in children])
+    """)
+    assert set(eval(python(code, AUTOGRAD_NB_CACHE_DIR=str(tmp_path)))) == {0}
