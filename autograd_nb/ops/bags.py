@@ -110,6 +110,25 @@ def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
     return cast(offsets[:-1] if last else offsets, dtypes.int64)
 
 
+def _check_mode(mode: str, by_frequency: Any, sparse: Any, s: Tensor | None, w: Tensor) -> None:
+    """ValueError, NotImplementedError or RuntimeError for options that do not go with the mode."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"mode has to be one of sum, mean or max (mode={mode!r})")
+    if mode == "max" and by_frequency:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if s is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if s is not None and s.dtype is not w.dtype:
+        raise RuntimeError(
+            f"expected weight and per_sample_weights to have the same dtype, but got {w.dtype} and {s.dtype} (embedding_bag)"
+        )
+
+
 @public(method=False, namespaces=("nn.functional",))
 def embedding_bag(
     input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
@@ -162,21 +181,7 @@ def embedding_bag(
         starts = _bounds(x, offsets, bool(include_last_offset))
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.ndim}")
-    if mode not in ("sum", "mean", "max"):
-        raise ValueError(f"mode has to be one of sum, mean or max (mode={mode!r})")
-    if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
-    if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
-    if s is not None and mode != "sum":
-        raise NotImplementedError(
-            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
-            f"(got mode='{mode}'). Please open a feature request on GitHub."
-        )
-    if s is not None and s.dtype is not w.dtype:
-        raise RuntimeError(
-            f"expected weight and per_sample_weights to have the same dtype, but got {w.dtype} and {s.dtype} (embedding_bag)"
-        )
+    _check_mode(mode, scale_grad_by_freq, sparse, s, w)
     return _bags(x, w, starts, mode, s, padding_idx, bool(scale_grad_by_freq), max_norm, norm_type)
 
 

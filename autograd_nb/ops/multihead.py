@@ -123,29 +123,10 @@ def multi_head_attention_forward(
     width = e // num_heads
     if width * num_heads != e:
         raise AssertionError(f"embed_dim {e} not divisible by num_heads {num_heads}")
-    if use_separate_proj_weight:
-        if k.shape[:2] != v.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {k.shape[:2]} do not match value's {v.shape[:2]}")
-        separate = (q_proj_weight, k_proj_weight, v_proj_weight)
-        for name, w in zip("qkv", separate, strict=True):
-            if w is None:
-                raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
-        projected = _projected(q, k, v, None, separate, in_proj_bias)
-    else:
-        if k.shape != v.shape:
-            raise AssertionError(f"key shape {k.shape} does not match value shape {v.shape}")
-        if in_proj_weight is None:
-            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
-        projected = _projected(q, k, v, in_proj_weight, None, in_proj_bias)
-    q, k, v = projected
-    batch = n * num_heads
-    if mask is not None:
-        if mask.ndim == 2:
-            if tuple(mask.shape) != (length, source):
-                raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, source)}.")
-            mask = mask.unsqueeze(0)
-        elif tuple(mask.shape) != (batch, length, source):
-            raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {(batch, length, source)}.")
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    _check_projections(k, v, in_proj_weight, separate)
+    q, k, v = _projected(q, k, v, None if separate else in_proj_weight, separate, in_proj_bias)
+    mask = _three_dims(mask, n * num_heads, length, source)
     if (bias_k is None) != (bias_v is None):
         raise AssertionError("bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None")
     cat, pad = OPS["cat"].call, OPS["nn.functional.pad"].call
@@ -160,20 +141,7 @@ def multi_head_attention_forward(
         zero = OPS["zeros"].call(n, num_heads, 1, width, dtype=d)
         k, v = cat([k, zero], 2), cat([v, zero], 2)
         mask, padding = (t if t is None else pad(t, (0, 1)) for t in (mask, padding))
-    source = k.shape[2]
-    if padding is not None:
-        if tuple(padding.shape) != (n, source):
-            raise AssertionError(
-                f"Expected key_padded_mask.shape[0] to be {n} and [1] to be {source}, but got {tuple(padding.shape)}"
-            )
-        seen = padding.reshape(n, 1, 1, source)
-        mask = (
-            seen
-            if mask is None
-            else mask.reshape(-1 if mask.shape[0] > 1 else 1, *_heads(mask, num_heads), length, source) + seen
-        )
-    elif mask is not None:
-        mask = mask.reshape(-1 if mask.shape[0] > 1 else 1, *_heads(mask, num_heads), length, source)
+    mask = _joined(mask, padding, n, num_heads, length, k.shape[2])
     p = dropout_p if training else 0.0
     if need_weights:
         # as PyTorch, where nothing may be seen this path gives nan
@@ -190,6 +158,41 @@ def multi_head_attention_forward(
     return y, weights
 
 
-def _heads(mask: Tensor, heads: int) -> tuple[int]:
-    """The heads' dim of a mask (N · heads or 1, L, S) that is seen as (N, heads, L, S)."""
-    return (heads,) if mask.shape[0] > 1 else (1,)
+def _check_projections(k: Tensor, v: Tensor, weight: Any, separate: tuple | None) -> None:
+    """AssertionError where key, value and the weights of their projections do not go together."""
+    if separate is None:
+        if k.shape != v.shape:
+            raise AssertionError(f"key shape {k.shape} does not match value shape {v.shape}")
+        if weight is None:
+            raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
+        return
+    if k.shape[:2] != v.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {k.shape[:2]} do not match value's {v.shape[:2]}")
+    for name, w in zip("qkv", separate, strict=True):
+        if w is None:
+            raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
+
+
+def _three_dims(mask: Tensor | None, batch: int, length: int, source: int) -> Tensor | None:
+    """The mask (1 or N · heads, L, S); RuntimeError for another shape."""
+    if mask is None:
+        return None
+    if mask.ndim == 2:
+        if tuple(mask.shape) != (length, source):
+            raise RuntimeError(f"The shape of the 2D attn_mask is {mask.shape}, but should be {(length, source)}.")
+        return mask.unsqueeze(0)
+    if tuple(mask.shape) != (batch, length, source):
+        raise RuntimeError(f"The shape of the 3D attn_mask is {mask.shape}, but should be {(batch, length, source)}.")
+    return mask
+
+
+def _joined(mask: Tensor | None, padding: Tensor | None, n: int, heads: int, length: int, source: int) -> Tensor | None:
+    """One mask that broadcasts to (N, heads, L, S) of a mask (1 or N · heads, L, S) and a padding (N, S); None where there is neither."""
+    if mask is not None:
+        mask = mask.reshape(-1, heads, length, source) if mask.shape[0] > 1 else mask.reshape(1, 1, length, source)
+    if padding is None:
+        return mask
+    if tuple(padding.shape) != (n, source):
+        raise AssertionError(f"Expected key_padded_mask.shape[0] to be {n} and [1] to be {source}, but got {tuple(padding.shape)}")
+    seen = padding.reshape(n, 1, 1, source)
+    return seen if mask is None else mask + seen

@@ -41,6 +41,16 @@ def _centred(window: Tensor | None, width: int, n: int, like: Tensor) -> Tensor 
     return OPS["nn.functional.pad"].call(window, (left, n - width - left))
 
 
+def _check_pieces(x: Tensor, n: int, window: Tensor | None, width: int) -> None:
+    """RuntimeError where signals [batch, time] have no pieces of ``n`` points, or the window is none of ``width``."""
+    if not 0 < n <= x.shape[1]:
+        raise RuntimeError(f"stft(): expected 0 < n_fft < {x.shape[1]}, but got n_fft={n}")
+    if window is not None and (window.ndim != 1 or window.shape[0] != width):
+        raise RuntimeError(
+            f"stft(): expected a 1D window tensor of size equal to win_length={width}, but got window with size {list(window.shape)}"
+        )
+
+
 @public()
 def stft(
     input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
@@ -79,12 +89,7 @@ def stft(
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false.")
         x = OPS["nn.functional.pad"].call(x.unsqueeze(1), (n // 2, n // 2), mode=pad_mode).squeeze(1)
-    if not 0 < n <= x.shape[1]:
-        raise RuntimeError(f"stft(): expected 0 < n_fft < {x.shape[1]}, but got n_fft={n}")
-    if window is not None and (window.ndim != 1 or window.shape[0] != width):
-        raise RuntimeError(
-            f"stft(): expected a 1D window tensor of size equal to win_length={width}, but got window with size {list(window.shape)}"
-        )
+    _check_pieces(x, n, window, width)
     if onesided is None:
         onesided = not complex_input
     elif onesided and complex_input:
@@ -119,6 +124,30 @@ def _overlapped(pieces: Tensor, hop: int, size: int) -> Tensor:
     return embed_view(pieces, layout((batch, size), None, pieces.dtype), layout(pieces.shape, (size, hop, 1), pieces.dtype), 0)
 
 
+def _check_spectra(x: Tensor, n: int, hop: int, width: int, onesided: Any) -> None:
+    """RuntimeError where ``x`` cannot be the spectra of pieces of ``n`` points."""
+    if not x._layout.size:
+        raise RuntimeError("istft(): input tensor cannot be empty.")
+    if x.ndim not in (2, 3):
+        raise RuntimeError(f"istft(): expected a tensor with 2 or 3 dimensions, got input of shape {list(x.shape)}")
+    if hop > width:
+        raise RuntimeError(f"istft(): expected 0 < hop_length <= win_length, got hop_length={hop}, win_length={width}")
+    if x.shape[-2] != (n // 2 + 1 if onesided else n):
+        raise RuntimeError(
+            f"istft(): expected the frequency dimension of the input tensor to match {'n_fft / 2 + 1' if onesided else 'n_fft'} when "
+            f"onesided={bool(onesided)}, but got {x.shape[-2]} (n_fft={n})"
+        )
+
+
+def _check_inverse_window(window: Tensor, width: int, return_complex: bool) -> None:
+    if window.ndim != 1 or window.shape[0] != width:
+        raise RuntimeError(
+            f"istft(): Invalid window shape. window has to be 1D and length of `win_length` (={width}), got {list(window.shape)}"
+        )
+    if window.dtype.is_complex and not return_complex:
+        raise RuntimeError("Complex windows are incompatible with return_complex=False")
+
+
 @public()
 def istft(
     input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
@@ -137,21 +166,9 @@ def istft(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
     n, hop, width = _lengths("istft", n_fft, hop_length, win_length)
-    if not x._layout.size:
-        raise RuntimeError("istft(): input tensor cannot be empty.")
-    if x.ndim not in (2, 3):
-        raise RuntimeError(f"istft(): expected a tensor with 2 or 3 dimensions, got input of shape {list(x.shape)}")
-    if hop > width:
-        raise RuntimeError(f"istft(): expected 0 < hop_length <= win_length, got hop_length={hop}, win_length={width}")
-    found, count = x.shape[-2:]
-    if onesided is None:
-        onesided = found != n
-    wanted = n // 2 + 1 if onesided else n
-    if found != wanted:
-        raise RuntimeError(
-            f"istft(): expected the frequency dimension of the input tensor to match {'n_fft / 2 + 1' if onesided else 'n_fft'} when "
-            f"onesided={bool(onesided)}, but got {found} (n_fft={n})"
-        )
+    if onesided is None and x.ndim > 1:
+        onesided = x.shape[-2] != n
+    _check_spectra(x, n, hop, width, onesided)
     if window is None:
         warnings.warn(
             "A window was not provided. A rectangular window will be applied. Please provide the same window used by stft to make the "
@@ -159,12 +176,8 @@ def istft(
             UserWarning,
             stacklevel=2,
         )
-    elif tensor_argument(window, "istft", "window").ndim != 1 or window.shape[0] != width:
-        raise RuntimeError(
-            f"istft(): Invalid window shape. window has to be 1D and length of `win_length` (={width}), got {list(window.shape)}"
-        )
-    if window is not None and window.dtype.is_complex and not return_complex:
-        raise RuntimeError("Complex windows are incompatible with return_complex=False")
+    else:
+        _check_inverse_window(tensor_argument(window, "istft", "window"), width, return_complex)
     if onesided and return_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex (return_complex=True)")
     weights = _centred(window, width, n, x)
@@ -177,6 +190,7 @@ def istft(
         pieces = OPS["fft.ifft"].call(spectra, norm=norm)
     else:
         pieces = OPS["fft.irfft"].call(spectra.narrow(2, 0, n // 2 + 1), n=n, norm=norm)
+    count = x.shape[-1]
     size = n + hop * (count - 1)
     y = _overlapped(pieces * weights, hop, size)
     envelope = _overlapped((weights * weights).expand(1, count, n), hop, size)

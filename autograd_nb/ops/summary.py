@@ -18,6 +18,22 @@ from .structured import tensor_argument
 _HISTOGRAM = launch.Kernel("scan", "histogram")
 
 
+def _check_weights(w, name, n):
+    """RuntimeError where ``w`` cannot be the weights ``name`` of ``n`` observations."""
+    tensor_argument(w, "cov", name)
+    if w.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+    if (name == "fweights") != (w.dtype.category == 1):
+        kind = "integral" if name == "fweights" else "floating point"
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {w.dtype} dtype")
+    if w._layout.size != n:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {w._layout.size} != {n}"
+        )
+    if n and w.detach().min().item() < 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
 @public()
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of the rows (variables) over the columns (observations).
@@ -35,24 +51,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     n = rows.shape[1]
     weights = None
     for name, w in (("fweights", fweights), ("aweights", aweights)):
-        if w is None:
-            continue
-        tensor_argument(w, "cov", name)
-        if w.ndim > 1:
-            raise RuntimeError(
-                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions"
-            )
-        if (name == "fweights") != (w.dtype.category == 1):
-            kind = "integral" if name == "fweights" else "floating point"
-            raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {w.dtype} dtype")
-        if w._layout.size != n:
-            raise RuntimeError(
-                f"cov(): expected {name} to have the same numel as there are observations in the input but got "
-                f"{w._layout.size} != {n}"
-            )
-        if n and w.detach().min().item() < 0:
-            raise RuntimeError(f"cov(): {name} cannot be negative")
-        weights = w if weights is None else weights * w
+        if w is not None:
+            _check_weights(w, name, n)
+            weights = w if weights is None else weights * w
     if rows.dtype.category < 2:
         rows = cast(rows, dtypes.get_default_dtype())
     if weights is None:
