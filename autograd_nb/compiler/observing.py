@@ -9,12 +9,14 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from logging import Logger
-from threading import Thread
+from threading import Thread, local
 from typing import Any
 
 from .. import launch
+from ..codegen import build
 from ..graph import engine
 from ..ops import generator
+from ..overriding import Overrides
 from ..tensor import Tensor
 from .capture import Capture, Problem
 from .guards import PACKAGE, in_library
@@ -40,17 +42,14 @@ def watching(
     slots = {(id(g), name): g[name] for g in groups for name in g if (id(g), name) in replaced}
     observed = _observed(capture, codes)
     before = [(owner, name, vars(owner).get(name)) for owner, name, _ in observed]
-    for owner, name, function in observed:
-        setattr(owner, name, function)
+    _exchange(observed)
+    outer, _standing.pair = _standing.pair, (observed, before)
     try:
-        with launch.observe(capture):
+        with _BUILDS.active(), launch.observe(capture):
             yield replaced
     finally:
-        for owner, name, function in before:
-            if function is None:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, function)
+        _standing.pair = outer
+        _exchange(before)
         for g in groups:
             for (number, name), value in replaced.items():
                 if number != id(g):
@@ -79,6 +78,41 @@ def watching_passes(capture: Capture, began: int) -> Iterator[None]:
         yield
     finally:
         engine.watch = watch
+
+
+class _Standing(local):
+    """What this thread's capture has put in the place of builtins, and what stood there before; None where nothing is captured."""
+
+    pair: tuple[list, list] | None = None
+
+
+_standing = _Standing()
+_BUILDS = Overrides()
+
+
+def _exchange(functions: Sequence[tuple[Any, str, Callable | None]]) -> None:
+    for owner, name, function in functions:
+        if function is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, function)
+
+
+@_BUILDS.at(build._entry)
+def _built(inner: Callable) -> Callable:
+    """Numba's compiler asks for hundreds of thousands of attributes, none of which is the captured function's doing."""
+
+    def entry(*args: Any) -> Any:
+        if _standing.pair is None:
+            return inner(*args)
+        observed, before = _standing.pair
+        _exchange(before)
+        try:
+            return inner(*args)
+        finally:
+            _exchange(observed)
+
+    return entry
 
 
 def _observed(capture: Capture, codes: Collection[types.CodeType]) -> list[tuple[Any, str, Callable]]:
