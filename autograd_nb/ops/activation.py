@@ -286,15 +286,10 @@ def softsign(input):
     return input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
 
 
-@formula(lambda x: m.tanh(x) * m.tanh(x), name="tanhshrink", result="float")
-def _tanhshrink(x):
-    return x - m.tanh(x)
-
-
 @functional()
 def tanhshrink(input):
     """x − tanh x; dy/dx = tanh² x."""
-    return _tanhshrink(input)
+    return input - _tanh(input)
 
 
 @formula(lambda g, x, low, high: m.where((x <= low) | (x >= high), 0.0, g), name="hardtanh")
@@ -395,7 +390,7 @@ def logsigmoid(input, *, out=None):
 
 
 @formula(
-    lambda g, x, w: m.where(x > 0, g, g * w), lambda g, x: m.where(x > 0, 0.0, g * x), name="prelu", node="PreluKernelBackward0"
+    lambda g, x, w: m.where(x > 0, g, g * w), lambda g, x, w: m.where(x > 0, 0.0, g * x), name="prelu", node="PreluKernelBackward0"
 )
 def _prelu(x, w):
     return m.where(x > 0, x, w * x)

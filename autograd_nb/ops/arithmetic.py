@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import dtypes
 from ..codegen.maths import m
+from ..graph.modes import state
 from ..shapes import Layout
 from ..tensor import Tensor
-from .calls import only_tensors
+from .calls import acceptable, only_tensors, operator_of
 from .cast import cast
 from .pointwise import pointwise
 from .recording import store
@@ -76,12 +77,7 @@ def mul(a, b):
     return a * b
 
 
-@pointwise(lambda a, y: -y / a, lambda a: 1 / a, result="float", name="rdiv", public=False, node="DivBackward0")
-def _rdiv(a, b):
-    return b / a
-
-
-@pointwise(lambda b: 1 / b, lambda b, y: -y / b, result="float", name="div", public=False)
+@pointwise(lambda b: 1 / b, lambda a, b: -((a / b) / b), result="float", name="div", public=False)
 def _div(a, b):
     return a / b
 
@@ -95,17 +91,32 @@ def rsub(input, other, *, alpha=1):
     return sub(other if isinstance(other, Tensor) else input.new_full((), other), input, alpha=alpha)
 
 
+@pointwise(result="float", name="rdiv", public=False, inplace=False)
+def _rdiv(a, b):
+    return (1 / a) * b
+
+
+_unrecorded_rdiv = operator_of(_rdiv)
+
+
+def reversed_div(input, other):
+    """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
+    if input.__class__ is Tensor and not isinstance(other, Tensor) and not (state.grad and input.requires_grad):
+        return _unrecorded_rdiv(input, other)
+    return mul(reciprocal(input), other) if acceptable(other) else NotImplemented
+
+
 @pointwise(None, None, name="floor_div", public=False)
 def _floor_divide(a, b):
     return m.floor_divide(a, b)
 
 
-@pointwise(lambda: 0, lambda: 0, name="div", public=False, node="DivBackward1")
+@pointwise(lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1")
 def _div_floor(a, b):
     return m.floor_divide(a, b)
 
 
-@pointwise(lambda: 0, lambda: 0, name="trunc_div", public=False, node="DivBackward1")
+@pointwise(lambda b: 0, lambda a, b: 0, name="trunc_div", public=False, node="DivBackward1")
 def _trunc_div(a, b):
     return m.trunc_divide(a, b)
 
@@ -118,7 +129,7 @@ def _no_integer_zero(a: Any, b: Any, name: str) -> None:
 
 @public("divide", "true_divide")
 def div(input, other, *, rounding_mode=None, out=None):
-    """Quotient: y = a/b, dy/da = 1/b, dy/db = −y/b; integers give floats. ``rounding_mode`` "trunc" or "floor" rounds."""
+    """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` "trunc" or "floor" rounds."""
     if rounding_mode is None:
         y = _div(input, other)
     elif rounding_mode == "floor":
@@ -190,8 +201,17 @@ for _name, _op in (("remainder_", _remainder), ("fmod_", _fmod)):
     register(_name, _op.inplace, "inplace")
 
 
+def _base_rule(g, a, b):
+    return m.where(b == 0, m.zero_like(g), g * (b * m.pow(a, b - 1)))
+
+
+@pointwise(_base_rule, None, name="pow", public=False)
+def _pow_number(a, b):
+    return m.pow(a, b)
+
+
 @pointwise(
-    lambda g, a, b: m.where(b == 0, m.zero_like(g), g * (b * m.pow(a, b - 1))),
+    lambda g, a, b, y: _base_rule(g, a, b),
     lambda g, a, b, y: m.where((a == 0) & (m.real(b) >= 0), m.zero_like(g), g * (y * m.log(a))),
     name="pow",
     public=False,
@@ -233,11 +253,14 @@ def pow(input, exponent, *, out=None):
         return pow(input, exponent.real, out=out)
     else:
         only_tensors("pow", input, exponent, "either", "exponent")
-    y = _pow(input, exponent)
+    y = (_pow if isinstance(exponent, Tensor) else _pow_number)(input, exponent)
     return y if out is None else store(out, y, "pow")
 
 
-register("pow_", _pow.inplace, "inplace")
+@public(kind="inplace")
+def pow_(input, exponent):
+    """In-place version of `pow`."""
+    return (_pow if isinstance(exponent, Tensor) else _pow_number).inplace(input, exponent)
 
 
 @public()
@@ -296,7 +319,28 @@ def rsqrt(x):
     return m.rsqrt(x)
 
 
-_POWERS = {2: square, 3: cube, 1: lambda x: x.clone(), 0.5: sqrt, -1: reciprocal, -0.5: rsqrt}
+# powers keep their operand, where `sqrt`, `reciprocal` and `rsqrt` keep their result
+@pointwise(lambda x: 1, public=False, inplace=False, name="pow_1", node="PowBackward0")
+def _first_power(x):
+    return x
+
+
+@pointwise(lambda x: 0.5 * m.rsqrt(x), public=False, inplace=False, name="pow_half", node="PowBackward0")
+def _root(x):
+    return m.sqrt(x)
+
+
+@pointwise(lambda x: -1 / (x * x), public=False, inplace=False, name="pow_minus_1", node="PowBackward0")
+def _inverse(x):
+    return 1 / x
+
+
+@pointwise(lambda x: -0.5 * (m.rsqrt(x) / x), public=False, inplace=False, name="pow_minus_half", node="PowBackward0")
+def _inverse_root(x):
+    return m.rsqrt(x)
+
+
+_POWERS = {2: square, 3: cube, 1: _first_power, 0.5: _root, -1: _inverse, -0.5: _inverse_root}
 
 
 # the ties of maximum and minimum share the gradient

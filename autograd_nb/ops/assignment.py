@@ -18,6 +18,7 @@ from .inplace import write_inplace
 from .numbers import SINGLE, number_as, plain_number
 from .picking import _fill_at, _write_put, index_put_op, places
 from .plans import InplacePlan
+from .recording import guarded
 from .recording import tensor_type as _tensor_type
 from .registry import OPS, public
 from .shape import expand, reshape
@@ -95,7 +96,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         _put_value(self, value)
     place = advanced_index(view, tensors)
-    put_in_place(view, *place, value, False)
+    put_in_place(view, *place, value, False, tensors)
 
 
 def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
@@ -169,8 +170,10 @@ def _mismatch(value: Tensor, wanted: Sequence[int]) -> RuntimeError:
     )
 
 
-def put_in_place(view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, value: Tensor, accumulate: bool) -> Tensor:
-    """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape."""
+def put_in_place(
+    view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, value: Tensor, accumulate: bool, kept: Sequence[Any]
+) -> Tensor:
+    """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape. kept: see `write_inplace`."""
     shape = view._layout.shape
     rest = [shape[d] for d in range(len(shape)) if d not in dims]
     wanted = Size([*rest[:pos], *index._layout.shape, *rest[pos:]])
@@ -180,7 +183,7 @@ def put_in_place(view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, v
             value = _stripped(value, wanted)
     except RuntimeError:
         raise _mismatch(value, wanted) from None
-    return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate)
+    return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, kept=kept)
 
 
 Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
@@ -228,7 +231,7 @@ def index_put_(input, indices, values, accumulate=False):
     view, place = _indices_argument(x, indices, "index_put_")
     index, dims, _ = place
     _check_rank(values, (0,) * (view.ndim - len(dims) + index.ndim))
-    put_in_place(view, *place, values, bool(accumulate))
+    put_in_place(view, *place, values, bool(accumulate), indices)
     return x
 
 
@@ -245,4 +248,4 @@ def index_put(input, indices, values, accumulate=False):
         values = _stripped(values, Size(wanted))
     except RuntimeError:
         raise _mismatch(values, wanted) from None
-    return reshape(index_put_op(view, index, values, dims, pos, bool(accumulate)), x.shape)
+    return reshape(guarded(index_put_op(view, index, values, dims, pos, bool(accumulate)), *indices), x.shape)

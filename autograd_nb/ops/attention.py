@@ -19,6 +19,7 @@ from ..shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
 from .create import new_empty
+from .recording import guarded
 from .registry import OPS, public
 from .softmax import _softmax_backward
 from .structured import structured, tensor_argument
@@ -28,9 +29,9 @@ _BACKWARD = Kernel("attention", "backward", outputs=3)
 _BLOCK = 64  #: queries at a time, so that their scores stay in cache
 
 
-def _attention_rule(g, q, k, v, out, scale, causal, mask_sizes, needs):
+def _attention_rule(g, q, k, v, out1, scale, causal, mask_sizes, needs):
     gy, gp = g
-    p = out[1]
+    p = out1
     # one fused kernel, where nothing is to be differentiated again
     if not state.grad and gp is None and "mask" not in needs and q.dtype is not dtypes.float16:
         return dict(zip("qkv", _fused_backward(gy, q, k, v, p, scale, causal), strict=True))
@@ -272,7 +273,27 @@ def scaled_dot_product_attention(
                 raise RuntimeError(f"attn_mask of size {list(mask.shape)} does not broadcast to the scores' size {list(full)}")
             q = q.reshape(*(1,) * (mask.ndim - q.ndim), *q.shape)  # the mask has more batch dims
             q = q.expand(*mask.shape[: mask.ndim - 2], *q.shape[-2:])
-    return attention_weights(q, k, v, mask, float(dropout_p), bool(is_causal), scale, weights=False)[0]
+    options = (float(dropout_p), bool(is_causal), scale)
+    if not (state.grad and any(t is not None and t.requires_grad for t in (q, k, v, mask))):
+        return attention_weights(q, k, v, mask, *options, weights=False)[0]
+    if _is_flash(q, k, v, mask, dropout_p):
+        y = attention_weights(q, k, v, mask, *options, weights=False)[0]
+        return guarded(y, q, k, v, y, *[mask] * (mask is not None and mask.dtype is not dtypes.bool_))
+    if not any(t is not None and t.requires_grad for t in (q, k, mask)):
+        v = v.clone()
+    return attention_weights(q.clone(), k.clone(), v, mask, *options, weights=False)[0]
+
+
+def _is_flash(q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float) -> bool:
+    """Whether PyTorch takes the one op that keeps its operands and its result, and not several, which keep scaled copies."""
+    return (
+        q.ndim == k.ndim == v.ndim == 4
+        and q.shape[:2] == k.shape[:2] == v.shape[:2]
+        and q.shape[-1] == v.shape[-1]
+        and not dropout_p
+        and all(t.stride(-1) == 1 and 0 not in t.shape for t in (q, k, v))
+        and (mask is None or (mask.ndim in (2, 4) and not mask.requires_grad))
+    )
 
 
 def _shared(q: Tensor, t: Tensor, name: str) -> Tensor:

@@ -26,7 +26,7 @@ from .normalization import (
     verify_batch_size,
     widened,
 )
-from .recording import mark_inference
+from .recording import guarded, mark_inference
 from .structured import structured, tensor_argument
 
 
@@ -114,15 +114,13 @@ def _at_once(plan: tuple, x: Tensor, running_mean: Any, running_var: Any, w: Any
         mean = make(np.empty(c, carrier), row, [0, 0])
         moved = [_NOTHING[name] if t is None else t._data[:c] for t in (running_mean, running_var)]
         _CHANNELS(name, *sizes, eps, momentum, x._data, weight, bias, np.empty(2 * c), mean._data, rstd, *moved, y)
-        for t in (running_mean, running_var):
-            if t is not None:
-                t._version_[0] += t._version_[0] >= 0
     else:
         mean = make(running_mean._data, row, running_mean._version_)
         _CHANNELS_FIXED(name, *sizes, eps, x._data, weight, bias, mean._data, running_var._data, rstd, y)
     value = make(y, lay, [0, 0])
     if state.grad:
         _channels.record((x, w, b, mean, make(rstd, row, [0, 0]), value, eps, training), value, 3)
+        guarded(value, running_mean, running_var)
     elif state.inference:
         mark_inference(value)
     return value
@@ -172,4 +170,4 @@ def batch_norm(
         widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), 0.0 if momentum is None else float(momentum),
         float(eps), tuple(d for d in range(x.ndim) if d != 1), "batch_norm",
     )  # fmt: skip
-    return cast(y, x.dtype)
+    return cast(guarded(y, running_mean, running_var), x.dtype)

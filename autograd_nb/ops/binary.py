@@ -36,7 +36,7 @@ def hypot(a, b):
     return m.hypot(a, b)
 
 
-@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda: 0, result="float", numbers="second")
+@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second")
 def copysign(a, b):
     """|a| with the sign of b."""
     return m.copysign(a, b)
@@ -156,11 +156,16 @@ def nextafter(a, b):
     return libm("np.nextafter", a, b)
 
 
+@pointwise(lambda b, y: m.exp2(b), lambda y: y * math.log(2.0), name="ldexp", public=False, inplace=False, result="float")
+def _ldexp(a, b):
+    return a * m.exp2(b)
+
+
 @public()
 def ldexp(input, other, *, out=None):
     """x·2ᵉ, dy/dx = 2ᵉ."""
     only_tensors("ldexp", input, other)
-    y = input * exp2_of(other)
+    y = _ldexp(input, other)
     return y if out is None else store(out, y, "ldexp")
 
 
@@ -215,7 +220,7 @@ def _addcmul(x, a, b, value):
 
 
 @pointwise(
-    lambda: 1,
+    lambda b: 1,
     lambda b, value: value / b,
     lambda a, b, value: -value * (a / (b * b)),
     name="addcdiv",

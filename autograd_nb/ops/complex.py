@@ -22,7 +22,7 @@ from .pointwise import pointwise
 from .recording import store
 from .registry import OPS, public
 from .structured import structured, tensor_argument
-from .unary import sign
+from .unary import _sign
 
 # --------------------------------------------------------------------------------------------------- conjugates
 
@@ -197,15 +197,15 @@ Tensor.imag = property(imag, _set_part(imag), doc="The imaginary parts, a view; 
 
 
 @pointwise(
-    lambda g: m.real(g), lambda g: m.imag(g), result="complex", name="complex", public=False, inplace=False, holomorphic=False
+    lambda g, re: m.real(g), lambda g, im: m.imag(g), result="complex", name="complex", public=False, inplace=False, holomorphic=False
 )
 def _complex(re, im):
     return m.complex(re, im)
 
 
 @pointwise(
-    lambda g, angle: m.real(g) * m.cos(angle) + m.imag(g) * m.sin(angle),
-    lambda g, abs, angle: abs * (m.imag(g) * m.cos(angle) - m.real(g) * m.sin(angle)),
+    lambda g, y: m.real(m.conj(g) * m.sgn(y)),
+    lambda g, y: m.imag(g) * m.real(y) - m.real(g) * m.imag(y),
     result="complex", name="polar", public=False, inplace=False, holomorphic=False,
 )  # fmt: skip
 def _polar(abs, angle):
@@ -262,11 +262,16 @@ def _sgn(x):
     return m.sgn(x)
 
 
+@pointwise(lambda x, y: 0, name="sgn_real", node="SgnBackward0", public=False)
+def _sgn_real(x):
+    return _sign(x)
+
+
 @public()
 def sgn(input, *, out=None):
     """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""
     x = tensor_argument(input, "sgn")
-    y = _sgn(x) if x.dtype.is_complex else sign(x)
+    y = (_sgn if x.dtype.is_complex else _sgn_real)(x)
     return y if out is None else store(out, y, "sgn")
 
 
@@ -274,7 +279,7 @@ def sgn(input, *, out=None):
 def sgn_(input):
     """In-place version of `sgn`."""
     x = tensor_argument(input, "sgn_")
-    return (_sgn if x.dtype.is_complex else sign).inplace(x)
+    return (_sgn if x.dtype.is_complex else _sgn_real).inplace(x)
 
 
 @pointwise(
@@ -285,7 +290,7 @@ def _angle(x):
     return m.angle(x)
 
 
-@pointwise(lambda: 0, result="float", name="angle_real", node="AngleBackward0", public=False, inplace=False)
+@pointwise(lambda x: 0, result="float", name="angle_real", node="AngleBackward0", public=False, inplace=False)
 def _angle_real(x):
     return m.angle(x)
 

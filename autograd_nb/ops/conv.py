@@ -15,6 +15,7 @@ from .cast import cast, dense, images
 from .complex import complex as complex_
 from .create import new_empty
 from .parts import _slice
+from .recording import guarded
 from .reduction import sum as sum_
 from .registry import OPS, public
 from .structured import structured, tensor_argument
@@ -149,9 +150,9 @@ def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
 
 # Each is linear in both operands, so that its derivatives are the other two.
 @structured(
-    x=lambda g, w, x_shape, how: _conv_by_input(g, w, tuple(x_shape), how),
-    w=lambda g, x, w_shape, how: _conv_by_weight(g, x, tuple(w_shape), how),
-    bias=lambda g: sum_(g, (0, *range(2, g.ndim))),
+    x=lambda g, x, w, x_shape, how: _conv_by_input(g, w, tuple(x_shape), how),
+    w=lambda g, x, w, w_shape, how: _conv_by_weight(g, x, tuple(w_shape), how),
+    bias=lambda g, x, w: sum_(g, (0, *range(2, g.ndim))),
     node="ConvolutionBackward0",
     linear="no",
 )
@@ -199,8 +200,8 @@ def _more_groups(how: tuple, size: int) -> tuple:
 
 
 @structured(
-    y=lambda g, w, y_shape, how: _conv(g, w, None, how, tuple(y_shape[2:])),
-    w=lambda g, y, w_shape, how: _conv_by_weight(y, g, tuple(w_shape), how),
+    y=lambda g, y, w, y_shape, how: _conv(g, w, None, how, tuple(y_shape[2:])),
+    w=lambda g, y, w, w_shape, how: _conv_by_weight(y, g, tuple(w_shape), how),
     node="ConvolutionBackward0",
     linear="each",
 )
@@ -460,7 +461,7 @@ def transposed(
         )
     y = _conv_by_input(x, w, (x.shape[0], w.shape[1] * g, *spatial), (s, p, d, g))
     if bias is not None:
-        y = y + bias.reshape(-1, *(1,) * n)
+        y = guarded(y + bias.reshape(-1, *(1,) * n), x, w)
     return y if batched else y.squeeze(0)
 
 

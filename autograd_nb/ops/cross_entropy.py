@@ -25,7 +25,7 @@ from .activation import functional
 from .along import put_along, take_along
 from .cast import cast, dense
 from .create import new_full
-from .recording import mark_inference
+from .recording import guarded, mark_inference
 from .registry import OPS
 from .rowwise import RowKernel, row_sizes
 from .softmax import log_softmax, softmax
@@ -466,6 +466,6 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     else:
         rows = picked * factor
         if reduction == "mean" and ignored == t._layout.size:  # 0 / 0, but with a gradient of 0
-            return -rows.sum() + math.nan
+            return guarded(-rows.sum() + math.nan, input, target, weight)
         y = -(rows.sum() / factor.sum() if reduction == "mean" else rows.sum() if reduction == "sum" else rows)
-    return y.reshape(()) if alone and reduction == "none" else y
+    return guarded(y.reshape(()) if alone and reduction == "none" else y, input, target, weight)

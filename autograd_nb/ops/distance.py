@@ -16,7 +16,7 @@ from .create import new_full
 from .cross_entropy import _checked_indices, check_reduction
 from .loss import _settled, _total, _where
 from .norms import vector_norm
-from .recording import store
+from .recording import guarded, store
 from .registry import OPS
 from .structured import tensor_argument
 
@@ -178,7 +178,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if weight is not None:
         z = z * take_along(weight, at, 0).unsqueeze(1)
     value = z.sum(1) / classes
-    return _total(value.reshape(()) if alone and t.ndim == 0 else value, reduction)
+    y = _total(value.reshape(()) if alone and t.ndim == 0 else value, reduction)
+    return guarded(y, input, target, weight)
 
 
 @functional()
@@ -202,4 +203,4 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         others = 1 - cast(put_along(valid, at, rows.shape, 1) > 0, x.dtype)
     z = _clamp(1 - (take_along(rows, at, 1).unsqueeze(2) - rows.unsqueeze(1)), 0.0)
     value = (z * (valid.unsqueeze(2) * others.unsqueeze(1))).sum((1, 2)) / classes
-    return _total(value.reshape(()) if alone else value, reduction)
+    return guarded(_total(value.reshape(()) if alone else value, reduction), input, target)

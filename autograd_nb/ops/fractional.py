@@ -22,7 +22,7 @@ _FRACTIONAL = Kernel("pool", "fractional", outputs=2)
 
 
 @structured(
-    every=lambda g, x_shape, out, sizes: {"x": None if g[0] is None else _scatter(g[0], out[1].detach(), tuple(x_shape), len(sizes))},
+    every=lambda g, x, x_shape, out1, sizes: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), len(sizes))},
     node="FractionalMaxPoolBackward0",
     linear="no", batch="samples",
 )

@@ -18,7 +18,7 @@ from .inplace import in_place, write_inplace
 from .numbers import number_as, plain_number
 from .parts import _slice
 from .picking import checked_index
-from .recording import store
+from .recording import guarded, store
 from .registry import OPS, public
 from .shape import expand, reshape
 from .structured import Structured, structured, tensor_argument
@@ -167,9 +167,10 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     """
     x = tensor_argument(input, "gather")
     d = wrap_dim(dim, x.ndim)
-    index = _index_argument(index, "gather")
+    given = index = _index_argument(index, "gather")
     if not index._layout.size:
-        return _stored(out, (x.sum() * 0).expand(index.shape) if x._rg else new_full(index.shape, 0, x.dtype), "gather")
+        y = (x.sum() * 0).expand(index.shape) if x._rg else new_full(index.shape, 0, x.dtype)
+        return _stored(out, guarded(y, input, given), "gather")
     index = _check_gather(x, d, index, "gather")
     if not x.ndim:
         y = reshape(_gather(reshape(x, 1), 0, index if index.ndim else reshape(index, 1)), index.shape)
@@ -177,7 +178,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         y = reshape(_gather(x, d, reshape(index, 1)), ())
     else:
         y = _gather(x, d, index)
-    return _stored(out, y, "gather", (x, index))
+    return _stored(out, guarded(y, input, given), "gather", (x, index))
 
 
 @structured(
@@ -252,13 +253,15 @@ def _scattered(op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mo
     return op(x, d, index if index.ndim else reshape(index, 1), src, mode)
 
 
-def _scattered_inplace(op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> Tensor:
+def _scattered_inplace(
+    op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int, kept: Sequence[Any]
+) -> Tensor:
     if not index._layout.size:
         return x
     if not x.ndim:
-        _scattered_inplace(op, reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode)
+        _scattered_inplace(op, reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode, kept)
         return x
-    return write_inplace(op, _scatter_into, x, d, index if index.ndim else reshape(index, 1), src, mode)
+    return write_inplace(op, _scatter_into, x, d, index if index.ndim else reshape(index, 1), src, mode, kept=kept)
 
 
 def _source(src: Any, value: Any, name: str) -> Any:
@@ -292,8 +295,9 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     src = _source(src, value, "scatter")
     if reduce is not None:
         return _stored(out, _with_reduce("scatter", input, dim, index, src, reduce), "scatter")
+    given = index
     x, d, index, src = _scatter_args(input, dim, index, src, "scatter")
-    return _stored(out, _scattered(_scatter, x, d, index, src, SET), "scatter")
+    return _stored(out, guarded(_scattered(_scatter, x, d, index, src, SET), given), "scatter")
 
 
 @public(kind="inplace", namespaces=())
@@ -302,7 +306,7 @@ def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
     src = _source(src, value, "scatter_")
     if reduce is not None:
         return in_place("scatter_", lambda x: _with_reduce("scatter_", x, dim, index, src, reduce), input)
-    return _scattered_inplace(_scatter, *_scatter_args(input, dim, index, src, "scatter_"), SET)
+    return _scattered_inplace(_scatter, *_scatter_args(input, dim, index, src, "scatter_"), SET, (index,))
 
 
 @public()
@@ -316,14 +320,16 @@ def scatter_add(input, dim, index, src, *, out=None):
     tensor([2., 0., 1.])
     """
     tensor_argument(src, "scatter_add", "src")
-    return _stored(out, _scattered(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add"), ADD), "scatter_add")
+    y = _scattered(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add"), ADD)
+    return _stored(out, guarded(y, index) if src.requires_grad else y, "scatter_add")
 
 
 @public(kind="inplace", namespaces=())
 def scatter_add_(input, dim, index, src):
     """In-place version of `scatter_add`."""
     tensor_argument(src, "scatter_add_", "src")
-    return _scattered_inplace(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add_"), ADD)
+    kept = (index,) if src.requires_grad else ()
+    return _scattered_inplace(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add_"), ADD, kept)
 
 
 # --------------------------------------------------------------------------------------------- scatter_reduce
@@ -415,7 +421,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     tensor_argument(src, "scatter_reduce", "src")
     y = _reduced(*_scatter_args(input, dim, index, src, "scatter_reduce"), reduce, bool(include_self))
-    return _stored(out, y, "scatter_reduce")
+    return _stored(out, guarded(y, input, index, src, y), "scatter_reduce")
 
 
 @public(kind="inplace", namespaces=())

@@ -12,13 +12,14 @@ from .create import new_full
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
 from .inplace import in_place, write_inplace
 from .picking import checked_index, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
+from .recording import guarded
 from .recording import tensor_type as _tensor_type
 from .registry import public
 from .shape import expand, reshape
 from .structured import Structured, tensor_argument
 
 _index_select = pick.variant("IndexSelectBackward0", forward=picked)
-_index_add = index_put_op.variant("IndexAddBackward0")
+_index_add = index_put_op.variant("IndexAddBackward0", x=lambda g: g, value=index_put_op.rules["value"][0])
 _index_copy = index_put_op.variant("IndexCopyBackward0")
 _index_fill = index_put_op.variant(
     "IndexFillBackward0",
@@ -109,6 +110,11 @@ def _scaled(source: Any, alpha: Any) -> Any:
     return source if alpha == 1 else source * alpha
 
 
+def _with_source(y: Tensor, source: Any) -> Tensor:
+    """The result ``y``; its derivative by ``source`` keeps that in PyTorch."""
+    return guarded(y, source) if isinstance(source, Tensor) and source.requires_grad else y
+
+
 @public()
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index].
@@ -118,26 +124,28 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     tensor([2., 0., 1.])
     """
     args = _slices_args(input, dim, index, _scaled(source, alpha), "index_add")
-    return _stored(out, _slices(_index_add, contiguous(args[0]), *args[1:], True), "index_add")
+    return _stored(out, _with_source(_slices(_index_add, contiguous(args[0]), *args[1:], True), source), "index_add")
 
 
 @public(kind="inplace", namespaces=())
 def index_add_(input, dim, index, source, *, alpha=1):
     """In-place version of `index_add`."""
-    return _slices_inplace(_index_add, *_slices_args(input, dim, index, _scaled(source, alpha), "index_add_"), True)
+    args = _slices_args(input, dim, index, _scaled(source, alpha), "index_add_")
+    return _with_source(_slices_inplace(_index_add, *args, True), source)
 
 
 @public()
 def index_copy(input, dim, index, source, *, out=None):
     """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
     x, *rest = _slices_args(input, dim, index, source, "index_copy")
-    return _stored(out, _slices(_index_copy, contiguous(x), *rest, False), "index_copy")
+    return _stored(out, _with_source(_slices(_index_copy, contiguous(x), *rest, False), source), "index_copy")
 
 
 @public(kind="inplace", namespaces=())
 def index_copy_(input, dim, index, source):
     """In-place version of `index_copy`."""
-    return _slices_inplace(_index_copy, *_slices_args(input, dim, index, source, "index_copy_"), False)
+    args = _slices_args(input, dim, index, source, "index_copy_")
+    return _with_source(_slices_inplace(_index_copy, *args, False), source)
 
 
 def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple:
@@ -167,11 +175,13 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     """`index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    x, d, index, source = _slices_args(input, dim, index, source, "index_reduce")
+    x, d, places, values = _slices_args(input, dim, index, source, "index_reduce")
     if not x.ndim:
-        return _stored(out, reshape(_reduced(reshape(x, 1), 0, index, source, reduce, bool(include_self)), ()), "index_reduce")
-    index = expand(reshape(index, [-1 if k == d else 1 for k in range(x.ndim)]), source.shape)
-    return _stored(out, _reduced(x, d, index, source, reduce, bool(include_self)), "index_reduce")
+        y = reshape(_reduced(reshape(x, 1), 0, places, values, reduce, bool(include_self)), ())
+    else:
+        places = expand(reshape(places, [-1 if k == d else 1 for k in range(x.ndim)]), values.shape)
+        y = _reduced(x, d, places, values, reduce, bool(include_self))
+    return _stored(out, guarded(y, input, index, source, y), "index_reduce")
 
 
 @public(kind="inplace", namespaces=())
@@ -197,8 +207,8 @@ def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:
 def take(input, index, *, out=None):
     """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
     x = tensor_argument(input, "take")
-    index = _flat_index(x, index, "take")
-    return _stored(out, _take(reshape(x, -1), index, (0,), 0), "take", (x, index))
+    places = _flat_index(x, index, "take")
+    return _stored(out, guarded(_take(reshape(x, -1), places, (0,), 0), x, index), "take", (x, index))
 
 
 def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -221,18 +231,19 @@ def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, T
 @public()
 def put(input, index, source, accumulate=False):
     """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
-    x, index, source = _put_args(input, index, source, "put")
-    return reshape(_put(reshape(x, -1), index, source, (0,), 0, bool(accumulate)), x.shape)
+    x, places, values = _put_args(input, index, source, "put")
+    y = reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape)
+    return _with_source(guarded(y, index), source)
 
 
 @public(kind="inplace", namespaces=())
 def put_(input, index, source, accumulate=False):
     """In-place version of `put`."""
-    x, index, source = _put_args(input, index, source, "put_")
+    x, places, values = _put_args(input, index, source, "put_")
     if not x._layout.contiguous:
         return in_place("put_", put, x, index, source, accumulate)
-    write_inplace(_put, _write_slices, x.view(-1), index, source, (0,), 0, bool(accumulate))
-    return x
+    write_inplace(_put, _write_slices, x.view(-1), places, values, (0,), 0, bool(accumulate))
+    return _with_source(guarded(x, index), source)
 
 
 @public()
@@ -257,4 +268,5 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     common = list(broadcast_shapes(a, b))
     x = expand(x, [x.shape[d] if k == d else n for k, n in enumerate(common)])
     indices = expand(indices, [indices.shape[d] if k == d else n for k, n in enumerate(common)])
+    indices = indices.clone()  # the caller's may be changed before the backward pass
     return gather(x, d, checked_index(indices, x.shape[d], d, error=RuntimeError), out=out)

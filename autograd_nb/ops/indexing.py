@@ -21,6 +21,7 @@ from .cast import cast, dense
 from .create import from_numpy, new_empty, new_full, tensor
 from .parts import _select
 from .picking import _combine, checked_index, pick, quick_pick, true_indices
+from .recording import guarded
 from .registry import OPS
 from .shape import _alias, _with, expand
 from .structured import structured
@@ -339,7 +340,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         view, tensors = read_index(self, index)
     out = view[0](self, *view[1:]) if view else self
     if tensors is not None:
-        return pick(out, *advanced_index(out, tensors))
+        return guarded(pick(out, *advanced_index(out, tensors)), *tensors)
     if key is not None and not launch.observing():
         keep(_recipes, key, known(view[0], lay, view[1:]))
     return out

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..graph.modes import state
 from ..overriding import overridable
 from ..tensor import Tensor, check_inplace, check_recorded, edge, make, rewrite_history
 from .cast import copied
-from .recording import check_result
+from .recording import check_result, guarded
 from .registry import OPS, public
 from .structured import Structured, tensor_argument
 
@@ -22,9 +22,22 @@ def assign_inplace(target: Tensor, result: Tensor) -> Tensor:
     target._version_[0] += 1
     if state.grad:
         new = edge(result) if result.dtype is target.dtype else edge(result.to(target.dtype))
+        _answers_for(result, target)
         if new is not None or target._rg:
             rewrite_history(target, new)
     return target
+
+
+def _answers_for(result: Tensor, target: Tensor) -> None:
+    """Where a node kept its own result, let that be the target from now on: changing it again is refused."""
+    node = getattr(result._edge, "node", result._edge)
+    if node is None or node.is_leaf_edge:
+        return
+    counters = node.counters()
+    times = sum(v is result._version_ for v in counters)
+    if times:
+        node.versions = tuple(target._version_ if v is result._version_ else v for v in counters)
+        node.stamp += times * (target._version_[0] - result._version_[0])
 
 
 def before(target: Tensor) -> Tensor:
@@ -59,11 +72,13 @@ def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> 
 
 
 @overridable
-def write_inplace(op: Structured, write: Callable[..., None], target: Tensor, *args: Any, repeats: bool = False) -> Tensor:
+def write_inplace(
+    op: Structured, write: Callable[..., None], target: Tensor, *args: Any, repeats: bool = False, kept: Sequence[Any] = ()
+) -> Tensor:
     """Run ``write(memory, *args)`` on the target's own memory, recorded as the structured ``op(target, *args)``.
 
     For ops whose rules save neither the target's old values nor the output; checks of shapes and dtypes are done. ``repeats``: as
-    for `check_result`.
+    for `check_result`. ``kept``: what else may not be changed before the backward pass (see `guarded`).
     """
     check_inplace(target)
     check_result(op.name + "_", target._layout, target._layout, repeats)
@@ -83,6 +98,8 @@ def write_inplace(op: Structured, write: Callable[..., None], target: Tensor, *a
         state.grad = record
     if record:
         op.record((target, *args), out)
+        if kept:
+            guarded(out, *kept)
     target._version_[0] += 1
     if out._rg or (record and target._rg):
         rewrite_history(target, out._edge)

@@ -77,7 +77,7 @@ def _rows(x: Tensor, k: int) -> tuple[int, int, int]:
     return numel(x.shape[: x.ndim - k]), numel(x.shape[x.ndim - k :]), 1
 
 
-def _row_rule(g, x, w, mean, rstd, k, eps, centered, needs):
+def _row_rule(g, x, w, b, mean, rstd, k, eps, centered, needs):
     lead = x.ndim - k
     dims, wdims = tuple(range(lead, x.ndim)), tuple(range(lead))
     if state.grad:
@@ -242,5 +242,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if x.dtype.is_complex:
         y = x * ((x * x).mean(tuple(range(x.ndim - k, x.ndim)), True) + e).rsqrt()
         return y if weight is None else y * weight
-    y = _row_norm(x, weight, None, k, e, False)
+    if weight is not None and state.grad and weight.requires_grad and not x.requires_grad:
+        y = _row_norm(x, None, None, k, e, False) * weight  # what its derivative keeps is nobody's to change
+    else:
+        y = _row_norm(x, weight, None, k, e, False)
     return in_format_of(y, x)

@@ -10,6 +10,7 @@ from typing import Any
 from .. import dtypes, launch
 from ..codegen import loops
 from ..codegen.maths import m
+from ..graph.modes import state
 from ..shapes import broadcast_shapes
 from ..tensor import Tensor
 from .activation import functional
@@ -91,9 +92,9 @@ def _mse_loss(a, b):
     return (a - b) * (a - b)
 
 
-@loss(lambda a, b: m.sign(a - b), lambda a, b: -m.sign(a - b))
-def _l1_loss(a, b):
-    return m.abs(a - b)
+@loss(lambda d: m.sign(d), node="AbsBackward0")
+def _l1_loss(d):
+    return m.abs(d)
 
 
 def _smooth_slope(g, a, b, beta):
@@ -135,10 +136,10 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     """|a − b|; dL/da = sign(a − b), 0 at 0."""
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "l1_loss")
-    if a.dtype.is_complex or b.dtype.is_complex:
-        a = (a - b).abs()
-        b = a.detach() * 0
-    return _l1_loss((a, b), reduction) if weight is None else _weighted(_l1_loss((a, b), "none"), weight, a, reduction)
+    d = a - b  # an op of its own: what the derivative keeps is nobody's to change
+    if d.dtype.is_complex:
+        d = d.abs()
+    return _l1_loss((d,), reduction) if weight is None else _weighted(_l1_loss((d,), "none"), weight, a, reduction)
 
 
 @functional()
@@ -148,7 +149,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     a, b = _pair(input, target, "smooth_l1_loss")
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta (beta={beta})")
-    return _l1_loss((a, b), reduction) if beta == 0 else _smooth_l1_loss((a, b, float(beta)), reduction)
+    return _l1_loss((a - b,), reduction) if beta == 0 else _smooth_l1_loss((a, b, float(beta)), reduction)
 
 
 @functional()
@@ -170,7 +171,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
 
 
 @loss(
-    lambda g, x, t, w: g * w * (x - t) / m.maximum(x * (1 - x), 1e-12), lambda g, x, w: g * w * (m.log1p(-x) - m.log(x)),
+    lambda g, x, t, w: g * w * (x - t) / m.maximum(x * (1 - x), 1e-12), lambda g, x, t, w: g * w * (m.log1p(-x) - m.log(x)),
     lambda g, x, t: g * ((t - 1) * m.maximum(m.log1p(-x), -100.0) - t * m.maximum(m.log(x), -100.0)),
 )  # fmt: skip
 def _binary_cross_entropy(x, t, w):
@@ -213,7 +214,7 @@ def _log_sigmoid(x):
     return m.where(x < 0, x, 0.0) - m.log1p(m.exp(-m.abs(x)))
 
 
-@loss(lambda x, t: m.sigmoid(x) - t, lambda x: -x, node="BinaryCrossEntropyWithLogitsBackward0")
+@loss(lambda x, t: m.sigmoid(x) - t, lambda x, t: -x, node="BinaryCrossEntropyWithLogitsBackward0")
 def _bce_with_logits(x, t):
     return (1 - t) * x - _log_sigmoid(x)
 
@@ -259,11 +260,6 @@ def _kl_div(x, t):
     return m.where(t > 0, t * m.log(t), m.where(t == 0, 0.0, math.nan)) - t * x
 
 
-@loss(lambda t: -m.exp(t), lambda g, x, t: g * (m.exp(t) * (t - x + 1)), node="KlDivBackward0")
-def _kl_div_log(x, t):
-    return m.exp(t) * (t - x)
-
-
 @functional()
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. "batchmean" divides by the batch size."""
@@ -275,34 +271,11 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
             stacklevel=2,
         )
     reduction = _settled(size_average, reduce, reduction, ("batchmean",))
-    args = _pair(input, target, "kl_div", False)
-    op = _kl_div_log if log_target else _kl_div
-    if reduction == "batchmean":
-        y = op(args, "sum")
-        return y / args[0].shape[0] if args[0].ndim else y
-    return op(args, reduction)
-
-
-def _stirling(t):
-    return m.where(t > 1, t * m.log(t) - t + 0.5 * m.log((2 * math.pi) * t), 0.0)
-
-
-@loss(
-    lambda x, t: m.exp(x) - t,
-    lambda g, x, t, full: g * (m.where(t > 1, full * (m.log(t) + 0.5 / t), 0.0) - x),
-    node="PoissonNllLossBackward0",
-)
-def _poisson_log(x, t, full):
-    return m.exp(x) - t * x + full * _stirling(t)
-
-
-@loss(
-    lambda g, x, t, eps: g * (1 - t / (x + eps)),
-    lambda g, x, t, full, eps: g * (m.where(t > 1, full * (m.log(t) + 0.5 / t), 0.0) - m.log(x + eps)),
-    node="PoissonNllLossBackward0",
-)  # fmt: skip
-def _poisson(x, t, full, eps):
-    return x - t * m.log(x + eps) + full * _stirling(t)
+    x, t = _pair(input, target, "kl_div", False)
+    kind = "sum" if reduction == "batchmean" else reduction
+    # (ops one by one where PyTorch has them so: what they keep is nobody's to change)
+    y = _total(t.exp() * (t - x), kind) if log_target else _kl_div((x, t), kind)
+    return y / x.shape[0] if reduction == "batchmean" and x.ndim else y
 
 
 @functional("torch")
@@ -310,8 +283,11 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = _pair(input, target, "poisson_nll_loss", False)
-    full = 1.0 if full else 0.0
-    return _poisson_log((x, t, full), reduction) if log_input else _poisson((x, t, full, float(eps)), reduction)
+    value = x.exp() - t * x if log_input else x - t * (x + eps).log()
+    if full:
+        stirling = t * t.log() - t + 0.5 * (t * (2 * math.pi)).log()
+        value = value + stirling.masked_fill(t <= 1, 0.0)
+    return _total(value, reduction)
 
 
 def _held(v, eps):
@@ -324,13 +300,12 @@ def _held(v, eps):
 
 
 @loss(
-    lambda x, t, v, eps: (x - t) / _held(v, eps),
-    lambda x, t, v, eps: (t - x) / _held(v, eps),
-    lambda g, x, t, v, eps: g * _gaussian_slope(x - t, v, eps),
+    lambda d, v, eps: d / _held(v, eps),
+    lambda g, d, v, eps: g * _gaussian_slope(d, v, eps),
 )  # fmt: skip
-def _gaussian_nll_loss(x, t, v, eps, extra):
+def _gaussian_nll_loss(d, v, eps, extra):
     s = m.maximum(v, eps)
-    return 0.5 * (m.log(s) + (x - t) * (x - t) / s) + extra
+    return 0.5 * (m.log(s) + d * d / s) + extra
 
 
 def _gaussian_slope(d, v, eps):
@@ -361,7 +336,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             elif not (x.ndim == v.ndim and sum(b for a, b in zip(x.shape, v.shape, strict=True) if a != b) == 1):
                 raise ValueError(f"var is of incorrect size ({list(v.shape)} for an input of {list(x.shape)})")
     check_reduction(reduction)
-    return _gaussian_nll_loss((x, t, v, float(eps), 0.5 * math.log(2 * math.pi) if full else 0.0), reduction)
+    if isinstance(v, Tensor):  # what the derivative keeps is nobody's to change
+        v = v.clone()
+    return _gaussian_nll_loss((x - t, v, float(eps), 0.5 * math.log(2 * math.pi) if full else 0.0), reduction)
 
 
 # ------------------------------------------------------------------------------------------------- of margins
@@ -376,20 +353,15 @@ def _hinge_embedding_loss(x, t, margin):
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """x where the target is 1, max(0, margin − x) where it is −1."""
     reduction = _settled(size_average, reduce, reduction)
-    return _hinge_embedding_loss((*_pair(input, target, "hinge_embedding_loss", False), float(margin)), reduction)
+    x, t = _pair(input, target, "hinge_embedding_loss", False)
+    if state.grad and x.requires_grad:  # what the derivative keeps is nobody's to change
+        x, t = x.clone(), t.clone()
+    return _hinge_embedding_loss((x, t, float(margin)), reduction)
 
 
-def _ranked(g, slope, a, b, t, margin):
-    return m.where(margin - t * (a - b) >= 0, g * slope, 0.0)
-
-
-@loss(
-    lambda g, a, b, t, margin: _ranked(g, -t, a, b, t, margin),
-    lambda g, a, b, t, margin: _ranked(g, t, a, b, t, margin),
-    lambda g, a, b, t, margin: _ranked(g, b - a, a, b, t, margin),
-)  # fmt: skip
-def _margin_ranking_loss(a, b, t, margin):
-    return m.maximum(margin - t * (a - b), 0.0)
+@loss(lambda g, z, margin: m.where(z + margin >= 0, g, 0.0), node="ClampMinBackward0")
+def _margin_ranking_loss(z, margin):
+    return m.maximum(z + margin, 0.0)
 
 
 @functional("torch")
@@ -403,7 +375,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {a.shape}, input2: "
             f"{b.shape}, target: {t.shape} "
         )
-    return _margin_ranking_loss((a, b, t, float(margin)), reduction)
+    return _margin_ranking_loss((-t * (a - b), float(margin)), reduction)
 
 
 @loss(lambda g, x, t: -(g * t * m.sigmoid(-(t * x))))

@@ -15,7 +15,7 @@ from .numbers import SINGLE, number_as
 from .parts import _slice
 from .picking import filling, index_put_op, pick, true_indices
 from .pointwise import Pointwise
-from .recording import store
+from .recording import guarded, store
 from .registry import public
 from .shape import expand, reshape
 from .structured import tensor_argument
@@ -86,7 +86,7 @@ def masked_select(input, mask, *, out=None):
         raise RuntimeError(f"masked_select: expected BoolTensor for mask (mask.dtype={mask.dtype})")
     shape = broadcast_shapes(x.shape, mask.shape) or Size((1,))
     index = true_indices(expand(mask, shape))
-    y = _masked_select(expand(x, shape), index, tuple(range(len(shape))), 0)
+    y = guarded(_masked_select(expand(x, shape), index, tuple(range(len(shape))), 0), x, mask)
     return y if out is None else store(out, y, "masked_select", (x, mask))
 
 
@@ -114,8 +114,10 @@ def masked_scatter(input, mask, source):
     x = contiguous(expand(x, broadcast_shapes(x.shape, mask.shape)))
     index, values = _masked_scatter_args(x, mask, source, "masked_scatter")
     if not x.ndim:
-        return reshape(_masked_scatter(reshape(x, 1), index, values, (0,), 0, False), ())
-    return _masked_scatter(x, index, values, tuple(range(x.ndim)), 0, False)
+        y = reshape(_masked_scatter(reshape(x, 1), index, values, (0,), 0, False), ())
+    else:
+        y = _masked_scatter(x, index, values, tuple(range(x.ndim)), 0, False)
+    return guarded(y, mask)
 
 
 @public(kind="inplace", namespaces=())

@@ -13,7 +13,7 @@ from ..shapes import Layout, broadcast_shapes, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
 from .product import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, product, quick
-from .recording import mark_inference, store
+from .recording import guarded, mark_inference, store
 from .reduction import sum as sum_
 from .registry import OPS, public
 from .structured import structured, tensor_argument
@@ -146,7 +146,7 @@ def matmul(input, other, *, out=None):
     return y if out is None else store(out, y, "matmul")
 
 
-def _matmul(a: Tensor, b: Tensor) -> Tensor:
+def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
     if a.ndim == 2 and b.ndim == 2:
         _fit(a, b)
         _same_dtype(a, b, "matmul")
@@ -157,12 +157,15 @@ def _matmul(a: Tensor, b: Tensor) -> Tensor:
         return dot(a, b)
     if a.ndim == 2 and b.ndim == 1:
         return mv(a, b)
+    folded = folded or (a.ndim <= 2 < b.ndim and state.grad and a.requires_grad and not b.mT.is_contiguous())
     if a.ndim == 1:
-        return _matmul(a.unsqueeze(0), b).squeeze(-2)
+        return _matmul(a.unsqueeze(0), b, folded).squeeze(-2)
     if b.ndim == 1:
         return _matmul(a, b.unsqueeze(1)).squeeze(-1)
     _fit(a, b)
     _same_dtype(a, b, "matmul")
+    if folded:
+        b = b.clone()  # (PyTorch copies it, to fold its batch into the columns)
     if b.ndim == 2:  # fold the batch into the rows
         return _mm(a.reshape(_count(a, list(range(a.ndim - 1))), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -200,6 +203,8 @@ def kron(input, other, *, out=None):
     a, b = tensor_argument(input, "kron"), tensor_argument(other, "kron", "other")
     rank = max(a.ndim, b.ndim)
     sizes_a, sizes_b = ((1,) * (rank - t.ndim) + tuple(t.shape) for t in (a, b))
+    if state.grad:  # what the derivative keeps is nobody's to change
+        a, b = a.clone(), b.clone()
     spread = a.reshape([k for n in sizes_a for k in (n, 1)]) * b.reshape([k for n in sizes_b for k in (1, n)])
     y = spread.reshape([n * k for n, k in zip(sizes_a, sizes_b, strict=True)])
     return y if out is None else store(out, y, "kron")
@@ -395,7 +400,7 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
     x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
     if w.ndim == 1:
         y = matmul(x, w)
-        return y if bias is None else y + bias
+    return y if bias is None else y + bias
     if w.ndim != 2 or x.ndim == 0:
         raise RuntimeError(
             f"linear(): expected a matrix as weight and at least 1-D input, got {list(w.shape)} and {list(x.shape)}"
@@ -433,4 +438,6 @@ def bilinear(input1, input2, weight, bias=None):
     other = z.reshape(-1, z.shape[-1])
     half = tensordot(rows, w, ([1], [1]))  # rows × out × in2
     y = sum_(half * other.unsqueeze(1), -1).reshape(*x.shape[:-1], w.shape[0])
+    needs = [t.requires_grad for t in (x, z, w)]
+    y = guarded(y, *[t for t, need in zip((x, z, w), needs, strict=True) if sum(needs) > need])
     return y if bias is None else y + bias

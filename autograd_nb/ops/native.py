@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..tensor import Tensor
+from .recording import guarded
 from .registry import OPS, public
 
 
@@ -13,19 +14,23 @@ def _statistics(x: Tensor, dims: tuple[int, ...], eps: float, keepdim: bool) -> 
     return x.mean(dims, keepdim), (x.var(dims, correction=0, keepdim=keepdim) + eps).rsqrt()
 
 
+def _with_statistics(y: Tensor, statistics: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+    return (guarded(y, *statistics), *statistics)
+
+
 @public(method=False)
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """(`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
     y = OPS["nn.functional.layer_norm"].call(input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    return (y, *_statistics(input.detach(), dims, eps, True))
+    return _with_statistics(y, _statistics(input.detach(), dims, eps, True))
 
 
 @public(method=False)
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """(`nn.functional.group_norm`, the means, the reciprocal deviations, each N × group)."""
     y = OPS["nn.functional.group_norm"].call(input.reshape(N, C, HxW), group, weight, bias, eps).reshape(input.shape)
-    return (y, *_statistics(input.reshape(N, group, C // group * HxW), (2,), eps, False))
+    return _with_statistics(y, _statistics(input.reshape(N, group, C // group * HxW), (2,), eps, False))
 
 
 @public(method=False)
@@ -35,6 +40,6 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     call = OPS["nn.functional.batch_norm"].call
     if not training:
         y = call(x, running_mean, running_var, weight, bias, False, momentum, eps)
-        return y, x.detach().new_empty(0), x.detach().new_empty(0)
+        return _with_statistics(y, (x.detach().new_empty(0), x.detach().new_empty(0)))
     statistics = _statistics(x.detach(), (0, *range(2, x.ndim)), eps, False)
-    return (call(x, running_mean, running_var, weight, bias, True, momentum, eps), *statistics)
+    return _with_statistics(call(x, running_mean, running_var, weight, bias, True, momentum, eps), statistics)

@@ -115,9 +115,7 @@ def _statistics(
         _FINISH(x.dtype.name, eps, momentum, n, center._data, var._data, mean, rstd, *moved)
         for t, k in zip(running, kept, strict=True):
             if t is not None and k is not None:
-                if k is t:
-                    t._version_[0] += t._version_[0] >= 0
-                else:
+                if k is not t:
                     t.copy_(k)
         return make(mean, lay, [0, 0]), make(rstd, lay, [0, 0])
 
@@ -229,6 +227,8 @@ def channel_norm(x, running_mean, running_var, weight, bias, training, momentum,
     if not training:
         with no_grad():
             rm, rstd = per_channel(x, running_mean), (per_channel(x, running_var) + eps).rsqrt()
+            if name == "instance_norm":  # (which in PyTorch repeats them for each sample)
+                rm = rm.clone()
         return _apply(x, rm, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
     mean, rstd = _statistics(x, dims, eps, (running_mean, running_var), momentum)
     wdims = tuple(d for d in range(x.ndim) if d != 1)
@@ -256,6 +256,8 @@ def instance_norm(
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     same_dtype(x, "instance_norm")
+    if weight is not None and state.grad:
+        weight = weight.clone()  # (repeated for each sample in PyTorch)
     y = channel_norm(
         widened(x), running_mean, running_var, widened(weight), widened(bias), bool(use_input_stats), float(momentum), float(eps),
         tuple(range(2, x.ndim)), "instance_norm",

@@ -14,7 +14,7 @@ from ..shapes import wrap_dim, wrap_dims
 from ..tensor import Tensor
 from .cast import cast, contiguous
 from .pointwise import pointwise
-from .recording import store
+from .recording import guarded, store
 from .reduction import Reduction, _all_dims, reduced_shape
 from .registry import OPS, public
 from .structured import structured, tensor_argument
@@ -131,7 +131,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 @public()
 def dist(input, other, p=2):
     """The p-norm of input − other."""
-    return vector_norm(tensor_argument(input, "dist") - tensor_argument(other, "dist", "other"), p, name="dist")
+    y = vector_norm(tensor_argument(input, "dist") - tensor_argument(other, "dist", "other"), p, name="dist")
+    return guarded(y, input, other, y)
 
 
 @public(method=False)

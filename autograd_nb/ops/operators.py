@@ -15,8 +15,6 @@ from .arithmetic import (
     _POWERS,
     _abs,
     _div,
-    _pow,
-    _rdiv,
     _remainder,
     _rsub,
     add,
@@ -26,7 +24,9 @@ from .arithmetic import (
     mul,
     neg,
     pow,
+    pow_,
     remainder,
+    reversed_div,
     sub,
 )
 from .calls import acceptable, operator_of
@@ -65,7 +65,7 @@ def _power(self: Tensor, other: Any) -> Any:
 
 
 def _install() -> None:
-    hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "rtruediv": _rdiv, "div": _div, "rdiv": _rdiv,
+    hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "div": _div,
            "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
     for name, function in hot.items():
         setattr(Tensor, f"__{name}__", operator_of(function))
@@ -78,9 +78,10 @@ def _install() -> None:
     }.items():
         setattr(Tensor, f"__{name}__", _wrapped(function))
         setattr(Tensor, f"__r{name}__", _swapped(function))
+    Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[attr-defined,method-assign]
     Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined,method-assign]
     inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
-               "pow": _pow.inplace, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
+               "pow": pow_, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():
         setattr(Tensor, f"__i{name}__", function)
     Tensor.__neg__ = neg  # type: ignore[attr-defined,method-assign]

@@ -10,6 +10,7 @@ from .cast import images, in_format_of
 from .create import new_full
 from .parts import slice_dim
 from .ranges import arange
+from .recording import guarded
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 
@@ -102,7 +103,7 @@ def pad(input, pad, mode="constant", value=None):
             before, after, size = max(before, 0), max(after, 0), y.shape[d]
         if before or after:
             y = OPS["index_select"].call(y, d, _source(size, before, after, mode))
-    return y if mode == "circular" else in_format_of(y, x)
+    return y if mode == "circular" or y is x else guarded(in_format_of(y, x), x)
 
 
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:

@@ -172,7 +172,7 @@ class Spec:
         """operand index (or "out") -> tensor with its place in the graph, or the number."""
         values: dict = {}
         arrays = len(self.saved)
-        for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=True):
+        for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=False):
             lay = self.out if which == "out" else self.keys[which]
             e: Any = node if which == "out" else node.edges[which]
             if e is not None and e.is_leaf_edge and e._layout is lay and e._data is data:

@@ -10,7 +10,7 @@ from ..shapes import as_int, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense, images
 from .conv import tuple_of
-from .recording import store
+from .recording import guarded, store
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 
@@ -55,7 +55,7 @@ def _planes(shape: Sequence[int], n: int) -> int:
 
 
 @structured(
-    every=lambda g, x_shape, out, n: {"x": None if g[0] is None else _scatter(g[0], out[1].detach(), tuple(x_shape), n)},
+    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
     node="MaxPoolWithIndicesBackward0",
     linear="no", batch="shift",
 )
@@ -164,7 +164,7 @@ def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: An
 
 
 @structured(
-    x=lambda g, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0",
+    x=lambda g, x, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0",
     linear="jointly", batch="shift",
 )
 @images(3, 4)
@@ -242,7 +242,7 @@ def _adaptive_back(x, shape, n):
 
 
 @structured(
-    every=lambda g, x_shape, out, n: {"x": None if g[0] is None else _scatter(g[0], out[1].detach(), tuple(x_shape), n)},
+    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
     node="AdaptiveMaxPoolBackward0",
     linear="no", batch="shift",
 )
@@ -350,7 +350,8 @@ def _declare(n: int) -> None:
 
     def adaptive_avg_pool(input, output_size):
         x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
-        return _adaptive(x, y, n)
+        pooled = _adaptive(x, y, n)
+        return pooled if all(size == 1 for size in y) else guarded(pooled, x)  # (one part is a mean in PyTorch)
 
     def adaptive_max_pool(input, output_size, return_indices=False):
         x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)

@@ -10,12 +10,12 @@ from .. import dtypes, launch, return_types
 from ..graph.modes import no_grad
 from ..shapes import wrap_dim
 from ..tensor import Tensor
-from .cast import cast, clone, dense
+from .cast import cast, dense
 from .create import new_empty, new_full
 from .gather import _gather
 from .recording import store
 from .registry import OPS, public
-from .sorting import _back, _pair, _picked_rule, _rows, _sort_keys, sort
+from .sorting import _back, _only_one, _pair, _picked_rule, _rows, _sort_keys, sort
 from .structured import structured, tensor_argument
 
 _MODE = launch.Kernel("select", "mode")
@@ -130,7 +130,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None):
     if x.ndim and not x.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     if not x.ndim:
-        return _pair(return_types.mode, clone(x), new_full((), 0, dtypes.int64), out, "mode")
+        return _pair(return_types.mode, *_only_one(x), out, "mode")
     values, indices = _mode(x, d)
     if not keepdim:
         values, indices = values.squeeze(d), indices.squeeze(d)

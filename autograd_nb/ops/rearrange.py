@@ -17,7 +17,7 @@ from .create import as_tensor, new_empty, new_full
 from .inplace import inplace_version
 from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
 from .picking import pick
-from .recording import store
+from .recording import guarded, store
 from .registry import OPS, public
 from .shape import _transpose, expand, reshape, unsqueeze
 from .structured import structured, tensor_argument, tensors_argument
@@ -398,7 +398,7 @@ def combinations(input, r=2, with_replacement=False):
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     flat = [i for row in choose(range(x.shape[0]), r) for i in row]
     index = as_tensor(flat, dtype=dtypes.int64)
-    return reshape(pick(x, index, (0,), 0), -1 if flat else 0, r)
+    return reshape(guarded(pick(x, index, (0,), 0), x), -1 if flat else 0, r)
 
 
 @public(method=False)

@@ -30,6 +30,21 @@ def refuse_inference() -> None:
     )
 
 
+def guarded(out: Any, *kept: Any) -> Any:
+    """``out``, whose node refuses to run after one of the tensors ``kept`` was changed in place.
+
+    For what PyTorch's node saves and ours can do without: only the counts are kept, not the memory.
+    """
+    if state.grad and out._rg and out._edge is not None:
+        node = getattr(out._edge, "node", out._edge)
+        versions = [t._version_ for t in kept if isinstance(t, Tensor)]
+        if any(v[0] < 0 for v in versions):
+            refuse_inference()
+        node.versions = (*node.counters(), *versions)
+        node.stamp += sum(v[0] for v in versions)
+    return out
+
+
 def finish_node(node: Node, depth: int = 2) -> None:
     """Age, place and empty state of a node that is being recorded; the user's frame is ``depth`` above, or further up."""
     node.consumed = None

@@ -107,7 +107,8 @@ def _cumprod_rule(g, x, d, reverse, exclusive):
     return before * _linear_scan(_shift(x, d, not reverse, 0.0), g, d, not reverse)
 
 
-@structured(x=_cumprod_rule, linear="no", batch="shift")
+# (PyTorch keeps the result too, and so refuses to have it changed)
+@structured(x=lambda g, x, out, d, reverse, exclusive: _cumprod_rule(g, x, d, reverse, exclusive), linear="no", batch="shift")
 def _cumprod(x, d, reverse, exclusive):
     return _scanned(_CUMPROD, d, (reverse, exclusive), x)
 
@@ -130,7 +131,7 @@ def _prod_rule(g, x, d, keepdim):
     return rest * expand_reduced(g, x.shape, (d,) if x.ndim else (), keepdim)
 
 
-@structured(x=_prod_rule, linear="no", batch="shift")
+@structured(x=lambda g, x, out, d, keepdim: _prod_rule(g, x, d, keepdim), linear="no", batch="shift")
 def _prod(x, d, keepdim):
     return _PROD(x, (d,) if x.ndim else (), keepdim, x.dtype, x.dtype.compute)
 
@@ -164,12 +165,12 @@ def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tenso
     return make(values, lay, [0, 0]), make(index, places, [0, 0])
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), linear="no", batch="shift")
+@structured(x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift")
 def _cummax(x, d):
     return _cumulative_extreme(x, d, True)
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), linear="no", batch="shift")
+@structured(x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift")
 def _cummin(x, d):
     return _cumulative_extreme(x, d, False)
 

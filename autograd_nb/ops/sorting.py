@@ -19,7 +19,7 @@ from .create import new_empty, new_full
 from .gather import _gather, _gather_backward
 from .numbers import plain_number
 from .picking import checked_index
-from .recording import not_for_complex, store
+from .recording import guarded, not_for_complex, store
 from .registry import OPS, public
 from .shape import _transpose, reshape
 from .structured import structured, tensor_argument
@@ -79,8 +79,8 @@ def order_of(x: Tensor, d: int, descending: bool) -> Tensor:
     return in_order_again(_back(out, d), order)
 
 
-def _picked_rule(g: Any, x_shape: Any, d: int, out: Any) -> Any:
-    return None if g[0] is None else _gather_backward(g[0], tuple(x_shape), d, out[1])
+def _picked_rule(g: Any, x_shape: Any, d: int, out1: Any) -> Any:
+    return None if g[0] is None else _gather_backward(g[0], tuple(x_shape), d, out1)
 
 
 @structured(x=_picked_rule, node="SortBackward0", linear="no", batch="shift")
@@ -107,6 +107,12 @@ def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, read
     return maker(store(out[0], values, name, reads), store(out[1], indices, name, reads))
 
 
+def _only_one(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(value, index) of a tensor without dims."""
+    index = new_full((), 0, dtypes.int64)
+    return guarded(clone(x), index), index
+
+
 @public()
 def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     """(values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back.
@@ -118,7 +124,7 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
         dim, descending = descending if not isinstance(descending, bool) else -1, False
     d = wrap_dim(dim, x.ndim)
     if not x.ndim:
-        return _pair(return_types.sort, clone(x), new_full((), 0, dtypes.int64), out, "sort")
+        return _pair(return_types.sort, *_only_one(x), out, "sort")
     values, indices = _sort(x, d, bool(descending))
     return _pair(return_types.sort, values, indices, out, "sort")
 
@@ -151,7 +157,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     if not 0 <= k <= n:
         raise RuntimeError(f"selected index k out of range (k={k}, size of dim {dim} is {n})")
     if not x.ndim:
-        pair = (clone(x), new_full((), 0, dtypes.int64)) if k else (new_empty((0,), x.dtype), new_empty((0,), dtypes.int64))
+        pair = _only_one(x) if k else (new_empty((0,), x.dtype), new_empty((0,), dtypes.int64))
         return _pair(return_types.topk, *pair, out, "topk")
     values, indices = _topk(x, d, k, bool(largest), bool(sorted))
     return _pair(return_types.topk, values, indices, out, "topk")
@@ -193,7 +199,7 @@ _nanmedian_dim = _median_dim.variant("NanmedianBackward1")
 
 def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out: Any, name: str) -> Any:
     if not x.ndim:
-        return _pair(maker, clone(x), new_full((), 0, dtypes.int64), out, name)
+        return _pair(maker, *_only_one(x), out, name)
     values, indices = op(x, d, k)
     if not keepdim:
         values, indices = values.squeeze(d), indices.squeeze(d)

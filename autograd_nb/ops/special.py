@@ -11,10 +11,12 @@ from typing import Any
 
 from ..codegen.maths import FORMULAS, m
 from ..codegen.symbols import libm
+from ..graph.modes import state
 from ..shapes import Layout
 from ..tensor import Tensor
 from .calls import only_tensors
 from .cast import contiguous
+from .inplace import in_place
 from .pointwise import pointwise
 from .recording import store, tensor_type
 from .registry import OPS, public, register
@@ -221,7 +223,7 @@ def mvlgamma(input, p, *, out=None):
 @public(kind="inplace", namespaces=())
 def mvlgamma_(input, p):
     """In-place version of `mvlgamma`."""
-    return input.copy_(mvlgamma(input, p))
+    return in_place("mvlgamma_", mvlgamma, input, p)
 
 
 # ------------------------------------------------------------------------ Bessel functions (of derivatives PyTorch has I's)
@@ -341,19 +343,22 @@ def erfcx(x):
 
 
 @pointwise(
-    lambda x: m.exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi)),
-    result="float",
-    namespaces=("special",),
-    method=False,
-    inplace=False,
+    lambda x: m.exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi)), result="float", name="ndtr", public=False, inplace=False
 )
-def ndtr(x):
-    """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
+def _ndtr(x):
     return m.ndtr(x)
 
 
+@public(method=False, namespaces=("special",))
+def ndtr(input, *, out=None):
+    """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
+    x = tensor_argument(input, "ndtr")
+    y = _ndtr(x.clone() if state.grad and x.requires_grad else x)  # what the derivative keeps is nobody's to change
+    return y if out is None else store(out, y, "ndtr")
+
+
 @pointwise(
-    lambda g, x: g / m.erfcx(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+    lambda g, x, y: g / m.erfcx(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
     result="float", namespaces=("special",), method=False, inplace=False,
 )  # fmt: skip
 def log_ndtr(x):

@@ -103,13 +103,13 @@ def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     return make(data, lay, [0, 0])
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MaxBackward0", linear="no", batch="shift")
+@structured(x=lambda g, out1, x_shape, d: put_along(g[0], out1, x_shape, d), node="MaxBackward0", linear="no", batch="shift")
 def _max_dim(x, d, keepdim):
     values = _extreme(x, (d,) if x.ndim else (), keepdim, True)
     return values, _where_extreme(x, d, values)
 
 
-@structured(x=lambda g, out, x_shape, d: put_along(g[0], out[1], x_shape, d), node="MinBackward0", linear="no", batch="shift")
+@structured(x=lambda g, out1, x_shape, d: put_along(g[0], out1, x_shape, d), node="MinBackward0", linear="no", batch="shift")
 def _min_dim(x, d, keepdim):
     values = _extreme(x, (d,) if x.ndim else (), keepdim, False)
     return values, _where_extreme(x, d, values)

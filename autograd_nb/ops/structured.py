@@ -5,9 +5,11 @@
 
 The forward function takes its operands by position (the public wrappers normalise arguments first) and runs with recording
 off. A rule's parameter names say what it needs: ``g`` (the incoming gradient; a list for several outputs), an operand (saved;
-numbers and tuples are kept as they are), ``<operand>_shape``, ``out`` (the output, a list of several). ``every=`` gives one rule
-for all operands together, returning a dict by operand; it may ask for ``needs``, the set of operands that want a gradient. An
-operand may be a tuple of tensors; its rule returns a tuple.
+numbers and tuples are kept as they are), ``<operand>_shape``, ``out`` (the output, a list of several), ``out1`` (of several outputs
+only that one). What a rule names may not be changed in place before the backward pass, so rules name what PyTorch saves, also
+where they do not read it (and `recording.guarded` adds what is no operand). ``every=`` gives one rule for all operands together,
+returning a dict by operand; it may ask for ``needs``, the set of operands that want a gradient. An operand may be a tuple of
+tensors; its rule returns a tuple.
 
 Rules run on tensors: recorded under ``create_graph``, so every derivative is there as far as the ops it is written in have one.
 
@@ -73,8 +75,8 @@ class StructuredNode(Node):
 
     def saved_arrays(self) -> list[tuple]:
         return [
-            (s[2].shape, tensor_type(s[2].dtype), self if s[0] == "out" else None if s[3] is None else self.edges[s[3]])
-            for s in self.saved
+            (s[2].shape, tensor_type(s[2].dtype), self if s[0][:3] == "out" else None if s[3] is None else self.edges[s[3]])
+            for s in self.saved or ()
         ]
 
 
@@ -97,7 +99,7 @@ class Recording:
     as one function (see `recorders.runner`), made when it is first asked for, where every operand is one tensor.
     """
 
-    __slots__ = ("every", "needed", "out", "present", "rules", "run", "saved", "shapes", "simple")
+    __slots__ = ("every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple")
 
     def __init__(self, op: Structured, mask: int, present: int, lengths: tuple):
         counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
@@ -119,7 +121,9 @@ class Recording:
                 self.needed.add(p)
                 wanted.update(names)
             self.rules.append((rule if needs else None, names, counts.get(i, -1), p))
+        #: which outputs are kept: all, or those of several that are asked for by their number
         self.out = "out" in wanted
+        self.outs = tuple(sorted(int(n[3:]) for n in wanted if n[:3] == "out" and n[3:].isdigit() and n not in op.params))
         self.saved = [(p, i, first.get(p)) for i, p in enumerate(op.params) if p in wanted]
         self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
         self.simple, self.present = not lengths, present
@@ -304,6 +308,9 @@ class Structured:
             for o in out if several else (out,):
                 saved.append(("out", o._data, o._layout, None))
                 versions.append(o._version_)
+        for k in recording.outs:
+            saved.append((f"out{k}", out[k]._data, out[k]._layout, None))
+            versions.append(out[k]._version_)
         stamp = 0
         for version in versions:
             stamp += version[0]
@@ -341,17 +348,26 @@ class Structured:
             run = recording.run = runner(self, recording)
         return run(node, g)
 
+    @staticmethod
+    def _output(t: Tensor, node: StructuredNode, index: int, graph: bool) -> Tensor:
+        """A saved output of several in its place in the graph."""
+        if t._layout.dtype.category < 2:
+            t._edge, t._rg = None, False
+        elif graph:
+            t._edge = Output(node, index)
+        return t
+
     def gradients_any(self, node: StructuredNode, g: Any) -> tuple:
         """`gradients` of any kind of op and pass."""
         values = dict(node.values)
         values["g"] = g
         conjugate, graph = False, state.grad
-        for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=True):
+        for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=False):
             t = make(data, lay, version)
             if lay.dtype.category == 3:
                 conjugate = True
             if graph:
-                target: Any = node if p == "out" else (None if e is None else node.edges[e])
+                target: Any = node if p[:3] == "out" and p not in self.params else (None if e is None else node.edges[e])
                 if target is not None:
                     if (
                         target.__class__ is not Output
@@ -364,15 +380,13 @@ class Structured:
                         attach(t, target)
             if p in self.params:
                 values[p] = t
+            elif p[:3] == "out" and p[3:]:
+                values[p] = self._output(t, node, int(p[3:]), graph)
             elif p != "out":
                 values.setdefault(p[:-1], []).append(t)
             elif node.several:
-                index = len(values.setdefault("out", []))
-                if graph and lay.dtype.category >= 2:
-                    t._edge = Output(node, index)
-                elif lay.dtype.category < 2:
-                    t._edge, t._rg = None, False
-                values["out"].append(t)
+                outs = values.setdefault("out", [])
+                outs.append(self._output(t, node, len(outs), graph))
             else:
                 values["out"] = t
         if conjugate and self.holomorphic:

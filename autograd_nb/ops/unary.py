@@ -9,8 +9,8 @@ from ..codegen.maths import m
 from .cast import cast
 from .pointwise import pointwise
 from .recording import real_operands, store
-from .registry import public, register
-from .structured import tensor_argument
+from .registry import public
+from .structured import structured, tensor_argument
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
@@ -219,9 +219,14 @@ def erfc(x):
     return m.erfc(x)
 
 
-@pointwise(lambda y: (math.sqrt(math.pi) / 2) * m.exp(y * y), result="float")
+def _erfinv_slope(x):
+    y = m.erfinv(x)
+    return (math.sqrt(math.pi) / 2) * m.exp(y * y)
+
+
+@pointwise(lambda x: _erfinv_slope(x), result="float")
 def erfinv(x):
-    """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²)."""
+    """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
     return m.erfinv(x)
 
 
@@ -303,7 +308,7 @@ def round_(input, *, decimals=0):
     return _rounded(input, decimals, True)
 
 
-@pointwise(lambda g, x: g * m.exp2(-m.exponent(x)), public=False, inplace=False, name="mantissa", node="FrexpBackward0")
+@pointwise(public=False, inplace=False, name="mantissa")
 def _mantissa(x):
     return m.mantissa(x)
 
@@ -313,7 +318,9 @@ def _exponent(x):
     return m.exponent(x)
 
 
-register("exponent", _exponent, "internal", method=False, namespaces=())  # for the derivative's formula on tensors
+@structured(x=lambda g, out1: None if g[0] is None else g[0] * exp2(cast(-out1, g[0].dtype)), node="FrexpBackward0", linear="no", batch="shift")
+def _frexp(x):
+    return _mantissa(x), cast(_exponent(x), dtypes.int32)
 
 
 @public()
@@ -326,7 +333,7 @@ def frexp(input, *, out=None):
     x = tensor_argument(input, "frexp")
     if x.dtype.category != 2:
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes (input has {x.dtype})")
-    y = return_types.frexp(_mantissa(x), cast(_exponent(x), dtypes.int32))
+    y = return_types.frexp(*_frexp(x))
     return y if out is None else return_types.frexp(store(out[0], y[0], "frexp"), store(out[1], y[1], "frexp"))
 
 

@@ -11,6 +11,7 @@ from ...tensor import Tensor
 from ..cast import dense
 from ..create import new_empty, new_full
 from ..rearrange import tril, triu
+from ..recording import guarded
 from ..registry import OPS, public
 from ..structured import structured, tensor_argument
 from .common import (
@@ -50,7 +51,7 @@ def _square_qr_rule(gq: Tensor | None, gr: Tensor | None, q: Tensor, r: Tensor) 
     return adjoint(solve_triangle(r, adjoint(inner), True))
 
 
-def _qr_rule(g: Any, a: Tensor, out: Any, mode: str) -> Any:
+def _qr_rule(g: Any, a_shape: Any, out: Any, mode: str) -> Any:
     gq, gr = g
     if gq is None and gr is None:
         return None
@@ -59,7 +60,7 @@ def _qr_rule(g: Any, a: Tensor, out: Any, mode: str) -> Any:
             "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') "
             "if you are going to differentiate through linalg.qr."
         )
-    m, n = a.shape[-2:]
+    *batch, m, n = a_shape
     if mode == "complete" and m > n:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
     q, r = out
@@ -70,10 +71,10 @@ def _qr_rule(g: Any, a: Tensor, out: Any, mode: str) -> Any:
     gu = gr
     if gr is not None:
         gu, gv = gr.narrow(-1, 0, m), gr.narrow(-1, m, n - m)
-        term = a.narrow(-1, m, n - m) @ adjoint(gv)
+        term = (q @ r.narrow(-1, m, n - m)) @ adjoint(gv)
         gq = term if gq is None else gq + term
     gx = _square_qr_rule(gq, gu, q, r.narrow(-1, 0, m))
-    gy = new_full((*batch_of(a), m, n - m), 0, a.dtype) if gv is None else q @ gv
+    gy = new_full((*batch, m, n - m), 0, q.dtype) if gv is None else q @ gv
     return OPS["cat"].call([gx, gy], -1)
 
 
@@ -200,7 +201,8 @@ def householder_product(input, tau, *, out=None):
     one = identity(n, a.dtype)
     if m > n:
         one = OPS["cat"].call([one, new_full((m - n, n), 0, a.dtype)], 0)
-    return given(one - v @ (inner @ adjoint(v.narrow(-2, 0, n))), out, "linalg.householder_product")
+    y = one - v @ (inner @ adjoint(v.narrow(-2, 0, n)))
+    return given(guarded(y, a, t, y), out, "linalg.householder_product")
 
 
 @public()
@@ -245,7 +247,7 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     if transpose:
         inner = adjoint(inner)
     y = c - v @ (inner @ (adjoint(v) @ c)) if left else c - ((c @ v) @ inner) @ adjoint(v)
-    return given(y, out, "ormqr")
+    return given(guarded(y, a, t, c, y), out, "ormqr")
 
 
 # ---------------------------------------------------------------------------------------------------------- LDL

@@ -79,8 +79,8 @@ def det(input, *, out=None):
     return given(_det(square(input, "linalg.det"))[0], out, "linalg.det")
 
 
-def _slogdet_rule(g: Any, a: Tensor, out: Any) -> Any:
-    sign, _, lu, pivots = out
+def _slogdet_rule(g: Any, a: Tensor, out0: Any, out2: Any, out3: Any) -> Any:
+    sign, lu, pivots = out0, out2, out3
     if not a.shape[-1]:
         return new_full(a.shape, 0, a.dtype)
     weight = g[1]

@@ -50,7 +50,7 @@ def _power(a: Tensor, n: int) -> Tensor:
     if n == 0:
         return _zeroth(a)
     if n < 0:
-        a, n = inv(a), -n
+        return _power(inv(a), -n) if n < -1 else inv(a)
     if n == 1:
         return clone(a)
     while not n & 1:

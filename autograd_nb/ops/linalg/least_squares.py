@@ -22,9 +22,9 @@ _LSTSQ = Kernel("least_squares", "least_squares", outputs=3)
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _lstsq_rule(g: Any, needs: set, a: Tensor, b: Tensor, out: Any) -> dict:
+def _lstsq_rule(g: Any, needs: set, a: Tensor, b: Tensor, out0: Any) -> dict:
     gx, gr = g[:2]
-    x, found = out[0], {}
+    x, found = out0, {}
     p = None if gx is None else _pinv(a, None, None, False)
     # a small change of x does not change |A·x − b|²
     off = None if gr is None or not gr._layout.size else (b - a @ x) * (2 * gr).unsqueeze(-2)

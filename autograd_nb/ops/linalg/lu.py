@@ -12,6 +12,7 @@ from ...tensor import Tensor
 from ..cast import dense
 from ..create import new_empty, new_full
 from ..rearrange import tril, triu
+from ..recording import guarded
 from ..registry import OPS, public
 from ..structured import structured, tensor_argument
 from .common import (
@@ -96,11 +97,10 @@ def _unpacked(lu: Tensor) -> tuple[Tensor, Tensor]:
     return tril(lu.narrow(-1, 0, r), -1) + one, triu(lu.narrow(-2, 0, r))
 
 
-def _lu_rule(g: Any, out: Any) -> Any:
-    g = g[0]
+def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
+    g, lu, pivots = g[0], out0, out1
     if g is None:
         return None
-    lu, pivots = out[:2]
     m, n = lu.shape[-2:]
     r = min(m, n)
     lower, upper = _unpacked(lu)
@@ -198,7 +198,10 @@ def lu(A, *, pivot=True, out=None):
     a = _two_dims(A, "linalg.lu")
     both, pivots, _ = _lu_factor(a)
     p = _permutation(pivots, a.shape[-2], a.dtype)
-    return several(return_types.linalg_lu, (p, *_unpacked(both)), out, "linalg.lu")
+    lower, upper = _unpacked(both)
+    for part in (lower, upper):
+        guarded(part, p, lower, upper)
+    return several(return_types.linalg_lu, (p, lower, upper), out, "linalg.lu")
 
 
 @public(method=False)
@@ -266,13 +269,14 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html
     """
     y = _lu_solve(LU, pivots, B, bool(left), bool(adjoint))
-    return given(y, out, "linalg.lu_solve")
+    return given(guarded(y, LU, pivots, y), out, "linalg.lu_solve")
 
 
 @public(name="lu_solve")
 def torch_lu_solve(b, LU_data, LU_pivots, *, out=None):
     """`linalg.lu_solve`, its older form: b first."""
-    return given(_lu_solve(LU_data, LU_pivots, b, True, False), out, "lu_solve")
+    y = _lu_solve(LU_data, LU_pivots, b, True, False)
+    return given(guarded(y, LU_data, LU_pivots, y), out, "lu_solve")
 
 
 def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tensor:
@@ -310,13 +314,13 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     return step(both, order, b, adjoint_)
 
 
-def _solve_rule(g: Any, needs: set, a: Tensor, out: Any) -> dict:
+def _solve_rule(g: Any, needs: set, a: Tensor, out0: Any, out1: Any, out2: Any) -> dict:
     if g[0] is None:
         return {}
-    gb = _solve(a.mT, g[0])[0] if state.grad else _solved(out[1], out[2], g[0], True)
+    gb = _solve(a.mT, g[0])[0] if state.grad else _solved(out1, out2, g[0], True)
     found = {"b": gb}
     if "a" in needs:
-        found["a"] = summed(-(gb @ out[0].mT), a.shape)
+        found["a"] = summed(-(gb @ out0.mT), a.shape)
     return found
 
 
@@ -394,8 +398,8 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None):
     return several(return_types.linalg_solve_ex, (x, info), out, "linalg.solve_ex")
 
 
-def _inv_rule(g: Any, out: Any) -> Any:
-    return None if g[0] is None else -(out[0].mT @ (g[0] @ out[0].mT))
+def _inv_rule(g: Any, out0: Any) -> Any:
+    return None if g[0] is None else -(out0.mT @ (g[0] @ out0.mT))
 
 
 @structured(a=_inv_rule, node="LinalgInvExBackward0", linear="no", batch="shift")

@@ -11,6 +11,7 @@ from ..cast import clone
 from ..matmul import matmul, mm
 from ..parts import diagonal as _diagonal
 from ..rearrange import roll
+from ..recording import guarded
 from ..reduction import sum as sum_
 from ..registry import public
 from ..structured import tensor_argument, tensors_argument
@@ -30,6 +31,8 @@ def _best_splits(sizes: list[int]) -> list[list[int]]:
             cost[i][j], split[i][j] = min(
                 (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
             )
+    if n == 3 and sizes[1] * sizes[3] * (sizes[0] + sizes[2]) == sizes[0] * sizes[2] * (sizes[1] + sizes[3]):
+        split[0][2] = 1  # PyTorch begins at the left where both orders of three cost the same
     return split
 
 
@@ -125,7 +128,8 @@ def linalg_cross(input, other, *, dim=-1, out=None):
         sizes = f"{a.shape[d]} and {b.shape[d]}" if a.ndim else "0-d tensors"
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes}")
     shape = broadcast_shapes(a.shape, b.shape)
-    return given(_cross(a.expand(*shape), b.expand(*shape), d), out, "linalg.cross")
+    kept = [other] * a.requires_grad + [input] * b.requires_grad
+    return given(guarded(_cross(a.expand(*shape), b.expand(*shape), d), *kept), out, "linalg.cross")
 
 
 @public()

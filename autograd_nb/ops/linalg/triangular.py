@@ -10,6 +10,7 @@ from ...tensor import Tensor
 from ..cast import dense
 from ..create import new_empty
 from ..rearrange import tril, triu
+from ..recording import guarded
 from ..registry import public
 from ..structured import structured, tensor_argument
 from .common import (
@@ -100,7 +101,7 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
             f"{x.shape[-2]} by {x.shape[-1]}"
         )
     one, many = broadcast(a, x)
-    y = triangle(one, many, bool(upper), bool(transpose), bool(unitriangular))
+    y = guarded(triangle(one, many, bool(upper), bool(transpose), bool(unitriangular)), x)
     copy = a.expand(*y.shape[:-2], *a.shape[-2:]).clone()
     return several(return_types.triangular_solve, (y, copy), out, "triangular_solve")
 
@@ -108,10 +109,10 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
 # --------------------------------------------------------------------------------------------------- Cholesky
 
 
-def _cholesky_rule(g: Any, out: Any, upper: bool) -> Any:
+def _cholesky_rule(g: Any, out0: Any, upper: bool) -> Any:
     if g[0] is None:
         return None
-    factor, gl = (adjoint(out[0]), adjoint(g[0])) if upper else (out[0], g[0])
+    factor, gl = (adjoint(out0), adjoint(g[0])) if upper else (out0, g[0])
     # gA = L⁻ᴴ·Φ·L⁻¹, Φ the Hermitian matrix with half of the lower triangle of Lᴴ·gL
     other = adjoint(factor)
     inner = other @ gl
