@@ -400,7 +400,7 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
     x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
     if w.ndim == 1:
         y = matmul(x, w)
-    return y if bias is None else y + bias
+        return y if bias is None else y + bias
     if w.ndim != 2 or x.ndim == 0:
         raise RuntimeError(
             f"linear(): expected a matrix as weight and at least 1-D input, got {list(w.shape)} and {list(x.shape)}"

@@ -196,7 +196,7 @@ class Spec:
             if (
                 isinstance(t, Tensor)
                 and t.dtype is not d
-                and (which == "out" or self.op.params[which] not in self.op.conditions)
+                and (not self.out.dtype.is_complex if which == "out" else self.op.params[which] not in self.op.conditions)
             ):
                 values[which] = t.to(d)
         found = self._by_ops(g, values) or self.kind.factors(g, values)
@@ -255,7 +255,8 @@ class BackKind:
         per_operand = spec.op.compute_list(spec.compute)
         mixed = g.is_complex or spec.compute.startswith("complex")  # then the gradient is read as what it is
         self.compute = [g.compute if mixed else spec.compute]
-        self.compute += [spec.compute if w == "out" else per_operand[w] for w in spec.saved]
+        for w, d in zip(spec.saved, saved, strict=True):  # (the output of real operands may be complex)
+            self.compute.append((d.compute if d.is_complex else spec.compute) if w == "out" else per_operand[w])
         self.compute += [per_operand[i] for i in spec.scalar_names]
         self.kernels: dict[tuple, PointwiseKernel] = {}
         self.folds: dict[int, FoldKernel] = {}

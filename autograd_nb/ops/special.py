@@ -349,12 +349,14 @@ def _ndtr(x):
     return m.ndtr(x)
 
 
-@public(method=False, namespaces=("special",))
 def ndtr(input, *, out=None):
     """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
     x = tensor_argument(input, "ndtr")
     y = _ndtr(x.clone() if state.grad and x.requires_grad else x)  # what the derivative keeps is nobody's to change
     return y if out is None else store(out, y, "ndtr")
+
+
+register("ndtr", ndtr, "pointwise", method=False, namespaces=("special",), rule=_ndtr.op, differentiable=True)
 
 
 @pointwise(
