@@ -187,6 +187,7 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
     if d.category < 2:
         d = dtypes.float32
     x = cast(x, d)
+    mask = None if mask is None else mask.clone()  # what derivatives keep of it is nobody's to change
     count = _count(x, dim, True, mask, name)
     away = x - sum(x, dim, keepdim=True, mask=mask) / count
     total = sum(away * away.conj(), dim, keepdim=keepdim, mask=mask)

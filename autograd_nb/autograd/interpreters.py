@@ -214,9 +214,9 @@ def _in_place(inner: Callable) -> Callable:
 
 @OVERRIDES.at(inplace.write_inplace)
 def _write(inner: Callable) -> Callable:
-    def write_inplace(op: Structured, write: Callable, target: Any, *args: Any, kept: Any = ()) -> Any:
+    def write_inplace(op: Structured, write: Callable, target: Any, *args: Any, **options: Any) -> Any:
         top = innermost((target, *args))
-        return inner(op, write, target, *args, kept=kept) if top is None else top.write_inplace(op, write, target, args)
+        return inner(op, write, target, *args, **options) if top is None else top.write_inplace(op, write, target, args)
 
     return write_inplace
 

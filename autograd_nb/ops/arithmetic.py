@@ -103,7 +103,10 @@ def reversed_div(input, other):
     """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
     if input.__class__ is Tensor and not isinstance(other, Tensor) and not (state.grad and input.requires_grad):
         return _unrecorded_rdiv(input, other)
-    return mul(reciprocal(input), other) if acceptable(other) else NotImplemented
+    if not acceptable(other):
+        return NotImplemented
+    only_tensors("__rdiv__", input, other, "second")
+    return mul(reciprocal(input), other)
 
 
 @pointwise(None, None, name="floor_div", public=False)

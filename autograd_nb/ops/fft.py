@@ -19,7 +19,7 @@ from .complex import real
 from .create import new_empty, new_full
 from .ranges import arange
 from .rearrange import roll
-from .recording import store
+from .recording import guarded, store
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 
@@ -47,7 +47,7 @@ def _c2c(x, x_real, dims, scale, forward):
     return out
 
 
-def _r2c_rule(g: Tensor, x_shape: tuple, dims: tuple, scale: int, forward: bool) -> Tensor:
+def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple, dims: tuple, scale: int, forward: bool) -> Tensor:
     return real(_c2c(_resized(g, dims[-1], x_shape[dims[-1]]), False, dims, scale, not forward))
 
 
@@ -184,7 +184,8 @@ def _whole(forward: bool) -> Any:
         x = _floating(input, "fft" if forward else "ifft")
         d, n = _one_dim(x, n, dim)
         x = _resized(x, d, _points(x.shape[d]) if n is None else n)
-        return _c2c(x, not x.dtype.is_complex, (d,), _scale(norm, forward), forward)
+        y = _c2c(x, not x.dtype.is_complex, (d,), _scale(norm, forward), forward)
+        return y if x.dtype.is_complex else guarded(y, x)  # (of real numbers it is PyTorch's rfft, which keeps them)
 
     return compute
 

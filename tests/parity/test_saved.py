@@ -1,0 +1,98 @@
+"""Which tensors may be changed in place before the backward pass: as in PyTorch, for every op and module of its databases.
+
+The walk is `tests.parity.saved`; it runs without a compiler, as only what is kept matters here and not how quickly.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb as ag  # noqa: E402
+
+PARTS = 8
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("part", range(PARTS))
+def test_in_place_changes_are_refused_where_pytorch_refuses_them(part):
+    command = [sys.executable, "-m", "tests.parity.saved", "--part", str(part), str(PARTS)]
+    run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    assert int(run.stdout.split(" pairs of ")[0].rsplit(None, 1)[-1]) > 500
+
+
+def over_changed(x):
+    y = x + 1
+    z = 2 / y
+    y.zero_()
+    return z
+
+
+CHANGED = [
+    ("max_pool2d, ReLU in place", lambda t, x: t.nn.ReLU(inplace=True)(t.nn.functional.max_pool2d(x.reshape(1, 1, 4, 4), 2))),
+    ("quotient", lambda t, x: (x / (x + 1)).add_(1)),
+    ("reciprocal", lambda t, x: (1 / x).add_(1)),
+    ("number over tensor, operand changed", lambda t, x: over_changed(x)),
+    ("root as a power", lambda t, x: (x**0.5).add_(1)),
+    ("inverse as a power", lambda t, x: (x**-1).add_(1)),
+    ("normalize", lambda t, x: t.nn.functional.normalize(x).mul_(2)),
+    ("max along a dim", lambda t, x: x.max(0).values.masked_fill_(t.tensor([True, False, True, False]), 0.0)),
+    ("topk", lambda t, x: x.topk(2).values.mul_(2)),
+    ("sort", lambda t, x: x.sort().values.mul_(2)),
+    ("cummax", lambda t, x: x.cummax(0).values.mul_(2)),
+    ("kthvalue", lambda t, x: x.kthvalue(2).values.mul_(2)),
+    ("median", lambda t, x: x.median(0).values.mul_(2)),
+    ("slogdet", lambda t, x: t.linalg.slogdet(x + 3 * t.eye(4, dtype=t.float64))[1].mul_(2)),
+    ("lp_pool1d", lambda t, x: t.nn.functional.lp_pool1d(x, 2, 2).mul_(2)),
+    ("max_pool1d", lambda t, x: t.nn.functional.max_pool1d(x, 2).mul_(2)),
+    ("local_response_norm", lambda t, x: t.nn.functional.local_response_norm(x.reshape(1, 4, 4), 2).mul_(2)),
+    ("erfinv", lambda t, x: t.erfinv(x / 100).mul_(2)),
+    ("mvlgamma_", lambda t, x: (x + 1).mvlgamma_(2)),
+]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("f", [f for _, f in CHANGED], ids=[name for name, _ in CHANGED])
+def test_programs_that_change_results_have_pytorchs_gradients(f):
+    values = torch.linspace(1.0, 3.0, 16, dtype=torch.float64).cos().reshape(4, 4) + 2
+    theirs, mine = values.clone().requires_grad_(), ag.from_numpy(values.numpy().copy()).requires_grad_()
+    f(torch, theirs).sum().backward()
+    f(ag, mine).sum().backward()
+    torch.testing.assert_close(torch.from_numpy(mine.grad.numpy()), theirs.grad)
+
+
+def then_changed(op):
+    """``op(t, x + 1)``, after which what it was given is set to 0."""
+
+    def f(t, x):
+        y = x + 1
+        z = op(t, y)
+        y.zero_()
+        return z.sum()
+
+    return f
+
+
+REFUSED = [
+    then_changed(lambda t, y: t.dist(y, y * 2)),
+    then_changed(lambda t, y: t.nn.functional.avg_pool1d(y, 2)),
+    then_changed(lambda t, y: t.nn.functional.max_pool1d(y, 2)),
+    lambda t, x: x.sgn().mul_(2).sum(),
+    lambda t, x: x.cumprod(0).mul_(2).sum(),
+    lambda t, x: t.dist(x, x + 1).mul_(2),
+]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("f", REFUSED)
+def test_what_pytorch_refuses_is_refused(f):
+    for library in (torch, ag):
+        x = library.ones(4, 4, dtype=library.float64, requires_grad=True)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            f(library, x).backward()
