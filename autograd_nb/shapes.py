@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from _weakref import _remove_dead_weakref as _remove_dead  # type: ignore[attr-defined]
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 from weakref import ref
@@ -95,6 +96,7 @@ class _Interned(ref):
 
 
 _layouts: dict[tuple, _Interned] = {}
+_recent: deque[Layout] = deque(maxlen=1000)  #: keeps those alive that only a passing tensor uses, call after call
 
 
 def layout(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Layout:
@@ -124,6 +126,7 @@ def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -
             continue
         for other in kept.keys:
             _layouts[other] = kept
+        _recent.append(found)
         return found
 
 

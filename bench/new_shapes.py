@@ -18,7 +18,7 @@ from typing import Any
 
 from autograd_nb import launch
 
-FIRST, BLOCKS = 3, 8  #: the smallest size; blocks that the sizes of a row are timed in
+FIRST, BLOCKS = 3, 20  #: the smallest size; blocks that the sizes of a row are timed in
 BOUND = 10  #: times PyTorch's step
 
 
