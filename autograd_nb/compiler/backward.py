@@ -173,9 +173,10 @@ def spent_class(node: Node, edges: tuple) -> type[Spent]:
 class Call:
     """One call of a compiled function, for derivatives of derivatives: these come of the function's own graph, made again."""
 
-    __slots__ = ("counters", "graph", "leaves", "stamp", "variant")
+    __slots__ = ("counters", "drawn", "graph", "leaves", "stamp", "variant")
 
-    def __init__(self, variant: Any, leaves: list[Tensor]):
+    def __init__(self, variant: Any, leaves: list[Tensor], drawn: list | None):
+        self.drawn = drawn  # where it found the random streams
         # (what an earlier call has left may have a graph, which would keep the calls before that one alive)
         self.variant, self.leaves = variant, [] if variant.carries else leaves
         self.counters = [t._version_ for t in (*self.leaves, *variant.back.reads)]
@@ -196,8 +197,10 @@ class Call:
         variant = self.variant
         why = ""
         changes = variant.program.writes or variant.versions or variant.gradients or variant.held or variant.stores
-        if changes or variant.carries or variant.program.draws:
-            why = "that changes tensors or draws random numbers"
+        if changes or variant.carries:
+            why = "that changes tensors"
+        elif self.drawn is None:
+            why = "that drew random numbers while another thread did"
         elif sum(c[0] for c in self.counters) != self.stamp:
             why = "some of whose tensors have been modified by an inplace operation since"
         elif variant.guard() >= 0:
@@ -207,12 +210,16 @@ class Call:
                 f"create_graph=True through a compiled function {why} is not supported; call the function itself, without compile()"
             )
         grad, dtype = variant.key[2]
-        previous = state.grad
+        previous, places = state.grad, [(source, source._place) for source, _ in self.drawn or ()]
         state.grad = grad
+        for source, place in self.drawn or ():
+            source._place = place
         try:
             found = graph_of(variant, self.leaves) if dtype is get_default_dtype() else None
         finally:
             state.grad = previous
+            for source, place in places:
+                source._place = place
         if found is None:
             raise RuntimeError("create_graph=True through a compiled function whose graph is another the second time is not supported")
         return found
@@ -230,13 +237,15 @@ class Back:
         #: the class of the only result's node, where a call has nothing to add to it
         self.simple = parts[0].spent if len(parts) == len(results) == 1 and all(e[0] == "state" for e in parts[0].exits) else None
 
-    def attach(self, variant: Any, leaves: list[Tensor], made: dict[int, np.ndarray], results: list[Tensor]) -> None:
-        """Give the results of a call their place in the graph. ``made``: the memory that the run has left."""
+    def attach(
+        self, variant: Any, leaves: list[Tensor], made: dict[int, np.ndarray], results: list[Tensor], drawn: list | None = None
+    ) -> None:
+        """Give the results of a call their place in the graph. ``made``: the memory that the run has left; ``drawn``: see `Call`."""
         if self.simple is not None:
             t = results[self.results[0][0]]
             t._edge, t._rg = self.simple(), True
             return
-        call = Call(variant, leaves) if self.lives else None
+        call = Call(variant, leaves, drawn) if self.lives else None
         code, lasti = here(3)
         nodes: list[list] = [[]] * len(self.parts)  # the edges to each one's slots: every consumer's is the same object
         for k in range(len(self.parts) - 1, -1, -1):

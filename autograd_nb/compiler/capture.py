@@ -277,6 +277,21 @@ def in_order(draws: list[tuple[Any, list]], before: dict[int, tuple[Any, int, in
     return found
 
 
+def places(draws: list[tuple[Any, list]]) -> list[tuple[Any, tuple[int, int]]] | None:
+    """Where the last run found its streams: (generator, its place); None where another thread has drawn in between."""
+    begun: dict[int, tuple[Any, int, int]] = {}
+    count: dict[int, int] = {}
+    for source, (seed, call) in draws:
+        if isinstance(source, Draw):
+            begun.setdefault(id(source.source), (source.source, *source.begin))
+            continue
+        _, _, first = begun.setdefault(id(source), (source, seed & _MASK, call))
+        if call != first + count.setdefault(id(source), 0):
+            return None
+        count[id(source)] += 1
+    return [(source, (seed, call)) for source, seed, call in begun.values()]
+
+
 _MASK = (1 << 64) - 1
 
 

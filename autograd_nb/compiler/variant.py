@@ -11,7 +11,7 @@ from .. import launch
 from ..graph import modes
 from ..tensor import Tensor, make, share_view
 from .backward import Back
-from .capture import address, root
+from .capture import address, places, root
 from .guards import Guard, Reach
 from .holders import alone
 from .kept import Kept
@@ -159,9 +159,9 @@ class Variant:
         """The results of a call that this program serves."""
         if self.quick is not None:
             return self.quick(leaves)
-        results, made = self._run(leaves)
+        results, made, drawn = self._run(leaves)
         if self.back is not None:
-            self.back.attach(self, leaves, made, results)
+            self.back.attach(self, leaves, made, results, drawn)
         return self.rebuilt(results)
 
     def rebuilt(self, results: Any) -> Any:
@@ -175,8 +175,8 @@ class Variant:
                 place.set(value)
         return result
 
-    def _run(self, leaves: list[Tensor]) -> tuple[list[Any], dict[int, np.ndarray]]:
-        """Run the program: its results, and the memory that was made by the buffers' numbers."""
+    def _run(self, leaves: list[Tensor]) -> tuple[list[Any], dict[int, np.ndarray], list | None]:
+        """Run the program: its results, the memory that was made by the buffers' numbers, and where it found random streams."""
         with self.program.alone() as program:
             for t, a in zip(leaves, self.arguments, strict=True):
                 if a.buffer is not None:
@@ -197,6 +197,7 @@ class Variant:
                         made[buffer] = launch.empty(size, carrier)
                         program.bind(buffer, made[buffer])
             program.run()
+            drawn = places(program.draws) if self.back is not None and program.draws else []
         for counter, by in self.versions:
             counter[0] += by
         for leaf, _, _, _, by in self.held:
@@ -206,7 +207,7 @@ class Variant:
             counter[0] += by
         for leaf, tensor, *_ in self.gradients:
             leaf._grad = tensor
-        return self._results(leaves, made), made
+        return self._results(leaves, made), made, drawn
 
     def _results(self, leaves: list[Tensor], made: dict[int, np.ndarray]) -> list[Any]:
         """The results of a run, which has left this memory."""

@@ -171,6 +171,23 @@ def test_derivatives_of_derivatives_of_several_results():
         eq(*found)
 
 
+def test_derivatives_of_derivatives_draw_the_numbers_of_the_call():
+    w = leaf(*map(float, range(1, 21)))
+
+    def run(x):
+        return (F.dropout(x * w, 0.5) * torch.rand(20)) ** 2
+
+    def second(function, x):
+        torch.manual_seed(4)
+        y, other = function(x), function(x)
+        (g,) = torch.autograd.grad(y.sum(), w, create_graph=True)
+        return torch.autograd.grad(g.sum(), w)[0], other.detach(), torch.rand(3)
+
+    compiled = torch.compile(run, fullgraph=True)
+    for _ in range(3):
+        eq(second(compiled, torch.ones(20)), second(run, torch.ones(20)))
+
+
 def test_derivatives_of_derivatives_after_a_change_are_refused():
     w = leaf(1.0, 2.0)
     compiled = torch.compile(lambda x: (x + w).exp(), fullgraph=True)
