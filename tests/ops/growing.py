@@ -166,6 +166,99 @@ OTHERS = {
     "train": train,
 }
 
+#: as `OTHERS`, of a and b with n rows of 7; what calls LAPACK is left out, as NumPy's ctypes leaves cycles where it is not compiled
+MORE = """
+torch.linalg.inv(b.t() @ b / n + torch.eye(7, dtype=torch.float64))
+a @ row
+torch.outer(a[:, 0], row)
+torch.tensordot(a, b, ([0], [0]))
+torch.addmm(row, a, torch.eye(7, dtype=torch.float64))
+torch.linalg.matrix_power(a.t() @ b, 2)
+torch.linalg.multi_dot([a, b.t(), a])
+torch.kron(a, b[:2])
+torch.fft.rfft(a).real
+torch.complex(a, b).mul(2j).real
+torch.cdist(a, b)
+a.quantile(0.5)
+a.median(0)
+a.detach().histc(5)
+b.unique()
+(b > 0.5).nonzero()
+long[:n].bincount()
+long[:n].sum()
+torch.searchsorted(b[:, 0].contiguous(), row)
+a.scatter_add(0, torch.zeros(2, 7, dtype=torch.int64), b)
+a.index_add(0, long[:n].remainder(3), b)
+(a * 1).index_put((long[:3],), row)
+a.select_scatter(row, 0, 1)
+a.take(long[:3])
+a.take_along_dim(torch.zeros(2, 7, dtype=torch.int64), 0)
+a.masked_select(b > 0.5)
+a.kthvalue(2, 0)
+a.cummax(0)
+a.logcumsumexp(0)
+a.diff(dim=0)
+a.tril()
+torch.diag(a[:, 0])
+a.diagonal()
+a.repeat(2, 1)
+a.repeat_interleave(2, 0)
+a.tile(2)
+a.roll((1, 1), (0, 1))
+a.rot90()
+a.chunk(2, 1)[0]
+a.unbind(0)[1]
+a.narrow(0, 1, 3)
+a.transpose(0, 1).contiguous()
+a[None].movedim(0, 1)
+torch.meshgrid(a[:, 0], row, indexing="ij")
+torch.linspace(0, 1, n)
+torch.eye(n)
+torch.empty(n, 7).copy_(b)
+torch.empty(n, 7).fill_(2)
+torch.empty(n, 7).zero_()
+a.var(0)
+a.amin((0, 1))
+(b > 0).any(0)
+(b > 0).all()
+a.nansum(0)
+a.nanmean()
+b.count_nonzero()
+torch.linalg.vector_norm(a, 3, dim=1)
+a.half() * 2
+(a > b) & (b > 0)
+F.normalize(a)
+F.cosine_similarity(a, b)
+F.pairwise_distance(a, b)
+F.binary_cross_entropy(a, b)
+F.binary_cross_entropy_with_logits(a, b)
+F.kl_div(a, b)
+F.huber_loss(a, b)
+F.multi_margin_loss(a, labels(n))
+F.triplet_margin_loss(a, b, b * 2)
+F.poisson_nll_loss(a, b)
+F.gaussian_nll_loss(a, b, b)
+F.ctc_loss(a.log_softmax(1)[:, None], torch.tensor([[1, 2]]), torch.tensor([n]), torch.tensor([2]))
+F.prelu(a, row[:1])
+F.glu(a[:, :6])
+F.softmin(a, 1)
+F.instance_norm(a.reshape(1, 7, n))
+F.rms_norm(a, (7,))
+F.local_response_norm(a.reshape(1, 7, n), 3)
+F.adaptive_avg_pool1d(a.reshape(1, 7, n), 3)
+F.max_pool1d(a.reshape(1, 7, n), 2)
+F.lp_pool1d(a.reshape(1, 7, n), 2, 2)
+F.conv_transpose1d(a.reshape(1, 1, n * 7), row[:3].reshape(1, 1, 3))
+F.conv1d(a.t().reshape(1, 7, n), row.reshape(7, 1, 1), groups=7)
+F.conv1d(a.t().reshape(1, 7, n), weight.detach().reshape(1, 7, 3), stride=2)
+F.unfold(a.reshape(1, 1, n, 7), 3)
+F.grid_sample(a.reshape(1, 1, n, 7), b[:, :6].reshape(1, 3, n, 2)[:, :2], align_corners=False)
+F.pad(a[None], (1, 1), mode="reflect")
+F.interpolate(a.reshape(1, 1, n, 7), size=(5, 5), mode="bilinear")
+F.embedding_bag(long[:n].reshape(1, n), weight.t())
+F.one_hot(long[:n], 5)
+"""
+
 
 def offence(step) -> str | None:
     """What is wrong with an op's later sizes; None where nothing is."""
@@ -190,6 +283,7 @@ def main() -> None:
     steps = {n: pointwise(n) for n in sorted(names)}
     steps |= {n + "_": in_place(n + "_") for n in sorted(names) if n + "_" in OPS and OPS[n + "_"].kind == "inplace"}
     steps |= {f"[{n}]": step for n, step in OTHERS.items()}
+    steps |= {f"[{line}]": of(eval(f"lambda a, b, n: {line}")) for line in MORE.strip().splitlines()}
     done = failed = 0
     for name, step in steps.items():
         if len(sys.argv) > 1 and not any(part in name for part in sys.argv[1:]):
