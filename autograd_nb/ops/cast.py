@@ -178,11 +178,11 @@ def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
     return make(y._data, strides.permuted(y._layout, sorted(range(len(order)), key=order.__getitem__)), y._version_)
 
 
-def images(*ranks: int) -> Callable[[Callable], Callable]:
+def images(*ranks: int, weight: bool = False) -> Callable[[Callable], Callable]:
     """Decorator of a structured op's forward function on batches of images, or of lines or volumes.
 
-    Of operands with so many dims, its results are channels last where the first (or the second, a weight) is. The kernels know C
-    order only, so what is channels last costs a copy before them and one behind. A parameter ``n`` says how many dims are spatial.
+    Where the first operand has so many dims and is channels last (or the second, if that is a ``weight``), its results are. The
+    kernels know C order only, so this costs a copy before them and one behind. A parameter ``n`` says how many dims are spatial.
     """
 
     def decorate(forward: Callable) -> Callable:
@@ -192,13 +192,10 @@ def images(*ranks: int) -> Callable[[Callable], Callable]:
         @wraps(forward)
         def run(*args):
             out = forward(*args)
-            x, second = args[0]._layout, args[1]
-            if place is None or args[place] + 2 == x.ndim:
-                if x.ndim in ranks and not x.contiguous and strides.looks_channels_last(x):
-                    return as_images(x, out)
-                if isinstance(second, Tensor) and not second._layout.contiguous and second._layout.ndim == x.ndim:
-                    return as_images(second._layout, out)
-            return out
+            x = args[0]._layout
+            if x.ndim in ranks and not x.contiguous and (place is None or args[place] + 2 == x.ndim) and strides.looks_channels_last(x):
+                return as_images(x, out)
+            return as_images(args[1]._layout, out) if weight and not args[1]._layout.contiguous else out
 
         return run
 

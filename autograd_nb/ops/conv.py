@@ -156,7 +156,7 @@ def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
     node="ConvolutionBackward0",
     linear="no",
 )
-@images(4, 5)
+@images(4, 5, weight=True)
 def _conv(x, w, bias, how, spatial):
     """``spatial``: the output's sizes; as a gradient of a transposed convolution they may be fewer than would fit."""
     if x.dtype is dtypes.float16:
@@ -205,7 +205,7 @@ def _more_groups(how: tuple, size: int) -> tuple:
     node="ConvolutionBackward0",
     linear="each",
 )
-@images(4, 5)
+@images(4, 5, weight=True)
 def _conv_by_input(y, w, x_shape, how):
     if y.dtype is dtypes.float16:
         return _half(_conv_by_input.forward, (y, w), (x_shape, how))
