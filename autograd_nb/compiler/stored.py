@@ -42,7 +42,7 @@ def load_graph(path: Any, *, trusted: bool = False) -> Graph:
     No code of the file is executed: kernels of the library are called by name, and the text of generated ones is accepted only
     if it is what the generator can write (loops, arithmetic, its own functions). Kernels are compiled with a test of every index, so
     that a file which was changed ends in an error; element by element that is slower than the graph that was saved, by a factor of up
-    to ten, while products of matrices keep their speed. ``trusted=True`` goes without these tests: only for files that you wrote.
+    to twelve (softmax), while products of matrices keep their speed. ``trusted=True`` goes without these tests: only for files that you wrote.
 
     Errors: GraphError for a file that is not such a graph, also when it is run.
     """

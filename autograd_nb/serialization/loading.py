@@ -36,7 +36,7 @@ def _rebuild_tensor(
         raise pickle.UnpicklingError("a tensor without a storage")
     array, d = storage
     numbers = (offset, *size, *stride)
-    if not all(isinstance(n, int) and n >= 0 for n in numbers) or len(size) != len(stride):
+    if not all(type(n) is int and 0 <= n < 1 << 63 for n in numbers) or len(size) != len(stride):
         raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset}")
     lay = layout(size, stride, d)
     if offset + lay.extent > array.size:
@@ -206,6 +206,111 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
 
     dispatch[pickle.BUILD[0]] = load_build  # type: ignore[assignment]
 
+    def load_reduce(self) -> None:
+        """A call: of what makes containers only on data that is there already, which nothing can be made large by."""
+        if not self._trusting:
+            _check_call(self.stack[-2], self.stack[-1])
+        super().load_reduce()  # type: ignore[misc]
+
+    dispatch[pickle.REDUCE[0]] = load_reduce  # type: ignore[assignment]
+
+    def _new(self, cls: Any) -> None:
+        if not self._trusting and cls not in [v for v in _allowed.values() if isinstance(v, type)]:
+            raise pickle.UnpicklingError(f"Weights only load failed: Trying to instantiate unsupported class {cls!r:.80}")
+
+    def load_newobj(self) -> None:
+        """An object, of a class that was named as safe."""
+        self._new(self.stack[-2])
+        super().load_newobj()  # type: ignore[misc]
+
+    dispatch[pickle.NEWOBJ[0]] = load_newobj  # type: ignore[assignment]
+
+    def load_newobj_ex(self) -> None:
+        """The same, with keywords."""
+        self._new(self.stack[-3])
+        super().load_newobj_ex()  # type: ignore[misc]
+
+    dispatch[pickle.NEWOBJ_EX[0]] = load_newobj_ex  # type: ignore[assignment]
+
+    def _instantiate(self, cls: Any, args: Any) -> None:
+        self._new(cls)  # (pickles of protocol 0)
+        super()._instantiate(cls, args)  # type: ignore[misc]
+
+    def load_bytearray8(self) -> None:
+        """A bytearray, which is not made before there is something to fill it with."""
+        (n,) = struct.unpack("<Q", self.read(8))  # type: ignore[has-type]
+        data = self.read(min(n, sys.maxsize))  # type: ignore[has-type]
+        if len(data) != n:
+            raise EOFError("a bytearray is longer than the file")
+        self.append(bytearray(data))  # type: ignore[has-type]
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8  # type: ignore[assignment]
+
+    def _with_keys(self, first: int, step: int) -> None:
+        """UnpicklingError for keys whose hash takes for ever: a tuple of a tuple of … twice each."""
+        if not self._trusting:
+            for key in self.stack[first::step]:
+                _check_key(key)
+
+    def load_setitem(self) -> None:
+        """A key and a value."""
+        self._with_keys(-2, 2)
+        super().load_setitem()  # type: ignore[misc]
+
+    dispatch[pickle.SETITEM[0]] = load_setitem  # type: ignore[assignment]
+
+    def load_setitems(self) -> None:
+        """Keys and values."""
+        self._with_keys(0, 2)
+        super().load_setitems()  # type: ignore[misc]
+
+    dispatch[pickle.SETITEMS[0]] = load_setitems  # type: ignore[assignment]
+
+    def load_additems(self) -> None:
+        """Members of a set."""
+        self._with_keys(0, 1)
+        super().load_additems()  # type: ignore[misc]
+
+    dispatch[pickle.ADDITEMS[0]] = load_additems  # type: ignore[assignment]
+
+    def load_frozenset(self) -> None:
+        """A frozenset."""
+        self._with_keys(0, 1)
+        super().load_frozenset()  # type: ignore[misc]
+
+    dispatch[pickle.FROZENSET[0]] = load_frozenset  # type: ignore[assignment]
+
+
+_CONTAINERS: tuple = (set, frozenset, bytearray, dict, list, tuple, OrderedDict, Counter, defaultdict, Size)
+_DATA = (list, tuple, dict, set, frozenset, bytes, bytearray, str)  # (a range is not: it may stand for more than fits)
+_PARTS = 10_000  #: that a key may have, counted as often as they stand in it
+
+
+def _check_call(function: Any, args: Any) -> None:
+    """UnpicklingError for a call that can take all time or memory: containers are made of data that is there already."""
+    if type(args) is not tuple:
+        raise pickle.UnpicklingError("Weights only load failed: arguments that are no tuple")
+    if any(function is c for c in _CONTAINERS):
+        for a in args:
+            if not isinstance(a, _DATA) and not isinstance(a, type):
+                raise pickle.UnpicklingError(f"Weights only load failed: {function.__name__} of something else than data")
+            if isinstance(a, (list, tuple)):
+                for item in a:
+                    _check_key(item)
+
+
+def _check_key(value: Any) -> None:
+    """UnpicklingError for what would take too long to hash: tuples of the same tuples over and over."""
+    if type(value) is not tuple:
+        return
+    rest, left = [value], _PARTS
+    while rest:
+        v = rest.pop()
+        left -= len(v)
+        if left < 0:
+            raise pickle.UnpicklingError("Weights only load failed: a key of too many parts")
+        rest += [x for x in v if type(x) is tuple]
+
 
 def _name_of(f: Any) -> str:
     return str(getattr(f, "name", type(f).__name__)) if hasattr(f, "read") else os.fspath(f)
@@ -269,16 +374,37 @@ def _other_format(file: Any) -> str:
     return ""
 
 
+def storage_array(data: bytearray, d: dtype) -> np.ndarray:
+    """The flat array of some bytes; any byte but 0 is true, where kernels know only 0 and 1."""
+    return (np.frombuffer(data, np.uint8) != 0) if d.category == 0 else np.frombuffer(data, d.carrier)
+
+
 class _Damaged(RuntimeError):
     """An error whose text names the file."""
 
 
+#: bytes that an entry may be unpacked to, whose size nothing else tells; larger ones must not be packed by more than this factor
+_ENTRY, _FACTOR = 1 << 26, 100
+
+
 def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding: str) -> Any:
-    def read(entry: str) -> bytes:
+    def read(entry: str, size: int | None = None) -> bytes:
+        """An entry, of ``size`` bytes if that is known: what it says of itself is compared before it is unpacked."""
         try:
-            return archive.read(entry)
+            info = archive.getinfo(entry)
+            if size is not None and info.file_size != size:
+                raise _Damaged(f"{name!r} is damaged: {entry.partition('/')[2]} has {info.file_size} bytes instead of {size}")
+            if info.file_size > max(_ENTRY, _FACTOR * info.compress_size) and size is None:
+                raise _Damaged(f"{name!r} is damaged: {entry} would unpack to {info.file_size} bytes")
+            with archive.open(info) as file:
+                data = file.read(info.file_size + 1)
+            if len(data) != info.file_size:
+                raise _Damaged(f"{name!r} is damaged: {entry} has {len(data)} bytes instead of {info.file_size}")
+            return data
         except KeyError:
             raise _Damaged(f"{name!r} is damaged: it lacks {entry}") from None
+        except _Damaged:
+            raise
         except Exception as error:  # zipfile and zlib raise a variety
             raise _Damaged(f"{name!r} is damaged: {entry} cannot be read ({error})") from None
 
@@ -295,10 +421,7 @@ def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding:
     def storage(key: str, d: dtype, numel: int) -> tuple:
         found = storages.get(key)
         if found is None:
-            data = bytearray(read(f"{root}/data/{key}"))
-            if len(data) != numel * d.itemsize:
-                raise _Damaged(f"{name!r} is damaged: data/{key} has {len(data)} bytes instead of {numel * d.itemsize}")
-            array = np.frombuffer(data, d.carrier)
+            array = storage_array(bytearray(read(f"{root}/data/{key}", numel * d.itemsize)), d)
             if order != sys.byteorder:
                 array.byteswap(inplace=True)
             found = storages[key] = (array, d)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..shapes import layout
+from ..shapes import layout, numel
 from ..tensor import Tensor, make
+from .loading import storage_array
 from .saving import replacing
 
 _SAFE_NAMES = {
@@ -64,12 +65,13 @@ def load_safetensors(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
             if about["dtype"] not in _SAFE_NAMES and isinstance(about["dtype"], str):
                 raise RuntimeError(f"{name!r}: {key!r} has dtype {about['dtype']:.20}, which this library lacks: convert it first")
             d = dtypes.BY_NAME[_SAFE_NAMES[about["dtype"]]]
-            a, b = about["data_offsets"]
-            lay = layout(tuple(about["shape"]), None, d)
-            if not 0 <= a <= b <= len(data) - 8 - n or b - a != lay.size * d.itemsize or any(s < 0 for s in lay.shape):
+            (a, b), shape = about["data_offsets"], about["shape"]
+            if not all(type(v) is int and 0 <= v < 1 << 63 for v in (a, b, *shape)):
+                raise ValueError(f"offsets or shape of {key!r}")
+            if not a <= b <= len(data) - 8 - n or b - a != numel(shape) * d.itemsize:
                 raise ValueError(f"offsets of {key!r}")
-            out[key] = make(np.frombuffer(bytearray(data[8 + n + a : 8 + n + b]), d.carrier), lay, [0, 0])
-    except (struct.error, ValueError, KeyError, TypeError) as error:
+            out[key] = make(storage_array(bytearray(data[8 + n + a : 8 + n + b]), d), layout(tuple(shape), None, d), [0, 0])
+    except (struct.error, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RuntimeError(
             f"{name!r} is truncated, damaged, or not a safetensors file ({type(error).__name__}: {error})"
         ) from None
