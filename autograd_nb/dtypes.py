@@ -135,9 +135,7 @@ def as_dtype(value: Any, name: str = "dtype") -> dtype:
                 f"{name}={value!r}: there are no bfloat16 tensors here; use float32, or float16 to save memory"
             )
         return value
-    if value is float:
-        return get_default_dtype()
-    python = {bool: bool_, int: int64, complex: complex64}.get(value) if isinstance(value, type) else None
+    python = {bool: bool_, int: int64, float: float64, complex: complex128}.get(value) if isinstance(value, type) else None
     if python is not None:
         return python
     if isinstance(value, (np.dtype, type)):

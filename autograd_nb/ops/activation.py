@@ -12,6 +12,7 @@ from ..codegen.maths import m
 from ..shapes import wrap_dim
 from ..tensor import Tensor
 from .create import new_empty
+from .numbers import number_argument
 from .pointwise import pointwise
 from .recording import store
 from .registry import OPS, register
@@ -70,6 +71,7 @@ def _switchable(
             if k not in names:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{k}'; it takes {', '.join(names)} and inplace")
             found[names.index(k)] = v
+        found = [number_argument(v, name, n) for n, v in zip(names, found, strict=True)]
         for n, v in zip(names, found, strict=True):
             if not isinstance(v, (int, float, np.number)):
                 raise TypeError(f"{name}(): argument '{n}' must be a number, not {type(v).__name__}")
@@ -271,6 +273,7 @@ def _softplus(x, beta, threshold):
 def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
     _floating(tensor_argument(input, "softplus"), "softplus")
+    beta, threshold = (number_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
     y = _softplus(input, float(beta), float(threshold))
     return y if out is None else store(out, y, "softplus")
 
@@ -340,7 +343,7 @@ def _softshrink(x, lambd):
 def hardshrink(input, lambd=0.5, *, out=None):
     """0 for |x| ≤ lambd, else x."""
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
-    y = _hardshrink(input, float(lambd))
+    y = _hardshrink(input, float(number_argument(lambd, "hardshrink", "lambd")))
     return y if out is None else store(out, y, "hardshrink")
 
 
@@ -351,6 +354,7 @@ Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
 def softshrink(input, lambd=0.5, *, out=None):
     """x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
     _floating(tensor_argument(input, "softshrink"), "softshrink")
+    lambd = number_argument(lambd, "softshrink", "lambd")
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     y = _softshrink(input, float(lambd))
@@ -366,6 +370,7 @@ def _threshold(x, threshold, value):
 def threshold(input, threshold, value, inplace=False):
     """x where x > threshold, else ``value``."""
     tensor_argument(input, "threshold")
+    threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
     args = (threshold, value) if input.dtype.category < 2 else (float(threshold), float(value))
     return _threshold.inplace(input, *args) if inplace else _threshold(input, *args)
 

@@ -87,8 +87,9 @@ def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     count = int((end - start) / step) + 1
     if step == 0 or count < 1:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
-    d = dtype or dtypes.get_default_dtype()
-    return arange(start, start + step * (count - 0.5), step, out=out, dtype=d, device=device, requires_grad=requires_grad)
+    d = dtype or (out.dtype if isinstance(out, Tensor) else dtypes.get_default_dtype())
+    past = start + step * (count - 0.5 if d.category > 1 else count)
+    return arange(start, past, step, out=out, dtype=d, device=device, requires_grad=requires_grad)
 
 
 @public(method=False)

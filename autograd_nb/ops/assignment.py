@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes, launch
 from ..graph.modes import state
-from ..shapes import Size
+from ..shapes import Size, is_expanded
 from ..tensor import Tensor, offset_in, rewrite_part
 from .cast import copying
 from .create import new_full
@@ -84,8 +84,10 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     view, tensors = split_index(self, index)
     if tensors is None:
-        if number is not None:
+        if number is not None and not is_expanded(view._layout):
             view.fill_(_assigned(number, self._layout.dtype))
+        elif number is not None:
+            view.copy_(_value_tensor(self, number))  # which refuses
         else:
             view.copy_(_stripped(value, view._layout.shape))
         if key is not None and not launch.observing():
@@ -183,7 +185,7 @@ def put_in_place(
             value = _stripped(value, wanted)
     except RuntimeError:
         raise _mismatch(value, wanted) from None
-    return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, kept=kept)
+    return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
 
 
 Tensor.__setitem__ = _setitem  # type: ignore[method-assign]

@@ -13,6 +13,7 @@ from ..tensor import Tensor
 from .calls import only_tensors
 from .cast import cast
 from .create import scalar_tensor
+from .numbers import number_argument
 from .pointwise import pointwise
 from .recording import real_operands, store
 from .registry import OPS, public, register
@@ -243,11 +244,13 @@ def _addc(name: str, op: Any) -> None:
             raise RuntimeError(f"value cannot be converted to type int64 without overflow (value={value})")
 
     def call(input, tensor1, tensor2, *, value=1, out=None):
+        value = number_argument(value, name, "value")
         check(input, tensor1, tensor2, value)
         y = op(input, tensor1, tensor2, value)
         return y if out is None else store(out, y, name)
 
     def inner(input, tensor1, tensor2, *, value=1):
+        value = number_argument(value, name + "_", "value")
         check(input, tensor1, tensor2, value)
         return op.inplace(input, tensor1, tensor2, value)
 

@@ -16,6 +16,7 @@ from ..errors import shorten
 from ..graph.modes import state
 from ..graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ..tensor import Tensor, blank, refresh, rewrite_history
+from .numbers import number_argument
 from .recording import mark_inference, refuse_inference, store, too_large
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def binary_call(op: Pointwise, operator: bool = False, scaled: Callable | None =
         if alpha is not None and not (alpha.__class__ is int and alpha == 1):
             if scaled is None:
                 raise TypeError(f"{op.name}() got an unexpected keyword argument 'alpha'")
-            return scaled(input, other, alpha, out=out)
+            return scaled(input, other, number_argument(alpha, op.name, "alpha"), out=out)
         if out is not None:
             return store(out, call(input, other), op.name)
         kind = other.__class__
@@ -324,7 +325,7 @@ def _inplace_binary(op: Pointwise, scaled: Callable | None) -> Callable:
         if alpha is not None and not (alpha.__class__ is int and alpha == 1):
             if scaled is None:
                 raise TypeError(f"{op.name}_() got an unexpected keyword argument 'alpha'")
-            return scaled.inplace(input, other, alpha)  # type: ignore[attr-defined]
+            return scaled.inplace(input, other, number_argument(alpha, op.name + "_", "alpha"))  # type: ignore[attr-defined]
         kind = other.__class__
         number = kind is float or kind is int
         try:

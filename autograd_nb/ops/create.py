@@ -17,7 +17,8 @@ from ..graph.modes import state
 from ..shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
 from ..tensor import Tensor, blank, make, ndarray, set_requires_grad, wrap
 from .cast import as_device, cast, format_name
-from .recording import mark_inference, store
+from .numbers import number_argument, plain_number
+from .recording import check_output, fit_output, mark_inference
 from .registry import public
 from .structured import tensor_argument
 from .views import exact, plain
@@ -379,6 +380,16 @@ def _alike(args: tuple, seen: tuple) -> bool:
     return True
 
 
+def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str) -> Tensor:
+    """``out`` in this shape, filled with a number as its dtype keeps it; as it is where ``value`` is None."""
+    check_output(out, name)
+    if dtype is not None and as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"{name}(): dtype {dtype!r} does not match dtype of out parameter ({out.dtype!r})")
+    if tuple(out.shape) != tuple(shape):
+        fit_output(out, shape)
+    return out if value is None else out.fill_(value)
+
+
 def _filled(name: str, value: Any) -> Any:
     def make_filled(
         *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None
@@ -387,13 +398,13 @@ def _filled(name: str, value: Any) -> Any:
             args = (size,)
         shape: tuple[int, ...] = as_shape(args) if args else ()
         check_sizes(shape)
+        if out is not None:
+            return _filled_output(out, shape, value, dtype, name)
         d = _options(dtype, device)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
         if memory_format is not None:
             lay = strides.formatted(t._layout, format_name(memory_format))
             t = make(t._data, lay, t._version_)
-        if out is not None:
-            return store(out, t, name)
         return _finish(t, requires_grad)
 
     make_filled.__name__ = make_filled.__qualname__ = name
@@ -449,13 +460,12 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     """A tensor of ``size`` filled with one number; its dtype follows the number."""
     shape = as_shape((size,))
     check_sizes(shape)
-    if isinstance(fill_value, (Tensor, np.generic)):
-        fill_value = fill_value.item()
-    if not isinstance(fill_value, (bool, int, float, complex)):
-        raise TypeError(f"full(): argument 'fill_value' must be Number, not {type(fill_value).__name__}")
-    t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
+    fill_value = plain_number(number_argument(fill_value, "full", "fill_value"))
+    if fill_value is None:
+        raise TypeError("full(): argument 'fill_value' must be Number")
     if out is not None:
-        return store(out, t, "full")
+        return _filled_output(out, shape, fill_value, dtype, "full")
+    t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
     return _finish(t, requires_grad)
 
 

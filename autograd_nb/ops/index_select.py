@@ -11,6 +11,7 @@ from .cast import contiguous
 from .create import new_full
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
 from .inplace import in_place, write_inplace
+from .numbers import number_argument
 from .picking import checked_index, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
 from .recording import guarded
 from .recording import tensor_type as _tensor_type
@@ -103,10 +104,12 @@ def _slices_inplace(op: Structured, x: Tensor, d: int, index: Tensor, source: Te
     if not x.ndim:
         _slices_inplace(op, reshape(x, 1), 0, index, source, accumulate)
         return x
-    return write_inplace(op, _write_slices, x, index, source, (d,), d, accumulate)
+    # (a fill writes one value everywhere, also into expanded tensors)
+    return write_inplace(op, _write_slices, x, index, source, (d,), d, accumulate, repeats=op is _index_fill)
 
 
-def _scaled(source: Any, alpha: Any) -> Any:
+def _scaled(source: Any, alpha: Any, name: str) -> Any:
+    alpha = number_argument(alpha, name, "alpha")
     return source if alpha == 1 else source * alpha
 
 
@@ -123,14 +126,14 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.ones(3))
     tensor([2., 0., 1.])
     """
-    args = _slices_args(input, dim, index, _scaled(source, alpha), "index_add")
+    args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add"), "index_add")
     return _stored(out, _with_source(_slices(_index_add, contiguous(args[0]), *args[1:], True), source), "index_add")
 
 
 @public(kind="inplace", namespaces=())
 def index_add_(input, dim, index, source, *, alpha=1):
     """In-place version of `index_add`."""
-    args = _slices_args(input, dim, index, _scaled(source, alpha), "index_add_")
+    args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add_"), "index_add_")
     return _with_source(_slices_inplace(_index_add, *args, True), source)
 
 

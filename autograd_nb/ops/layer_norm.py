@@ -21,6 +21,7 @@ from ..tensor import Tensor, make
 from .activation import functional
 from .cast import cast, dense, in_format_of
 from .normalization import SUM_G, SUM_GX, SUMS, graph_gradients, same_dtype
+from .numbers import number_argument
 from .recording import mark_inference
 from .rowwise import RowKernel
 from .structured import structured, tensor_argument
@@ -225,6 +226,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     if known is not None:
         return _again(known, input, weight, bias)
     x, k = _row_arguments(input, normalized_shape, weight, bias, "layer_norm")
+    eps = number_argument(eps, "layer_norm", "eps")
     if x.dtype is dtypes.float16:
         return _in_float32(lambda *t: _row_norm(*t, k, float(eps), True), x, weight, bias)
     if key is not None and not launch.observing():

@@ -18,6 +18,7 @@ from .cast import cast
 from .cross_entropy import check_reduction, legacy_reduction
 from .derive import Pair
 from .fused import FoldOf, reduced
+from .numbers import number_argument
 from .pointwise import pointwise
 from .recording import not_for_complex
 from .registry import OPS
@@ -147,6 +148,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     """(a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "smooth_l1_loss")
+    beta = number_argument(beta, "smooth_l1_loss", "beta")
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta (beta={beta})")
     return _l1_loss((a - b,), reduction) if beta == 0 else _smooth_l1_loss((a, b, float(beta)), reduction)
@@ -157,6 +159,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """(a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
     check_reduction(reduction)
     a, b = _pair(input, target, "huber_loss")
+    delta = number_argument(delta, "huber_loss", "delta")
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta. (delta={delta})")
     args = (a, b, float(delta))
@@ -375,7 +378,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {a.shape}, input2: "
             f"{b.shape}, target: {t.shape} "
         )
-    return _margin_ranking_loss((-t * (a - b), float(margin)), reduction)
+    return _margin_ranking_loss((-t * (a - b), float(number_argument(margin, "margin_ranking_loss", "margin"))), reduction)
 
 
 @loss(lambda g, x, t: -(g * t * m.sigmoid(-(t * x))))

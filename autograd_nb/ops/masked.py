@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..codegen.maths import m
-from ..shapes import Size, broadcast_shapes, layout
+from ..shapes import Size, broadcast_shapes, is_expanded, layout
 from ..tensor import Tensor
 from .calls import inplace_call
 from .cast import contiguous
@@ -70,11 +70,24 @@ def masked_fill(input, mask, value):
 @public(kind="inplace", namespaces=())
 def masked_fill_(input, mask, value):
     """In-place version of `masked_fill`."""
+    if isinstance(input, Tensor) and is_expanded(input._layout):
+        return _fill_expanded(*_masked_fill_args(input, mask, value, "masked_fill_"))
     if not (value.__class__ is float and -SINGLE <= value <= SINGLE and mask.__class__ is Tensor and mask._layout.dtype is dtypes.bool_):
         return _masked_fill_inplace(*_masked_fill_args(input, mask, value, "masked_fill_"))
     if input._layout.dtype.category < 2:
         value = number_as(value, input._layout.dtype, "masked_fill_")
     return _masked_fill_inplace(input, mask, value)
+
+
+def _fill_expanded(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill_` of a tensor that is stretched along dims: an element takes the value where any of its places is masked."""
+    places = expand(mask, x.shape)
+    part = x
+    for d, (n, s) in enumerate(zip(x.shape, x._layout.strides, strict=True)):
+        if not s and n > 1:
+            part, places = _slice(part, d, 0, 1, 1), places.any(d, keepdim=True)
+    _masked_fill_inplace(part, places, value)
+    return x
 
 
 @public()

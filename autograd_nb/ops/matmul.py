@@ -12,6 +12,7 @@ from ..graph.modes import state
 from ..shapes import Layout, broadcast_shapes, layout, numel
 from ..tensor import Tensor, make
 from .cast import cast, dense
+from .numbers import number_argument
 from .product import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, product, quick
 from .recording import guarded, mark_inference, store
 from .reduction import sum as sum_
@@ -270,6 +271,7 @@ def _scaled(y: Tensor, factor: Any) -> Tensor:
 
 
 def _added(input: Tensor, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
+    alpha, beta = number_argument(alpha, name, "alpha"), number_argument(beta, name, "beta")
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
     if beta == 0:  # PyTorch then ignores what input holds, nan too
@@ -296,6 +298,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products."""
     if tensor_argument(input, "addr").dtype is dtypes.bool_:
+        alpha, beta = number_argument(alpha, "addr", "alpha"), number_argument(beta, "addr", "beta")
         y = outer(vec1, vec2) & bool(alpha)
         y = y.logical_or(input) if beta else y
         return y if out is None else store(out, y, "addr")

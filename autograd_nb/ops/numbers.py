@@ -8,6 +8,7 @@ import numpy as np
 
 from ..dtypes import bool_, dtype, finfo, iinfo
 from ..errors import shorten
+from ..tensor import Tensor
 
 #: the largest float32: a float up to it may go into any float32 or float64 tensor as it is
 SINGLE = 3.4028234663852886e38
@@ -18,6 +19,19 @@ def plain_number(value: Any) -> Any:
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"):
         return value.item()  # (NumPy's float64 is a float, too)
     return value if isinstance(value, (bool, int, float, complex)) else None
+
+
+def number_argument(value: Any, name: str, argument: str) -> Any:
+    """A number that an op takes beside its tensors; a 0-d tensor stands for its own if nobody wants a gradient of it.
+
+    Errors: TypeError for other tensors, through which a gradient would be lost without a word.
+    """
+    if isinstance(value, Tensor):
+        if value.ndim or value.requires_grad:
+            why = "has dims" if value.ndim else "requires grad, and would get none"
+            raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor (this one {why})")
+        return value.item()
+    return value
 
 
 def number_as(value: Any, d: dtype, name: str) -> Any:

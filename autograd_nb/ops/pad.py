@@ -8,6 +8,7 @@ from ..shapes import as_int
 from ..tensor import Tensor
 from .cast import images, in_format_of
 from .create import new_full
+from .numbers import number_argument
 from .parts import slice_dim
 from .ranges import arange
 from .recording import guarded
@@ -107,6 +108,7 @@ def pad(input, pad, mode="constant", value=None):
 
 
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:
+    value = number_argument(value, "pad", "value")
     for k in range(len(pads) // 2):  # what is cut off first
         d = x.ndim - 1 - k
         before, after = pads[2 * k], pads[2 * k + 1]

@@ -25,6 +25,7 @@ from ..tensor import Tensor, check_inplace, make, rewrite_history
 from .cast import as_device, cast, format_name
 from .create import _finish, new_empty
 from .generator import default_generator, stream
+from .ranges import _stored_in_order
 from .recording import store, tensor_type
 from .registry import OPS, public
 from .structured import tensor_argument
@@ -388,7 +389,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     _shuffle(0, words, t._data)
     t = cast(t, d)
     if out is not None:
-        return store(out, t, "randperm")
+        return _stored_in_order(out, t, "randperm")
     return _finish(t, requires_grad)
 
 

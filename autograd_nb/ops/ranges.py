@@ -13,6 +13,7 @@ from ..shapes import as_int, check_sizes
 from ..tensor import Tensor
 from .cast import cast
 from .create import _finish, _options, new_empty, new_full, repeated
+from .numbers import number_argument
 from .recording import store
 from .registry import OPS, public
 
@@ -40,6 +41,13 @@ def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, 
     return t
 
 
+def _stored_in_order(out: Tensor, values: Tensor, name: str) -> Tensor:
+    """Put a row of values into ``out``, which keeps its shape if it has as many elements."""
+    if isinstance(out, Tensor) and out._layout.size == values._layout.size:
+        values = values.reshape(out.shape)
+    return store(out, values, name)
+
+
 @public(method=False)
 @repeated
 def arange(
@@ -56,7 +64,8 @@ def arange(
     if end is None:
         raise TypeError("arange() missing 1 required positional argument: 'end'")
     start, end, step = (
-        x.item() if isinstance(x, (Tensor, np.generic)) else x for x in (0 if start is None else start, end, step)
+        x.item() if isinstance(x, np.generic) else number_argument(x, "arange", n)
+        for n, x in (("start", 0 if start is None else start), ("end", end), ("step", step))
     )
     for name, x in (("start", start), ("end", end), ("step", step)):
         if not isinstance(x, (int, float)):
@@ -68,7 +77,7 @@ def arange(
     if (end - start) * step < 0:
         raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
     integral = all(isinstance(x, int) for x in (start, end, step))
-    d = _options(dtype, device, default=dtypes.int64 if integral else None)
+    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device, default=dtypes.int64 if integral else None)
     if d.is_complex:
         raise NotImplementedError(f'"arange_cpu" not implemented for complex tensors (dtype={d!r})')
     n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
@@ -76,11 +85,12 @@ def arange(
         start, end, step = int(start), int(end), int(step)
         if step == 0:
             raise RuntimeError("step must be nonzero")
-        n, integral = -(-(end - start) // step), True
+        n = -(-(end - start) // step) if d is dtypes.int64 else n  # only int64 is counted by the rounded ends
+        integral = True
     kind = int if integral else float
     t = _ramp(int(n), kind(start), kind(step), d)
     if out is not None:
-        return store(out, t, "arange")
+        return _stored_in_order(out, t, "arange")
     return _finish(t, requires_grad)
 
 
@@ -94,7 +104,7 @@ def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, devic
         d = _options(dtype, device, default=dtypes.get_default_dtype().to_complex())
         re, im = (linspace(a, b, n, dtype=d.to_real()) for a, b in ((start.real, end.real), (start.imag, end.imag)))
         t = cast(OPS["complex"].call(re, im), d)
-        return _finish(t, requires_grad) if out is None else store(out, t, "linspace")
+        return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
     start, end = float(start), float(end)
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
@@ -102,7 +112,7 @@ def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, devic
     if d.category < 2:
         start, end = float(int(start)), float(int(end))
     t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
-    return _finish(t, requires_grad) if out is None else store(out, t, "linspace")
+    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
 
 
 @public(method=False)
@@ -112,7 +122,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None,
     if d.category < 2:
         start, end = (int(x.item() if isinstance(x, Tensor) else x) for x in (start, end))
     t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
-    return _finish(t, requires_grad) if out is None else store(out, t, "logspace")
+    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
 
 
 @public(method=False)

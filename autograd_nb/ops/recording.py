@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
 
+from .. import launch
 from ..codegen.symbols import ComplexError
 from ..dtypes import dtype
 from ..errors import shorten
 from ..graph.modes import state
 from ..graph.node import MANY, Node, _internal, sequence, spare, user_frame
-from ..shapes import Layout, is_expanded
-from ..tensor import INFERENCE, Tensor
+from ..shapes import Layout, is_expanded, layout
+from ..tensor import INFERENCE, Tensor, _storage
 
 
 def mark_inference(t: Tensor) -> None:
@@ -152,21 +154,43 @@ def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) ->
 
     ``reads``: tensors that PyTorch refuses to share memory with ``out``.
     """
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be a Tensor, not {type(out).__name__}")
-    if value._rg or (out.requires_grad and state.grad):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
-            "requires grad. Call it without out=, or inside torch.no_grad()."
-        )
+    check_output(out, name, value._rg)
     if not can_cast(value.dtype, out.dtype):
         raise RuntimeError(
             f"{name}(): result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}"
         )
     check_written(out, reads)
     if out.shape != value.shape:
-        fresh = value if value.dtype is out.dtype else value.to(out.dtype)
-        out._data, out._layout = fresh._data, fresh._layout
-        out._version_[0] += 1
-        return out
+        fit_output(out, value.shape)
     return out.copy_(value)
+
+
+def check_output(out: Any, name: str, graph: bool = False) -> None:
+    """Refuse an ``out=`` that is no tensor, and one that would have to be recorded. ``graph``: the result has a history."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be a Tensor, not {type(out).__name__}")
+    if graph or (out.requires_grad and state.grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad. Call it without out=, or inside torch.no_grad()."
+        )
+
+
+def fit_output(out: Tensor, shape: Sequence[int]) -> None:
+    """Give ``out`` the shape of a result: in its own memory as far as that goes, else in memory of its own."""
+    if out._layout.size:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
+            f"output shape {list(shape)}. This behavior is deprecated. Give an out= of the right shape, or of no elements (out.resize_(0)).",
+            UserWarning,
+            stacklevel=4,
+        )
+    new = layout(shape, None, out.dtype)
+    memory, offset = _storage(out)
+    if memory.size - offset < new.size:
+        out._data = launch.empty(new.size, out.dtype.carrier)
+        out._view, out._version_ = None, [out._version_[0] + 1, 0]
+    else:
+        launch.escapes("an out= that is resized in its own memory")
+        out._data = memory[offset:] if offset else memory
+    out._layout = new

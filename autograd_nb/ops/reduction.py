@@ -252,6 +252,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sum.html
     """
     x = tensor_argument(input, "sum")
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype
     if dtype is not None:
         x = x.to(dtypes.as_dtype(dtype))
     y = _sum(x, _all_dims(dim, x.ndim), bool(keepdim))

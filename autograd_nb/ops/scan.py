@@ -63,10 +63,15 @@ def _along(name: str, input: Any, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     return x, d
 
 
+def _kept_in(out: Any, dtype: Any) -> Any:
+    """The dtype to compute in: the one asked for, or that of ``out=``."""
+    return out.dtype if dtype is None and isinstance(out, Tensor) else dtype
+
+
 @public()
 def cumsum(input, dim, *, dtype=None, out=None):
     """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
-    x, d = _along("cumsum", input, dim, dtype)
+    x, d = _along("cumsum", input, dim, _kept_in(out, dtype))
     y = _cumsum(x, d, False)
     return y if out is None else store(out, y, "cumsum")
 
@@ -116,7 +121,7 @@ def _cumprod(x, d, reverse, exclusive):
 @public()
 def cumprod(input, dim, *, dtype=None, out=None):
     """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
-    x, d = _along("cumprod", input, dim, dtype)
+    x, d = _along("cumprod", input, dim, _kept_in(out, dtype))
     y = _cumprod(x, d, False, False)
     return y if out is None else store(out, y, "cumprod")
 
@@ -140,6 +145,7 @@ def _prod(x, d, keepdim):
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
     x = tensor_argument(input, "prod")
+    dtype = _kept_in(out, dtype)
     if dtype is not None:
         x = cast(x, dtypes.as_dtype(dtype))
     elif x.dtype.category < 2:

@@ -19,6 +19,7 @@ from .arithmetic import maximum, minimum
 from .cast import cast, dense
 from .create import new_full
 from .fused import FoldOf
+from .numbers import number_argument
 from .pointwise import pointwise
 from .recording import store
 from .reduction import Reduction, _all_dims, _mean, count_of, expand_reduced, fold, quick, reduced_shape
@@ -333,6 +334,7 @@ def _moments_arguments(
         raise RuntimeError(f"{name} and its kin only support floating point and complex dtypes, got {x.dtype} (use x.float())")
     if correction is None:
         correction = 1.0 if unbiased is None or unbiased else 0.0
+    correction = number_argument(correction, name, "correction")
     dims = _all_dims(dim, x.ndim)
     n = count_of(x.shape, dims)
     if n - correction <= 0:

@@ -11,6 +11,7 @@ from ..graph.modes import no_grad
 from ..shapes import layout
 from ..tensor import make
 from .cast import cast, dense
+from .numbers import number_argument
 from .recording import store
 from .registry import OPS, public
 from .structured import tensor_argument
@@ -108,7 +109,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype} (histc(); use .float(), or bincount)')
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
-    low, high = float(min), float(max)
+    low, high = (float(number_argument(v, "histc", n)) for v, n in ((min, "min"), (max, "max")))
     with no_grad():
         if low == high and x._layout.size:
             low, high = float(x.detach().min().item()), float(x.detach().max().item())

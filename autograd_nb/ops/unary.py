@@ -7,6 +7,7 @@ import math
 from .. import dtypes, return_types
 from ..codegen.maths import m
 from .cast import cast
+from .numbers import number_argument
 from .pointwise import pointwise
 from .recording import real_operands, store
 from .registry import public
@@ -197,7 +198,7 @@ def _logit(x):
 @public()
 def logit(input, eps=None, *, out=None):
     """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
-    y = _logit(input) if eps is None else _logit_eps(input, float(eps))
+    y = _logit(input) if eps is None else _logit_eps(input, float(number_argument(eps, "logit", "eps")))
     return y if out is None else store(out, y, "logit")
 
 
@@ -386,6 +387,7 @@ def _nan_to_num(x, nan, posinf, neginf):
 
 
 def _nan_to_num_options(x, nan, posinf, neginf):
+    nan, posinf, neginf = (number_argument(v, "nan_to_num", n) for v, n in ((nan, "nan"), (posinf, "posinf"), (neginf, "neginf")))
     limits = dtypes.finfo(x.dtype)
     return (float(nan or 0.0), float(limits.max if posinf is None else posinf), float(limits.min if neginf is None else neginf))
 

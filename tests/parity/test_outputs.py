@@ -1,0 +1,73 @@
+"""``out=`` of other shapes, strides and dtypes, and numbers beside tensors: what is written where, or that it is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+OUTPUTS = {
+    "plain": "t.zeros(6)", "a transpose": "t.zeros(3, 2).T", "every second": "t.zeros(12)[::2]", "transpose of (2, 3)": "t.zeros(2, 3).T",
+    "a column": "t.zeros(6, 2)[:, 0]", "float64": "t.zeros(6, dtype=t.float64)", "int64": "t.zeros(6, dtype=t.int64)",
+    "float16": "t.zeros(6, dtype=t.float16)", "int32": "t.zeros(6, dtype=t.int32)", "empty": "t.zeros(0)", "larger": "t.zeros(3, 4)",
+    "a leaf that requires grad": "t.zeros(6).requires_grad_()", "part of an array": "t.zeros(12)[:8]",
+}  # fmt: skip
+RANGES = ("t.arange(6., out=o)", "t.arange(6, out=o)", "t.linspace(0, 1, 6, out=o)", "t.logspace(0, 1, 6, out=o)", "t.range(0, 5, out=o)")
+FILLS = ("t.zeros(6, out=o)", "t.ones(6, out=o)", "t.full((6,), 2., out=o)", "t.zeros(2, 3, out=o)", "t.ones(3, 2, out=o)", "t.eye(2, 3, out=o)")
+FOLDS = ("t.cumsum(x, 0, out=o)", "t.cumprod(x, 0, out=o)", "t.sum(x.repeat(2, 1), 0, out=o)", "t.prod(x.repeat(2, 1), 0, out=o)",
+         "t.mean(x.repeat(2, 1), 0, out=o)", "t.add(x, x, out=o)", "t.exp(x, out=o)",
+         "t.cat([x], out=o)", "t.mul(x, 2, out=o)", "t.randperm(6, out=o); o = o.sum()")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("calls", (RANGES, FILLS, FOLDS), ids=("ranges", "fills", "folds"))
+def test_outputs(calls):
+    before = "x = t.arange(1., 7.)"
+    check({f"{call}, {name}": f"o = {o}; {call}\nr = o, o.stride()" for call in calls for name, o in OUTPUTS.items()}, before)
+
+
+@pytest.mark.parity
+def test_a_resized_output_stays_in_its_memory():
+    check({
+        call: f"x = t.arange(1., 7.); b = t.zeros(12); o = b[2:8]; {call}; r = b, o, o.shape"
+        for call in ("t.add(x.reshape(2, 3), 1, out=o)", "t.zeros(2, 2, out=o)", "t.arange(4., out=o)", "t.cat([x[:2], x[:2]], out=o)", "t.exp(x[:1], out=o)")
+    })  # fmt: skip
+
+
+#: calls with a number ``a``; PyTorch takes 0-d tensors for it that do not require grad
+WITH_NUMBERS = [
+    "t.add(x, x, alpha=a)", "x.clone().add_(x, alpha=a)", "t.sub(x, x, alpha=a)", "t.rsub(x, x, alpha=a)", "t.addcmul(x, x, x, value=a)",
+    "t.addcdiv(x, x, x, value=a)", "x.clone().addcmul_(x, x, value=a)", "t.addmm(m, m, m, beta=a)", "t.addmm(m, m, m, alpha=a)",
+    "t.addmv(x, m, x, alpha=a)", "t.addr(m, x, x, alpha=a)", "t.baddbmm(m[None], m[None], m[None], alpha=a)", "t.addbmm(m, m[None], m[None], beta=a)",
+    "x.index_add(0, t.arange(2), x, alpha=a)", "x.clone().index_add_(0, t.arange(2), x, alpha=a)", "F.pad(x, (1, 1), value=a)",
+    "F.leaky_relu(x, a)", "F.elu(x, a)", "F.threshold(x, a, 0.)", "F.hardtanh(x, -1., a)", "F.softplus(x, a)", "F.celu(x, a)",
+    "t.full((2,), a)", "t.full_like(x, a)", "x.new_full((2,), a)", "t.nan_to_num(x, a)", "F.hardshrink(x, a)", "F.softshrink(x, a)",
+    "t.arange(0, a)", "F.huber_loss(x, x, delta=a)", "F.smooth_l1_loss(x, x, beta=a)", "F.layer_norm(x, (2,), eps=a)",
+    "F.margin_ranking_loss(x, x, x, margin=a)", "t.histc(x.detach(), 2, 0, a)",
+    "x.masked_fill(x > 0, a)", "x.clone().fill_(a)", "t.fill(x, a)", "x.index_fill(0, t.arange(1), a)", "t.clamp(x, a)", "t.where(x > 0, x, a)",
+    "t.pow(x, a)", "t.xlogy(x, a)", "x.clone().mul_(a)", "x / a",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ("float32", "float64", "int64"))
+def test_numbers_beside_tensors(dtype):
+    """A tensor that requires grad is refused where it would get none; others stand for their number."""
+    value = "2" if dtype == "int64" else "0.5"
+    check({
+        f"{call}, {a}": f"x = t.tensor([1., 2.]).requires_grad_(); m = t.eye(2); a = {a}; r = {call}"
+        for call in WITH_NUMBERS
+        for a in (f"t.tensor({value}, dtype=t.{dtype})", f"t.tensor({value}, dtype=t.{dtype}){'' if dtype == 'int64' else '.requires_grad_()'}", value)
+    })  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("kind", ("float", "int", "bool", "complex"))
+def test_python_types_as_dtypes(kind):
+    """``dtype=float`` is float64 whatever the default dtype is, and complex is complex128."""
+    calls = ["t.zeros(2, dtype=D)", "t.tensor([1], dtype=D)", "t.ones(2, dtype=D)", "t.full((2,), 1, dtype=D)", "x.to(D)", "x.sum(dtype=D)",
+             "t.zeros_like(x, dtype=D)", "x.new_zeros(2, dtype=D)", "t.as_tensor([1], dtype=D)", "t.eye(2, dtype=D)", "t.scalar_tensor(1, dtype=D)",
+             "x.to(dtype=D)", "t.prod(x, dtype=D)", "x.new_tensor([1], dtype=D)", "t.asarray([1], dtype=D)", "t.full_like(x, 1, dtype=D)"]  # fmt: skip
+    check({call: f"x = t.tensor([1, 2]); D = {kind}; r = {call}" for call in calls})

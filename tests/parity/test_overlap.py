@@ -1,0 +1,50 @@
+"""In-place ops on memory that elements share: PyTorch refuses most for expanded tensors, and leaves windows to the user."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+#: tensors of shape (3, 4) in which elements share memory, and the memory
+EXPANDED = {
+    "columns": "x = t.arange(1., 4.)[:, None].expand(3, 4); b = x",
+    "rows": "x = t.arange(1., 5.).expand(3, 4); b = x",
+    "a number": "x = t.tensor(2.).expand(3, 4); b = x",
+}
+WINDOWS = {
+    "unfold": "b = t.arange(1., 7.); x = b.unfold(0, 4, 1)",
+    "unfold by 2": "b = t.arange(1., 9.); x = b.unfold(0, 4, 2)",
+    "as_strided": "b = t.arange(1., 13.); x = b.as_strided((3, 4), (2, 1))",
+    "as_strided, transposed": "b = t.arange(1., 13.); x = b.as_strided((3, 4), (1, 2))",
+}
+#: of which each element is changed as often as it appears, in whatever order
+COMMUTING = [
+    "x.add_(1.)", "x.sub_(1.)", "x.mul_(2.)", "x.div_(2.)", "x.neg_()", "x.fill_(3.)", "x.zero_()", "x.clamp_(1., 2.)", "x.abs_()",
+    "x.relu_()", "x.pow_(2.)", "x.sqrt_()", "x.reciprocal_()", "x.masked_fill_(x > 2, 0.)", "x.index_fill_(0, i, 7.)", "x[x > 2] = 0.",
+    "x[i] = 9.", "x[1, 1] = 3.", "x += 1", "x[0] += 1", "x[0] = 5.", "x[:, 0] = 5.", "x.detach().zero_()", "x.T.add_(1)", "F.relu(x, inplace=True)",
+    "x.sign_()", "x.square_()", "x.floor_()", "x.round_()", "t.zeros(x.shape, out=x)", "t.full(x.shape, 2., out=x)", "nn.init.zeros_(x)",
+]  # fmt: skip
+#: refused for expanded tensors
+REFUSED = [
+    "x.copy_(w)", "x.add_(w)", "x.mul_(w)", "x.lerp_(w, 0.5)", "x.addcmul_(w, w)", "x.atan2_(w)", "x.index_add_(0, i, w[:2])",
+    "x.index_copy_(0, i, w[:2])", "x.scatter_(0, i2, 7.)", "x.scatter_add_(0, i2, w[:2])", "x.uniform_()", "x.normal_()", "x.bernoulli_()",
+    "x.exponential_()", "x.cumsum_(0)", "x.cumprod_(0)", "x.eq_(2.)", "x.lt_(w)", "x.logical_not_()", "x.renorm_(2, 0, 1.)", "x.fill_diagonal_(5.)",
+    "x.masked_scatter_(w > 2, w)", "x.put_(i, w.flatten()[:2])", "x[...] = 5.", "x[...] = w", "x *= w", "x[:] = x.clone()", "x.fill_(t.tensor(2.))",
+    "t.add(w, w, out=x)", "t.exp(w, out=x)", "t.cat([w], out=x)", "t.add(x, 1, out=x)", "x.clip_(1., 2.)", "x.remainder_(2.)",
+]  # fmt: skip
+OPERANDS = "\nkept = x; w = (t.arange(12.) / 5 + 1).reshape(3, 4); i = t.tensor([0, 2]); i2 = t.tensor([[0, 1, 1, 0], [0, 0, 2, 1]])"
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("source", EXPANDED)
+def test_expanded(source):
+    check({call: f"{call}\nr = x, b" for call in COMMUTING + REFUSED}, EXPANDED[source] + OPERANDS)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("source", WINDOWS)
+def test_windows(source):
+    check({call: f"{call}\nr = x, b" for call in [*COMMUTING, "x.add_(w)", "x.mul_(w)", "x.sub_(w)", "x[i] = w[:2]"]}, WINDOWS[source] + OPERANDS)
