@@ -263,6 +263,8 @@ def pow(input, exponent, *, out=None):
 @public(kind="inplace")
 def pow_(input, exponent):
     """In-place version of `pow`."""
+    if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input._layout.dtype.category < 2:
+        raise RuntimeError(f"Integers to negative integer powers are not allowed. (exponent={exponent})")
     return (_pow if isinstance(exponent, Tensor) else _pow_number).inplace(input, exponent)
 
 

@@ -159,7 +159,7 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-    same_dtype(x, "batch_norm")
+    same_dtype(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     if key is not None:
         check_channels(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
         plan = _plan_channels(x, tensors, float(eps), bool(training))

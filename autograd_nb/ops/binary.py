@@ -194,7 +194,7 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
     a, b = tensor_argument(input, "lerp"), tensor_argument(end, "lerp", "end")
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected dtype {a.dtype} for `end` but got dtype {b.dtype}")
-    if isinstance(weight, Tensor) and weight.dtype is not a.dtype:
+    if isinstance(weight, Tensor) and weight.dtype is not a.dtype and (weight.ndim or not a.ndim):
         raise RuntimeError(f"expected dtype {a.dtype} for `weight` but got dtype {weight.dtype}")
     if a.dtype.category < 2:
         raise RuntimeError(f'"lerp" not implemented for {a.dtype}; use floating point tensors')

@@ -12,6 +12,7 @@ from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
+from ..dtypes import promote_types
 from ..shapes import Layout, numel
 from ..tensor import Tensor
 from .matmul import _same_dtype
@@ -398,10 +399,25 @@ def einsum(*args):
         raise RuntimeError("einsum(): must provide at least one operand")
     for k, x in enumerate(operands):
         tensor_argument(x, "einsum", f"operands[{k}]")
-        _same_dtype(operands[0], x, "einsum") if len(operands) > 1 else None
     if len(terms) != len(operands):
         which = "fewer" if len(operands) < len(terms) else "more"
         raise RuntimeError(
             f"einsum(): {which} operands were provided than specified in the equation ({len(operands)} for {len(terms)} terms)"
         )
-    return contract(terms, output, tuple(operands))
+    return contract(terms, output, _of_one_dtype(terms, output, tuple(operands)))
+
+
+def _of_one_dtype(terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """The operands in their promoted dtype; RuntimeError for other than one where a matrix product takes part, as in PyTorch."""
+    if all(x.dtype is operands[0].dtype for x in operands):
+        return operands
+    count = Counter(label for term in terms for label in term)
+    common = Counter(label for term in terms for label in set(term))
+    kept = {label for label, n in count.items() if n == 1 or label == _ELLIPSIS} if output is None else set(output)
+    if any(n > 1 and label not in kept for label, n in common.items()):
+        for x in operands:
+            _same_dtype(operands[0], x, "einsum")
+    kind = operands[0].dtype
+    for x in operands:
+        kind = promote_types(kind, x.dtype)
+    return tuple([x.to(kind) for x in operands])

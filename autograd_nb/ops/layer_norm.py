@@ -189,7 +189,8 @@ def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, na
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of size "
             f"{list(x.shape)}"
         )
-    same_dtype(x, name, weight=weight, bias=bias)
+    if name != "rms_norm":  # which multiplies by a weight of any dtype
+        same_dtype(x, name, weight=weight, bias=bias)
     return x, len(shape)
 
 
@@ -238,6 +239,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
     x, k = _row_arguments(input, normalized_shape, weight, None, "rms_norm")
+    same_dtype(x, "rms_norm")
+    if weight is not None and weight.dtype is not x.dtype and x.dtype is not dtypes.float16:
+        return cast(rms_norm(x, normalized_shape, None, eps) * weight, x.dtype)
     e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float(eps)
     if x.dtype is dtypes.float16:
         return _in_float32(lambda *t: _row_norm(*t, None, k, e, False), x, weight)

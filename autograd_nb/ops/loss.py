@@ -251,7 +251,9 @@ def binary_cross_entropy_with_logits(
     if x.shape != t.shape:
         raise ValueError(f"Target size ({t.shape}) must be the same as input size ({x.shape})")
     if weight is None and pos_weight is None:
-        return _bce_with_logits((x, t), reduction)
+        y = _bce_with_logits((x, t), reduction)
+        # (PyTorch computes in the memory of 1 - t)
+        return cast(y, t.dtype) if t.dtype is not x.dtype and t.dtype.is_floating_point else y
     return _bce_with_logits_full(
         (x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight), reduction
     )

@@ -30,12 +30,19 @@ from .structured import structured, tensor_argument
 
 
 def same_dtype(x: Tensor, name: str, **others: Any) -> None:
-    """RuntimeError where `x` is no floating point tensor, or another has not its dtype."""
+    """RuntimeError where `x` is no floating point tensor, or another has not its dtype; those of float16 may all be float32."""
     if x.dtype.category < 2:
         raise RuntimeError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
-    for n, t in others.items():
-        if t is not None and t.dtype is not x.dtype:
-            raise RuntimeError(f"expected scalar type {x.dtype} but found {t.dtype} (argument '{n}' of {name})")
+    others = {n: t for n, t in others.items() if t is not None}
+    if all(t.dtype is x.dtype for t in others.values()):
+        return
+    if x.dtype is dtypes.float16 and all(t.dtype is dtypes.float32 for t in others.values()):
+        return
+    n, t = next((n, t) for n, t in others.items() if t.dtype is not x.dtype)
+    raise RuntimeError(
+        f"mixed dtype (CPU): all inputs must share same datatype, or parameters be float32 where the input is float16: expected scalar "
+        f"type {x.dtype} but found {t.dtype} (argument '{n}' of {name})"
+    )
 
 
 def widened(t: Any) -> Any:
@@ -255,7 +262,7 @@ def instance_norm(
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {x.shape!r}")
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
-    same_dtype(x, "instance_norm")
+    same_dtype(x, "instance_norm", weight=weight, bias=bias)
     if weight is not None and state.grad:
         weight = weight.clone()  # (repeated for each sample in PyTorch)
     y = channel_norm(

@@ -1,0 +1,58 @@
+"""Operands of several dtypes: the result's dtype, the gradients', or that they are refused."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from .snippets import check  # noqa: E402
+
+MIXED = list(permutations(("float16", "float32", "float64"), 2))
+NORMS = [
+    "F.layer_norm(x, (4,), w, b)", "F.layer_norm(x, (4,), w)", "F.layer_norm(x, (4,), w, b.to(x.dtype))", "F.rms_norm(x, (4,), w)",
+    "F.group_norm(x, 2, w, b)", "F.group_norm(x, 2, w, b.to(x.dtype))", "F.instance_norm(x, weight=w, bias=b)",
+    "F.batch_norm(x, z, o, w, b, True)", "F.batch_norm(x, z, o, w, b, False)", "F.batch_norm(x, z, o, None, None, True)",
+    "F.batch_norm(x, z, o, None, None, False)", "F.batch_norm(x, None, None, w, b, True)", "F.batch_norm(x, z.to(x.dtype), o.to(x.dtype), w, b, True)",
+    "t.einsum('ncl,c->ncl', x, w)", "t.einsum('i,j', x[0, 0], w)", "t.einsum('ncl,c->nl', x, w)", "t.einsum('i,i->i', x[0, 0], w)",
+    "t.einsum('i,i->', x[0, 0], w)", "t.einsum('i,j,k->ijk', x[0, 0], w, w)", "t.einsum('i,j->j', x[0, 0], w)", "x @ w", "F.linear(x, w.repeat(2, 1))",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("d", "e"), MIXED, ids=str)
+def test_norms_and_products(d, e):
+    before = (
+        f"x = t.linspace(-1, 3, 32).reshape(2, 4, 4).to(t.{d}).requires_grad_(); w = t.linspace(.5, 1.5, 4).to(t.{e}).requires_grad_()\n"
+        f"b = t.linspace(.1, .2, 4).to(t.{e}).requires_grad_(); z = t.zeros(4, dtype=t.{e}); o = t.ones(4, dtype=t.{e})"
+    )
+    after = "; g = t.autograd.grad((y * y).float().sum(), [x, w, b], allow_unused=True); r = y.dtype, y.float(), g, z, o"
+    check({call: f"y = {call}{after}" for call in NORMS}, before, 1e-2)
+
+
+BINARY = "add sub mul div remainder fmod pow atan2 hypot maximum minimum fmax fmin copysign xlogy float_power eq lt logical_and isclose".split()
+#: which of them broadcast their operands first, so that a 0-d one counts in full
+LOSSES = "mse_loss l1_loss smooth_l1_loss binary_cross_entropy_with_logits kl_div".split()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize(("d", "e"), list(permutations(("float32", "float64", "int64"), 2)), ids=str)
+def test_numbers_and_vectors(d, e):
+    codes = {}
+    for shape, other in (("()", "(2,)"), ("(2,)", "()"), ("(1,)", "()"), ("()", "()"), ("(2,)", "(2,)")):
+        for name in [f"t.{n}" for n in BINARY] + [f"F.{n}" for n in LOSSES if "int64" not in (d, e)]:
+            codes[f"{name} of {shape} {d} and {other} {e}"] = (
+                f"a = t.full({shape}, 0.75).to(t.{d}); b = t.full({other}, 0.5).to(t.{e}); q = [v.requires_grad_() for v in (a, b) if v.is_floating_point()]\n"
+                f"y = {name}(a, b); r = y, t.autograd.grad(y.sum(), q, allow_unused=True) if y.requires_grad else None"
+            )
+    check(codes)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ("int64", "int32", "uint8", "int8"))
+def test_powers_of_integers(dtype):
+    calls = ["t.pow(x, -1)", "x.pow_(-1)", "x ** -1", "x ** t.tensor(-1)", "x.pow(t.tensor([-1, 2, 0]))", "2 ** x", "t.float_power(x, -1)", "x.pow_(-2)",
+             "x ** -1.0", "x.pow_(0.5)", "x.pow_(2)", "x.pow_(t.tensor([-1] * 3))", "x.__ipow__(-1)", "x.reciprocal()", "1 / x", "x.pow_(0)"]  # fmt: skip
+    check({call: f"r = {call}" for call in calls}, f"x = t.tensor([1, 2, -1]).to(t.{dtype}); kept = x")
