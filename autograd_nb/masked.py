@@ -45,6 +45,8 @@ def _mask_of(x: Tensor, mask: Any, name: str) -> Tensor | None:
         raise IndexError(
             f"_input_mask expected broadcastable mask (got mask dimensionality higher than of the input: {mask.ndim} > {x.ndim})"
         )
+    if mask.shape != x.shape:
+        mask = mask.clone()  # what is stretched is a copy in PyTorch: it may be changed before the backward pass
     return cast(mask, dtypes.bool_).expand(x.shape)
 
 
@@ -85,7 +87,7 @@ def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
     """The product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "prod")
     d = _kind(x, dtype, True)
-    for k in reversed(_dims(dim, x)):
+    for k in reversed(_dims(dim, x)) if x.ndim or dim is None else (0,):
         x = _op("prod", x, k, bool(keepdim))
     return cast(x, d)
 
@@ -187,7 +189,6 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
     if d.category < 2:
         d = dtypes.float32
     x = cast(x, d)
-    mask = None if mask is None else mask.clone()  # what derivatives keep of it is nobody's to change
     count = _count(x, dim, True, mask, name)
     away = x - sum(x, dim, keepdim=True, mask=mask) / count
     total = sum(away * away.conj(), dim, keepdim=keepdim, mask=mask)

@@ -282,17 +282,19 @@ def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, me
     the CPU.
     """
     x = tensor_argument(input, "to")
+    flags: list[bool] = []
     for a in args:
         if isinstance(a, dtypes.dtype) or (isinstance(a, type) and a in (float, int, bool, complex)):
             dtype = a
         elif isinstance(a, Tensor):
             dtype = a.dtype
         elif isinstance(a, bool):
-            continue  # non_blocking, copy
+            flags.append(a)  # non_blocking, copy
         elif isinstance(a, (str, int)) or hasattr(a, "type") or a is None:
             as_device(a)
         else:
             raise TypeError(f"to() received an invalid argument {a!r}: expected a dtype, a device or a Tensor")
+    copy = copy or (len(flags) > 1 and flags[1])
     if device is not None:
         as_device(device)
     target = x.dtype if dtype is None else dtypes.as_dtype(dtype)

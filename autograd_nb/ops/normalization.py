@@ -22,6 +22,7 @@ from .activation import functional
 from .cast import cast, contiguous, in_format_of
 from .fused import FoldOf
 from .pointwise import pointwise
+from .recording import guarded
 from .registry import OPS
 from .statistics import _SQUARES, _WIDE_MEAN
 from .structured import structured, tensor_argument
@@ -236,7 +237,7 @@ def channel_norm(x, running_mean, running_var, weight, bias, training, momentum,
             rm, rstd = per_channel(x, running_mean), (per_channel(x, running_var) + eps).rsqrt()
             if name == "instance_norm":  # (which in PyTorch repeats them for each sample)
                 rm = rm.clone()
-        return _apply(x, rm, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
+        return guarded(_apply(x, rm, rstd, 1.0 if w is None else w, 0.0 if b is None else b), x)
     mean, rstd = _statistics(x, dims, eps, (running_mean, running_var), momentum)
     wdims = tuple(d for d in range(x.ndim) if d != 1)
     return _batch_norm(x, w, b, mean, rstd, dims, wdims, eps)

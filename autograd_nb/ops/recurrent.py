@@ -14,9 +14,10 @@ import numpy as np
 from .. import dtypes, launch
 from ..graph import engine
 from ..graph.modes import enable_grad, no_grad, state
-from ..tensor import Tensor, edge, make
-from .cast import cast, dense
+from ..tensor import Tensor, edge
+from .cast import cast, clone, dense
 from .create import new_empty, new_full
+from .recording import guarded
 from .registry import OPS, public
 from .structured import structured, tensor_argument
 
@@ -170,9 +171,13 @@ def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None,
         return y, hn, cn
     if not kind.startswith("rnn") and len(sizes) == 1:
         kept = None  # the outputs are the last states, and nothing reads them again
-    else:
-        kept = make(y._data, y._layout, y._version_)
-    out = _recurrent(kind, x, h, c, *weights, y, hn, cn, kept, gates, cells, sizes, reverse)
+    else:  # as PyTorch puts the outputs together only afterwards, they may be changed before the backward pass
+        with no_grad():
+            kept = clone(y)
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    if b_ih is not None:  # which PyTorch does not keep
+        b_ih, b_hh = b_ih.clone(), b_hh.clone()
+    out = _recurrent(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, y, hn, cn, kept, gates, cells, sizes, reverse)
     return (*out, None) if cn is None else out
 
 
@@ -347,6 +352,8 @@ def _cell(kind: str, input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: A
             raise RuntimeError(f"{op}(): hidden{i} has inconsistent hidden_size: got {t.shape[1]}, expected {n}")
     sizes = launch.constant(np.array([x.shape[0]], np.int64))
     _, h, c = _layer(kind, x, sizes, h, c, _fit(op, kind, x, h, c, (w_ih, w_hh, b_ih, b_hh, None)), False)
+    if kind.startswith("rnn"):
+        guarded(h, h)
     return h if c is None else (h, c)
 
 

@@ -32,6 +32,8 @@ SLOW = {"nn.functional.grid_sample": 1, "grid_sampler_2d": 1, "grid_sampler_3d":
 #: entries whose differences are known, and why
 KNOWN: dict[str, str] = {
     "nn.functional.cross_entropy": "the fused loss reads the logits themselves where PyTorch has a copy, their log_softmax",
+    "CrossEntropyLoss": "as its function",
+    "tensordot": "PyTorch puts dims in another order where that spares a copy, and then keeps the operand itself",
     "nn.functional.linear_cross_entropy (chunked)": "PyTorch's computes its gradients in the forward pass and keeps only those",
     "nn.functional.linear_cross_entropy (chunked_none)": "PyTorch's computes parts of the forward pass again",
     "addbmm": "in place on an operand that PyTorch resizes to the broadcast shape, which is refused here",
