@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import AutogradError
 from ..graph.modes import no_grad, state
+from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
 from ..graph.ownership import handed
 from ..ops.create import new_full
@@ -108,6 +109,7 @@ class FunctionNode(Node):
         return Output(self, index)
 
     # ---- what the engine calls
+    @users
     def run(self, g: list) -> tuple:
         function = self.function
         rule = _rule(function)

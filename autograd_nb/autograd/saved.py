@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import launch
 from ..graph.modes import PerThread
+from ..graph.nested import users
 from ..graph.node import Node
 from ..ops import pointwise
 from ..ops.pointwise import Pointwise
@@ -88,6 +89,7 @@ class Packed(Sequence):
     def __iter__(self) -> Iterator[Any]:
         return iter([self._item(i) for i in self.items])
 
+    @users
     def _item(self, item: Any) -> Any:
         if not isinstance(item, _Item):
             return item

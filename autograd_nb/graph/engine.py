@@ -193,10 +193,7 @@ class Pass:
             else:
                 add_in_place(grad, g)
         if hooks is not None:
-            for hook in list(hooks.accumulated.values()):
-                hook(leaf)
-            for hook in list(hooks.post.values()):
-                hook((), (g,))
+            hooks.finished(leaf, g)
 
     def capture(self, node: Node, g: Any, further: bool) -> None:
         """Keep the gradients of a node's outputs that are targets. ``further``: the node will read them."""
@@ -248,7 +245,8 @@ def run(
     ``targets``: edges whose gradients are wanted (None: all leaves). ``accumulate``: add to ``.grad`` of leaves; otherwise the
     gradients of the targets are returned, None where nothing arrived. The user's line is ``depth`` frames above, or ``at``.
     """
-    if state.passes % DEEP == DEEP - 1 and not launch.observing():
+    passes = state.passes
+    if passes and passes % DEEP == 0 and not launch.observing():
         options: dict[str, Any] = {"targets": targets, "accumulate": accumulate, "retain_graph": retain_graph, "create_graph": create_graph}
         at = here(depth + 1)
         return elsewhere(lambda: run(roots, gradients, at=at, **options))
@@ -264,7 +262,6 @@ def run(
         running = work.running.union(last)
     previous = state.grad
     state.grad = create_graph
-    state.passes += 1
     try:
         for root, g in zip(roots, gradients, strict=True):
             work.arrive(root, g)
@@ -343,7 +340,6 @@ def run(
                 work.capture(inner, g, False)
     finally:
         state.grad = previous
-        state.passes -= 1
     if targets is None:
         return []
     found = [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]

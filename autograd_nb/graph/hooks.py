@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import ownership
+from .nested import users
 from .ownership import handed
 
 _ids = itertools.count()
@@ -65,6 +66,7 @@ class NodeHooks:
         hooks[handle.id] = hook
         return handle
 
+    @users
     def grad_outputs(self, grads: list, recorded: bool) -> list:
         """Apply `tensor_hooks`, then the node's prehooks. ``recorded``: in a pass with a history."""
         grads = self.tensor_hooks(grads, recorded)
@@ -89,10 +91,19 @@ class NodeHooks:
                 tensor._grad = ownership.copy(g) if tensor._grad is None else tensor._grad + g
         return grads
 
+    @users
     def grad_inputs(self, gradients: tuple, grads: list) -> tuple:
         for hook in list(self.post.values()):
             gradients = tuple(_replaced_all(hook, hook(tuple(gradients), tuple(grads)), list(gradients)))
         return gradients
+
+    @users
+    def finished(self, leaf: Any, g: Any) -> None:
+        """A leaf has its gradient."""
+        for hook in list(self.accumulated.values()):
+            hook(leaf)
+        for hook in list(self.post.values()):
+            hook((), (g,))
 
 
 def _replaced_all(hook: Callable, result: Any, grads: list) -> list:

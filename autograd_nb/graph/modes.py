@@ -37,7 +37,7 @@ class PerThread(threading.local):
 class _State(PerThread):
     grad = True  # record ops
     inference = False  # new tensors are inference tensors
-    passes = 0  # backward passes that run within one another
+    passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 
 state = _State()

@@ -11,6 +11,7 @@ import ctypes
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
+from functools import wraps
 from typing import Any
 
 from .modes import PerThread, state
@@ -19,6 +20,20 @@ DEEP = 16  #: passes within one another that one thread runs
 MOST = 5_000  #: passes within one another
 
 _waits_for: dict[int, int] = {}  # thread -> the one whose pass it waits for
+
+
+def users(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of what calls users' code in a backward pass: only there can another one begin."""
+
+    @wraps(function)
+    def counted(*args: Any) -> Any:
+        state.passes += 1
+        try:
+            return function(*args)
+        finally:
+            state.passes -= 1
+
+    return counted
 
 
 def elsewhere(run: Callable[[], Any]) -> Any:

@@ -20,6 +20,7 @@ from ..codegen.maths import m
 from ..codegen.symbols import INTEGERS
 from ..dtypes import as_dtype
 from ..graph.modes import state
+from ..graph.nested import users
 from ..shapes import layout
 from ..tensor import Tensor, make
 from .cast import dense
@@ -240,6 +241,7 @@ def custom_op(
         _run(run, [*tensors, out])
         return out
 
+    @users
     def differentiate(values: dict[str, Any]) -> dict[str, Any]:
         g, out = values["g"], values["out"]
         tensors = [values[p] for p in params]
