@@ -69,6 +69,19 @@ def keep(table: dict, key: Any, plan: Any, most: int = KEPT) -> Any:
     return plan
 
 
+def move(tables: list[tuple[dict, dict]]) -> None:
+    """Put the plans of each first table into the second beside it, without making them younger."""
+    with _plans:
+        to = {id(old): new for old, new in tables if old}
+        for old, new in tables:
+            new.update(old)
+            old.clear()
+        if to:
+            entries = list(_order)
+            _order.clear()
+            _order.extendleft([(to.get(id(table), table), key) for table, key in reversed(entries)])
+
+
 def _drop() -> bool:
     """Forget the oldest plan; whether there was one."""
     try:
@@ -332,8 +345,9 @@ def unobserved() -> Iterator[None]:
 
 def forget() -> None:
     """Empty all plan tables."""
-    while _drop():
-        pass
+    with _plans:
+        while _drop():
+            pass
 
 
 dtypes.default_changed.append(forget)  # plans for integers and numbers have taken it up

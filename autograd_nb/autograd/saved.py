@@ -50,21 +50,14 @@ class _Hooked(Overrides):
 
     def opened(self) -> None:
         self.quick = [(op, op.plans, op.inplace_plans) for op in pointwise.EVERY]
-        for op, quick, inplace in self.quick:
+        for op, *_ in self.quick:
             op.plans, op.inplace_plans = launch.plan_table(), launch.plan_table()
-            _move(quick, op.plans)
-            _move(inplace, op.inplace_plans)
+        launch.move([pair for op, *quick in self.quick for pair in zip(quick, (op.plans, op.inplace_plans), strict=True)])
 
     def closed(self) -> None:
-        for op, quick, inplace in self.quick:
-            _move(op.plans, quick)
-            _move(op.inplace_plans, inplace)
-            op.plans, op.inplace_plans = quick, inplace
-
-
-def _move(plans: dict, to: dict) -> None:
-    while plans:
-        launch.keep(to, *plans.popitem())
+        launch.move([pair for op, *quick in self.quick for pair in zip((op.plans, op.inplace_plans), quick, strict=True)])
+        for op, plans, inplace in self.quick:
+            op.plans, op.inplace_plans = plans, inplace
 
 
 _OVERRIDES = _Hooked()

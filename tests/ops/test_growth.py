@@ -16,6 +16,8 @@ from autograd_nb import launch, shapes
 from autograd_nb.ops.arithmetic import add
 from autograd_nb.ops.unary import tanh
 
+tanh_plans = tanh.op.plans
+
 
 def test_a_new_shape_traces_nothing_and_leaves_no_cycles():
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
@@ -70,6 +72,21 @@ def test_the_oldest_plan_is_forgotten_first(few):
     assert keys[-1] in tanh.op.plans and keys[0] not in tanh.op.plans
     found = [lay in tanh.op.plans for lay in keys]
     assert found == sorted(found)
+
+
+def test_hooks_on_saved_tensors_move_plans_and_leave_them_their_age(few):
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)
+    x = torch.ones(5, 7, requires_grad=True)
+    x.tanh()
+    for _ in range(3):
+        before = len(launch._order)
+        with hooks:
+            assert x._layout not in tanh_plans and x._layout in tanh.op.plans
+            x.tanh().sum().backward()
+        assert tanh.op.plans is tanh_plans and x._layout in tanh_plans
+    assert len(launch._order) == before  # of the last two rounds
+    with launch.observe(lambda call, args: call.entry(*args)):
+        assert not tanh_plans
 
 
 def test_layouts_are_one_object_as_long_as_somebody_uses_them():
