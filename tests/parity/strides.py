@@ -203,7 +203,7 @@ def cases(torch: Any) -> dict[str, Callable]:
         "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, 2),
         "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, 2),
         "lp_pool2d": lambda x: F.lp_pool2d(x, 2.0, 2),
-        "max_unpool2d": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+        "max_unpool2d": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2, output_size=(4, 5)),
         **{f"interpolate, {m}": lambda x, m=m: F.interpolate(x, scale_factor=2, mode=m) for m in ("nearest", "bilinear", "bicubic", "area")},
         "interpolate, trilinear": lambda x: F.interpolate(volume(x), scale_factor=2, mode="trilinear"),
         "interpolate, line": lambda x: F.interpolate(line(x), scale_factor=2, mode="linear"),
