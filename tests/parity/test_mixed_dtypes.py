@@ -32,9 +32,12 @@ def test_norms_and_products(d, e):
     check({call: f"y = {call}{after}" for call in NORMS}, before, 1e-2)
 
 
-BINARY = "add sub mul div remainder fmod pow atan2 hypot maximum minimum fmax fmin copysign xlogy float_power eq lt logical_and isclose".split()
+BINARY = [
+    "add", "sub", "mul", "div", "remainder", "fmod", "pow", "atan2", "hypot", "maximum", "minimum", "fmax", "fmin", "copysign", "xlogy",
+    "float_power", "eq", "lt", "logical_and", "isclose",
+]  # fmt: skip
 #: which of them broadcast their operands first, so that a 0-d one counts in full
-LOSSES = "mse_loss l1_loss smooth_l1_loss binary_cross_entropy_with_logits kl_div".split()
+LOSSES = ["mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy_with_logits", "kl_div"]
 
 
 @pytest.mark.parity
