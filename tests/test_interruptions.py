@@ -317,15 +317,18 @@ def handler(number, frame):
         raise Stop
 signal.signal(signal.SIGALRM, handler)
 interrupts = 0
+def attempt(f, k):
+    global armed
+    armed = True
+    signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 6e-4))
+    while armed:  # (what is raised in a finalizer is lost)
+        if k % 40 == 37:
+            torch.compiler.reset()
+        f()
 for k in range(COUNT):
     f = steps[k % len(steps)]
     try:
-        armed = True
-        signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 6e-4))
-        while armed:  # (what is raised in a finalizer is lost)
-            if k % 40 == 37:
-                torch.compiler.reset()
-            f()
+        attempt(f, k)
     except Stop:
         interrupts += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
