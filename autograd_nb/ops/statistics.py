@@ -51,14 +51,17 @@ def _extreme(x: Tensor, dims: tuple[int, ...], keepdim: bool, largest: bool) -> 
     return fold(_extreme_of(x._layout, largest), x, dims, keepdim)
 
 
-def _share(g: Tensor, x: Tensor, out: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+def _share(
+    g: Tensor, x: Tensor, out: Tensor, dims: tuple[int, ...], keepdim: bool, dims_given: bool = True
+) -> Tensor:
     """The gradient of an extreme, divided evenly among the elements that attain it."""
     with no_grad():
         y = expand_reduced(out.detach(), x.shape, dims, keepdim)
         hit = (x.detach() == y).logical_or(x.detach().isnan())
         count = cast(hit.sum(dims, True) if dims else hit, g.dtype)
     g = expand_reduced(g, x.shape, dims, keepdim)
-    return OPS["where"].call(hit, g / count, 0.0)
+    # (0/0 where the values were exchanged behind the graph's back and none attains the extreme, as PyTorch's)
+    return OPS["where"].call(hit, g, 0.0) / count if dims_given else OPS["where"].call(hit, g / count, 0.0)
 
 
 @structured(x=lambda g, x, out, dims, keepdim: _share(g, x, out, dims, keepdim), linear="no", batch="shift")
@@ -71,12 +74,12 @@ def _amin(x, dims, keepdim):
     return _extreme(x, dims, keepdim, False)
 
 
-@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False), node="MaxBackward1", linear="no")
+@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False, False), node="MaxBackward1", linear="no")
 def _max_all(x):
     return _extreme(x, tuple(range(x.ndim)), False, True)
 
 
-@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False), node="MinBackward1", linear="no")
+@structured(x=lambda g, x, out: _share(g, x, out, tuple(range(x.ndim)), False, False), node="MinBackward1", linear="no")
 def _min_all(x):
     return _extreme(x, tuple(range(x.ndim)), False, False)
 
