@@ -223,7 +223,7 @@ def unbind(input, dim=0):
     """A tuple of the slices along ``dim``, views."""
     x = tensor_argument(input, "unbind")
     if x.ndim == 0:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = wrap_dim(dim, x.ndim)
     return (_unbind, d) if x.shape[d] else ()
 

@@ -104,7 +104,9 @@ def main() -> None:
         code = subprocess.run(command, env=environment).returncode
         if code == 0:
             break
-        at = int(note.read_text()) if note.exists() else first
+        if not note.exists() or code == 1:  # not a program's fault
+            sys.exit(code)
+        at = int(note.read_text())
         died += 1
         name = signal.Signals(-code).name if code < 0 else f"exit {code}"
         print(f"\n=== {options.seed}:{at}: the process died or hung ({name})", flush=True)

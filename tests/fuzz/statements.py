@@ -277,8 +277,8 @@ family("product", 3, """
 {new} = torch.cdist({a}, {b})
 {new} = torch.kron({a}, {b})
 {new} = torch.linalg.vector_norm({a}, dim={d})
-{new} = ({a}.mT @ {a} + 2 * torch.eye({a}.shape[-1])).inverse()
-{new} = torch.linalg.solve({a}.mT @ {a} + 2 * torch.eye({a}.shape[-1]), {a}.mT)
+{new} = ({a}.mT @ {a} + 2 * torch.eye({a}.shape[-1])).inverse().contiguous()
+{new} = torch.linalg.solve({a}.mT @ {a} + 2 * torch.eye({a}.shape[-1]), {a}.mT).contiguous()
 """)
 family("neural", 3, """
 {new} = F.layer_norm({a}, {a}.shape[-1:])
@@ -353,7 +353,7 @@ family("in place", 10, """
 {a}.unsqueeze_(0)
 {a}.squeeze_()
 {a}.transpose_({d}, {e})
-{a}.detach_()
+{new} = {a} * 1; {new}.detach_()
 {a}.requires_grad_()
 {a}.data = {b}
 {a}.data.mul_({v})
@@ -435,7 +435,6 @@ torch.nn.utils.clip_grad_norm_([q for q in [{p}, {p}] if q.grad is not None], 0.
 {new} = {a}.storage_offset(), {a}.element_size(), {a}.numel()
 {new} = float({a}.sum())
 {new} = {a}.tolist()
-{new} = {a}.data_ptr() == {b}.data_ptr()
 {new} = {a}.is_set_to({b})
 """)
 family("optimizer", 3, """
