@@ -17,15 +17,14 @@ from .shrink import shrink
 def difference(program: Any, strides: bool = True) -> Difference | None:
     """How a program differs from PyTorch: run eagerly, and for functions compiled too."""
     if isinstance(program, Program):
-        return first_difference(trace(program, ours), trace(program, torch), list(program.statements), strides)
+        return first_difference(trace(program, ours), trace(program, torch), strides)
     theirs = call(program, torch, False)
-    texts = [program.function()] * len(theirs)
     eager = call(program, ours, False)
-    found = first_difference(eager, theirs, texts, strides)
+    found = first_difference(eager, theirs, strides)
     if found is not None:
         found.kind = f"eager {found.kind}"
         return found
-    found = first_difference(call(program, ours, True), eager, texts, strides)
+    found = first_difference(call(program, ours, True), eager, strides)
     if found is not None:
         found.kind, found.deliberate = f"compiled {found.kind}", False
     return found

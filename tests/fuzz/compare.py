@@ -15,7 +15,7 @@ TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "complex64": 2e-3, "complex128": 
 
 #: deliberate differences (docs/design.md): what they are called, and how one is told
 STRICT = "strict single use"  # a second backward pass through a graph that saved nothing is an error here
-ATOMIC = "atomic errors"  # a backward pass that fails changes no gradient here
+ATOMIC = "atomic errors"  # what fails has changed nothing here, a backward pass no gradient; PyTorch may have done a part
 #: what PyTorch refuses and this library does: reads come before writes, so memory may be both; any memory can be resized
 WIDER = ("some elements of the input tensor and the written-to tensor refer", "storage that is not resizable")
 
@@ -72,7 +72,8 @@ def differences(mine: Any, theirs: Any, name: str, strides: bool = True) -> tupl
             return "value", f"{name}: {short(a)} instead of {short(b)}"
     if strides and theirs.values.size > 0:
         pairs = [(s, t) for s, t, n in zip(mine.strides, theirs.strides, mine.shape) if n > 1]
-        if any(s != t for s, t in pairs):
+        own = any(t == 0 for _, t in pairs) and not any(s == 0 for s, _ in pairs)  # gradients here are memory of their own
+        if any(s != t for s, t in pairs) and not own:
             return "strides", f"{name}: strides {mine.strides} instead of {theirs.strides}"
     if (mine.grad is None) != (theirs.grad is None):
         return "grad none", f"{name}.grad is {'None' if mine.grad is None else 'a tensor'}"
@@ -83,19 +84,17 @@ def differences(mine: Any, theirs: Any, name: str, strides: bool = True) -> tupl
     return None
 
 
-def first_difference(mine: list[Step], theirs: list[Step], texts: list[str], strides: bool = True) -> Difference | None:
+def first_difference(mine: list[Step], theirs: list[Step], strides: bool = True) -> Difference | None:
     """The first one of two runs; None where they agree."""
-    failed_backward = False
+    failed = False
     for k, (a, b) in enumerate(zip(mine, theirs)):
-        text = texts[k] if k < len(texts) else ""
-        backward = "backward(" in text or "grad(" in text
         if (a.error is None) != (b.error is None):
             strict = a.error is not None and "second time" in str(a.error)
             wider = b.error is not None and any(text in str(b.error) for text in WIDER)
             kind = "raised" if a.error else "not refused"
             return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", strict or wider)
         if a.error is not None and b.error is not None:
-            failed_backward = failed_backward or backward
+            failed = True
             if not issubclass(type(a.error), family(b.error)):
                 return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}")
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
@@ -103,7 +102,8 @@ def first_difference(mine: list[Step], theirs: list[Step], texts: list[str], str
                 return Difference("named", k, f"{name} is there in one case only")
             found = differences(a.state[name], b.state[name], name, strides)
             if found:
-                return Difference(found[0], k, found[1], failed_backward and "grad" in found[1])
+                partly = failed and ("grad" in found[0] or a.error is not None)
+                return Difference(found[0], k, found[1], partly)
     if len(mine) != len(theirs):
         return Difference("raised", min(len(mine), len(theirs)), f"{len(mine)} steps instead of {len(theirs)}")
     return None

@@ -71,7 +71,7 @@ class Draw:
         if letter == "a":
             return self.pick(floating)
         if letter == "p":
-            leaves = [n for n in floating if self.space[n].requires_grad and self.space[n].is_leaf]
+            leaves = [n for n in floating if self.space[n].requires_grad and _leaf(self.space[n])]
             return self.rng.choice(leaves) if leaves else self.pick([n for n in floating if self.space[n].requires_grad])
         if letter == "r":
             return self.pick([n for n in floating if self.space[n].requires_grad])
@@ -152,6 +152,9 @@ class Draw:
     def add(self, text: str, always: bool = False) -> bool:
         """Run a statement; whether it stays."""
         error = run(text, self.space)
+        if error is None and text.startswith("with ") and self.loose():
+            self.replay()
+            return False
         if error is None:
             if always or self.tame():
                 self.statements.append(text)
@@ -165,6 +168,11 @@ class Draw:
         if "backward(" in text or "grad(" in text or "_" in text:  # it may have done a part
             self.replay()
         return False
+
+    def loose(self) -> bool:
+        """Whether there is a view made without recording: it says that it requires grad, though no gradient passes through it."""
+        views = (t for n in names_of(self.space) if is_tensor(t := self.space[n]) and t._is_view())
+        return any(t.requires_grad and t.grad_fn is None for t in views if _readable(t))
 
     def grow(self, length: int) -> None:
         for _ in range(length * 12):
@@ -197,11 +205,20 @@ def program(seed: str, length: int | None = None) -> Program:
     return Program(tuple(draw.statements))
 
 
-def _tame_gradient(t: torch.Tensor) -> bool:
+def _readable(t: torch.Tensor) -> bool:
+    """False for one of several views whose base has been changed (see `program.look`)."""
     try:
-        return not t.is_leaf or t.grad is None or _tame(t.grad)
-    except RuntimeError:  # see `program.look`
-        return True
+        return t.is_leaf or True
+    except RuntimeError:
+        return False
+
+
+def _leaf(t: torch.Tensor) -> bool:
+    return _readable(t) and t.is_leaf
+
+
+def _tame_gradient(t: torch.Tensor) -> bool:
+    return not _leaf(t) or t.grad is None or _tame(t.grad)
 
 
 # ------------------------------------------------------------------------------------------------ functions called a few times

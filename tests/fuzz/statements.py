@@ -206,7 +206,7 @@ family("shuffle", 4, """
 {new} = {a}.scatter_add({d}, torch.zeros_like({a}, dtype=torch.int64), {a})
 {new} = {a}.scatter({d}, {i}, {v})
 {new} = {a}.select_scatter({a}.select({d}, 0) * 2, {d}, 0)
-{new} = {a}.slice_scatter({a}.narrow({d}, 0, 1), {d}, 0, 1)
+{new} = {a}.contiguous().slice_scatter({a}.narrow({d}, 0, 1), {d}, 0, 1)
 {new} = {a}.diag()
 {new} = F.pad({a}, (1, 1))
 {new} = F.pad({a}, (1, 0), value={v})
