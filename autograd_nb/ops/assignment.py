@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes, launch
 from ..graph.modes import state
 from ..shapes import Size, is_expanded
-from ..tensor import Tensor, offset_in, rewrite_part
+from ..tensor import Tensor, check_inplace, offset_in, rewrite_part
 from .cast import copying
 from .create import new_full
 from .indexing import _key_of, advanced_index, split_index
@@ -71,6 +71,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         and _fill_at(self, index, value)
     ):
         return
+    if self._rg and self._edge is None and self._view is not None:
+        check_inplace(self)  # a part of it is a view of another tensor, whose own check would not know
     number = None if isinstance(value, Tensor) else plain_number(value)
     if number is None:
         value = _value_tensor(self, value)

@@ -250,7 +250,9 @@ def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", secon
 
 def acceptable(other: Any) -> bool:
     """Whether a binary operator takes this operand, or leaves it to the operand's own method."""
-    return isinstance(other, (Tensor, int, float, complex)) or hasattr(other, "__array__")
+    if isinstance(other, (Tensor, int, float, complex)):
+        return True
+    return hasattr(other, "__array__") and not isinstance(other, np.ndarray)  # NumPy comes back with a tensor made of it
 
 
 def operator_of(call: Callable) -> Callable:

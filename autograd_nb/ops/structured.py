@@ -198,8 +198,11 @@ class Structured:
             out = self.forward(*args)
             if self.view:
                 self._share(args[0], out)
-            elif state.inference:
-                for t in out if isinstance(out, (tuple, list)) else (out,):
+                return out
+            for t in out if isinstance(out, _SEQUENCES) else (out,):
+                if t.__class__ is Tensor and t._view is not None:
+                    self._plain(args, t)
+                if state.inference:
                     mark_inference(t)
             return out
         previous = True  # (a signal handler is told of it: `autograd.handlers`)
@@ -210,9 +213,21 @@ class Structured:
             state.grad = previous
         if self.view:
             self._share(args[0], out)
+        elif out.__class__ is Tensor:
+            if out._view is not None:
+                self._plain(args, out)
+        elif isinstance(out, _SEQUENCES):
+            for t in out:
+                if t.__class__ is Tensor and t._view is not None:
+                    self._plain(args, t)
         if self.rules or self.every:
             self.record(args, out, 3)
         return out
+
+    def _plain(self, args: tuple, out: Tensor) -> None:
+        """A result that looks at a tensor which the op made for itself is no view to anybody else."""
+        if not any(isinstance(a, Tensor) and a._version_ is out._version_ for a in args):
+            out._view, out._view_kind = None, ""
 
     def _share(self, source: Tensor, out: Any) -> None:
         if isinstance(out, (tuple, list)):

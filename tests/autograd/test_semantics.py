@@ -437,3 +437,28 @@ def test_a_leaf_frozen_or_detached_meanwhile_gets_no_gradient():
     b.detach_()
     y.backward()
     assert a.grad is None and b.grad is None and c.grad.tolist() == [1.0, 4.0]
+
+
+def test_in_place_on_a_leaf_that_is_a_view_is_refused():
+    leaf = torch.ones(4, 4).t().requires_grad_()
+    for change in (lambda: leaf.mul_(2), lambda: leaf.__setitem__(0, 1.0), lambda: leaf.zero_()):
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad is being used in an in-place operation"):
+            change()
+    assert leaf.is_leaf and (leaf == 1).all()
+
+
+def test_results_of_ops_are_no_views_of_what_the_op_made_within():
+    x = torch.tensor(3.0, requires_grad=True)
+    middle = (x * 2).prod().median()
+    assert not middle._is_view()
+    middle.mul_(2)  # a view made without recording would refuse
+    assert middle.requires_grad and middle == 12
+    assert not torch.rand(5, 4, 3).mode(0)[0].detach_()._is_view()
+
+
+def test_operators_take_arrays():
+    x, array = torch.ones(3, requires_grad=True), np.arange(3.0)
+    for y in (x * array, x + array, array - x, x / (array + 1), x**array):
+        assert isinstance(y, torch.Tensor) and y.dtype is torch.float64
+    with pytest.raises(TypeError):
+        torch.mul(x, array)

@@ -152,7 +152,7 @@ class Draw:
     def add(self, text: str, always: bool = False) -> bool:
         """Run a statement; whether it stays."""
         error = run(text, self.space)
-        if error is None and text.startswith("with ") and self.loose():
+        if error is None and self.loose():
             self.replay()
             return False
         if error is None:
@@ -170,9 +170,9 @@ class Draw:
         return False
 
     def loose(self) -> bool:
-        """Whether there is a view made without recording: it says that it requires grad, though no gradient passes through it."""
+        """Whether there is a view without a history of what requires grad: it says that it does too, but nothing passes through."""
         views = (t for n in names_of(self.space) if is_tensor(t := self.space[n]) and t._is_view())
-        return any(t.requires_grad and t.grad_fn is None for t in views if _readable(t))
+        return any(t.grad_fn is None and t._base.requires_grad for t in views if _readable(t))
 
     def grow(self, length: int) -> None:
         for _ in range(length * 12):

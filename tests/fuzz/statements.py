@@ -402,7 +402,7 @@ torch.autograd.backward([{r}.sum(), {r}.mean()], retain_graph=True)
 {new}, {new2} = torch.autograd.grad({r}.square().sum(), [{p}, {r}], retain_graph=True, allow_unused=True)
 {new}, = torch.autograd.grad(({r} ** 3).sum(), {p}, create_graph=True, allow_unused=True)
 {new}, = torch.autograd.grad({r}.sin().sum(), {r}, create_graph=True)
-{new}, {new2} = torch.autograd.grad({r}, [{p}, {p}], {a}, create_graph=True, allow_unused=True)
+{new}, {new2} = torch.autograd.grad({r}, [{p}, {r}], {a}, create_graph=True, allow_unused=True)
 {new}, = torch.autograd.grad({r}.sum(), [{p}], retain_graph=True, allow_unused=True, materialize_grads=True)
 {new} = torch.autograd.functional.vjp(lambda z: z.sin() * {b}, {a}, torch.ones_like({a}))[1]
 {new} = torch.func.grad(lambda z: (z * z).sum())({a})
