@@ -16,6 +16,8 @@ TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "complex64": 2e-3, "complex128": 
 #: deliberate differences (docs/design.md): what they are called, and how one is told
 STRICT = "strict single use"  # a second backward pass through a graph that saved nothing is an error here
 ATOMIC = "atomic errors"  # what fails has changed nothing here, a backward pass no gradient; PyTorch may have done a part
+#: whether a gradient that depends on nothing (a second derivative of zeros) has a history
+TRIFLES = ("grad requires_grad", "grad history", "grad leaf")
 #: what PyTorch refuses and this library does: reads come before writes, so memory may be both; any memory can be resized
 WIDER = ("some elements of the input tensor and the written-to tensor refer", "storage that is not resizable")
 
@@ -72,8 +74,8 @@ def differences(mine: Any, theirs: Any, name: str, strides: bool = True) -> tupl
             return "value", f"{name}: {short(a)} instead of {short(b)}"
     if strides and theirs.values.size > 0:
         pairs = [(s, t) for s, t, n in zip(mine.strides, theirs.strides, mine.shape) if n > 1]
-        own = any(t == 0 for _, t in pairs) and not any(s == 0 for s, _ in pairs)  # gradients here are memory of their own
-        if any(s != t for s, t in pairs) and not own:
+        expanded = any(0 in pair for pair in pairs)  # gradients have memory of their own here, in PyTorch they may be expanded
+        if any(s != t for s, t in pairs) and not expanded:
             return "strides", f"{name}: strides {mine.strides} instead of {theirs.strides}"
     if (mine.grad is None) != (theirs.grad is None):
         return "grad none", f"{name}.grad is {'None' if mine.grad is None else 'a tensor'}"
@@ -102,7 +104,7 @@ def first_difference(mine: list[Step], theirs: list[Step], strides: bool = True)
                 return Difference("named", k, f"{name} is there in one case only")
             found = differences(a.state[name], b.state[name], name, strides)
             if found:
-                partly = failed and ("grad" in found[0] or a.error is not None)
+                partly = failed and ("grad" in found[0] or a.error is not None) or found[0] in TRIFLES
                 return Difference(found[0], k, found[1], partly)
     if len(mine) != len(theirs):
         return Difference("raised", min(len(mine), len(theirs)), f"{len(mine)} steps instead of {len(theirs)}")

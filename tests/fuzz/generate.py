@@ -70,7 +70,7 @@ class Draw:
             return self.pick(fitting if fitting and self.rng.random() < 0.9 else floating)
         if letter == "a":
             return self.pick(floating)
-        if letter == "p":
+        if letter in "pq":
             leaves = [n for n in floating if self.space[n].requires_grad and _leaf(self.space[n])]
             return self.rng.choice(leaves) if leaves else self.pick([n for n in floating if self.space[n].requires_grad])
         if letter == "r":
@@ -111,12 +111,10 @@ class Draw:
                 chosen[letter] = self.pick([n for n in names_of(self.space) if isinstance(self.space[n], others[letter])])
                 return chosen[letter]
             name = self.tensor(letter, first)
-            if letter in ("a", "b", "c"):
+            if letter in ("a", "b", "c", "r", "p", "q"):
                 chosen[letter] = name
-            if letter in ("a", "r", "p", "i", "m", "t") and first is None:
+            if letter in ("a", "r", "p", "q", "i", "m", "t") and first is None:
                 first = name
-            if letter == "r":
-                chosen[letter] = name
             return name
 
         return re.sub(r"\{(\w+)\}", hole, template)

@@ -1,6 +1,6 @@
 """The statements that programs are drawn from, as text with holes.
 
-Holes: {a} {b} {c} floating tensors (b and c preferably of a's shape or one that goes with it), {p} a leaf that requires grad, {r} a
+Holes: {a} {b} {c} floating tensors (b and c preferably of a's shape or one that goes with it), {p} {q} leaves that require grad, {r} a
 tensor that requires grad, {i} an integer tensor, {m} a boolean one, {t} any tensor; {d} {e} dims of a; {v} a number; {n} a small
 count; {s} a seed; {new} {new2} new names. A hole that nothing fits makes the draw void.
 """
@@ -251,7 +251,7 @@ family("reduction", 6, """
 {new} = {a}.any({d})
 {new} = ({a} > 0).all()
 {new} = {a}.count_nonzero()
-{new} = {a}.sum_to_size(*[1] * {a}.dim())
+{new} = {a}.sum_to_size([1] * {a}.dim())
 {new} = torch.var_mean({a}, {d})[1]
 {new} = {a}.logcumsumexp({d})
 {new} = {a}.diff(dim={d})
@@ -389,7 +389,7 @@ family("backward", 9, """
 {r}.sum().backward(retain_graph=True)
 {r}.sum().backward(retain_graph=True)
 {r}.backward(torch.ones_like({r}), retain_graph=True)
-{r}.backward({a}, retain_graph=True)
+{r}.backward({a}.clone(), retain_graph=True)
 {r}.backward()
 ({r} * {r}).sum().backward(retain_graph=True)
 {r}.mean().backward(create_graph=True)
@@ -399,10 +399,10 @@ family("backward", 9, """
 torch.autograd.backward([{r}.sum(), {r}.mean()], retain_graph=True)
 {new}, = torch.autograd.grad({r}.sum(), [{p}], retain_graph=True, allow_unused=True)
 {new}, = torch.autograd.grad({r}.sum(), {p})
-{new}, {new2} = torch.autograd.grad({r}.square().sum(), [{p}, {r}], retain_graph=True, allow_unused=True)
+{new}, {new2} = (g if g is None else g.clone() for g in torch.autograd.grad({r}.square().sum(), [{p}, {q}], retain_graph=True, allow_unused=True))
 {new}, = torch.autograd.grad(({r} ** 3).sum(), {p}, create_graph=True, allow_unused=True)
 {new}, = torch.autograd.grad({r}.sin().sum(), {r}, create_graph=True)
-{new}, {new2} = torch.autograd.grad({r}, [{p}, {r}], {a}, create_graph=True, allow_unused=True)
+{new}, {new2} = (g if g is None else g * 1 for g in torch.autograd.grad({r}, [{p}, {q}], {a}, create_graph=True, allow_unused=True))
 {new}, = torch.autograd.grad({r}.sum(), [{p}], retain_graph=True, allow_unused=True, materialize_grads=True)
 {new} = torch.autograd.functional.vjp(lambda z: z.sin() * {b}, {a}, torch.ones_like({a}))[1]
 {new} = torch.func.grad(lambda z: (z * z).sum())({a})
@@ -420,14 +420,14 @@ family("gradient", 4, """
 {new} = {p}.grad.view(-1)
 {p}.grad.detach_()
 torch.nn.utils.clip_grad_norm_([{p}], 1.0)
-torch.nn.utils.clip_grad_norm_([q for q in [{p}, {p}] if q.grad is not None], 0.5)
+torch.nn.utils.clip_grad_norm_([z for z in [{p}, {q}] if z.grad is not None], 0.5)
 {p}.grad is not None and torch.nn.utils.clip_grad_value_([{p}], 0.5)
 {r}.retain_grad()
 {r}.register_hook(lambda g: g * 2)
 {r}.register_hook(lambda g: g.neg_() if False else None)
-{new} = []; {r}.register_hook({new}.append)
-{new} = []; {p}.register_post_accumulate_grad_hook(lambda q: {new}.append(q.grad.clone()))
-{new} = []; {p}.register_hook(lambda g: {new}.append(g))
+{new} = []; {r}.register_hook(lambda g: {new}.append(g.clone()))
+{new} = []; {p}.register_post_accumulate_grad_hook(lambda z: {new}.append(z.grad.clone()))
+{new} = []; {p}.register_hook(lambda g: {new}.append(g * 2))
 {p}.requires_grad_(False)
 {p}.requires_grad = not {p}.requires_grad
 {new} = {r}.grad_fn is None
@@ -445,7 +445,7 @@ family("optimizer", 3, """
 {new} = torch.optim.AdamW([{p}], lr=0.05, amsgrad=True)
 {new} = torch.optim.RMSprop([{p}], lr=0.05, centered=True)
 {new} = torch.optim.Adagrad([{p}], lr=0.1)
-{new} = torch.optim.SGD([{p}, {p}], lr=0.1)
+{new} = torch.optim.SGD([{p}, {q}], lr=0.1)
 {o}.step()
 {o}.step()
 {o}.step()
