@@ -104,7 +104,7 @@ def first_difference(mine: list[Step], theirs: list[Step], strides: bool = True)
                 return Difference("named", k, f"{name} is there in one case only")
             found = differences(a.state[name], b.state[name], name, strides)
             if found:
-                partly = failed and ("grad" in found[0] or a.error is not None) or found[0] in TRIFLES
+                partly = (failed and ("grad" in found[0] or a.error is not None)) or found[0] in TRIFLES
                 return Difference(found[0], k, found[1], partly)
     if len(mine) != len(theirs):
         return Difference("raised", min(len(mine), len(theirs)), f"{len(mine)} steps instead of {len(theirs)}")
