@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from sys import _getframe
 from typing import Any
 
-from .. import launch
+from .. import launch, strides
 from ..codegen.symbols import ComplexError
 from ..dtypes import dtype
 from ..errors import shorten
@@ -161,7 +161,7 @@ def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) ->
         )
     check_written(out, reads)
     if out.shape != value.shape:
-        fit_output(out, value.shape)
+        fit_output(out, value.shape, strides.like(value._layout, out.dtype))
     return out.copy_(value)
 
 
@@ -176,8 +176,11 @@ def check_output(out: Any, name: str, graph: bool = False) -> None:
         )
 
 
-def fit_output(out: Tensor, shape: Sequence[int]) -> None:
-    """Give ``out`` the shape of a result: in its own memory as far as that goes, else in memory of its own."""
+def fit_output(out: Tensor, shape: Sequence[int], lay: Layout | None = None) -> None:
+    """Give ``out`` the shape of a result: in its own memory as far as that goes, else in memory of its own.
+
+    ``lay``: the result's layout, if not C order.
+    """
     if out._layout.size:
         warnings.warn(
             f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
@@ -185,7 +188,7 @@ def fit_output(out: Tensor, shape: Sequence[int]) -> None:
             UserWarning,
             stacklevel=4,
         )
-    new = layout(shape, None, out.dtype)
+    new = lay or layout(shape, None, out.dtype)
     memory, offset = _storage(out)
     if memory.size - offset < new.size:
         out._data = launch.empty(new.size, out.dtype.carrier)
