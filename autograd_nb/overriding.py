@@ -65,8 +65,9 @@ class Overrides:
     def at(self, owner: Any, name: str = "") -> Callable[[Callable], Callable]:
         """Decorator of a factory: it is given what stands at ``owner.name``, a method, or for the function ``owner``, and returns
         what is to stand before it. TypeError where that is not `overridable`."""
+        key: Any = owner
         if isinstance(owner, FunctionType):
-            original, place, key = getattr(owner, "__wrapped__", None), getattr(owner, "exchange", None), owner
+            original, place = getattr(owner, "__wrapped__", None), getattr(owner, "exchange", None)
         else:
             original, key = owner.__dict__[name], (owner, name)
             marked = getattr(getattr(original, "__func__", original), "overridable", False)
