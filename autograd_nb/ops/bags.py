@@ -13,11 +13,13 @@ from .. import dtypes
 from ..launch import Kernel
 from ..shapes import as_int
 from ..tensor import Tensor
+from .along import take_along
 from .cast import cast, dense
 from .create import new_empty
 from .embedding import _renormalise
 from .ranges import arange
-from .registry import OPS, public
+from .recording import guarded
+from .registry import public
 from .structured import structured, tensor_argument
 
 _PREPARE = Kernel("bags", "prepare", outputs=3)
@@ -87,7 +89,7 @@ def _greatest(w: Tensor, index: Tensor, offsets: Tensor, padding: int) -> Tensor
     empty = rows < 0
     if not w.shape[0]:
         return w.new_zeros(rows.shape)
-    return OPS["gather"].call(w, 0, rows.clamp(min=0)).masked_fill(empty, 0)
+    return take_along(w, rows.clamp(min=0), 0).masked_fill(empty, 0)
 
 
 def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
@@ -182,7 +184,8 @@ def embedding_bag(
     else:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.ndim}")
     _check_mode(mode, scale_grad_by_freq, sparse, s, w)
-    return _bags(x, w, starts, mode, s, padding_idx, bool(scale_grad_by_freq), max_norm, norm_type)
+    y = _bags(x, w, starts, mode, s, padding_idx, bool(scale_grad_by_freq), max_norm, norm_type)
+    return guarded(y, x, starts if offsets is None else offsets, per_sample_weights)
 
 
 def _bags(
