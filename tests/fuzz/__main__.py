@@ -26,6 +26,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", default="0")
     parser.add_argument("--programs", type=int, help="at most so many programs")
+    parser.add_argument("--skip", default="", help="numbers of programs to leave out, with commas")
     parser.add_argument("--only", help="one program, by what was told with its failure")
     parser.add_argument(
         "--compiled", action="store_true", help="functions called a few times, compiled; without, programs run eagerly"
@@ -55,6 +56,9 @@ def worker(options: argparse.Namespace) -> None:
     reports: collections.Counter = collections.Counter()
     explained: collections.Counter = collections.Counter()
     while options.only or (time.time() - began < options.seconds and number != options.programs):
+        if str(number) in options.skip.split(","):
+            number += 1
+            continue
         seed = options.only or f"{options.seed}:{number}"
         faulthandler.dump_traceback_later(HANG, exit=True)
         if options.worker:
@@ -99,7 +103,7 @@ def main() -> None:
             + ["--compiled"] * options.compiled
             + ["--no-strides"] * options.no_strides
         )
-        command += [f"--programs={options.programs}"] if options.programs else []
+        command += [f"--skip={options.skip}"] + ([f"--programs={options.programs}"] if options.programs else [])
         environment = {**os.environ, "NUMBA_DISABLE_JIT": os.environ.get("NUMBA_DISABLE_JIT", "0" if options.compiled else "1")}
         code = subprocess.run(command, env=environment).returncode
         if code == 0:

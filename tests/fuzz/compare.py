@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .program import Seen, Step
+from .program import UNREADABLE, Seen, Step
 
 #: relative to the largest value: how far rounding may take a result
 TOLERANCE = {"float32": 2e-3, "float64": 1e-6, "complex64": 2e-3, "complex128": 1e-6, "float16": 3e-2}
@@ -102,6 +102,8 @@ def first_difference(mine: list[Step], theirs: list[Step], strides: bool = True)
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
                 return Difference("named", k, f"{name} is there in one case only")
+            if b.state[name] is UNREADABLE and a.state[name] is not UNREADABLE:
+                return Difference("not refused", k, f"{name} cannot be looked at in PyTorch", True)
             found = differences(a.state[name], b.state[name], name, strides)
             if found:
                 partly = (failed and ("grad" in found[0] or a.error is not None)) or found[0] in TRIFLES

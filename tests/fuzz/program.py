@@ -127,6 +127,9 @@ class Seen:
     grad: Seen | None = None
 
 
+UNREADABLE = "a view of what has been changed since, of which autograd knows no history"
+
+
 def is_tensor(value: Any) -> bool:
     return hasattr(value, "requires_grad_") and hasattr(value, "stride")
 
@@ -138,7 +141,7 @@ def look(t: Any, deep: bool = True) -> Any:
     try:
         grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
     except RuntimeError:  # one of several views whose base has been changed
-        return "a tensor that cannot be looked at"
+        return UNREADABLE
     return Seen(
         np.array(t.detach().numpy(force=True)), str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
         t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None,
