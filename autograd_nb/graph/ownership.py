@@ -46,7 +46,7 @@ def handed(g: Any, recorded: bool) -> Any:
         return g
     version = g._version_
     if version[1] == OURS:
-        version[1] = 0
+        version[0] = version[1] = 0
         return g
     return copy(g)
 

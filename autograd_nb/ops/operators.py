@@ -144,10 +144,10 @@ def _engine_own(g: Tensor, leaf: Tensor | None, recorded: bool) -> Tensor:
     ):
         base = g._view
         if base is None:
-            version[1] = 0
+            version[0] = version[1] = 0
             return g
         if base._data is g._data and base._layout.extent == lay.extent:  # the same memory under another shape
-            version[1] = 0
+            version[0] = version[1] = 0
             return make(g._data, lay, version)
     wanted = strides.like(lay) if leaf is None else strides.kept_by(leaf._layout, lay)
     return _copy(g) if wanted is lay else relaid(g, wanted)
