@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .errors import LinAlgError as _LinAlgError
-from .ops.generator import Generator
+from .ops.random.generator import Generator
 
 __all__ = ["Generator", "_LinAlgError"]

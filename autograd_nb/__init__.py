@@ -55,7 +55,8 @@ from .graph.modes import (
 )
 from .launch import release_memory
 from .moved import finder as _finder
-from .ops.device import (
+from .ops.core.registry import functions as _functions
+from .ops.creation.device import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -65,8 +66,7 @@ from .ops.device import (
     preserve_format,
     strided,
 )
-from .ops.generator import Generator, default_generator
-from .ops.registry import functions as _functions
+from .ops.random.generator import Generator, default_generator
 from .shapes import Size
 from .tensor import Tensor
 
@@ -87,8 +87,8 @@ from .compiler import compile  # noqa: A004, E402
 _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
     "GradScaler": "amp", "is_autocast_enabled": "amp", "vmap": "func",
-    "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.maths", "load_graph": "compiler.stored",
-    "numba_callable": "compiler.numba_function", "memory": "viz",
+    "pointwise": "ops.core.custom", "custom_op": "ops.core.custom", "m": "codegen.maths", "load_graph": "compiler.trace.stored",
+    "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
          "distributions", "profiler", "masked", "signal", "types", "viz", "hub", "onnx", "_C"), "",
@@ -103,10 +103,10 @@ _sum_of_diagonal = _functions("torch")["trace"]
 
 
 def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:
-    """Of a function: the static graph that one run on ``examples`` gives (see `compiler.graph.trace`). Of a matrix: Σ of its diagonal."""
+    """Of a function: the static graph that one run on ``examples`` gives (see `compiler.trace.graph.trace`). Of a matrix: Σ of its diagonal."""
     if isinstance(input, Tensor) or not callable(input):
         return _sum_of_diagonal(input, *examples, **options)
-    from .compiler.graph import trace as static_graph
+    from .compiler.trace.graph import trace as static_graph
 
     return static_graph(input, *examples, **options)
 

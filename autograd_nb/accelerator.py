@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .ops.device import device
+from .ops.creation.device import device
 
 
 def is_available() -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .ops.registry import public
+from .ops.core.registry import public
 from .tensor import Tensor, ndarray
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .ops.registry import functions as _functions
+from .ops.core.registry import functions as _functions
 
 globals().update(_functions("fft"))
 

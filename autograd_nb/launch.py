@@ -95,7 +95,7 @@ def _drop() -> bool:
 class _Observed:
     """An entry point that tells this thread's observer of each call.
 
-    ``recipe``: what a generated kernel was made from (see `ops.entries.Recipe`), for the compiler to fuse; None for others.
+    ``recipe``: what a generated kernel was made from (see `ops.core.entries.Recipe`), for the compiler to fuse; None for others.
     ``over``: the argument that is written besides the outputs, or None. ``origin``: ("source", text, argument types) or
     ("kernel", module, name, argument types), from which the entry point can be made again. ``parts``: from the arguments to
     those of independent launches that do the same together (see `threads.Split.parts`), or None.

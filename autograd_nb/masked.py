@@ -13,9 +13,9 @@ import math
 from typing import Any
 
 from . import dtypes
-from .ops.cast import cast
-from .ops.registry import OPS
-from .ops.structured import tensor_argument
+from .ops.core.registry import OPS
+from .ops.core.structured import tensor_argument
+from .ops.creation.cast import cast
 from .shapes import wrap_dims
 from .tensor import Tensor
 

@@ -33,7 +33,7 @@ class TensorMeta(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
-            from .ops.create import legacy_tensor
+            from .ops.creation.create import legacy_tensor
 
             return legacy_tensor(*args, **kwargs)
         return super().__call__(*args, **kwargs)
@@ -449,7 +449,7 @@ class AsStridedBackward0(Node):
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g):
-        from .ops.strided import embed_view
+        from .ops.shape.strided import embed_view
 
         return _settled(g, embed_view(g, self.base_layout, self.view_layout, self.offset))
 
@@ -462,7 +462,7 @@ class CopySlices(Node):
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g):
-        from .ops.strided import read_view, without_view
+        from .ops.shape.strided import read_view, without_view
 
         return _settled(
             g,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import dtypes
-from .ops.registry import OPS
+from .ops.core.registry import OPS
 from .tensor import Tensor
 
 #: dtype name -> (rtol, atol)

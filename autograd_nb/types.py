@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from .ops.device import device as _device
+from .ops.creation.device import device as _device
 from .shapes import Size
 from .tensor import Tensor
 

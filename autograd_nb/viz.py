@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .graph.node import Node, Output, place
-from .ops.reduction import reduced_shape
+from .ops.reduce.reduction import reduced_shape
 from .shapes import Layout, layout
 from .tensor import Tensor, edge
 
@@ -281,7 +281,7 @@ class Drawing:
         """An SVG picture, by Graphviz where it is installed."""
         if shutil.which("dot"):
             return self._drawn("svg").decode()
-        from .compiler.picture import layered
+        from .compiler.trace.picture import layered
 
         column = [0] * len(self)
         for k in self._upwards():

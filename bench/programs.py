@@ -14,7 +14,7 @@ def main() -> None:
     parser.add_argument("--kernels", action="store_true", help="only the sums by kernel")
     given = parser.parse_args()
     import autograd_nb as ag
-    from autograd_nb.compiler.profile import profile
+    from autograd_nb.compiler.run.profile import profile
 
     ag.set_num_threads(1)
     for case in CASES:

@@ -19,8 +19,8 @@ from autograd_nb.func import (
     vmap,
 )
 from autograd_nb.nn import functional as F
-from autograd_nb.ops.pointwise import Pointwise
-from autograd_nb.ops.structured import SeveralNode, StructuredNode
+from autograd_nb.ops.core.pointwise import Pointwise
+from autograd_nb.ops.core.structured import SeveralNode, StructuredNode
 
 x = torch.tensor([0.5, -1.0, 2.0])
 X = torch.linspace(-1, 1, 12).reshape(4, 3)

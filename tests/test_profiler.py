@@ -173,7 +173,7 @@ def test_an_error_inside_ends_the_profile():
 
 
 def test_nothing_stays_behind():
-    from autograd_nb.ops.structured import Structured
+    from autograd_nb.ops.core.structured import Structured
 
     before = Structured.__call__
     with profile():

@@ -12,7 +12,7 @@ from ..errors import AutogradError
 from ..graph import engine
 from ..graph.modes import PerThread
 from ..graph.node import Node, place
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
 from ..tensor import Tensor
 
 

@@ -10,7 +10,7 @@ from ..errors import AutogradError
 from ..graph import engine
 from ..graph.node import Output
 from ..graph.ownership import OURS
-from ..ops.create import new_full
+from ..ops.creation.create import new_full
 from ..tensor import Tensor, edge
 
 _TensorOrTensors = Any

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ..graph.modes import PerThread, _Mode, no_grad
-from ..ops.cast import cast
-from ..ops.create import new_full
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.creation.cast import cast
+from ..ops.creation.create import new_full
 from ..shapes import overlaps_itself
 from ..tensor import Tensor, _new
 from .function import Function

@@ -15,8 +15,8 @@ from ..graph.modes import no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
 from ..graph.ownership import handed
-from ..ops.create import new_full
-from ..ops.recording import finish_node, refuse_inference, tensor_type
+from ..ops.core.recording import finish_node, refuse_inference, tensor_type
+from ..ops.creation.create import new_full
 from ..overriding import overridable
 from ..tensor import Tensor, attach, check_inplace, edge, make, rewrite_history, share_view
 

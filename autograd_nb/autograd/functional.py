@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..graph.modes import enable_grad
-from ..ops.create import new_full
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.creation.create import new_full
 from ..tensor import Tensor
 from .api import grad
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..dtypes import complex128, float64
 from ..errors import GradcheckError
 from ..graph.modes import enable_grad, no_grad
-from ..ops.complex import view_as_complex, view_as_real
-from ..ops.create import from_numpy
+from ..ops.creation.create import from_numpy
+from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..tensor import Tensor, ndarray
 from .api import grad
 

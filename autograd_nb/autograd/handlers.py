@@ -22,8 +22,8 @@ import numpy as np
 from .. import launch
 from ..graph import engine
 from ..graph.modes import state
-from ..ops.inplace import write_inplace
-from ..ops.structured import Structured
+from ..ops.core.inplace import write_inplace
+from ..ops.core.structured import Structured
 from .function import Function
 
 #: what switches the mode -> its local variable that holds the user's, from just before it does

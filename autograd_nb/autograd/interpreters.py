@@ -18,12 +18,12 @@ from ..graph import engine
 from ..graph.modes import PerThread
 from ..graph.node import _internal, user_frame
 from ..graph.ownership import share
-from ..ops import inplace
-from ..ops.fused import FoldOf, Reduced
-from ..ops.pointwise import Pointwise
-from ..ops.pointwise_backward import PointwiseNode
-from ..ops.reduction import Reduction
-from ..ops.structured import Structured
+from ..ops.core import inplace
+from ..ops.core.fused_reduction import FoldOf, Reduced
+from ..ops.core.pointwise import Pointwise
+from ..ops.core.pointwise_backward import PointwiseNode
+from ..ops.core.structured import Structured
+from ..ops.reduce.reduction import Reduction
 from ..overriding import DECOMPOSED, Overrides
 from ..shapes import Layout
 from ..tensor import Tensor

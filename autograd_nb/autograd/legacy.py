@@ -7,10 +7,10 @@ from typing import Any
 
 from .. import dtypes
 from ..dtypes import dtype
-from ..ops.cast import cast
-from ..ops.create import _legacy
-from ..ops.recording import tensor_type
-from ..ops.registry import public
+from ..ops.core.recording import tensor_type
+from ..ops.core.registry import public
+from ..ops.creation.cast import cast
+from ..ops.creation.create import _legacy
 from ..tensor import Tensor
 
 _TYPES = {

@@ -24,7 +24,7 @@ from .. import launch
 from ..codegen import build
 from ..graph import engine
 from ..graph.node import Node, here, place
-from ..ops.structured import Structured
+from ..ops.core.structured import Structured
 from ..overriding import Overrides
 from ..tensor import Tensor
 from .function import Function

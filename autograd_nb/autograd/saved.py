@@ -15,9 +15,9 @@ from .. import launch
 from ..graph.modes import PerThread
 from ..graph.nested import users
 from ..graph.node import Node
-from ..ops import pointwise
-from ..ops.pointwise import Pointwise
-from ..ops.structured import Structured
+from ..ops.core import pointwise
+from ..ops.core.pointwise import Pointwise
+from ..ops.core.structured import Structured
 from ..overriding import Overrides
 from ..shapes import Layout
 from ..tensor import Tensor, make

@@ -5,7 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/backends.html
 
 from __future__ import annotations
 
-from ..ops.einsum import opt_einsum as opt_einsum
+from ..ops.products.einsum import opt_einsum as opt_einsum
 from . import cuda, cudnn, mkl, mkldnn, mps, openmp
 
 __all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]

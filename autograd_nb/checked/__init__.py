@@ -1,4 +1,4 @@
-"""The kernels once more, with every index checked: for graphs that come from files (see `compiler.stored`).
+"""The kernels once more, with every index checked: for graphs that come from files (see `compiler.trace.stored`).
 
 `kernels` are the files of `autograd_nb.kernels`, imported a second time under this package. What they import of ``..codegen`` is
 then what stands here: `jit` lets Numba check indices, and in place of the intrinsics that look at no bounds stand functions that

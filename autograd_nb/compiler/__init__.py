@@ -48,7 +48,7 @@ def compile(
         raise TypeError(f"compile(): expected a function or a module, got {type(model).__name__}")
     if disable:
         return model
-    from .step import compile_function
+    from .dispatch import compile_function
 
     if hasattr(model, "_modules") and hasattr(model, "forward"):
         return _twin(model, fullgraph, check)
@@ -57,7 +57,7 @@ def compile(
 
 def _twin(model: Any, fullgraph: bool, check: bool) -> Any:
     """A module with the attributes of ``model`` (the same dict), of which only what its class computes in is another."""
-    from .step import compile_function
+    from .dispatch import compile_function
 
     kind = type(model)
     name = "__call__" if "__call__" in _computing(kind) else "forward"

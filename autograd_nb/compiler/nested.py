@@ -12,7 +12,7 @@ import numpy as np
 from .. import dtypes
 from ..shapes import layout
 from ..tensor import Tensor, make
-from .slots import _Slot, plain_number
+from .live_numbers import _Slot, plain_number
 
 
 def flatten(value: Any, leaves: list, others: list | None = None) -> Any:

@@ -14,18 +14,18 @@ from ..graph.modes import state
 from ..graph.node import sequence
 from ..shapes import Layout
 from ..tensor import Tensor, edge
-from .capture import Capture, Problem, address, in_order, root
-from .derivatives import Derivatives
-from .fuse import fuse
-from .guards import Reach
-from .kept import Kept, form, keepable
+from .capture.derivatives import Derivatives
+from .capture.effects import watching, watching_passes
+from .capture.recorder import Capture, Problem, address, in_order, root
+from .capture.sections import Standing
+from .guards.carried_state import Kept, form, keepable
+from .guards.guard import Reach
+from .lower.program import Program, live
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
-from .observing import watching, watching_passes
-from .program import Program, live
-from .quick import quick
-from .sections import Standing
-from .simplify import checks_first, simplify
-from .variant import Argument, Variant, seen_as
+from .passes.loop_fusion import fuse
+from .passes.simplify import checks_first, simplify
+from .run.fast_path import quick
+from .run.variant import Argument, Variant, seen_as
 
 
 class Unstable(Exception):

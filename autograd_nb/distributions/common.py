@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .. import dtypes
-from ..ops.registry import functions
+from ..ops.core.registry import functions
 from ..tensor import Tensor
 
 T = SimpleNamespace(**functions("torch"))

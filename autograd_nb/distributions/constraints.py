@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dtypes import bool_
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from .common import T
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from . import constraints
 from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
 from ..shapes import Size, broadcast_shapes
 from ..tensor import Tensor
 from . import constraints

@@ -11,9 +11,11 @@ from typing import Any
 from ..autograd.interpreters import OVERRIDES, innermost
 from ..graph.modes import state
 from ..graph.ownership import share
-from ..ops import cross_entropy, embedding, picking, sorting, statistics
+from ..ops.core.structured import Structured
+from ..ops.indexing import embedding, picking, sorting
 from ..ops.linalg import common
-from ..ops.structured import Structured
+from ..ops.nn import cross_entropy
+from ..ops.reduce import statistics
 from ..tensor import Tensor
 from .batched import Batched, Unbatched, batch, materialize
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..autograd.interpreters import Wrapped, WrappedLayout, is_internal
 from ..graph.modes import PerThread
-from ..ops.recording import check_result
-from ..ops.registry import OPS
-from ..ops.structured import SHIFTED, Structured
+from ..ops.core.recording import check_result
+from ..ops.core.registry import OPS
+from ..ops.core.structured import SHIFTED, Structured
 from ..shapes import layout
 from ..tensor import Tensor, _new
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..nn.modules.module import Module
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
 from ..tensor import Tensor
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]

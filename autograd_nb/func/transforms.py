@@ -16,8 +16,8 @@ from typing import Any
 from ..autograd.api import grad as backward_pass
 from ..graph.modes import enable_grad, state
 from ..graph.node import Output
-from ..ops.create import new_full
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.creation.create import new_full
 from ..tensor import Tensor, edge
 from ..utils._pytree import tree_flatten, tree_map, tree_unflatten
 from .batched import Batched, Level, batch, levels, materialize

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..autograd.interpreters import OVERRIDES, active, depth
-from ..ops.generator import Generator, default_generator
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.random.generator import Generator, default_generator
 from ..tensor import Tensor
 from ..utils._pytree import tree_flatten, tree_unflatten
 from . import batch_overrides  # noqa: F401  (it exchanges functions of the ops)

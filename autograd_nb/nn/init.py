@@ -10,9 +10,9 @@ import warnings
 from typing import Any
 
 from ..graph.modes import no_grad
-from ..ops.create import new_empty, new_full
-from ..ops.ranges import eye
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.creation.create import new_empty, new_full
+from ..ops.creation.ranges import eye
 from ..tensor import Tensor
 
 _LINEAR = (

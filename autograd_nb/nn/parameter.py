@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import as_dtype, get_default_dtype
-from ..ops.create import new_empty
-from ..ops.recording import tensor_type
+from ..ops.core.recording import tensor_type
+from ..ops.creation.create import new_empty
 from ..tensor import Tensor, TensorMeta, adopt, set_requires_grad
 
 

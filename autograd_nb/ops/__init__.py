@@ -1,82 +1,60 @@
 """The ops: a family a file. Importing this package declares them all and attaches them to Tensor."""
 
 # in-place forms are made of the others
-from . import (
+from . import linalg
+from .core import inplace
+from .creation import cast, convert, create, device, ranges, storage
+from .creation import queries as asking
+from .elementwise import (
     activation,
     arithmetic,
-    asking,
-    assignment,
-    attention,
-    bags,
-    batch_norm,
     binary,
-    cast,
-    cat,
     comparison,
     complex,
-    conv,
-    convert,
-    create,
-    cross_entropy,
-    ctc,
-    device,
-    distance,
-    dropout,
-    einsum,
-    embedding,
-    fft,
-    finite_difference,
-    fold,
-    fractional,
-    gather,
-    grid,
-    histogram,
-    index_select,
-    indexing,
-    inplace,
     integers,
-    interpolate,
-    layer_norm,
-    linalg,
-    linear_cross_entropy,
-    loss,
-    masked,
-    matmul,
-    multihead,
-    native,
-    normalization,
-    norms,
     operators,
     orthogonal,
-    pad,
-    pairwise,
-    parts,
-    picking,
-    pixels,
-    pool,
-    quantile,
-    random,
-    ranges,
-    rearrange,
-    recurrent,
-    reduction,
-    sampling,
-    scan,
-    segment,
-    shape,
-    softmax,
-    sorting,
     special,
-    statistics,
-    stft,
-    storage,
-    strided,
-    summary,
     unary,
     where,
-    windows,
 )
+from .indexing import assignment, embedding, gather, index_select, indexing, masked, picking, sorting
+from .indexing import embedding_bag as bags
+from .nn import (
+    attention,
+    batch_norm,
+    conv,
+    cross_entropy,
+    ctc,
+    distance,
+    dropout,
+    fold,
+    interpolate,
+    layer_norm,
+    linear_cross_entropy,
+    loss,
+    multihead,
+    normalization,
+    pool,
+    recurrent,
+    softmax,
+)
+from .nn import (
+    fractional_pool as fractional,
+)
+from .nn import (
+    grid_sample as grid,
+)
+from .nn import (
+    native_norms as native,
+)
+from .products import einsum, matmul, pairwise
+from .random import draws as random
+from .random import sampling
+from .reduce import histogram, norms, quantile, reduction, scan, segment, statistics, summary
+from .shape import cat, pad, parts, pixels, rearrange, shape, strided
+from .signal import fft, finite_difference, stft, windows
 
 # these are made of the others, and so come last
-from .copies import __name__ as _copies  # isort: skip
-from .mutation import __name__ as _mutation  # isort: skip
+from .shape.copies import __name__ as _copies  # isort: skip
+from .core.mutation import __name__ as _mutation  # isort: skip

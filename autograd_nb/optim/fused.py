@@ -11,8 +11,8 @@ import numpy as np
 from .. import dtypes, launch, threads
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
-from ..ops.cast import dense
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.creation.cast import dense
 from ..tensor import Tensor
 from .optimizer import Optimizer
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..graph.modes import enable_grad, no_grad
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
 from ..tensor import Tensor
 from .optimizer import Optimizer, ParamsT, check_lr, number
 

@@ -11,9 +11,9 @@ from .. import launch
 from ..dtypes import finfo, float32
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
-from ..ops.cast import dense
-from ..ops.create import new_full
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.creation.cast import dense
+from ..ops.creation.create import new_full
 from ..tensor import Tensor
 from .fused import Update, is_plain, through_copies, update
 from .optimizer import Optimizer, ParamsT, check_one_element, counter, number, zeros_of

@@ -15,8 +15,8 @@ from typing import Any
 
 from .. import dtypes, launch
 from ..graph.hooks import RemovableHandle, check_callable
-from ..ops.create import new_full, scalar_tensor
-from ..ops.recording import tensor_type
+from ..ops.core.recording import tensor_type
+from ..ops.creation.create import new_full, scalar_tensor
 from ..tensor import Tensor
 
 ParamsT = Any

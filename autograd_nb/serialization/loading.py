@@ -19,8 +19,8 @@ from .. import dtypes
 from ..dtypes import dtype
 from ..graph.modes import state
 from ..nn.parameter import Buffer, Parameter
-from ..ops.device import device as Device
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
+from ..ops.creation.device import device as Device
 from ..shapes import Size, layout
 from ..tensor import Tensor, adopt, make, set_requires_grad
 from .saving import STORAGES

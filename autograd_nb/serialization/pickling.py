@@ -8,7 +8,7 @@ import numpy as np
 
 from ..dtypes import dtype
 from ..errors import AutogradError
-from ..ops.registry import OPS
+from ..ops.core.registry import OPS
 from ..shapes import layout
 from ..tensor import Tensor, _storage, adopt, make
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..dtypes import dtype
 from ..nn.parameter import Parameter
-from ..ops.device import device as Device
+from ..ops.creation.device import device as Device
 from ..shapes import Size
 from ..tensor import Tensor, _storage
 

@@ -14,7 +14,7 @@ from typing import Any
 from ..autograd.saved import Packed
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
-from ..ops.generator import default_generator
+from ..ops.random.generator import default_generator
 from ..tensor import Tensor, edge
 from ._pytree import tree_flatten
 

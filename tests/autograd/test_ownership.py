@@ -15,7 +15,7 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
 from autograd_nb.graph import ownership
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core.registry import OPS
 
 from ..ops.table import INTEGER_ONLY, sample
 from ..ops.test_structured import CASES as STRUCTURED
@@ -309,7 +309,7 @@ def test_a_step_copies_no_gradient_of_a_weight(monkeypatch):
     plain = ownership.copy
     monkeypatch.setattr(ownership, "copy", lambda g: copied.append(g.shape) or plain(g))
     from autograd_nb.graph import engine
-    from autograd_nb.ops import operators
+    from autograd_nb.ops.elementwise import operators
 
     monkeypatch.setattr(operators, "_copy", lambda g: copied.append(g.shape) or plain(g))
     assert engine.own is operators._engine_own
@@ -425,7 +425,7 @@ def test_what_is_done_to_a_compiled_steps_gradient_does_not_stay():
 
 
 def test_where_counts_do_not_tell_gradients_are_new(monkeypatch):
-    from autograd_nb.compiler import holders
+    from autograd_nb.compiler.run import holders
 
     monkeypatch.setattr(holders, "_counts", [None, None])
     w = torch.ones(6, requires_grad=True)

@@ -24,7 +24,7 @@ import numpy as np
 
 import autograd_nb as torch
 from autograd_nb import launch
-from autograd_nb.compiler.graph import GraphError
+from autograd_nb.compiler.trace.graph import GraphError
 
 F = torch.nn.functional
 NUMBERS = [0, 1, -1, 2, 3, 7, 64, 1000, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 32, 1 << 40, (1 << 62) + 3, (1 << 63) - 1, -(1 << 63), 1 << 64]

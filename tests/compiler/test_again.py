@@ -6,7 +6,7 @@ import pytest
 
 import autograd_nb as ag
 from autograd_nb import nn
-from autograd_nb.compiler import again
+from autograd_nb.compiler.passes import rematerialize
 from autograd_nb.nn import functional as F
 
 
@@ -37,10 +37,10 @@ def count(program, name):
 
 
 def test_norms_are_computed_again(monkeypatch):
-    monkeypatch.setattr(again, "LONG", 8)
+    monkeypatch.setattr(rematerialize, "LONG", 8)
     less = program_of()
     assert count(less, "layer_norm") > 3
-    monkeypatch.setattr(again, "LONG", 10_000)
+    monkeypatch.setattr(rematerialize, "LONG", 10_000)
     more = program_of()
     assert count(more, "layer_norm") == 3
     assert less.arena_bytes < more.arena_bytes
@@ -49,18 +49,18 @@ def test_norms_are_computed_again(monkeypatch):
 
 
 def test_what_is_computed_again_is_not_computed_at_once(monkeypatch):
-    monkeypatch.setattr(again, "LONG", 15)  # the steps between are fewer when rows are fused
+    monkeypatch.setattr(rematerialize, "LONG", 15)  # the steps between are fewer when rows are fused
     assert all(s.name.split("+").count("layer_norm") < 2 for s in program_of().steps)
 
 
 def test_small_arrays_are_kept(monkeypatch):
-    monkeypatch.setattr(again, "LONG", 8)
+    monkeypatch.setattr(rematerialize, "LONG", 8)
     assert count(program_of(rows=20), "layer_norm") == 3
 
 
 @pytest.mark.parametrize("rows", [300])
 def test_what_has_been_changed_is_kept(monkeypatch, rows):
-    monkeypatch.setattr(again, "LONG", 4)
+    monkeypatch.setattr(rematerialize, "LONG", 4)
     ag.manual_seed(0)
     w = ag.randn(128, 128)
 
@@ -80,7 +80,7 @@ def test_what_has_been_changed_is_kept(monkeypatch, rows):
 
 
 def test_random_numbers_are_drawn_once(monkeypatch):
-    monkeypatch.setattr(again, "LONG", 8)
+    monkeypatch.setattr(rematerialize, "LONG", 8)
     program = program_of(between=lambda h: F.dropout(h, 0.5))
     assert program.draws
     assert len(program.draws) == 3

@@ -14,7 +14,7 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import compiler, nn
-from autograd_nb.compiler.check import CompileError
+from autograd_nb.compiler.run.check import CompileError
 
 from .common import in_threads, same, training
 

@@ -13,7 +13,7 @@ import pytest
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core.registry import OPS
 
 pytestmark = pytest.mark.slow  # many kernels
 

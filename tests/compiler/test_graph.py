@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb.compiler.graph import GraphError, label
-from autograd_nb.compiler.source import SourceError, check_source
+from autograd_nb.compiler.trace.graph import GraphError, label
+from autograd_nb.compiler.trace.source import SourceError, check_source
 
 W = torch.tensor([1.0, 2.0], requires_grad=True)
 

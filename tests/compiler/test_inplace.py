@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import autograd_nb as ag
-from autograd_nb.compiler import merge
-from autograd_nb.compiler.graph import label
+from autograd_nb.compiler.passes import fused_kernel
+from autograd_nb.compiler.trace.graph import label
 
 pytestmark = pytest.mark.slow  # many kernels
 
@@ -73,7 +73,7 @@ def test_strided_operands_are_overwritten():
     ("axes", "least", "launches"), [((0,), 1 << 60, 1), ((1,), 0, 1), ((0, 1), 1 << 60, 1), ((0,), 0, 2), ((0, 1), 0, 2)]
 )
 def test_what_is_stored_beside_a_fold(axes, least, launches, monkeypatch):
-    monkeypatch.setattr(merge, "BLOCKS", least)  # work from which a fold is made in blocks, by several launches
+    monkeypatch.setattr(fused_kernel, "BLOCKS", least)  # work from which a fold is made in blocks, by several launches
     a, b, c = values((260, 8), (8, 1030), (1030, 8))
 
     def f(a, b, c):

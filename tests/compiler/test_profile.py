@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import autograd_nb as ag
-from autograd_nb.compiler.profile import profile
+from autograd_nb.compiler.run.profile import profile
 
 
 def test_profile_times_each_step_of_ordinary_calls():

@@ -7,8 +7,8 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
-from autograd_nb.compiler import backward
-from autograd_nb.compiler.check import CompileError
+from autograd_nb.compiler.run import backward
+from autograd_nb.compiler.run.check import CompileError
 from autograd_nb.errors import ConsumedGraphError, ModifiedError
 
 from .common import eq, in_threads

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import autograd_nb as ag
-from autograd_nb.compiler import rows
+from autograd_nb.compiler.passes import row_fusion
 from autograd_nb.nn import functional as F
 
 pytestmark = pytest.mark.slow  # many kernels
@@ -182,7 +182,7 @@ def test_a_path_that_leaves_the_rows():
 def test_rows_too_long_to_be_kept(monkeypatch):
     x = rand(3, 60)
     one = compiled(softmax, x)
-    monkeypatch.setattr(rows, "LONG", 50)
+    monkeypatch.setattr(row_fusion, "LONG", 50)
     assert len(kernels(one)) < len(kernels(compiled(softmax, x)))
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb.compiler.graph import GraphError
-from autograd_nb.compiler.source import SourceError, check_source, checked_source
+from autograd_nb.compiler.trace.graph import GraphError
+from autograd_nb.compiler.trace.source import SourceError, check_source, checked_source
 
 from .damage import parts_of, zipped
 
@@ -237,7 +237,7 @@ def noted(source, name, argtypes, checked=False):
 build.build = noted
 files = ["tests/ops/test_pointwise_table.py", "tests/ops/test_softmax.py"]
 pytest.main(["-q", "-p", "no:cacheprovider", "--maxfail=100000", *files, "-k", "value or grad or soft"])
-from autograd_nb.compiler.source import checked_source
+from autograd_nb.compiler.trace.source import checked_source
 for text, argtypes in texts.items():
     checked_source(text, argtypes)
 print("passed", len(texts))

@@ -12,20 +12,20 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import Tensor, nn
-from autograd_nb.compiler import watch
-from autograd_nb.compiler.guards import Reach
+from autograd_nb.compiler.guards.guard import memory_words
+from autograd_nb.compiler.guards.guard.guard import Reach
 
-pytestmark = pytest.mark.skipif(not watch.known(), reason="objects of this interpreter are not watched")
+pytestmark = pytest.mark.skipif(not memory_words.known(), reason="objects of this interpreter are not watched")
 
 SCALE = 2.0
 
 
 def watched(of, part="entries", values=()):
-    if watch.versioned(of) and part == "entries":
-        w = watch.Watch([of], [])
+    if memory_words.versioned(of) and part == "entries":
+        w = memory_words.Watch([of], [])
         w.renew(w.versions())
         return w
-    return watch.Watch([], watch.records(of, part, list(values)))
+    return memory_words.Watch([], memory_words.records(of, part, list(values)))
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,14 @@ def test_lists_empty_containers_cells_and_slots():
 
 
 def test_what_words_do_not_tell_is_compared():
-    assert watch.records({1, 2}, "entries", []) is None  # (not empty)
-    assert watch.records(OrderedDict(a=1), "entries", [1]) is None
-    assert watch.records(deque([1]), "entries", [1]) is None
+    assert memory_words.records({1, 2}, "entries", []) is None  # (not empty)
+    assert memory_words.records(OrderedDict(a=1), "entries", [1]) is None
+    assert memory_words.records(deque([1]), "entries", [1]) is None
 
     class Mine(dict):
         pass
 
-    assert not watch.versioned(Mine()) and watch.records(Mine(), "entries", []) is None
+    assert not memory_words.versioned(Mine()) and memory_words.records(Mine(), "entries", []) is None
     order = OrderedDict(a=1.0, b=2.0)
     numbers = {1, 2}
     step = torch.compile(lambda x: x * next(iter(order.values())) + sum(numbers))

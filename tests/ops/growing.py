@@ -13,9 +13,9 @@ import warnings
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb.codegen import loops
-from autograd_nb.ops import random as drawn
-from autograd_nb.ops import rowwise
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core import row_kernel as rowwise
+from autograd_nb.ops.core.registry import OPS
+from autograd_nb.ops.random.draws import draws
 
 from .table import INTEGER_ONLY, sample
 
@@ -36,7 +36,7 @@ def counted(module, name: str) -> None:
 
 for module, name in (
     (loops, "trace_body"), (loops, "pointwise_flat"), (loops, "pointwise_strided"), (loops, "reduction"), (rowwise, "row_kernel"),
-    (drawn.draws, "random_map"),
+    (draws.draws, "random_map"),
 ):  # fmt: skip
     counted(module, name)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.special as special
 
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core.registry import OPS
 
 #: op -> (low, high) for every operand, or a tuple of such pairs; the default is (-2, 2)
 DOMAINS = {

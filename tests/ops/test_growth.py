@@ -13,8 +13,8 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb import launch, shapes
-from autograd_nb.ops.arithmetic import add
-from autograd_nb.ops.unary import tanh
+from autograd_nb.ops.elementwise.arithmetic import add
+from autograd_nb.ops.elementwise.unary import tanh
 
 tanh_plans = tanh.op.plans
 

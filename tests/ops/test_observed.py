@@ -10,7 +10,7 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import launch
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core.registry import OPS
 
 from .table import INTEGER_ONLY, sample
 

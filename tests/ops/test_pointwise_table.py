@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import autograd_nb as ag
-from autograd_nb.ops.pointwise_backward import PointwiseNode
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core.pointwise_backward import PointwiseNode
+from autograd_nb.ops.core.registry import OPS
 
 from . import table
 from .table import INTEGER_ONLY, sample

@@ -7,7 +7,7 @@ import pytest
 
 import autograd_nb as nb
 from autograd_nb import backends
-from autograd_nb.ops.einsum import _best, _greedy
+from autograd_nb.ops.products.einsum import _best, _greedy
 
 RNG = np.random.default_rng(5)
 

@@ -15,7 +15,7 @@ import numpy as np
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core.registry import OPS
 
 from .table import INTEGER_ONLY, sample
 from .test_observed import OTHERS, POINTWISE

@@ -23,7 +23,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import autograd_nb as ag
-from autograd_nb.ops.registry import OPS
+from autograd_nb.ops.core.registry import OPS
 
 DTYPES = (torch.float64, torch.float32, torch.int64, torch.bool)
 TOLERANCE = {torch.float64: (1e-7, 1e-9), torch.float32: (1.5e-4, 2e-5), torch.float16: (5e-3, 5e-3)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-from autograd_nb.ops.registry import functions  # noqa: E402
+from autograd_nb.ops.core.registry import functions  # noqa: E402
 
 from .compare import SPECIALS, compare  # noqa: E402
 

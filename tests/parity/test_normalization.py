@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 import autograd_nb as ours  # noqa: E402
-from autograd_nb.ops.registry import functions  # noqa: E402
+from autograd_nb.ops.core.registry import functions  # noqa: E402
 
 from .compare import both, compare  # noqa: E402
 

@@ -1,6 +1,6 @@
 """`autograd_nb.codegen.runtime` with bounds checked, and what generated kernels from files call besides.
 
-A row is an array that ends where it should; what takes literals (places, tables of sizes) is as it is, as `compiler.source` looks
+A row is an array that ends where it should; what takes literals (places, tables of sizes) is as it is, as `compiler.trace.source` looks
 at the literals.
 """
 

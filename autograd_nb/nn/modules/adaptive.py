@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
 from ...tensor import Tensor
 from .. import functional as F
 from .container import ModuleList

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from ... import dtypes
-from ...ops.create import new_full
+from ...ops.creation.create import new_full
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...graph.hooks import RemovableHandle, check_callable
 from ...graph.modes import state
-from ...ops.structured import structured
+from ...ops.core.structured import structured
 from ...tensor import Tensor, make, share_view
 
 

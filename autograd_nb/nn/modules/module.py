@@ -12,8 +12,8 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...graph.modes import no_grad
-from ...ops.cast import as_device
-from ...ops.create import new_empty
+from ...ops.creation.cast import as_device
+from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from ..parameter import Buffer, Parameter, typename
 from .hooks import (

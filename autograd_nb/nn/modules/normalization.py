@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from ... import dtypes
-from ...ops.create import new_full, scalar_tensor
+from ...ops.creation.create import new_full, scalar_tensor
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

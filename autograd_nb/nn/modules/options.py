@@ -7,8 +7,8 @@ from itertools import repeat
 from typing import Any
 
 from ...dtypes import as_dtype, get_default_dtype
-from ...ops.cast import as_device
-from ...ops.create import new_empty
+from ...ops.creation.cast import as_device
+from ...ops.creation.create import new_empty
 from ..parameter import Parameter
 
 

@@ -10,9 +10,9 @@ import numbers
 import warnings
 from typing import Any
 
-from ...ops import recurrent
-from ...ops.create import new_full
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
+from ...ops.creation.create import new_full
+from ...ops.nn import recurrent
 from ...tensor import Tensor
 from .. import init
 from ..utils.rnn import PackedSequence

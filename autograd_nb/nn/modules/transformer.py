@@ -12,8 +12,8 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...graph.modes import state
-from ...ops.cast import as_device
-from ...ops.create import new_full
+from ...ops.creation.cast import as_device
+from ...ops.creation.create import new_full
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

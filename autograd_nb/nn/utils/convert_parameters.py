@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
 from ...tensor import Tensor
 
 

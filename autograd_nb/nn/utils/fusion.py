@@ -9,7 +9,7 @@ import copy
 import inspect
 from typing import Any
 
-from ...ops.create import new_full
+from ...ops.creation.create import new_full
 from ...tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter

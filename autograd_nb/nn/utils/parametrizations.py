@@ -9,9 +9,9 @@ from typing import Any
 
 from ... import dtypes
 from ...graph.modes import no_grad
-from ...ops.create import new_empty
-from ...ops.ranges import eye
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
+from ...ops.creation.create import new_empty
+from ...ops.creation.ranges import eye
 from ...tensor import Tensor
 from .. import functional as F
 from ..modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

@@ -9,9 +9,9 @@ import numbers
 from collections.abc import Iterable
 from typing import Any
 
-from ...ops.cast import cast
-from ...ops.create import new_full
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
+from ...ops.creation.cast import cast
+from ...ops.creation.create import new_full
 from ...tensor import Tensor
 from ..modules.module import Module
 

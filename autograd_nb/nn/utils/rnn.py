@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import dtypes
-from ...ops.create import new_empty, new_full
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
+from ...ops.creation.create import new_empty, new_full
 from ...tensor import Tensor
 
 __all__ = [

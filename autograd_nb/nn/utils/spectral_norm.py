@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...graph.modes import no_grad
-from ...ops.create import new_empty
+from ...ops.creation.create import new_empty
 from ...tensor import Tensor
 from .. import functional as F
 from ..modules.module import Module

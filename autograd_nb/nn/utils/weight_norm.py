@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
 from ...tensor import Tensor
 from ..modules.module import Module
 from ..parameter import Parameter, is_lazy

@@ -13,9 +13,9 @@ from ...errors import LinAlgError
 from ...overriding import overridable
 from ...shapes import Size, broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
-from ..ranges import eye
-from ..recording import store
-from ..structured import tensor_argument
+from ..core.recording import store
+from ..core.structured import tensor_argument
+from ..creation.ranges import eye
 
 SCALAR_NAMES = {
     "float16": "Half", "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",

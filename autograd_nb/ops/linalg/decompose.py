@@ -8,12 +8,12 @@ from ... import dtypes, return_types
 from ...launch import Kernel
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
-from ..cast import dense
-from ..create import new_empty, new_full
-from ..rearrange import tril, triu
-from ..recording import guarded
-from ..registry import OPS, public
-from ..structured import structured, tensor_argument
+from ..core.recording import guarded
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import dense
+from ..creation.create import new_empty, new_full
+from ..shape.rearrange import tril, triu
 from .common import (
     adjoint,
     batch_of,

@@ -10,10 +10,10 @@ from ... import return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
-from ..cast import cast
-from ..create import new_empty, new_full
-from ..registry import OPS, public
-from ..structured import structured
+from ..core.registry import OPS, public
+from ..core.structured import structured
+from ..creation.cast import cast
+from ..creation.create import new_empty, new_full
 from .common import adjoint, batch_of, count, given, identity, several, square
 from .lu import _factors, _inv, _solved
 from .spectral import thin_svd

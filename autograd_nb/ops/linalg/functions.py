@@ -6,10 +6,10 @@ from ... import dtypes
 from ...launch import Kernel
 from ...shapes import as_int, numel
 from ...tensor import Tensor
-from ..cast import cast, clone, dense
-from ..create import new_empty, new_full
-from ..registry import OPS, public
-from ..structured import structured, tensor_argument
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, clone, dense
+from ..creation.create import new_empty, new_full
 from .common import check, count, given, identity, scalar_name, square, square_shape
 from .lu import _inv, _singular, inv
 from .lu import solve as solve_system

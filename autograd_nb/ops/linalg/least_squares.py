@@ -10,10 +10,10 @@ from ... import dtypes, return_types
 from ...launch import Kernel
 from ...shapes import as_int, broadcast_shapes
 from ...tensor import Tensor
-from ..cast import clone, dense
-from ..create import new_empty, new_full
-from ..registry import OPS, public
-from ..structured import structured, tensor_argument
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import clone, dense
+from ..creation.create import new_empty, new_full
 from .common import adjoint, batch_of, count, floating, scalar_name
 from .decompose import _qr
 from .spectral import _pinv, _pinv_rule, thin_svd

@@ -10,11 +10,11 @@ import numpy as np
 from ... import dtypes
 from ...shapes import wrap_dims
 from ...tensor import Tensor
-from ..cast import cast
-from ..create import new_full
-from ..norms import vector_norm
-from ..registry import public
-from ..structured import tensor_argument
+from ..core.registry import public
+from ..core.structured import tensor_argument
+from ..creation.cast import cast
+from ..creation.create import new_full
+from ..reduce.norms import vector_norm
 from .common import batch_of, given, scalar_name, square
 from .lu import _inv
 from .spectral import svdvals

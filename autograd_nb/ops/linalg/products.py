@@ -7,14 +7,14 @@ from itertools import pairwise
 from ...codegen.maths import m
 from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
-from ..cast import clone
-from ..matmul import matmul, mm
-from ..parts import diagonal as _diagonal
-from ..rearrange import roll
-from ..recording import guarded
-from ..reduction import sum as sum_
-from ..registry import public
-from ..structured import tensor_argument, tensors_argument
+from ..core.recording import guarded
+from ..core.registry import public
+from ..core.structured import tensor_argument, tensors_argument
+from ..creation.cast import clone
+from ..products.matmul import matmul, mm
+from ..reduce.reduction import sum as sum_
+from ..shape.parts import diagonal as _diagonal
+from ..shape.rearrange import roll
 from .common import given, same_dtype, scalar_name
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int"}

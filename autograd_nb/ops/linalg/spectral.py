@@ -10,10 +10,10 @@ from ... import dtypes, launch, return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
-from ..cast import cast, dense
-from ..create import new_empty, new_full
-from ..registry import OPS, public
-from ..structured import structured, tensor_argument
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import new_empty, new_full
 from .common import (
     adjoint,
     batch_of,

@@ -7,12 +7,12 @@ from typing import Any
 from ... import return_types
 from ...launch import Kernel
 from ...tensor import Tensor
-from ..cast import dense
-from ..create import new_empty
-from ..rearrange import tril, triu
-from ..recording import guarded
-from ..registry import public
-from ..structured import structured, tensor_argument
+from ..core.recording import guarded
+from ..core.registry import public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import dense
+from ..creation.create import new_empty
+from ..shape.rearrange import tril, triu
 from .common import (
     adjoint,
     batch_of,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
 from ...tensor import Tensor
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, Generic, TypeVar
 
-from ...ops.generator import default_generator
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
+from ...ops.random.generator import default_generator
 from ...tensor import Tensor
 
 T = TypeVar("T", covariant=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import int64
-from ...ops.picking import pick
+from ...ops.indexing.picking import pick
 from ...tensor import Tensor, wrap
 from .collate import collate_tensor_fn, default_collate, default_collate_fn_map
 from .dataset import Subset, TensorDataset, items_of

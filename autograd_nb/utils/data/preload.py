@@ -5,7 +5,7 @@ second, every epoch.
 """
 
 from ... import dtypes
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
 from .collate import default_collate
 from .dataset import TensorDataset
 from .fetch import Map

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from ... import dtypes
-from ...ops.generator import Generator
-from ...ops.registry import OPS
+from ...ops.core.registry import OPS
+from ...ops.random.generator import Generator
 
 T = TypeVar("T", covariant=True)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ... import dtypes
 from ...config import set_num_threads
-from ...ops.generator import default_generator
+from ...ops.random.generator import default_generator
 from . import fetch, transport
 
 

@@ -1,0 +1,1 @@
+"""One run of the function, watched: kernels over buffers, and what Python did besides."""

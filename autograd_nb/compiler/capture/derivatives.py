@@ -1,0 +1,159 @@
+"""Capturing the backward pass of a call's results: a program for each section of the graph behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...graph.node import Output
+from ...shapes import Layout
+from ...tensor import Tensor, edge, make
+from ..lower.program import Program, live, written
+from ..run.backward import Back, Part, Run, spent_class
+from .effects import watching
+from .recorder import Buffer, Problem, Step, address
+from .sections import Key, Section, divide, gradients
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+
+class Derivatives:
+    """What a `Session` knows of the backward pass of its results, while it is captured."""
+
+    def __init__(self, session: Session, flat: list[Tensor], forward: list[Step], ends: dict[int, int]):
+        self.session, self.capture, self.flat, self.forward = session, session.capture, flat, forward
+        self.ends = ends  # ids of the nodes that stand before arguments with a graph of their own -> which argument
+        self.made = {u.buffer.number for s in forward for u, writes in s.uses() if writes}
+        self.incoming: dict[Key, Layout] = {}  # what gradients that come in look like
+        self.places: dict[Key, tuple[int, int]] = {}  # the section and slot where they do
+        self.read: dict[int, Buffer] = {}  # what the section at hand reads
+
+    def back(self) -> Back | None:
+        """The backward pass of those results that require grad and are no arguments or state; None if there are none."""
+        session = self.session
+        mine = {id(t) for t in (*session.watched, *session.leaves)}
+        which = [i for i, t in enumerate(self.flat) if t._rg and id(t) not in mine]
+        if not which:
+            return None
+        if any(self.flat[i]._edge is None for i in which):
+            raise Problem("it makes a leaf that requires grad; call requires_grad_() on the result, outside")
+        roots: list[Key] = []
+        for i in which:
+            e = edge(self.flat[i])
+            roots.append((e.node, e.index) if e.__class__ is Output else (e, 0))
+            self.incoming[roots[-1]] = self.flat[i]._layout.dense
+        sections = divide(roots, self.ends, session.began)
+        self.places = {key: (k, slot) for k, s in enumerate(sections) for key, slot in s.slots.items()}
+        before = [(t, t._grad) for t in (*session.watched, *session.leaves)]
+        parts = [self._part(s) for s in sections]
+        if any(t._grad is not g for t, g in before):
+            raise Problem("the backward pass of its results sets gradients")
+        back = Back(parts, [(i, *self.places[key]) for i, key in zip(which, roots, strict=True)], [s.signature() for s in sections])
+        known = {id(t) for p in parts for t in p.state}
+        read = {u.buffer.number for s in self.forward for u, _ in s.uses() if u.buffer.kind == "state"}
+        back.reads = [t for t in session.watched if id(t) not in known and self.capture.buffer_of(t._data).number in read]
+        return back
+
+    def _part(self, section: Section) -> Part:
+        part = Part(len(section.slots), [self._target(key) for key in section.exits])
+        if not section.alive:
+            node = next((n for n in section.nodes if n.consumed is not None), section.nodes[0])
+            part.spent = spent_class(node, tuple(where for kind, where, *_ in part.exits if kind == "state"))
+            return part
+        slots = list(section.slots)
+        self.read = {}
+        part.whole, found = self._run(section, slots)
+        for key, g in zip(section.exits, found, strict=True):
+            if g is not None and key in self.places:
+                self.incoming.setdefault(key, g._layout.dense)
+        if section.uneven:
+            part.single = [self._run(section, [key])[0] if key in self.incoming else None for key in slots]
+        self._reading(part, section)
+        return part
+
+    def _target(self, key: Key) -> tuple:
+        node, index = key
+        if index >= 0:
+            return ("argument", self.ends[id(node)]) if id(node) in self.ends else ("part", *self.places[key])
+        number = next((i for i, a in enumerate(self.session.leaves) if a is node), None)
+        if number is None and id(node) not in self.session.reach.tensors:
+            raise Problem("its result depends on a tensor that requires grad and cannot be found from the function")
+        return ("state", node) if number is None else ("argument", number)
+
+    def _run(self, section: Section, given: Collection[Key]) -> tuple[Run, tuple]:
+        """The program for gradients that come in at some slots, and the gradients that it makes of ones."""
+        capture = self.capture
+        first, draws = len(capture.steps), len(capture.draws)
+        seeds: list[Tensor | None] = []
+        into: list[tuple[int, int, Layout]] = []
+        for slot, key in enumerate(section.slots):
+            lay = self.incoming.get(key) if key in given else None
+            if lay is None:
+                seeds.append(None)
+                continue
+            seed = make(np.ones(max(lay.size, 1), lay.dtype.carrier), lay, [0, 0])
+            seeds.append(seed)
+            into.append((slot, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, lay))
+        try:
+            with watching(capture, (), self.session.reach.codes):
+                found = gradients(section, seeds, create_graph=False)
+        except Exception as error:
+            raise Problem(f"the backward pass of its results raises {type(error).__name__}") from error
+        if capture.problems:
+            raise capture.problems[0]
+        if len(capture.draws) != draws:
+            raise Problem("the backward pass of its results draws random numbers")
+        steps = capture.steps[first:]
+        specs, fresh = self._specs(found, into, seeds)
+        if any(True for s in steps for _ in written(s)):
+            raise Problem("the backward pass of its results changes tensors")
+        steps = live(steps, [b for b in capture.buffers.values() if b.number in fresh])
+        mine = {u.buffer.number for s in steps for u, writes in s.uses() if writes}
+        read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
+        saved = [b for n, b in read.items() if n in self.made and b.kind == "temporary"]
+        if any(b.number in mine for b in saved) or any(b.kind == "temporary" and n not in mine | self.made for n, b in read.items()):
+            raise Problem("the backward pass of its results works in memory of the forward pass")
+        self.read |= read
+        keep = [(b.number, b.array.size, b.array.dtype) for b in saved]
+        steps = self.session._optimised(steps, fresh)
+        program = Program(steps, [], fresh, {n for n, *_ in keep} | {n for _, n, _ in into})
+        return Run(into, specs, keep, program), found
+
+    def _specs(self, found: tuple, into: list[tuple], seeds: list[Tensor | None]) -> tuple[list, set[int]]:
+        """How a run tells of the gradients that it has made, and the buffers of those."""
+        owner = {buffer: k for k, (_, buffer, _) in enumerate(into)}
+        specs: list[tuple | None] = []
+        fresh: set[int] = set()
+        for g in found:
+            if g is None:
+                specs.append(None)
+                continue
+            b = self.capture.buffer_of(g._data)
+            offset = (address(g._data) - address(b.array)) // g._data.itemsize
+            if b.number in owner and g._layout is into[owner[b.number]][2]:
+                specs.append(("seed", owner[b.number]))
+            elif b.number in owner and b.array.dtype == g._data.dtype:  # of a sum, say: the incoming gradient, expanded
+                specs.append(("view", owner[b.number], offset, g._layout))
+            elif b.kind == "temporary" and b.array.dtype == g._data.dtype and b.number not in self.made:
+                fresh.add(b.number)
+                specs.append(("new", b.number, b.array.size, b.array.dtype, offset, g._layout))
+            else:
+                raise Problem("a gradient shares memory with the function's state")
+        return specs, fresh
+
+    def _reading(self, part: Part, section: Section) -> None:
+        """Note what memory a part reads, and whose changes make its backward pass an error as they do the eager one."""
+        session, buffer_of = self.session, self.capture.buffer_of
+        for i, t in enumerate(session.leaves):
+            b = buffer_of(t._data)
+            if b.kind == "argument" and b.number in self.read and b.number not in [n for _, n, _ in part.arguments]:
+                part.arguments.append((i, b.number, address(t._data) - address(b.array)))
+        saved = {id(c) for n in section.nodes for c in n.counters()}
+        part.state = list({id(t._version_): t for t in session.watched if id(t._version_) in saved}.values())
+        known = {id(t) for t in session.watched}
+        part.given = [i for i, t in enumerate(session.leaves) if id(t._version_) in saved and id(t) not in known]
+        known |= {id(t) for t in session.leaves}
+        part.made = [i for i, t in enumerate(self.flat) if id(t._version_) in saved and id(t) not in known]

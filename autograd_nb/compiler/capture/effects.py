@@ -1,0 +1,206 @@
+"""What Python does beside launching kernels, while a function is captured."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from logging import Logger
+from threading import Thread, local
+from typing import Any
+
+from ... import launch
+from ...codegen import build
+from ...graph import engine
+from ...ops.random import generator
+from ...overriding import Overrides
+from ...tensor import Tensor
+from ..guards.guard import PACKAGE, in_library
+from ..live_numbers import FloatSlot, plain_number
+from .recorder import Capture, Problem
+
+
+@contextmanager
+def watching(
+    capture: Capture, optimizers: Sequence[Any] = (), codes: Collection[types.CodeType] = ()
+) -> Iterator[dict[tuple[int, str], Any]]:
+    """Observe this thread's launches; numbers of optimizers and random streams are slots meanwhile.
+
+    ``codes``: of the user's functions. Gives the numbers that were replaced, by (id of the group, name).
+    """
+    replaced: dict[tuple[int, str], Any] = {}
+    groups = [g for o in optimizers for g in o.param_groups]
+    for g in groups:
+        for name, value in list(g.items()):
+            new = _slotted(g, name, value, capture.decided)
+            if new is not value:
+                replaced[(id(g), name)] = value
+                g[name] = new
+    slots = {(id(g), name): g[name] for g in groups for name in g if (id(g), name) in replaced}
+    observed = _observed(capture, codes)
+    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in observed]
+    _exchange(observed)
+    outer, _standing.pair = _standing.pair, (observed, before)
+    try:
+        with _BUILDS.active(), launch.observe(capture):
+            yield replaced
+    finally:
+        _standing.pair = outer
+        _exchange(before)
+        for g in groups:
+            for (number, name), value in replaced.items():
+                if number != id(g):
+                    continue
+                if g.get(name) is slots[number, name]:
+                    g[name] = value
+                else:
+                    if name in g:
+                        g[name] = _plain(g[name])
+                    capture.problems.append(Problem(f"it changes {name!r} of an optimizer's parameter group"))
+
+
+@contextmanager
+def watching_passes(capture: Capture, began: int) -> Iterator[None]:
+    """Note backward passes that go on into nodes older than ``began``: what they leave there a program could not repeat."""
+    watch = engine.watch
+
+    def ran(node: Any, found: tuple) -> None:
+        if node.seq < began and launch.observer() is capture:
+            capture.problem("it runs a backward pass through a graph that was made before; make that inside, or return the loss")
+        if watch is not None:
+            watch(node, found)
+
+    engine.watch = ran
+    try:
+        yield
+    finally:
+        engine.watch = watch
+
+
+class _Standing(local):
+    """What this thread's capture has put in the place of builtins, and what stood there before; None where nothing is captured."""
+
+    pair: tuple[list, list] | None = None
+
+
+_standing = _Standing()
+_BUILDS = Overrides()
+
+
+def _exchange(functions: Sequence[tuple[Any, str, Callable | None]]) -> None:
+    for owner, name, function in functions:
+        if function is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, function)
+
+
+@_BUILDS.at(build._entry)
+def _built(inner: Callable) -> Callable:
+    """Numba's compiler asks for hundreds of thousands of attributes, none of which is the captured function's doing."""
+
+    def entry(*args: Any) -> Any:
+        if _standing.pair is None:
+            return inner(*args)
+        observed, before = _standing.pair
+        _exchange(before)
+        try:
+            return inner(*args)
+        finally:
+            _exchange(observed)
+
+    return entry
+
+
+def _observed(capture: Capture, codes: Collection[types.CodeType]) -> list[tuple[Any, str, Callable]]:
+    """(object, name of its attribute, function in its place) for what tells the capture what Python does."""
+    stream, write, warn, look = generator.drawn, print, warnings.warn, vars
+    hashed: Any = Tensor.__hash__
+
+    def caller() -> types.FrameType:
+        """The frame that called one of the functions below."""
+        frame = sys._getframe(2)
+        while frame.f_globals is globals() and frame.f_back is not None:
+            frame = frame.f_back
+        return frame
+
+    def told() -> bool:
+        """Whether it is the captured function, or the user's code under it, that calls."""
+        if launch.observer() is not capture:
+            return False
+        return caller().f_globals.get("__name__", "").partition(".")[0] not in (PACKAGE, "linecache", "llvmlite", "numba")
+
+    def drawn(source: Any) -> tuple[int, int]:
+        return capture.draw(source) if launch.observer() is capture else stream(source)
+
+    def printing(*args: Any, **kwargs: Any) -> None:
+        if launch.observer() is capture and kwargs.get("file") in (None, sys.stdout, sys.stderr):
+            capture.problem("it prints")
+        write(*args, **kwargs)
+
+    def warning(message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
+        if told():
+            capture.problem("it warns")
+        warn(message, category, stacklevel + 1, *args, **kwargs)
+
+    def effect(function: Callable, what: str) -> Callable:
+        def seen(*args: Any, **kwargs: Any) -> Any:
+            if told():
+                capture.problem(what)
+            return function(*args, **kwargs)
+
+        return seen
+
+    def module(holder: Any, name: str) -> None:
+        if isinstance(holder, types.ModuleType) and not in_library(holder.__name__):
+            if launch.observer() is capture and caller().f_code in codes:
+                capture.problem(f"it uses {name}() on the module {holder.__name__}; write the attribute's name itself")
+
+    def attribute(function: Callable) -> Callable:
+        def seen(holder: Any, *args: Any) -> Any:
+            module(holder, function.__name__)
+            return function(holder, *args)
+
+        return seen
+
+    def names(*holder: Any) -> dict[str, Any]:
+        if not holder:
+            return sys._getframe(1).f_locals
+        module(holder[0], "vars")
+        return look(*holder)
+
+    def missing(tensor: Tensor, name: str) -> Any:
+        if told():
+            capture.asked.add(name)
+        raise AttributeError(f"{type(tensor).__name__!r} object has no attribute {name!r}", name=name, obj=tensor)
+
+    def identity(tensor: Tensor) -> int:
+        capture.hashed = capture.hashed or told()
+        return hashed(tensor)
+
+    found: list[tuple[Any, str, Callable]] = [
+        (generator, "drawn", drawn), (builtins, "print", printing), (warnings, "warn", warning), (builtins, "vars", names),
+        (builtins, "open", effect(open, "it opens a file")), (builtins, "input", effect(input, "it waits for input")),
+        (Thread, "start", effect(Thread.start, "it starts a thread")), (Logger, "handle", effect(Logger.handle, "it logs")),
+        (Tensor, "__getattr__", missing), (Tensor, "__hash__", identity),
+    ]  # fmt: skip
+    return found + [(builtins, f.__name__, attribute(f)) for f in (getattr, setattr, hasattr, delattr)]
+
+
+def _plain(value: Any) -> Any:
+    return tuple(plain_number(v) for v in value) if isinstance(value, tuple) else plain_number(value)
+
+
+def _slotted(group: dict, name: str, value: Any, decided: list) -> Any:
+    if isinstance(value, float):
+        return FloatSlot.make(value, lambda: group[name], decided)
+    if isinstance(value, tuple) and value and all(isinstance(v, float) for v in value):
+
+        def reader(i: int) -> Callable[[], float]:
+            return lambda: group[name][i]
+
+        return tuple(FloatSlot.make(v, reader(i), decided) for i, v in enumerate(value))
+    return value

@@ -1,0 +1,301 @@
+"""Watching a function run once: every kernel over its buffers, and what Python did besides.
+
+The function runs eagerly, with real values. What it launches becomes a list of steps over buffers; a buffer is a block of
+memory, known by the NumPy array that owns it. Anything that a replay could not repeat is a `problem`, and the function then
+stays eager: values read by Python, memory that is not reachable from the function, files and prints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ...graph.node import here, place
+from ...tensor import Tensor
+from ..live_numbers import IntSlot, _Slot, plain_number
+
+
+class Buffer:
+    """A block of memory. ``kind``: "state" (reached from the function), "argument", "temporary", "constant", "foreign"."""
+
+    __slots__ = ("array", "first", "kind", "last", "number", "owner", "path")
+
+    def __init__(self, number: int, array: np.ndarray, kind: str, path: str = "", owner: Any = None):
+        self.number, self.array, self.kind, self.path, self.owner = number, array, kind, path, owner
+        self.first = self.last = -1
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        return self.array.nbytes
+
+    def __repr__(self) -> str:
+        return f"{ {'state': 's', 'argument': 'a', 'temporary': 't', 'constant': 'c'}.get(self.kind, 'f') }{self.number}"
+
+
+class Use:
+    """Where a kernel reads or writes: ``size`` elements of a buffer from a byte offset on."""
+
+    __slots__ = ("buffer", "dtype", "offset", "size")
+
+    def __init__(self, buffer: Buffer, offset: int, size: int, dtype: np.dtype):
+        self.buffer, self.offset, self.size, self.dtype = buffer, offset, size, dtype
+
+    def array(self) -> np.ndarray:
+        """The memory as it is now."""
+        end = self.offset + self.size * self.dtype.itemsize
+        return self.buffer.array.view(np.uint8)[self.offset : end].view(self.dtype)
+
+    def key(self) -> tuple:
+        """What tells it from other uses."""
+        return self.buffer.number, self.offset, self.size, self.dtype.str
+
+    def __repr__(self) -> str:
+        return f"{self.buffer!r}" + (f"+{self.offset}" if self.offset else "")
+
+
+class Step:
+    """One launch: the kernel, its operands (`Use`, numbers, slots, tuples), which of them it writes, and the user's line.
+
+    Of an argument that is a list of arrays each is an operand; `grouped` makes lists of them again. ``late``: it is not to run
+    earlier, as what it computes would take memory meanwhile.
+    """
+
+    __slots__ = ("call", "check", "late", "line", "operands", "passes", "writes")
+
+    def __init__(
+        self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None, passes: tuple = ()
+    ):
+        self.call, self.operands, self.writes, self.line, self.check, self.passes = call, operands, writes, line, check, passes
+        self.late = False
+
+    def copy(self) -> Step:
+        """A step of its own over the same buffers."""
+        operands = [Use(o.buffer, o.offset, o.size, o.dtype) if isinstance(o, Use) else o for o in self.operands]
+        return Step(self.call, operands, self.writes, self.line, self.check, self.passes)
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.call.name if self.call is not None else "check"
+
+    def uses(self) -> Iterator[tuple[Use, bool]]:
+        """(use, whether it is written) of every array operand."""
+        for i, o in enumerate(self.operands):
+            if isinstance(o, Use):
+                yield o, i in self.writes
+
+
+def grouped(operands: Sequence[Any], argtypes: Sequence[str]) -> list[Any]:
+    """A step's operands as the arguments that its kernel takes. All lists of a call are of one length."""
+    lists = sum(t.startswith("[") for t in argtypes)
+    if not lists:
+        return list(operands)
+    more, rest = divmod(len(operands) - len(argtypes), lists)
+    if rest:
+        raise ValueError("lists of arrays of different lengths")
+    found = iter(operands)
+    return [list(islice(found, more + 1)) if t.startswith("[") else next(found) for t in argtypes]
+
+
+def root(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory that ``array`` looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def address(array: np.ndarray) -> int:
+    """Where it begins."""
+    return int(array.__array_interface__["data"][0])
+
+
+class Problem(Exception):
+    """Why a function cannot be captured, and the line of it."""
+
+    def __init__(self, reason: str, line: str = ""):
+        super().__init__(reason)
+        self.reason, self.line = reason, line
+
+
+class Capture:
+    """The observer of one run. ``known``: buffer kind and path by the id of memory that the function may use."""
+
+    def __init__(self, known: list[tuple[str, str, Tensor]]):
+        self.steps: list[Step] = []
+        self.buffers: dict[int, Buffer] = {}
+        self.problems: list[Problem] = []
+        self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read
+        self.looked = False  # whether Python has looked at gradients
+        self.grads: dict[int, tuple] = {}  # id of a tensor -> (tensor, its gradient before the run, the gradient's version)
+        self.draws: list[tuple[Any, list]] = []  # (generator, [seed, call]) in the order of drawing
+        self.streams: dict[int, tuple[Any, int, int]] = {}  # generators as the first draw found them
+        self.decided: list[_Slot] = []
+        self.asked: set[str] = set()  # attributes that tensors were asked for and did not have
+        self.hashed = False  # whether Python has looked for a tensor in a dict or a set
+        self._kept: list[Any] = []  # while they live their ids name them
+        self._constants: set[int] = set()
+        for kind, path, t in known:
+            self.buffer_of(t._data, kind, path, t)
+        self._foreign: dict[int, Any] = {}
+        for o in gc.get_objects():
+            if issubclass(type(o), Tensor):  # (isinstance would ask dead weak proxies)
+                with contextlib.suppress(RuntimeError, AttributeError):  # of a batched tensor whose vmap has ended, or in the making
+                    r = root(o._data)
+                    if id(r) not in self.buffers:
+                        self._foreign[id(r)] = r
+        self._kept.append(self._foreign)
+
+    def buffer_of(self, array: np.ndarray, kind: str = "", path: str = "", owner: Any = None) -> Buffer:
+        """The buffer of an array's memory; made with ``kind`` if it is new."""
+        r = root(array)
+        found = self.buffers.get(id(r))
+        if found is None:
+            if not kind:
+                kind = "foreign" if id(r) in self._foreign else "temporary"
+            found = self.buffers[id(r)] = Buffer(len(self.buffers), r, kind, path, owner)
+            self._kept.append(r)
+        return found
+
+    def use(self, array: np.ndarray, written: bool) -> Use:
+        """An array operand."""
+        r = root(array)
+        if id(r) not in self.buffers and id(r) not in self._foreign and not written:
+            # memory that no kernel has written: Python's numbers, or tables of sizes
+            buffer = self.buffer_of(array, "constant")
+        else:
+            buffer = self.buffer_of(array)
+        if buffer.kind == "foreign" and not buffer.path:
+            buffer.path = "seen"
+            self.problem(
+                "it uses a tensor that cannot be found from its arguments, closure, globals or their attributes; pass it as an argument"
+            )
+        return Use(buffer, address(array) - address(r), array.size, array.dtype)
+
+    def problem(self, reason: str) -> None:
+        """Note why this cannot be replayed."""
+        self.problems.append(Problem(reason, user_line()))
+
+    # ---- what `launch` calls
+    def __call__(self, call: Any, args: tuple) -> None:
+        first = len(args) - call.outputs
+        operands: list[Any] = []
+        plain: list[Any] = []
+        writes: list[int] = []
+        for i, a in enumerate(args):
+            arrays = [a] if isinstance(a, np.ndarray) else a if isinstance(a, list) else None
+            if arrays is not None:
+                written = i >= first or i == call.over
+                if written:
+                    writes += range(len(operands), len(operands) + len(arrays))
+                operands += [self.use(x, written) for x in arrays]
+                plain.append(a)
+            elif isinstance(a, tuple):
+                operands.append(a)
+                plain.append(tuple(plain_number(v) for v in a))
+            else:
+                operands.append(a)
+                plain.append(plain_number(a))
+        call.entry(*plain)
+        self.steps.append(Step(call, operands, tuple(writes), here(2)))
+
+    def check(self, function: Callable[..., None], arrays: tuple, passes: tuple = ()) -> None:
+        """A test of what kernels wrote, repeated at each run."""
+        try:
+            function(*arrays)
+        except Exception as error:
+            self.problem(f"it goes on after an error ({type(error).__name__})")
+            raise
+        self.steps.append(Step(None, [self.use(a, False) for a in arrays], (), here(2), function, passes))
+
+    def escapes(self, what: str) -> None:
+        """Python is about to see values."""
+        self.problem(f"it reads values with {what}")
+
+    def constant(self, array: np.ndarray) -> None:
+        """Values that Python wrote."""
+        self.buffer_of(array, "constant")
+
+    def cleared(self, tensor: Tensor) -> None:
+        """A gradient is about to be set, and nobody has looked at what it was."""
+        t, before, version = self.grads.get(id(tensor), (None, None, 0))
+        g = tensor._grad
+        if not self.looked and (t is None or (g is before and (g is None or g._version_[0] == version))):
+            self.forgotten.add(id(tensor))
+
+    def draw(self, source: Any) -> tuple[int, int]:
+        """Seed and call of a random op, read anew at each run."""
+        self.streams.setdefault(id(source), (source, *source._place))
+        seed, call = source.__class__._next(source)
+        now = [seed, call]
+        self.draws.append((source, now))
+        return (IntSlot.make(seed, lambda: now[0], self.decided), IntSlot.make(call, lambda: now[1], self.decided))
+
+
+class Draw:
+    """One key of a random stream at a place counted from where the stream is when a run begins."""
+
+    __slots__ = ("advance", "begin", "first", "last", "place", "source")
+
+    def __init__(self, source: Any, place: int, begin: list[int], first: bool, last: bool, advance: int):
+        self.source, self.place, self.begin, self.first, self.last, self.advance = source, place, begin, first, last, advance
+
+    def _next(self) -> tuple[int, int]:
+        if self.first:
+            self.begin[:] = self.source._place
+        seed, call = self.begin
+        self.source._place = seed, call + self.place
+        found = self.source._next()
+        if self.last:
+            self.source._place = seed, call + self.advance
+        return found  # type: ignore[no-any-return]
+
+
+def in_order(draws: list[tuple[Any, list]], before: dict[int, tuple[Any, int, int]]) -> list[tuple[Any, list]]:
+    """The draws of a capture as a run repeats them. ``before``: (generator, seed, call) when it began, by the generator's id.
+
+    Mostly one key after another; a checkpointed function goes back in the stream to draw the same numbers again.
+    """
+    found = list(draws)
+    for source, seed, call in before.values():
+        mine = [i for i, (s, _) in enumerate(draws) if s is source]
+        places = [draws[i][1][1] - call for i in mine]
+        now, reached = source._place
+        advance = reached - call
+        if now != seed or any(draws[i][1][0] & _MASK != seed for i in mine):
+            raise Problem("it seeds its random numbers")
+        if places != list(range(advance)):
+            begin = [0, 0]
+            for k, i in enumerate(mine):
+                draw = Draw(source, places[k], begin, k == 0, k == len(mine) - 1, advance)
+                found[i] = (draw, draws[i][1])
+    return found
+
+
+def places(draws: list[tuple[Any, list]]) -> list[tuple[Any, tuple[int, int]]] | None:
+    """Where the last run found its streams: (generator, its place); None where another thread has drawn in between."""
+    begun: dict[int, tuple[Any, int, int]] = {}
+    count: dict[int, int] = {}
+    for source, (seed, call) in draws:
+        if isinstance(source, Draw):
+            begun.setdefault(id(source.source), (source.source, *source.begin))
+            continue
+        _, _, first = begun.setdefault(id(source), (source, seed & _MASK, call))
+        if call != first + count.setdefault(id(source), 0):
+            return None
+        count[id(source)] += 1
+    return [(source, (seed, call)) for source, seed, call in begun.values()]
+
+
+_MASK = (1 << 64) - 1
+
+
+def user_line() -> str:
+    """The user's line that is running, as text."""
+    code, lasti = here(2)
+    return place(code, lasti) if code is not None else ""

@@ -1,0 +1,206 @@
+"""The graph behind the results of a captured call, divided into sections, and the programs of each section's backward pass.
+
+A section is what the same results depend on. Whichever of these a backward pass starts from, it runs the whole section, so that
+one node can stand for it: the pass consumes what an eager one would, meets the hooks of results on its way, and leaves None
+where nothing flows. Nodes that the function itself has used up are sections apart, and so is what lies behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ...graph import engine
+from ...graph.modes import state
+from ...graph.node import Node, Output, sequence
+from ...tensor import LeafBackward0, Tensor, edge, fill_node
+from ..nested import rebuild, tensors_in
+from .recorder import Problem
+
+MOST = 128  #: sections of one function
+
+Key = tuple[Any, int]  #: what an edge leads to: (node, which of its outputs), or (leaf, -1)
+
+
+class Section:
+    """Nodes, youngest first. ``slots``: where gradients come in, ``exits``: where they go. ``alive``: whether it can be run."""
+
+    def __init__(self, alive: bool):
+        self.alive = alive
+        self.nodes: list[Node] = []
+        self.slots: dict[Key, int] = {}
+        self.exits: dict[Key, int] = {}
+        self.uneven = False  # whether two outputs of one of its nodes are reached from different results
+
+    def signature(self) -> tuple:
+        """What tells it from others in words."""
+        return self.alive, tuple(n.name() for n in self.nodes), len(self.slots), len(self.exits)
+
+
+def _key(e: Any) -> Key:
+    if e.__class__ is Output:
+        return e.node, e.index
+    return (e, -1) if e.is_leaf_edge else (e, 0)
+
+
+def _used_up(node: Node) -> bool:
+    """Whether no backward pass can run it any more: one has, or what it had saved was changed, as by an optimizer's step."""
+    return node.consumed is not None or bool(node.versions and sum(c[0] for c in node.counters()) != node.stamp)
+
+
+def _nodes(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Node]:
+    """What the roots depend on, youngest first."""
+    found: dict[int, Node] = {}
+    stack = [node for node, _ in roots]
+    while stack:
+        node = stack.pop()
+        if id(node) in found or id(node) in ends or node.is_leaf_edge:
+            continue
+        if node.seq < began:
+            raise Problem("its result depends on a tensor with a graph of its own, made outside; pass it as an argument")
+        hooks = node.hooks
+        if hooks is not None and (hooks.pre or hooks.post or hooks.retained or any(hooks.tensor.values())):
+            raise Problem("hooks run in the backward pass of its results, or retain gradients there")
+        found[id(node)] = node
+        stack += [_key(e)[0] for e in node.edges if e is not None]
+    return sorted(found.values(), key=lambda n: -n.seq)
+
+
+def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Section]:
+    """The sections behind some results, those that others depend on later. ``ends``: ids of nodes where the graph ends."""
+    nodes = _nodes(roots, ends, began)
+    inside = {id(n) for n in nodes}
+    if any(id(node) not in inside for node, _ in roots):
+        raise Problem("a result has an argument's place in the graph; return the argument itself")
+    reached: dict[Key, int] = {}  # output -> the results that depend on it, as bits
+    whole = dict.fromkeys(inside, 0)
+    asked = dict.fromkeys(inside, False)  # whether a pass gets there by nodes that can be run
+    level = dict.fromkeys(inside, 0)  # how often that changes on the way
+    alive: dict[int, bool] = {}
+    for k, key in enumerate(roots):
+        reached[key] = reached.get(key, 0) | 1 << k
+        whole[id(key[0])] |= 1 << k
+        asked[id(key[0])] = True
+    for node in nodes:
+        me = id(node)
+        alive[me] = asked[me] and not _used_up(node)
+        for key in (_key(e) for e in node.edges if e is not None):
+            if id(key[0]) in inside:
+                reached[key] = reached.get(key, 0) | whole[me]
+                whole[id(key[0])] |= whole[me]
+                asked[id(key[0])] = asked[id(key[0])] or alive[me]
+    for node in nodes:
+        for e in node.edges:
+            if e is not None and id(to := _key(e)[0]) in inside:
+                level[id(to)] = max(level[id(to)], level[id(node)] + (alive[id(node)] is not alive[id(to)]))
+    sections: dict[tuple, Section] = {}
+    for node in nodes:
+        me = id(node)
+        place = (whole[me].bit_count(), level[me], alive[me], whole[me])
+        sections.setdefault(place, Section(alive[me])).nodes.append(node)
+    found = [sections[place] for place in sorted(sections)]
+    if len(found) > MOST:
+        raise Problem(f"its results that require grad depend on one another in more than {MOST} ways")
+    _join(found, roots, inside)
+    for (node, _), bits in reached.items():
+        if bits != whole[id(node)]:
+            next(s for s in found if node in s.nodes).uneven = True
+    return found
+
+
+def _join(sections: list[Section], roots: Sequence[Key], inside: set[int]) -> None:
+    """Note where gradients come in and go."""
+    home = {id(n): s for s in sections for n in s.nodes}
+    for key in roots:
+        home[id(key[0])].slots.setdefault(key, len(home[id(key[0])].slots))
+    for s in sections:
+        for node in s.nodes:
+            for key in (_key(e) for e in node.edges if e is not None):
+                other = home.get(id(key[0])) if id(key[0]) in inside else None
+                if other is s:
+                    continue
+                s.exits.setdefault(key, len(s.exits))
+                if other is not None:
+                    other.slots.setdefault(key, len(other.slots))
+
+
+def gradients(section: Section, gs: Sequence[Any], create_graph: bool) -> tuple:
+    """The gradients at the exits of a section for those of its slots."""
+    work = engine.Pass({}, False, create_graph, None)
+    previous = state.grad
+    state.grad = create_graph
+    try:
+        for (node, index), g in zip(section.slots, gs, strict=True):
+            if g is not None:
+                work.arrive(Output(node, index) if node.several else node, g)
+        for node in section.nodes:
+            g = work.pending.pop(node, None)
+            if g is not None:
+                work.run_node(node, g)
+    finally:
+        state.grad = previous
+    found = []
+    for target, index in section.exits:
+        g = work.pending.get(target)
+        found.append(g[index] if g is not None and index >= 0 and target.several else g)
+    return tuple(found)
+
+
+class Standing:
+    """While it is open, tensors with a graph have a node of their own before it: what is recorded meanwhile ends there.
+
+    ``ends``: the nodes' ids -> which tensor. ``changed``: the tensors that were given another history, or hooks, meanwhile; that
+    is not undone.
+    """
+
+    def __init__(self, tensors: Sequence[Tensor]):
+        self._tensors = tensors
+        self._held: dict[int, tuple[Tensor, Any, Node]] = {}
+        self.ends: dict[int, int] = {}
+        self.changed: list[Tensor] = []
+
+    def __enter__(self) -> Standing:
+        for i, t in enumerate(self._tensors):
+            if id(t) not in self._held and t.requires_grad and t._edge is not None:
+                node = fill_node(LeafBackward0(), (t._edge,))
+                self._held[id(t)] = t, t._edge, node
+                self.ends[id(node)] = i
+                t._edge = node
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for t, before, node in self._held.values():
+            if t._edge is not node or node.hooks is not None:
+                self.changed.append(t)
+            if t._edge is node:
+                t._edge = before
+            _rehang(node, before)
+
+
+def _rehang(node: Node, before: Any) -> None:
+    """Hooks that were put on a node that stood before a tensor's own move there."""
+    if node.hooks is None:
+        return
+    target, index = _key(before)
+    mine, own = node.hooks, target._hooks()
+    own.tensor.setdefault(index, mine.tensor.get(0, {})).update(mine.tensor.get(0, {}))
+    own.pre.update(mine.pre)
+    own.post.update(mine.post)
+    if 0 in mine.retained:
+        own.retained[index] = mine.retained[0]
+    node.hooks = None
+
+
+def graph_of(variant: Any, leaves: list[Tensor]) -> list[Section] | None:
+    """The sections of a captured call, as running its function again makes them; None where they are others."""
+    args, kwargs = rebuild(variant.given, iter(leaves))
+    began = sequence()
+    with Standing(leaves) as standing:
+        result = variant.function(*args, **kwargs)
+        flat = list({id(t): t for t in tensors_in(result)}.values())
+        try:
+            roots = [_key(edge(flat[i])) for i, _, _ in variant.back.results]
+            sections = divide(roots, standing.ends, began)
+        except (Problem, IndexError, AttributeError):
+            return None
+    return sections if [s.signature() for s in sections] == variant.back.signature else None

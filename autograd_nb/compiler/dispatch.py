@@ -1,0 +1,247 @@
+"""`compile`: a function that is captured once for each kind of call, and then run as a native program."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from .. import dtypes, launch
+from ..autograd.anomaly import _state as _anomaly
+from ..autograd.interpreters import Wrapped
+from ..autograd.saved import _state as _saved_hooks
+from ..codegen import build
+from ..graph.modes import state
+from ..tensor import Tensor
+from .capture.recorder import Problem
+from .guards.carried_state import Kept
+from .guards.guard import Reach, TooMuch
+from .lower.program import Refused
+from .nested import containers, difference, emptied, flatten
+from .run.check import CompileError, compared
+from .run.variant import Variant
+from .session import Session, Unstable
+
+MOST_KINDS = 16  #: of calls of one function, or programs; what comes then stays eager
+FIRST = "first call of its kind"
+ATTEMPTS = 4  #: captures in a row that find Python's state changed
+
+
+def _surroundings() -> Any:
+    """What holds in this thread beside arguments and reachable values, as a part of the key; None where calls stay eager."""
+    if state.inference or _saved_hooks.stack or _anomaly.enabled:
+        return None
+    return state.grad, dtypes.get_default_dtype()
+
+
+_all: weakref.WeakSet = weakref.WeakSet()
+_capturing = threading.RLock()
+_PACKAGE = __name__.partition(".")[0]
+
+
+class Kind:
+    """Calls that look alike from outside: same types, flags and Python arguments."""
+
+    __slots__ = ("attempts", "eager", "variants")
+
+    def __init__(self) -> None:
+        self.variants: list[Variant] = []
+        self.eager = ""  # why they are not captured
+        self.attempts = 0  # captures in a row that found Python's state changed
+
+
+class Compiled:
+    """What `compile` returns for a function: called like it, captured once for each kind of call."""
+
+    def __init__(self, function: Callable, fullgraph: bool, check: bool):
+        functools.update_wrapper(self, function, updated=())
+        self._function, self._fullgraph, self._check = function, fullgraph, 3 if check else 0
+        self._kinds: dict[Any, Kind] = {}
+        self._told: set[str] = set()  # warnings that were given
+        self._kept: dict[tuple[int, Any], Kept] = {}  # where it leaves tensors
+        self._carried: list[Kept] = []  # those of them that it reads
+        self._rounds = 0  # how often there were more of these
+        _all.add(self)
+
+    def __reduce__(self) -> Any:
+        function = self._function
+        module = sys.modules.get(getattr(function, "__module__", None) or "")
+        if getattr(module, getattr(function, "__qualname__", ""), None) is self:  # a decorated function is found by its name
+            return str(function.__qualname__)
+        return compile_function, (function, self._fullgraph, self._check > 0)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        function = self._function
+        return (
+            self
+            if isinstance(function, types.FunctionType)
+            else compile_function(deepcopy(function, memo), self._fullgraph, self._check > 0)
+        )
+
+    def forget(self) -> None:
+        """Capture anew from now on."""
+        self._kinds, self._told, self._kept, self._carried, self._rounds = {}, set(), {}, [], 0
+
+    @property
+    def programs(self) -> list[Variant]:
+        """The captured calls; each has ``reason`` (why it was captured), ``program`` and ``key``."""
+        return [v for kind in self._kinds.values() for v in kind.variants]
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        around = _surroundings()
+        watching = launch.observer()
+        if around is None or (watching is not None and (self._carried or not hasattr(watching, "program"))):
+            return self._function(*args, **kwargs)
+        leaves: list[Tensor] = []
+        given = tuple([Tensor if a.__class__ is Tensor else None for a in args])
+        key: Any
+        if kwargs or None in given:
+            key = (flatten(args, leaves), flatten(kwargs, leaves) if kwargs else None, around)
+        else:
+            leaves, key = list(args), (given, None, around)
+        carried: list[tuple[Kept, Any]] = []
+        if self._carried:
+            carried = [(k, k.get()) for k in self._carried]
+            key = (*key, flatten([v for _, v in carried], leaves))
+        kind = self._kinds.get(key)
+        variant, reason = (None, "") if kind is None else self._find(kind, leaves)
+        if variant is None:
+            if kind is not None and kind.eager:
+                return self._function(*args, **kwargs)
+            with _capturing:  # one at a time: a capture changes what other threads would see
+                kind = self._kinds.get(key)
+                variant, reason = (None, self._news(key)) if kind is None else self._find(kind, leaves)
+                if variant is None:
+                    return self._capture(key, leaves, args, kwargs, carried, reason)
+        try:
+            if self._check:
+                self._check -= 1
+                return compared(variant, leaves, args, kwargs)
+            return variant.run(leaves) if watching is None else watching.program(self.__name__, variant.run, leaves)
+        except Refused:  # a value was refused before anything had changed: say so as the function itself does
+            return self._function(*args, **kwargs)
+
+    def _find(self, kind: Kind, leaves: list[Tensor]) -> tuple[Variant | None, str]:
+        """The captured call that serves, or why none does."""
+        reason = FIRST
+        for v in kind.variants:
+            reason = v.refuses(leaves)
+            if not reason:
+                return v, ""
+        return None, reason
+
+    def _news(self, key: Any) -> str:
+        """How a kind of call differs from the last one that was new."""
+        last = next(reversed(self._kinds), None)
+        if last is None:
+            return FIRST
+        (args, kwargs, (grad, dtype), *kept), (args_then, kwargs_then, (grad_then, dtype_then), *kept_then) = key, last
+        if grad is not grad_then:
+            return f"grad mode is {'on' if grad else 'off'}"
+        if dtype is not dtype_then:
+            return f"the default dtype is {dtype} and was {dtype_then}"
+        given, given_then = (a if a[:1] == (tuple,) else (tuple, *a) for a in (args, args_then))
+        if len(given) != len(given_then):
+            return f"{len(given) - 1} positional arguments and not {len(given_then) - 1}"
+        named, named_then = (k or () for k in (kwargs, kwargs_then))
+        if [k for k, _ in named[1:]] != [k for k, _ in named_then[1:]]:
+            return f"keyword arguments {[k for k, _ in named[1:]]} and not {[k for k, _ in named_then[1:]]}"
+        changed = difference(given, given_then, "argument ") or difference(named, named_then, "argument ")
+        if changed or not kept:
+            return changed
+        pairs = zip(self._carried, kept[0][1:], kept_then[0][1:], strict=True)
+        return next((found for k, a, b in pairs if (found := difference(a, b, k.path))), "")
+
+    # ---- capturing
+    def _capture(
+        self, key: Any, leaves: list[Tensor], args: tuple, kwargs: dict, carried: list[tuple[Kept, Any]], reason: str
+    ) -> Any:
+        kind = self._kinds.get(key)
+        if sum(max(1, len(k.variants)) for k in self._kinds.values()) >= MOST_KINDS and (kind is None or kind.variants):
+            self._give_up(kind or Kind(), Problem(f"{MOST_KINDS} other programs or kinds of calls came before"))
+            return self._function(*args, **kwargs)
+        if kind is None:
+            kind = self._kinds[key] = Kind()
+        try:
+            reach = Reach(self._kept)
+            reach.function(self._function)
+            others: list[Any] = []
+            given = (args, kwargs, [v for _, v in carried])
+            before = flatten(given, [], others)
+            for a in others:
+                reach.value("an argument", a)
+            for cls in {t.__class__ for t in (*leaves, *(t for _, t in reach.tensors.values()))}:
+                if issubclass(cls, Wrapped):  # within vmap, grad or jvp
+                    kind.eager = "it is called within a transform"
+                    return self._function(*args, **kwargs)
+                if not cls.__module__.startswith(_PACKAGE):
+                    raise TooMuch(f"it works on a tensor of the class {cls.__name__}")
+            session = Session(self._function, reach, leaves, carried)
+            if session.argument_problem:
+                raise TooMuch(session.argument_problem)
+        except TooMuch as error:
+            if self._fullgraph or not kind.variants:
+                self._give_up(kind, Problem(str(error)))
+            return self._function(*args, **kwargs)
+        result = session.run(args, kwargs)
+        try:
+            after: list[Tensor] = []
+            if before != flatten(given, after) or any(t is not s for t, s in zip(after, leaves, strict=True)):
+                raise Problem("it changes a container that it is given; return the values instead")
+            variant = session.variant(key, result, {id(c) for c in containers(given)})
+        except Unstable as error:
+            for k in session.unwritten:
+                del self._kept[k.place]
+            self._kept.update(reach.left())
+            kind.attempts += 1
+            if session.read and self._rounds < ATTEMPTS:
+                self._carry(session.read)
+            elif kind.attempts >= ATTEMPTS:
+                self._give_up(kind, Problem(f"every call changes Python's state: {error.what}"))
+            return result
+        except Problem as problem:
+            self._give_up(kind, problem)
+            return result
+        variant.reason = reason
+        variant.function, variant.given = self._function, emptied((args, kwargs))
+        kind.attempts = 0
+        kind.variants.insert(0, variant)
+        return result
+
+    def _carry(self, places: list[Kept]) -> None:
+        """Let what is left in these places be arguments from now on, of which no key has told so far."""
+        for k in places:
+            k.read = True
+        self._carried += places
+        self._kinds = {}
+        self._rounds += 1
+
+    def _give_up(self, kind: Kind, problem: Problem) -> None:
+        name = getattr(self._function, "__name__", "function")
+        where = f" at {problem.line}" if problem.line else ""
+        if self._fullgraph:
+            raise CompileError(f"compile({name}, fullgraph=True): {problem.reason}{where}")
+        kind.eager = problem.reason
+        warning = f"compile({name}): this kind of call runs eagerly, as {problem.reason}{where}"
+        if warning not in self._told:
+            self._told.add(warning)
+            warnings.warn(warning, UserWarning, stacklevel=4)
+
+
+def compile_function(function: Any, fullgraph: bool, check: bool) -> Any:
+    """The compiled form of a function (see `autograd_nb.compile`)."""
+    if build.numba().config.DISABLE_JIT:
+        return function
+    return Compiled(function, fullgraph, check)
+
+
+__all__ = ["CompileError", "Compiled", "compile_function"]

@@ -1,0 +1,1 @@
+"""Memory planned, records written, the driver that walks them."""

@@ -1,0 +1,364 @@
+"""One native call for a whole list of kernels: a table of records, walked by a small driver.
+
+Kernels are called as Numba compiled them, through their own calling convention, so every kernel that is on disk serves here
+as it is. A *trampoline* per list of argument types, written as LLVM text, loads the arguments of a record and calls; the
+driver goes from record to record. Pointers and numbers stand in ``cells``, a table of 64-bit words that Python fills.
+
+A record: trampoline, function, its own length in words, then for an array (cell of its base address, byte offset, elements),
+for a number its cell, for a tuple a cell each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ...codegen import build
+
+_trampolines: dict[tuple[str, ...], int] = {}
+_engine: Any = None
+_driver: Any = None
+
+_WIDTH = {"int8": "i8", "uint8": "i8", "bool": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32"}
+
+_DRIVER = """
+define i32 @drive(ptr %program, i64 %words, ptr %cells) {
+entry:
+  %some = icmp sgt i64 %words, 0
+  br i1 %some, label %step, label %done
+step:
+  %at = phi i64 [ 0, %entry ], [ %next, %went ]
+  %record = getelementptr i64, ptr %program, i64 %at
+  %trampoline.word = load i64, ptr %record
+  %trampoline = inttoptr i64 %trampoline.word to ptr
+  %function.at = getelementptr i64, ptr %record, i64 1
+  %function.word = load i64, ptr %function.at
+  %function = inttoptr i64 %function.word to ptr
+  %length.at = getelementptr i64, ptr %record, i64 2
+  %length = load i64, ptr %length.at
+  %arguments = getelementptr i64, ptr %record, i64 3
+  %status = call i32 %trampoline(ptr %function, ptr %arguments, ptr %cells)
+  %fine = icmp eq i32 %status, 0
+  br i1 %fine, label %went, label %failed
+went:
+  %next = add i64 %at, %length
+  %more = icmp slt i64 %next, %words
+  br i1 %more, label %step, label %done
+failed:
+  %place = trunc i64 %at to i32
+  %number = add i32 %place, 1
+  ret i32 %number
+done:
+  ret i32 0
+}
+"""
+
+
+#: (address, elements) of each array of a list, as `codegen.arrays` has them, from the (cell, offset, elements) of a record
+_PLACES = """
+define internal void @places(ptr %table, ptr %uses, i64 %count, ptr %cells) {
+entry:
+  br label %test
+test:
+  %k = phi i64 [ 0, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %body, label %done
+body:
+  %from = mul i64 %k, 3
+  %cell.at = getelementptr i64, ptr %uses, i64 %from
+  %cell = load i64, ptr %cell.at
+  %offset.at = getelementptr i64, ptr %cell.at, i64 1
+  %offset = load i64, ptr %offset.at
+  %size.at = getelementptr i64, ptr %cell.at, i64 2
+  %size = load i64, ptr %size.at
+  %base.at = getelementptr i64, ptr %cells, i64 %cell
+  %base = load i64, ptr %base.at
+  %address = add i64 %base, %offset
+  %into = shl i64 %k, 1
+  %address.at = getelementptr i64, ptr %table, i64 %into
+  store i64 %address, ptr %address.at
+  %elements.at = getelementptr i64, ptr %address.at, i64 1
+  store i64 %size, ptr %elements.at
+  %next = add i64 %k, 1
+  br label %test
+done:
+  ret void
+}
+"""
+
+_TEST = """
+define i32 @test(ptr %function, ptr %arguments, ptr %cells) {
+  %cell = load i64, ptr %arguments
+  %offset.at = getelementptr i64, ptr %arguments, i64 1
+  %offset = load i64, ptr %offset.at
+  %least.at = getelementptr i64, ptr %arguments, i64 2
+  %least = load i64, ptr %least.at
+  %most.at = getelementptr i64, ptr %arguments, i64 3
+  %most = load i64, ptr %most.at
+  %base.at = getelementptr i64, ptr %cells, i64 %cell
+  %base = load i64, ptr %base.at
+  %address = add i64 %base, %offset
+  %place = inttoptr i64 %address to ptr
+  %value = load i64, ptr %place
+  %low = icmp slt i64 %value, %least
+  %high = icmp sgt i64 %value, %most
+  %outside = or i1 %low, %high
+  %status = zext i1 %outside to i32
+  ret i32 %status
+}
+"""
+
+
+def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
+    lines: list[str] = []
+    arguments = ["ptr %ret", "ptr %exc"]
+    rest = "%arguments"  # the words behind the last list
+    at = 0
+    count = 0
+
+    def fresh() -> str:
+        nonlocal count
+        count += 1
+        return f"%v{count}"
+
+    def word() -> str:
+        nonlocal at
+        place, value = fresh(), fresh()
+        lines.append(f"{place} = getelementptr i64, ptr {rest}, i64 {at}")
+        lines.append(f"{value} = load i64, ptr {place}")
+        at += 1
+        return value
+
+    def cell() -> str:
+        index = word()
+        place = fresh()
+        lines.append(f"{place} = getelementptr i64, ptr %cells, i64 {index}")
+        return place
+
+    def loaded(kind: str) -> str:
+        place, value = cell(), fresh()
+        lines.append(f"{value} = load {kind}, ptr {place}")
+        return value
+
+    for t in argtypes:
+        if t.startswith("["):
+            length, uses, twice, table, size = word(), fresh(), fresh(), fresh(), fresh()
+            lines.append(f"{uses} = getelementptr i64, ptr {rest}, i64 {at}")
+            lines.append(f"{twice} = shl i64 {length}, 1")
+            lines.append(f"{table} = alloca i64, i64 {twice}")
+            lines.append(f"call void @places(ptr {table}, ptr {uses}, i64 {length}, ptr %cells)")
+            lines.append(f"{size} = mul i64 {length}, 3")
+            rest, at = fresh(), 0
+            lines.append(f"{rest} = getelementptr i64, ptr {uses}, i64 {size}")
+            arguments += [f"ptr {table}", f"i64 {length}"]
+        elif t.endswith("[:]"):
+            base, offset, size, address, pointer = loaded("i64"), word(), word(), fresh(), fresh()
+            lines.append(f"{address} = add i64 {base}, {offset}")
+            lines.append(f"{pointer} = inttoptr i64 {address} to ptr")
+            item = 1 if t == "bool[:]" else np.dtype(t[:-3]).itemsize
+            # an array as Numba passes it: memory's owner, parent, elements, element size, data, shape, stride
+            arguments += ["ptr null", "ptr null", f"i64 {size}", f"i64 {item}", f"ptr {pointer}", f"i64 {size}", f"i64 {item}"]
+        elif t.startswith("("):
+            arguments += [f"i64 {loaded('i64')}" for _ in range(int(t.strip("()")))]
+        else:
+            kind = {"float64": "double", "float32": "float"}.get(t) or _WIDTH.get(t, "i64")
+            arguments.append(f"{kind} {loaded(kind)}")
+    body = "".join(f"  {line}\n" for line in lines)
+    return (
+        (_PLACES if any(t.startswith("[") for t in argtypes) else "")
+        + f"define i32 @{name}(ptr %function, ptr %arguments, ptr %cells) {{\n  %ret = alloca ptr\n  %exc = alloca ptr\n{body}"
+        f"  %status = call i32 %function({', '.join(arguments)})\n  ret i32 %status\n}}\n"
+    )
+
+
+def _machine_code(text: str, name: str) -> int:
+    global _engine
+    from llvmlite import binding
+
+    module = binding.parse_assembly(text)
+    module.verify()
+    if _engine is None:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        target = binding.Target.from_default_triple().create_target_machine(opt=2)
+        _engine = binding.create_mcjit_compiler(module, target)
+    else:
+        _engine.add_module(module)
+    _engine.finalize_object()
+    return int(_engine.get_function_address(name))
+
+
+def trampoline(argtypes: tuple[str, ...]) -> int:
+    """The address of the trampoline for kernels of these argument types."""
+    found = _trampolines.get(argtypes)
+    return found if found is not None else build.apart(_make_trampoline, argtypes)
+
+
+def _make_trampoline(argtypes: tuple[str, ...]) -> int:
+    found = _trampolines.get(argtypes)
+    if found is None:
+        name = f"trampoline{len(_trampolines)}"
+        found = _trampolines[argtypes] = _machine_code(_trampoline_text(name, argtypes), name)
+    return found
+
+
+def driver() -> Any:
+    """``driver()(program address, words, cells address)``: run a table; 0, or 1 + the place of the record that failed.
+
+    Other threads run meanwhile: the interpreter's lock is released.
+    """
+    if _driver is None:
+        build.apart(_make_driver)
+    return _driver
+
+
+def _make_driver() -> None:
+    global _driver
+    if _driver is None:
+        address = _machine_code(_DRIVER, "drive")
+        _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+_METH_NOARGS = 4
+_methods: dict[str, _MethodDef] = {}  # what Python's function objects refer to
+
+
+def method(name: str, text: str) -> Callable[[int], Callable[[], Any]]:
+    """Makes functions for Python: ``method(name, text)(address)()`` calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``.
+
+    ``self`` is the address, as a Python int, of words that the function works on; the caller keeps them alive. A builtin function
+    without arguments costs a tenth of what ctypes takes to convert some.
+    """
+    definition = _methods.get(name) or build.apart(_make_method, name, text)
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+        ("PyCFunction_NewEx", ctypes.pythonapi)
+    )
+    at = ctypes.addressof(definition)
+    return lambda address: new(at, address, None)
+
+
+def _make_method(name: str, text: str) -> _MethodDef:
+    definition = _methods.get(name)
+    if definition is None:
+        function = _machine_code(text, name)
+        definition = _methods[name] = _MethodDef(name.encode(), function, _METH_NOARGS, None)
+    return definition
+
+
+_RUN = """
+declare i64 @PyLong_AsLongLong(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i32 @drive(ptr, i64, ptr)
+define ptr @run_records(ptr %self, ptr %none) {
+  %words.word = call i64 @PyLong_AsLongLong(ptr %self)
+  %program.at = inttoptr i64 %words.word to ptr
+  %program = load ptr, ptr %program.at
+  %count.at = getelementptr i64, ptr %program.at, i64 1
+  %count = load i64, ptr %count.at
+  %cells.at = getelementptr i64, ptr %program.at, i64 2
+  %cells = load ptr, ptr %cells.at
+  %thread = call ptr @PyEval_SaveThread()
+  %failed = call i32 @drive(ptr %program, i64 %count, ptr %cells)
+  call void @PyEval_RestoreThread(ptr %thread)
+  %wide = sext i32 %failed to i64
+  %result = call ptr @PyLong_FromLongLong(i64 %wide)
+  ret ptr %result
+}
+"""
+
+
+def runner(arguments: int) -> Callable[[], int]:
+    """`driver` as a function of no arguments: they are three words at this address."""
+    driver()
+    return method("run_records", _RUN)(arguments)
+
+
+def _test_address() -> int:
+    found = _trampolines.get(("test",))
+    return found if found is not None else build.apart(_make_test)
+
+
+def _make_test() -> int:
+    found = _trampolines.get(("test",))
+    if found is None:
+        found = _trampolines["test",] = _machine_code(_TEST, "test")
+    return found
+
+
+class Table:
+    """Records being written, and the cells that they read."""
+
+    def __init__(self) -> None:
+        self.records: list[int] = []
+        self.values: list[int] = []
+        self.places: list[int] = []  # where each record begins
+        self.steps: list[int] = []  # the step of each record
+        self._constants: dict[int, int] = {}
+
+    def new_cell(self, value: int = 0) -> int:
+        """A cell of its own."""
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def constant(self, value: Any, argtype: str) -> int:
+        """The cell of a constant number; equal ones share it."""
+        bits = encode(value, argtype)
+        if bits not in self._constants:
+            self._constants[bits] = self.new_cell(bits)
+        return self._constants[bits]
+
+    def add(self, entry: Any, operands: list[tuple], step: int) -> None:
+        """A record: ``operands`` are ("array", *place), ("arrays", [place …]), ("cell", n) or ("cells", [n …]).
+
+        A place is (cell, byte offset, elements).
+        """
+        address, argtypes = build.native(entry)
+        body: list[int] = []
+        for o, t in zip(operands, argtypes, strict=True):
+            expected = (
+                "arrays" if t.startswith("[") else "array" if t.endswith("[:]") else "cells" if t.startswith("(") else "cell"
+            )
+            assert o[0] == expected, "operands do not fit the kernel's arguments"
+            if o[0] == "array":
+                body += o[1:]
+            elif o[0] == "arrays":
+                body += [len(o[1]), *chain.from_iterable(o[1])]
+            elif o[0] == "cell":
+                body.append(o[1])
+            else:
+                assert len(o[1]) == int(t.strip("()")), "a tuple does not fit the kernel's argument"
+                body += o[1]
+        self.places.append(len(self.records))
+        self.steps.append(step)
+        self.records += [trampoline(argtypes), address, len(body) + 3, *body]
+
+    def add_test(self, cell: int, offset: int, least: int, most: int, step: int) -> None:
+        """A record that fails unless the int64 at a place lies between two numbers."""
+        self.places.append(len(self.records))
+        self.steps.append(step)
+        self.records += [_test_address(), 0, 7, cell, offset, least, most]
+
+    def finish(self) -> tuple[np.ndarray, np.ndarray]:
+        """(records, cells) as arrays of 64-bit words."""
+        return np.array(self.records, dtype=np.int64), np.array(self.values or [0], dtype=np.int64)
+
+
+def encode(value: Any, argtype: str) -> int:
+    """The 64 bits of a number as the trampoline loads it."""
+    if argtype == "float64":
+        return int(struct.unpack("<q", struct.pack("<d", value))[0])
+    if argtype == "float32":
+        return int(struct.unpack("<q", struct.pack("<fi", value, 0))[0])
+    value = int(value) & ((1 << 64) - 1)
+    return value - (1 << 64) if value >> 63 else value

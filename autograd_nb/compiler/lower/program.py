@@ -1,0 +1,347 @@
+"""A straight list of kernels over buffers: planned into one block of memory, lowered to a native table, run.
+
+Buffers of a program: *arguments* (another address at each run), *state* (the user's own memory: parameters, their moments,
+running statistics), *constants*, *temporaries* (planned into the arena by their lifetimes), *results* (new memory at each run)
+and *kept* ones (gradients: memory of the program's own that the user sees).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ... import launch, threads
+from ..capture.recorder import Buffer, Step, Use, address, grouped
+from ..live_numbers import _Slot, plain_number
+from . import driver
+from .parallel_records import shared
+
+ALIGN = 64
+_ENDLESS = 1 << 60  #: bytes above all that is placed
+
+
+def live(steps: list[Step], wanted: Iterable[Buffer]) -> list[Step]:
+    """The steps that something wanted, or the user's memory, depends on."""
+    needed = {b.number for b in wanted}
+    kept = []
+    for step in reversed(steps):
+        writes = [u.buffer for u, written in step.uses() if written]
+        if step.check is None and not any(b.kind in ("state", "argument", "foreign") or b.number in needed for b in writes):
+            continue
+        kept.append(step)
+        needed.update(u.buffer.number for u, _ in step.uses())
+    return kept[::-1]
+
+
+def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
+    """(offset of each temporary in the arena, the arena's bytes, the bytes without sharing).
+
+    The largest are placed first: small ones that come earlier cannot break up the room of large ones. Where that takes more than
+    what is alive at one time, those are tried first that take most room and time together.
+    """
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    for i, step in enumerate(steps):
+        for u, _ in step.uses():
+            b = u.buffer
+            if b.kind == "temporary" and b.number not in fixed:
+                first.setdefault(b.number, i)
+                last[b.number] = i
+                sizes[b.number] = -(-max(b.nbytes, 1) // ALIGN) * ALIGN
+    change = np.zeros(len(steps) + 1, np.int64)  # of the bytes that are alive, from one step to the next
+    for n, size in sizes.items():
+        change[first[n]] += size
+        change[last[n] + 1] -= size
+    offsets, total = _placed(sorted(sizes, key=lambda n: (-sizes[n], first[n])), sizes, first, last)
+    if total > change.cumsum().max():
+        other = _placed(sorted(sizes, key=lambda n: -sizes[n] * (last[n] - first[n] + 1)), sizes, first, last)
+        offsets, total = min((offsets, total), other, key=lambda found: found[1])
+    return offsets, total, sum(sizes.values())
+
+
+def _placed(order: list[int], sizes: dict[int, int], first: dict[int, int], last: dict[int, int]) -> tuple[dict[int, int], int]:
+    """(offsets, bytes) where buffers are put one after the other into the smallest gap among those that live at the same time."""
+    begins, ends, lows, highs = (np.empty(len(order), np.int64) for _ in range(4))
+    offsets: dict[int, int] = {}
+    for i, n in enumerate(order):
+        together = (begins[:i] <= last[n]) & (ends[:i] >= first[n])
+        by_place = lows[:i][together].argsort()
+        floors = np.append(0, np.maximum.accumulate(highs[:i][together][by_place]))
+        gaps = np.append(lows[:i][together][by_place], _ENDLESS) - floors
+        gaps[gaps < sizes[n]] = _ENDLESS + 1
+        offsets[n] = at = int(floors[gaps.argmin()])
+        begins[i], ends[i], lows[i], highs[i] = first[n], last[n], at, at + sizes[n]
+    return offsets, int(highs.max(initial=0))
+
+
+def changes(step: Step) -> bool:
+    """Whether a step writes to arguments or state."""
+    return any(True for _ in written(step))
+
+
+def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
+    """What a step writes of arguments and state, and of the buffers ``kept``."""
+    for u, writes in step.uses():
+        if writes and (u.buffer.kind in ("state", "argument") or u.buffer.number in kept):
+            yield u
+
+
+def _in_python(step: Step) -> bool:
+    """Whether Python calls a kernel: that of another library, or one of complex numbers, for which a cell has no room."""
+    entry = step.call.entry
+    return getattr(entry, "foreign", False) or "complex128" in driver.build.native(entry)[1]
+
+
+class Refused(Exception):
+    """A check of values failed; all that the program had changed is as it was before."""
+
+
+class Program:
+    """Steps ready to run. ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run."""
+
+    def __init__(self, steps: list[Step], draws: list, kept: set[int], fresh: set[int]):
+        self._made_of = steps, draws, kept, fresh
+        self.steps = steps
+        self.draws = draws
+        self.fixed = kept | fresh
+        offsets, self.arena_bytes, self.unshared_bytes = plan(steps, self.fixed)
+        self.lock = threading.RLock()
+        self.busy = [False]  # whether it is being run: with the lock in hand, by this very thread, which a signal handler has interrupted
+        self.arena = launch.empty(max(self.arena_bytes, 1) + ALIGN, np.dtype(np.uint8))
+        begin = -address(self.arena) % ALIGN
+        self.table = driver.Table()
+        self.cells: dict[int, int] = {}  # buffer number -> cell of its address
+        self._arena_cell = self.table.new_cell(address(self.arena) + begin)
+        self._offsets = offsets
+        self._live: list[tuple[int, _Slot, str]] = []  # cell, slot, type
+        self._slot_cells: dict[tuple[int, str], int] = {}
+        self.segments: list[tuple[int, int] | list[tuple[int, int]] | Step] = []  # a list: ranges for threads to share
+        self.writes = any(changes(s) for s in steps)  # to arguments or state
+        self.starts_over = False  # whether a check that fails raises Refused
+        checked = max((i for i, s in enumerate(steps) if s.check is not None), default=0)
+        #: what has changed when a check fails
+        self.undone = {u.key(): u for s in steps[:checked] for u in written(s, kept)}
+        self.watched = False  # whether records test values
+        self._holds: list[Any] = []
+        start = 0
+        for i, step in enumerate(steps):
+            if step.check is not None and step.passes:
+                for k, element, least, most in step.passes:
+                    cell, offset = self._cell(step.operands[k].buffer)
+                    self.table.add_test(cell, offset + step.operands[k].offset + 8 * element, least, most, i)
+                for u, _ in step.uses():
+                    self._cell(u.buffer)
+                self.watched = True
+                continue
+            if step.check is not None or _in_python(step):
+                self._close(start)
+                self.segments.append(step)
+                for u, _ in step.uses():
+                    self._cell(u.buffer)
+                start = len(self.table.records)
+                continue
+            self._holds.append(step.call)
+            parts = shared(step)
+            if parts is None:
+                self.table.add(step.call.entry, self._operands(step), i)
+                continue
+            self._close(start)
+            ranges = []
+            for part in parts:
+                begin = len(self.table.records)
+                self.table.add(step.call.entry, self._part(step, part), i)
+                ranges.append((begin, len(self.table.records) - begin))
+            self.segments.append(ranges)
+            start = len(self.table.records)
+        self._close(start)
+        self.records, self.values = self.table.finish()
+        self._records_at, self._values_at = address(self.records), address(self.values)
+        self._drive = driver.driver()
+
+    def _close(self, start: int) -> None:
+        if len(self.table.records) > start:
+            self.segments.append((start, len(self.table.records) - start))
+
+    def _cell(self, buffer: Buffer) -> tuple[int, int]:
+        """(cell, byte offset) of a buffer's beginning."""
+        if buffer.number in self._offsets:
+            return self._arena_cell, self._offsets[buffer.number]
+        cell = self.cells.get(buffer.number)
+        if cell is None:
+            array = buffer.array
+            if buffer.number in self.fixed:
+                array = np.empty(0, np.uint8)  # bound before each run
+            cell = self.cells[buffer.number] = self.table.new_cell(address(array))
+        return cell, 0
+
+    def _operands(self, step: Step) -> list[tuple]:
+        _, argtypes = driver.build.native(step.call.entry)
+        found: list[tuple] = []
+        for o, t in zip(grouped(step.operands, argtypes), argtypes, strict=True):
+            if isinstance(o, Use):
+                found.append(("array", *self._place(o)))
+            elif isinstance(o, list):
+                found.append(("arrays", [self._place(u) for u in o]))
+            elif isinstance(o, tuple):
+                found.append(("cells", [self._number(v, "int64") for v in o]))
+            else:
+                found.append(("cell", self._number(o, t)))
+        return found
+
+    def _place(self, use: Use, shift: int = 0, size: int | None = None) -> tuple[int, int, int]:
+        """(cell, byte offset, elements) of a use, or of ``size`` elements of it from byte ``shift`` on."""
+        cell, offset = self._cell(use.buffer)
+        return cell, offset + use.offset + shift, use.size if size is None else size
+
+    def _part(self, step: Step, part: list) -> list[tuple]:
+        """The operands of one of a step's records, see `sharing.shared`."""
+        _, argtypes = driver.build.native(step.call.entry)
+        found: list[tuple] = []
+        for o, t in zip(part, argtypes, strict=True):
+            if isinstance(o, np.ndarray):
+                self._holds.append(o)
+                found.append(("array", self.table.new_cell(address(o)), 0, o.size))
+            elif isinstance(o, list):
+                found.append(("arrays", [self._place(step.operands[i], shift, size) for i, shift, size in o]))
+            elif isinstance(o, tuple) and t.endswith("[:]"):
+                i, shift, size = o
+                found.append(("array", *self._place(step.operands[i], shift, size)))
+            elif isinstance(o, tuple):
+                found.append(("cells", [self._number(v, "int64") for v in o]))
+            else:
+                found.append(("cell", self._number(o, t)))
+        return found
+
+    def _number(self, value: Any, argtype: str) -> int:
+        if not isinstance(value, _Slot):
+            return self.table.constant(value, argtype)
+        key = (id(value), argtype)
+        if key not in self._slot_cells:
+            cell = self._slot_cells[key] = self.table.new_cell(driver.encode(plain_number(value), argtype))
+            self._live.append((cell, value, argtype))
+        return self._slot_cells[key]
+
+    # ---- running
+    @contextmanager
+    def alone(self) -> Iterator[Program]:
+        """This program, which no other thread runs meanwhile; one like it where this thread is already running it."""
+        with self.lock:
+            if self.busy[0]:
+                other = Program(*self._made_of)
+                other.starts_over = self.starts_over
+                yield other
+                return
+            try:
+                self.busy[0] = True
+                yield self
+            finally:
+                self.busy[0] = False
+
+    def bind(self, buffer: int, array: np.ndarray, shift: int = 0) -> None:
+        """Let a buffer be this array's memory (``shift`` bytes before its beginning)."""
+        cell = self.cells.get(buffer)
+        if cell is not None:
+            self.values[cell] = array.__array_interface__["data"][0] - shift
+
+    def run(self, numbers: Sequence[Any] | None = None) -> None:
+        """Run all steps on what is bound, with the live numbers as they are now, or as given.
+
+        RuntimeError when a kernel fails; a check raises what it raises.
+        """
+        values = self.values
+        for source, now in self.draws:
+            now[0], now[1] = source._next()
+        for (cell, _, argtype), number in zip(self._live, self.numbers() if numbers is None else numbers, strict=True):
+            values[cell] = driver.encode(number, argtype)
+        before = [(memory, memory.copy()) for memory in map(self.view, self.undone.values())]
+        try:
+            self._run()
+        except Refused:
+            for memory, copy in before:
+                memory[...] = copy
+            raise
+
+    def _run(self) -> None:
+        for segment in self.segments:
+            if segment.__class__ is tuple:
+                self.drive(*segment)  # type: ignore[misc]
+            elif segment.__class__ is list:
+                threads.run(self.drive, segment.copy())  # type: ignore[union-attr,arg-type]
+            else:
+                self._python(segment)  # type: ignore[arg-type]
+
+    def numbers(self) -> list[Any]:
+        """The live numbers as they are now."""
+        return [slot.read() for _, slot, _ in self._live]
+
+    def _rewind(self) -> None:
+        """Let random streams be where they were before this run."""
+        for source, _ in reversed(self.draws):
+            if hasattr(source, "begin"):
+                source.source._place = tuple(source.begin)
+            else:
+                seed, call = source._place
+                source._place = seed, call - 1
+
+    def drive(self, start: int, words: int) -> None:
+        """Run the records from ``start`` on."""
+        end = start + words
+        while True:
+            failed = self._drive(self._records_at + 8 * start, end - start, self._values_at)
+            if not failed:
+                return
+            at = start + failed - 1
+            record = self.table.places.index(at)
+            step = self.steps[self.table.steps[record]]
+            if step.check is None:
+                _, argtypes = driver.build.native(step.call.entry)
+                step.call.entry(*grouped(self._values_of(step), argtypes))  # raises what the kernel has raised
+                raise RuntimeError(f"the kernel {step.name} of a compiled function failed (not enough memory?)")
+            self._python(step)  # says what is wrong; where it finds nothing, go on behind this record
+            start = at + int(self.records[at + 2])
+            if start >= end:
+                return
+
+    def _python(self, step: Step) -> None:
+        """A step that Python runs: a check, or a kernel that no record calls."""
+        operands = self._values_of(step)
+        if step.check is not None:
+            try:
+                step.check(*operands)
+            except Exception as error:
+                if not self.starts_over:
+                    raise
+                self._rewind()
+                raise Refused from error
+        else:
+            step.call.entry(*operands)
+
+    def _values_of(self, step: Step) -> list[Any]:
+        """A step's operands as they are now."""
+        found: list[Any] = [o.read() if isinstance(o, _Slot) else o for o in step.operands]
+        return [self.view(o) if isinstance(o, Use) else plain_number(o) for o in found]
+
+    def view(self, use: Use) -> np.ndarray:
+        """The memory of a use as it is now."""
+        cell, offset = self._cell(use.buffer)
+        if not use.size:
+            return np.empty(0, use.dtype)
+        kind = ctypes.c_char * (use.size * use.dtype.itemsize)
+        memory: Any = kind.from_address(int(self.values[cell]) + offset + use.offset)
+        return np.frombuffer(memory, use.dtype)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{i:4d}  {show(s)}" for i, s in enumerate(self.steps))
+
+
+def show(step: Step) -> str:
+    """A step as a line of text: what it writes ← the kernel of what it reads."""
+    outs = [repr(o) for i, o in enumerate(step.operands) if i in step.writes]
+    ins = [repr(o) if isinstance(o, Use) else str(plain_number(o)) for i, o in enumerate(step.operands) if i not in step.writes]
+    return f"{', '.join(outs) or '-'} = {step.name}({', '.join(i for i in ins if len(i) < 40)})"

@@ -1,0 +1,1 @@
+"""From a list of steps to a better one."""

@@ -1,0 +1,87 @@
+"""A kernel that writes by strides writes where its output would only be copied to.
+
+The gradients of queries, keys and values go straight into that of the projection of which they are parts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...shapes import contiguous_strides, layout, numel, view_strides
+from ..capture.recorder import Step, Use
+from .gemm_epilogue import whole
+from .pointwise_step import member
+
+#: (module, kernel) -> for each output its operand, that of its strides by batch, head and row, and those of its rows and columns;
+#: operands 1 and 2 are the matrices of all batches and the heads of one
+_STRIDED: dict[tuple, tuple] = {
+    ("attention", "forward"): ((23, 17, 3, 6),),
+    ("attention", "backward"): ((22, 14, 3, 5), (23, 15, 4, 5), (24, 16, 4, 6)),
+}
+
+
+def place_outputs(steps: list[Step], outside: set[int]) -> list[Step]:
+    """The steps without copies of what can be written to its target at once."""
+    steps = list(steps)
+    uses: dict[int, list[tuple[int, bool]]] = {}  # buffer -> places that use it, and whether they write it
+    for i, step in enumerate(steps):
+        for u, written in step.uses():
+            uses.setdefault(u.buffer.number, []).append((i, written))
+    dropped: set[int] = set()
+    for i, step in enumerate(steps):
+        free: dict[int, np.ndarray] = {}  # buffer -> which of its elements this step has not been given to write
+        origin = getattr(step.call, "origin", ())
+        for output, walk, rows, columns in _STRIDED.get(origin[1:3], ()) if origin[:1] == ("kernel",) else ():
+            source = step.operands[output].buffer
+            mine = uses[source.number]
+            if source.kind != "temporary" or source.number in outside or not whole(step.operands[output]):
+                continue
+            if len(mine) != 2 or mine[0] != (i, True) or mine[1][1]:
+                continue
+            j, heads = mine[1][0], step.operands[2]
+            shape = (step.operands[1] // heads, heads, step.operands[rows], step.operands[columns])
+            found = _target(steps[j], shape, step.operands[walk])
+            if found is None:
+                continue
+            target, strides = found
+            n, item = target.buffer.number, target.dtype.itemsize
+            if any(i <= at < j and at not in dropped and (at > i or n not in free) for at, _ in uses[n]):
+                continue
+            own = free.get(n)
+            if own is None:
+                own = free[n] = np.ones(target.buffer.nbytes // item, bool)
+            there = np.lib.stride_tricks.as_strided(own[target.offset // item :], shape, (*strides, 1))
+            if not there.all():  # two copies to one place, of which the later one counts
+                continue
+            there[...] = False
+            operands = list(step.operands)
+            operands[output], operands[walk] = Use(target.buffer, target.offset, target.size, target.dtype), strides
+            steps[i] = step = Step(step.call, operands, step.writes, step.line)
+            uses[n].append((i, True))
+            dropped.add(j)
+    return [step for i, step in enumerate(steps) if i not in dropped]
+
+
+def _target(step: Step, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[Use, tuple[int, ...]] | None:
+    """Where a step copies an array of this shape to, and the strides of all but the last dim there; that is dense in both."""
+    m = member(step)
+    if m is None or step.name not in ("clone", "copy_", "contiguous") or len(m.inputs) != 1 or len(m.outputs) != 1:
+        return None
+    (_, lay), (target, out, dtype) = m.inputs[0], m.outputs[0]
+    if target.buffer.kind != "temporary" or lay.dtype is not out.dtype or m.compute != [dtype]:
+        return None
+    if lay.shape != out.shape or lay.size != numel(shape):
+        return None
+    read_order = sorted(range(lay.ndim), key=lambda d: -lay.strides[d])
+    order = sorted(range(len(shape)), key=lambda d: -(*strides, 1)[d])
+    in_memory = [shape[d] for d in order]
+    read, written = (
+        view_strides(layout([x.shape[d] for d in read_order], [x.strides[d] for d in read_order], x.dtype), in_memory)
+        for x in (lay, out)
+    )
+    if read is None or written is None:
+        return None
+    if any(n > 1 and a != b for n, a, b in zip(in_memory, read, contiguous_strides(in_memory), strict=True)):
+        return None
+    found = [written[order.index(d)] for d in range(len(shape))]
+    return (target, tuple(found[:-1])) if found[-1] == 1 or shape[-1] == 1 else None

@@ -1,0 +1,184 @@
+"""What a backward pass computes from values of the forward pass alone is computed there, where it shares work.
+
+The derivative of GELU takes the same distribution function as GELU itself. The step of the forward pass then writes the factor
+too, and the one of the backward pass reads that in place of the activation's input: as much memory, and half the work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...codegen.symbols import FLOATS, Sym, Trace, closure
+from ...shapes import layout
+from ..capture.recorder import Buffer, Step, Use
+from .pointwise_step import Member, member, pointwise, walk
+
+SHARED = 12  #: instructions that are saved where one more array written and read pays
+
+
+def advance(steps: list[Step], outside: set[int], number: int) -> tuple[list[Step], int]:
+    """(the steps, the first number of a buffer that is unused)."""
+    steps = list(steps)
+    members = [member(s) for s in steps]
+    writes: dict[int, list[int]] = {}
+    reads: dict[int, list[int]] = {}
+    for i, step in enumerate(steps):
+        for u, written in step.uses():
+            (writes if written else reads).setdefault(u.buffer.number, []).append(i)
+    for j, late in enumerate(members):
+        if late is None or late.step.call.over is not None:
+            continue
+        for buffer in {o.buffer.number: o.buffer for o, _ in late.inputs if isinstance(o, Use)}.values():
+            if buffer.kind != "temporary" or buffer.number in outside or any(i > j for i in reads[buffer.number]):
+                continue  # it would be there as well as the factor
+            i = min(reads[buffer.number])
+            early = members[i]
+            if early is None or i == j or early.step.call.over is not None or early.shape != late.shape:
+                continue
+            if any(w >= i for w in writes.get(buffer.number, ())) or any(i < r < j for r in reads[buffer.number]):
+                continue
+            found = _factor(early, late, buffer)
+            if found is None:
+                continue
+            first, second = found.split(number)
+            number += 1
+            steps[i], steps[j] = first, second
+            members[i], members[j] = member(first), None
+            break
+    return steps, number
+
+
+@dataclass
+class _Factor:
+    """A value that ``late`` needs and ``early`` can compute: what it is in terms of ``inputs`` of late."""
+
+    early: Member
+    late: Member
+    mine: list[int]  # inputs of late that early has too
+    place: list[int]  # which of early's they are
+    trace: Trace
+    symbols: list[Sym]  # late's inputs
+    results: list[Sym]
+    factor: Sym
+
+    def split(self, number: int) -> tuple[Step, Step]:
+        """The two steps, with a buffer between them."""
+        early, late = self.early, self.late
+        shape, dtype = late.shape, self.factor.dtype
+        lay = layout(shape, None, late.outputs[0][1].dtype)
+        assert lay.dtype.name == dtype
+        stand_in = np.lib.stride_tricks.as_strided(np.empty(1, dtype), (max(lay.size, 1),), (0,))
+        between = Use(Buffer(number, stand_in, "temporary"), 0, lay.size, np.dtype(dtype))
+        formula = early.step.call.recipe.formula
+
+        def first(*xs: Any) -> list:
+            known = {
+                self.symbols[k].name: xs[p].cast(self.symbols[k].dtype) for k, p in zip(self.mine, self.place, strict=True)
+            }
+            return [*formula(*xs), replay([self.factor], known, xs[0].trace)[0]]
+
+        rest = [k for k in range(len(late.inputs)) if k not in self.mine]
+
+        def second(*xs: Any) -> list:
+            known = {self.symbols[k].name: x for k, x in zip(rest, xs, strict=False)}
+            known[self.factor.name] = xs[-1]
+            return replay(self.results, known, xs[0].trace)
+
+        name = early.step.name
+        one = pointwise(name, first, early.inputs, early.compute, [*early.outputs, (between, lay, dtype)], early.step.line)
+        inputs, compute = [*(late.inputs[k] for k in rest), (between, lay)], [*(late.compute[k] for k in rest), dtype]
+        return one, pointwise(late.step.name, second, inputs, compute, late.outputs, late.step.line)
+
+
+def _factor(early: Member, late: Member, buffer: Buffer) -> _Factor | None:
+    """What of ``late`` depends on ``buffer`` alone, if that is one value and shares enough with ``early``."""
+    if any(lay.dtype.name not in FLOATS for _, lay in _arrays(early) + _arrays(late)) or len(late.outputs) != 1:
+        return None
+    given = {walk(o, lay, early.shape): p for p, (o, lay) in enumerate(early.inputs) if isinstance(o, Use)}
+    mine, place = [], []
+    for k, (o, lay) in enumerate(late.inputs):
+        if isinstance(o, Use) and o.buffer is buffer:
+            w = walk(o, lay, late.shape)
+            if w not in given:
+                return None
+            mine.append(k)
+            place.append(given[w])
+    if len(mine) == len(late.inputs) or any(early.compute[p] != late.compute[k] for p, k in zip(place, mine, strict=True)):
+        return None
+    trace = Trace(next((c for c in late.compute if c != "bool"), "float32"))
+    first = [trace.input(f"e{p}", c) for p, c in enumerate(early.compute)]
+    try:
+        list(early.step.call.recipe.formula(*first))
+        before = len(trace.instructions)
+        twins = dict(zip(mine, place, strict=True))
+        symbols = [first[twins[k]] if k in twins else trace.input(f"l{k}", c) for k, c in enumerate(late.compute)]
+        results = [trace.as_sym(v) for v in late.step.call.recipe.formula(*symbols)]
+    except Exception:  # a formula that does not run on these symbols
+        return None
+    own = {symbols[k].name for k in mine}
+    alone = _dependent(results, own)
+    cut = {
+        a.name: a for s in closure(results) if s.name not in alone for a in s.args if isinstance(a, Sym) and a.name in alone
+    }
+    shared = Counter(s.name in alone for s in trace.instructions[:before] if s.op not in ("input", "constant"))[True]
+    if len(cut) != 1 or shared < SHARED:
+        return None
+    (factor,) = cut.values()
+    if factor.dtype != late.outputs[0][2] or factor.op == "input":
+        return None
+    return _Factor(early, late, mine, place, trace, symbols, results, factor)
+
+
+def _arrays(m: Member) -> list[tuple[Any, Any]]:
+    return [(o, lay) for o, lay in m.inputs if isinstance(o, Use)] + [(u, lay) for u, lay, _ in m.outputs]
+
+
+def _dependent(results: Sequence[Sym], inputs: set[str]) -> set[str]:
+    """Names of what depends on these inputs (at least one) and on no others."""
+    found: set[str] = set()
+    for s in closure(results):
+        if s.op == "input":
+            if s.name in inputs:
+                found.add(s.name)
+        elif s.op != "constant":
+            known = [a for a in s.args if isinstance(a, Sym) and a.op != "constant"]
+            if known and all(a.name in found for a in known):
+                found.add(s.name)
+    return found
+
+
+def replay(results: Sequence[Sym], known: dict[str, Sym], trace: Trace) -> list[Sym]:
+    """The results written once more, in another trace; ``known``: symbols there in place of some here, by name."""
+    made = dict(known)
+    tables = results[0].trace.tables
+
+    def write(s: Sym) -> Sym:
+        if s.op == "constant":
+            return trace.constant(s.args[1], s.dtype)
+        args = tuple([made[a.name] if isinstance(a, Sym) else a for a in s.args])
+        if s.op == "gather":
+            args = (trace.table(*tables[s.args[0]]), *args[1:])
+        return trace._emit(s.op, args, s.dtype)
+
+    needed = _needed(results, set(known))
+    for s in results[0].trace.instructions:
+        if s.name in needed and s.name not in made:
+            made[s.name] = write(s)
+    return [made[s.name] for s in results]
+
+
+def _needed(results: Sequence[Sym], known: set[str]) -> set[str]:
+    found: set[str] = set()
+    stack = list(results)
+    while stack:
+        s = stack.pop()
+        if s.name not in found:
+            found.add(s.name)
+            if s.name not in known:
+                stack.extend(a for a in s.args if isinstance(a, Sym))
+    return found

@@ -1,0 +1,218 @@
+"""Before fusing: constants are computed once, copies and repeated computations go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..capture.recorder import Buffer, Step, Use, grouped
+from ..live_numbers import _Slot
+from ..lower.program import changes
+
+
+def simplify(steps: list[Step], outside: set[int]) -> list[Step]:
+    """The steps without those whose result is known, is a copy, or is computed twice.
+
+    ``outside``: buffers whose contents are wanted after the program (gradients, results, what the backward pass reads).
+    """
+    steps = _without_constants(steps, outside)
+    steps = _without_repetition(steps, outside)
+    return _without_copies(steps, outside)
+
+
+def checks_first(steps: list[Step]) -> list[Step]:
+    """The steps with the checks, and what they read, before the first change of arguments and state, where that is possible.
+
+    A check that fails there leaves nothing to be undone.
+    """
+    first = next((i for i, s in enumerate(steps) if changes(s)), len(steps))
+    found, rest = steps[:first], steps[first:]
+    for check in [s for s in rest if s.check is not None]:
+        before = rest[: rest.index(check)]
+        moved = _needed(check, before)
+        if moved is not None:
+            found += moved
+            rest = [s for s in rest if not any(s is m for m in moved)]
+    return found + rest
+
+
+def _needed(check: Step, before: list[Step]) -> list[Step] | None:
+    """The steps that have to run for a check, and itself; None where one of them changes arguments or state."""
+    moved = [check]
+    touched = {u.buffer.number for u, _ in check.uses()}
+    written: set[int] = set()
+    for s in reversed(before):
+        if any(u.buffer.number in (touched if writes else written) for u, writes in s.uses()):
+            if changes(s):
+                return None
+            moved.insert(0, s)
+            for u, writes in s.uses():
+                touched.add(u.buffer.number)
+                if writes:
+                    written.add(u.buffer.number)
+    return moved
+
+
+def _writers(steps: list[Step]) -> Counter[int]:
+    count: Counter[int] = Counter()
+    for step in steps:
+        for n in {u.buffer.number for u, written in step.uses() if written}:
+            count[n] += 1
+    return count
+
+
+def _without_constants(steps: list[Step], outside: set[int]) -> list[Step]:
+    """Drop steps that read only constants and numbers that do not change: their results stand in the captured memory."""
+    writers = _writers(steps)
+    kept = []
+    for step in steps:
+        if step.check is None and step.writes and _fixed(step, writers, outside):
+            for u, written in step.uses():
+                if written:
+                    u.buffer.kind = "constant"
+            continue
+        kept.append(step)
+    return kept
+
+
+def compute_constants(steps: list[Step]) -> None:
+    """Run the steps that `simplify` drops: in a graph from a file nothing stands in memory yet."""
+    writers = _writers(steps)
+    for step in steps:
+        if step.check is None and step.writes and _fixed(step, writers, set()):
+            operands = [o.array() if isinstance(o, Use) else o for o in step.operands]
+            step.call.entry(*grouped(operands, step.call.origin[-1]))
+            for u, written in step.uses():
+                if written:
+                    u.buffer.kind = "constant"
+
+
+def _fixed(step: Step, writers: Counter[int], outside: set[int]) -> bool:
+    for i, o in enumerate(step.operands):
+        if isinstance(o, Use):
+            if i in step.writes:
+                if (
+                    o.buffer.kind not in ("temporary", "constant")
+                    or writers[o.buffer.number] != 1
+                    or o.buffer.number in outside
+                ):
+                    return False
+            elif o.buffer.kind != "constant" or (writers[o.buffer.number] and not _own(step, o.buffer)):
+                return False
+        elif isinstance(o, _Slot) or (isinstance(o, tuple) and any(isinstance(v, _Slot) for v in o)):
+            return False
+    return True
+
+
+def _own(step: Step, buffer: Buffer) -> bool:
+    """Whether the step itself overwrites the buffer that it is given (a fill, which does not look at what was there)."""
+    return step.name in ("copy_", "fill_", "zero_") and any(u.buffer is buffer and written for u, written in step.uses())
+
+
+def _without_repetition(steps: list[Step], outside: set[int]) -> list[Step]:
+    """Compute once what several steps compute from the same values."""
+    version: Counter[int] = Counter()
+    writers = _writers(steps)
+    seen: dict[tuple, Step] = {}
+    instead: dict[int, Buffer] = {}
+    kept = []
+    for step in steps:
+        _rename(step, instead)
+        key = _value_key(step, version, writers, outside)
+        twin = seen.get(key) if key is not None else None
+        if twin is not None:
+            for i in step.writes:
+                instead[step.operands[i].buffer.number] = twin.operands[i].buffer
+            continue
+        for n in {u.buffer.number for u, written in step.uses() if written}:
+            version[n] += 1
+        if key is not None:
+            seen[key] = step
+        kept.append(step)
+    return kept
+
+
+def _value_key(step: Step, version: Counter[int], writers: Counter[int], outside: set[int]) -> tuple | None:
+    """What decides the values that a step writes; None where it may not be merged with another."""
+    if step.check is not None:
+        return None
+    parts: list[Any] = [id(getattr(step.call, "entry", None)), step.writes]
+    for i, o in enumerate(step.operands):
+        if isinstance(o, Use):
+            if i in step.writes:
+                b = o.buffer
+                if b.kind != "temporary" or b.number in outside or writers[b.number] != 1 or not _whole(o):
+                    return None
+                parts.append(("out", o.size, o.dtype.str))
+            elif o.buffer.kind == "constant" and not writers[o.buffer.number] and o.buffer.nbytes <= 1024:
+                parts.append(("bytes", o.offset, o.size, o.dtype.str, o.buffer.array.tobytes()))
+            else:
+                parts.append((o.key(), version[o.buffer.number]))
+        elif isinstance(o, _Slot):
+            parts.append(("slot", id(o)))
+        else:
+            parts.append((type(o), repr(o)))
+    return tuple(parts)
+
+
+def _whole(use: Use) -> bool:
+    return use.offset == 0 and use.size * use.dtype.itemsize == use.buffer.nbytes
+
+
+def _rename(step: Step, instead: dict[int, Buffer]) -> None:
+    for o in step.operands:
+        if isinstance(o, Use):
+            while o.buffer.number in instead:
+                o.buffer = instead[o.buffer.number]
+
+
+def _without_copies(steps: list[Step], outside: set[int]) -> list[Step]:
+    """Let a copy and its source be one buffer where neither changes afterwards, or the source is not needed any more."""
+    k = 0
+    while k < len(steps):
+        pair = _copy(steps[k])
+        if pair is not None:
+            source, target = pair
+            if _may_join(steps, k, source, target, outside):
+                # the one that is wanted afterwards keeps its name
+                gone, stays = (source, target) if target.number in outside else (target, source)
+                for step in steps:
+                    _rename(step, {gone.number: stays})
+                del steps[k]
+                continue
+        k += 1
+    return steps
+
+
+def _copy(step: Step) -> tuple[Buffer, Buffer] | None:
+    """(source, target) of a step that copies a whole buffer to another."""
+    recipe = getattr(step.call, "recipe", None)
+    if step.name not in ("clone", "copy_", "contiguous") or recipe is None or recipe.dims:
+        return None
+    uses = list(step.uses())
+    if len(uses) != 2 or len(step.operands) != 2:
+        return None
+    (a, a_written), (b, b_written) = uses
+    if a_written or not b_written or a.buffer is b.buffer or a.dtype != b.dtype or not (_whole(a) and _whole(b)):
+        return None
+    if recipe.in_layouts[0].strides != recipe.out_layouts[0].strides:
+        return None
+    return a.buffer, b.buffer
+
+
+def _may_join(steps: list[Step], k: int, source: Buffer, target: Buffer, outside: set[int]) -> bool:
+    if (
+        target.kind != "temporary"
+        or source.kind != "temporary"
+        or source.nbytes != target.nbytes
+        or source.array.dtype != target.array.dtype
+    ):
+        return False
+    if source.number in outside and target.number in outside:
+        return False
+    if any(u.buffer is target for s in steps[:k] for u, _ in s.uses()):
+        return False
+    after = [(u.buffer, written) for s in steps[k + 1 :] for u, written in s.uses() if u.buffer in (source, target)]
+    changes = any(written for _, written in after)
+    source_used = source.number in outside or any(b is source for b, _ in after)
+    return not changes or not source_used

@@ -1,0 +1,84 @@
+"""Whether a gradient that a program left can be filled again: only where surely nobody else has it, or looks at its memory.
+
+That is told by reference counts, which differ between interpreters. So what a count is where nobody else has the object is not
+written down: it is measured, by the function that uses it, when this module is imported, and each way to hold a gradient must be
+seen to raise it. Where it is not, programs leave a new gradient each time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from ... import launch
+from ...dtypes import float32
+from ...shapes import layout
+from ...tensor import Tensor, make
+
+TENSOR, DATA = 1, 7  #: where an entry of a program's gradients holds the tensor and its memory
+_counts: list[tuple[int, int] | None] = [None, None]  # (of the tensor, of its memory), if it is not the leaf's gradient, or is
+
+
+def counted(entry: list) -> tuple[int, int]:
+    """Reference counts of a gradient and of its memory. Neither may have a name here: names are counted differently."""
+    return sys.getrefcount(entry[TENSOR]), sys.getrefcount(entry[DATA])
+
+
+def alone(entry: list, there: bool) -> bool:
+    """Whether nobody but the entry, and the leaf if its gradient is ``there``, has the tensor, and only those two its memory."""
+    return counted(entry) == _counts[there]
+
+
+def counting() -> bool:
+    """Whether counts tell who has an object in this interpreter."""
+    return _counts[0] is not None
+
+
+class _Leaf:
+    _grad: Any = None
+
+
+def _ways(t: Tensor) -> list[Callable[[], Any]]:
+    """How somebody may have a tensor or its memory."""
+    return [
+        lambda: t, lambda: [t], lambda: {"t": t}, lambda: (lambda: t), t.detach, lambda: t._data, lambda: t._data[1:], lambda: memoryview(cast(Any, t._data)),
+    ]  # fmt: skip
+
+
+def _measure(there: bool, size: int) -> tuple[int, int] | None:
+    """The counts of a gradient of so many elements that nobody else has, or None where they do not tell."""
+    leaf = _Leaf()
+    entry: list = [leaf, None, 0, None, 0, None, 0, None]
+
+    def left() -> tuple[int, int]:
+        entry[DATA] = launch.empty(size, np.dtype(np.float32))
+        entry[TENSOR] = make(entry[DATA], layout((size,), None, float32), [0, 0])
+        leaf._grad = entry[TENSOR] if there else None
+        return counted(entry)
+
+    def held(way: int) -> bool:
+        before = left()
+        somebody = _ways(entry[TENSOR])[way]()
+        more = counted(entry)
+        del somebody
+        return more > before and min(b - a for a, b in zip(before, more, strict=True)) >= 0 and counted(entry) == before == first
+
+    first = left()
+    for _ in range(20):  # the interpreter comes to specialise what runs often
+        if left() != first:
+            return None
+    return first if all(held(way) for way in range(len(_ways(entry[TENSOR])))) else None
+
+
+def _settle() -> None:
+    if sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)():
+        small = [_measure(there, 4) for there in (False, True)]
+        big = [_measure(there, launch.BIG // 4) for there in (False, True)]  # memory of a pool: its arrays own none
+        if small == big and None not in small:
+            _counts[:] = small
+
+
+_settle()

@@ -1,0 +1,65 @@
+"""Where a compiled program's time goes: each of its records timed by itself, in ordinary calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter_ns
+from typing import Any
+
+from ..lower.program import Program, show
+
+
+class Profile:
+    """Times of a program's steps, in µs: ``times`` by the step, the median of all calls."""
+
+    def __init__(self, program: Program, times: dict[int, float]):
+        self.program, self.times = program, times
+
+    @property
+    def total(self) -> float:
+        """All steps together."""
+        return sum(self.times.values())
+
+    def by_name(self) -> list[tuple[str, int, float]]:
+        """(kernel, how many steps, µs of all of them), the longest first."""
+        found: dict[str, list[float]] = {}
+        for i, t in self.times.items():
+            found.setdefault(self.program.steps[i].name, []).append(t)
+        return sorted(((n, len(t), sum(t)) for n, t in found.items()), key=lambda row: -row[2])
+
+    def __str__(self) -> str:
+        lines = [f"{i:4d} {t:9.2f} µs  {show(self.program.steps[i])}" for i, t in sorted(self.times.items())]
+        lines += ["", *(f"{t:9.1f} µs {t / self.total:5.1%} {count:4d} × {name}" for name, count, t in self.by_name())]
+        return "\n".join([*lines, f"{self.total:9.1f} µs in {len(self.times)} steps"])
+
+
+def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
+    """The times of a captured call's steps while ``call()`` runs it ``calls`` times, for real: what it updates is updated."""
+    program: Program = variant.program
+    table = program.table
+    record = {place: k for k, place in enumerate(table.places)}
+    quick, variant.quick = variant.quick, None
+    seen: dict[int, list[int]] = {i: [] for i in table.steps}
+    spent: dict[int, int] = {}
+
+    def drive(start: int, words: int) -> None:
+        at = start
+        while at < start + words:
+            k, length = record[at], int(program.records[at + 2])
+            before = perf_counter_ns()
+            Program.drive(program, at, length)
+            spent[table.steps[k]] = spent.get(table.steps[k], 0) + perf_counter_ns() - before
+            at += length
+
+    program.drive = drive  # type: ignore[method-assign]
+    try:
+        for _ in range(calls):
+            spent.clear()
+            call()
+            for i, t in spent.items():
+                seen[i].append(t)
+    finally:
+        del program.drive
+        variant.quick = quick
+    return Profile(program, {i: median(t) / 1000 for i, t in seen.items() if t})

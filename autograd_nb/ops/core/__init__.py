@@ -1,0 +1,1 @@
+"""What ops are made of: the table, calls and plans, recording, pointwise formulas, reductions, structured ops, views."""

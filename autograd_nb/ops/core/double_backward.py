@@ -1,0 +1,98 @@
+"""Derivatives of pointwise ops as pointwise ops: what a recorded backward pass computes is one kernel and one node.
+
+Under ``create_graph`` the formula of a derivative could be run on tensors, an op for each of its operations. Where it is longer
+than that, it is declared an op of its own instead, with derivatives that `derive` makes of the formula; so ``g · (1 − y²)`` is
+one launch, and its backward pass one or two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...codegen import loops
+from ...codegen.loops import Input
+from .calls import binary_call
+from .derive import Pair, derivative
+from .pointwise import Pointwise
+
+#: instructions of a derivative from which it is an op, and up to which: derivatives of derivatives grow
+LEAST, MOST = 2, 250
+_FREE = {"input", "constant", "cast"}
+#: ops whose derivatives are ops in PyTorch too; the node of any other is called after its last operation, as the user would see
+_NAMED = {"sigmoid", "tanh", "softplus", "elu", "leaky_relu", "gelu", "threshold", "log_sigmoid", "softshrink", "hardshrink"}
+#: derivatives that depend on the operand by jumps only: they are recorded all the same, so that asking for theirs gives zeros
+_JUMPS = {"relu", "leaky_relu", "hardtanh", "relu6"}
+_OPERATIONS = {"mul": "Mul", "div": "Div", "add": "Add", "sub": "Sub", "neg": "Neg"}
+_known: dict[tuple[Pointwise, int], tuple[Callable, tuple] | None] = {}
+
+
+def gradient_op(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
+    """(function, which values it takes after the gradient) for the derivative by operand ``index``; None where ops do as well.
+
+    The values are operands' indices or "out".
+    """
+    key = (op, index)
+    if key not in _known:
+        try:
+            _known[key] = _declare(op, index)
+        except (
+            NotImplementedError,
+            TypeError,
+            AttributeError,
+        ):  # the formula, or that of a part, has no derivative that is known
+            _known[key] = None
+    return _known[key]
+
+
+def _declare(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
+    rule = op.rules[index]
+    assert rule is not None
+    names = [n for n in rule.names if n != "g"]
+    which = tuple([op.params.index(n) if n in op.params else "out" for n in names])
+
+    def whole(grad: Any, *values: Any) -> Any:
+        return rule.whole(grad, dict(zip(which, values, strict=True)), op.params)
+
+    first = "grad"
+    while first in names:  # the op is itself a derivative
+        first += "_"
+    params = (first, *names)
+    if not LEAST <= _length(whole, len(params)) <= MOST:
+        return None
+    namespace: dict[str, Any] = {"whole": whole}
+    exec(f"def named({', '.join(params)}): return whole({', '.join(params)})", namespace)
+    formula = namespace["named"]
+    rules: list[Callable | None] = []
+    for k in range(len(params)):
+        by = derivative(formula, params, k) if op.name in _JUMPS or _depends(formula, len(params), k) else None
+        if by is not None and _length(by, len(params) + 1) > MOST:
+            return None
+        rules.append(by)
+    last = [s.op for s in _traced(formula, len(params)).trace.instructions if s.op not in _FREE][-1]
+    kind = "ThresholdBackward" if op.name == "relu" else op.node.__name__.removesuffix("0")
+    node = kind if op.name in _NAMED | _JUMPS or last not in _OPERATIONS else _OPERATIONS[last]
+    gradient = Pointwise(formula, rules, "same", (), f"{op.name}_backward", f"{node}Backward0")
+    gradient.holomorphic = False
+    return (binary_call(gradient) if len(params) == 2 else lambda *args: gradient.run(args)), which
+
+
+def _traced(formula: Callable, count: int) -> loops.Body:
+    return loops.trace_body(lambda *x: (formula(*x),), [Input("float64")] * count, "float64", [None])
+
+
+def _length(formula: Callable, count: int) -> int:
+    return sum(s.op not in _FREE for s in _traced(formula, count).trace.instructions)
+
+
+def _depends(formula: Callable, count: int, index: int) -> bool:
+    """Whether the derivative by an operand is anything but 0."""
+    found = []
+
+    def run(*symbols):
+        out = formula(*[Pair(x, x if k == index else None) for k, x in enumerate(symbols)])
+        found.append(isinstance(out, Pair) and out.tangent is not None)
+        return symbols[0]
+
+    _traced(run, count)
+    return found[0]

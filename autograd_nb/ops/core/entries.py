@@ -1,0 +1,140 @@
+"""Entry points of kernels made from pointwise formulas, for operands of given layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import launch, threads
+from ...codegen import loops
+from ...codegen.loops import Input
+from ...dtypes import get_default_dtype
+from ...shapes import Layout, broadcast_strides, coalesce, dims_array, sort_dims
+from .recording import real_only
+from .reduction_kernel import nested
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a generated pointwise kernel was made from; ``dims``: whether its first argument is the table of sizes."""
+
+    formula: Callable
+    inputs: list[Input]
+    compute: Any
+    outputs: list[str]
+    in_layouts: Sequence[Layout]
+    out_layouts: Sequence[Layout]
+    dims: bool
+
+
+_NUMBER = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+
+
+def operand(key: Any) -> Input:
+    """A layout, or the type of a number, as the input of a kernel."""
+    if isinstance(key, Layout):
+        return Input(key.dtype.name)
+    return Input(_NUMBER[key], scalar=True)
+
+
+def signature(keys: tuple) -> tuple:
+    """What of the operands decides all but sizes: dtypes and whether there are dims, the types of numbers."""
+    return (get_default_dtype(), *[(k.dtype, k.ndim > 0) if isinstance(k, Layout) else k for k in keys])
+
+
+class PointwiseKernel:
+    """A pointwise kernel for operands of given dtypes, of whatever sizes: its body is traced once, each text is written once.
+
+    ``over``: output → the input that it overwrites, which the kernel is given once.
+    """
+
+    __slots__ = ("argtypes", "body", "compute", "effort", "formula", "inputs", "name", "outputs", "over", "own", "texts")
+
+    def __init__(
+        self, name: str, formula: Callable, inputs: list[Input], compute: Any, outputs: list[str],
+        over: Mapping[int, int] = loops.APART,
+    ):  # fmt: skip
+        self.name, self.formula, self.inputs, self.compute, self.outputs, self.over = name, formula, inputs, compute, outputs, over
+        with real_only(name):
+            self.body = loops.trace_body(formula, inputs, compute, outputs)
+        self.own = [k for k in range(len(outputs)) if k not in over]
+        types = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in inputs]
+        self.argtypes = (*types, *[f"{loops.storage(outputs[k])}[:]" for k in self.own])
+        self.effort = self.body.effort()
+        self.texts: dict[str, str] = {}  # by the kinds of the innermost strides, "" for the flat loop
+
+    def entry(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> tuple[Callable, np.ndarray | None]:
+        """(entry point, dims) for these layouts; dims is None for the flat loop."""
+        first = out_layouts[0]
+        everyone = [*in_layouts, *out_layouts]
+        shape = first.shape
+        for lay in everyone:
+            if not lay.contiguous or lay.shape != shape:
+                break
+        else:
+            return self.flat(in_layouts, out_layouts), None
+        strides: list[Sequence[int]] = [broadcast_strides(lay, shape) for lay in everyone]
+        order = sort_dims(shape, strides)  # by the last output first, also where it has no argument of its own
+        strides = strides[: len(in_layouts)] + [strides[len(in_layouts) + k] for k in self.own]
+        sizes, steps = coalesce([shape[d] for d in order], [[s[d] for d in order] for s in strides])
+        if len(sizes) <= 1 and all(not t or t[0] == 1 for t in steps):
+            return self.flat(in_layouts, out_layouts), None
+        return self._walk(sizes, steps, in_layouts, out_layouts)
+
+    def _recipe(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout], dims: bool) -> Recipe | None:
+        if not launch.observing():
+            return None
+        return Recipe(self.formula, self.inputs, self.compute, self.outputs, in_layouts, out_layouts, dims)
+
+    def flat(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> Callable:
+        """The entry point of the loop over contiguous operands of one size."""
+        over, size = self.over.get(0), out_layouts[0].size
+        text = self.texts.get("")
+        if text is None:
+            text = self.texts[""] = loops.pointwise_flat(self.body, over=self.over)
+        return launch.entry(
+            text, "kernel", self.argtypes, self.name, len(self.own), self._recipe(in_layouts, out_layouts, False), over,
+            lambda entry: threads.flat(entry, len(self.inputs) if over is None else over, size, self.effort),
+        )  # fmt: skip
+
+    def _walk(
+        self, sizes: list[int], steps: list[list[int]], in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]
+    ) -> tuple[Callable, np.ndarray]:
+        own, over = len(self.own), self.over
+        lead = max(0, len(sizes) - loops.RANK)
+        inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
+        inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
+        kinds = loops.arrange(inner_sizes, inner_steps, len(in_layouts))
+
+        def split(entry: Callable) -> Callable:
+            whole = threads.writes_apart(out_layouts)
+            return threads.walk(entry, inner_sizes, range(loops.RANK), self.effort) if whole else entry
+
+        text = self.texts.get(kinds)
+        if text is None:
+            text = self.texts[kinds] = loops.pointwise_strided(self.body, kinds, over=over)
+        entry = launch.entry(
+            text, "kernel", ("int64[:]", *self.argtypes), self.name, own,
+            None if lead else self._recipe(in_layouts, out_layouts, True), 1 + over[0] if 0 in over else None, split,
+        )  # fmt: skip
+        if lead:
+            scalars = [s.scalar for s in self.inputs] + [False] * own
+            entry = nested(entry, sizes[:lead], [t[:lead] for t in steps], scalars)
+        return entry, dims_array(inner_sizes, inner_steps)
+
+
+def pointwise_entry(
+    name: str,
+    formula: Callable,
+    inputs: list[Input],
+    compute: Any,
+    outputs: list[str],
+    in_layouts: Sequence[Layout],
+    out_layouts: Sequence[Layout],
+    over: Mapping[int, int] = loops.APART,
+) -> tuple[Callable, np.ndarray | None]:
+    """(entry point, dims) of a pointwise kernel that is not asked for again, see `PointwiseKernel`."""
+    return PointwiseKernel(name, formula, inputs, compute, outputs, over).entry(in_layouts, out_layouts)

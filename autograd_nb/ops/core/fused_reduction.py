@@ -1,0 +1,171 @@
+"""Reductions of pointwise formulas in one kernel: Σ f(a, b, …) without the array of f's values.
+
+`reduced` makes one from a `pointwise` declaration, whose derivative rules serve it too: the gradient of the sum is the
+formula's own gradient kernel, fed with the reduction's gradient spread (without a copy) over the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import launch
+from ...codegen import loops
+from ...codegen.loops import Fold, Input
+from ...dtypes import dtype
+from ...graph.modes import state
+from ...overriding import overridable
+from ...shapes import Layout, broadcast_shapes, layout
+from ...tensor import Tensor, make
+from ..reduce.reduction import count_of, expand_reduced, reduced_shape
+from .entries import operand, signature
+from .plans import Kind, Plan, kind_of
+from .pointwise import Pointwise
+from .pointwise_backward import PointwiseNode
+from .recording import mark_inference
+from .reduction_kernel import FoldKernel, NestedReduction, folding
+
+
+class FoldOf:
+    """A fold over a formula of several operands that broadcast; like `reduction.Reduction`, for more than one tensor.
+
+    ``count``: the formula gives so many values, which are folded side by side, and the result is a tuple.
+    """
+
+    def __init__(self, name: str, fold: Fold, feed: Callable, finish: Callable | None = None, count: int = 1):
+        self.name, self.fold, self.feed, self.finish, self.count = name, fold, feed, finish, count
+        self.plans: dict = launch.plan_table()
+        self.kernels: dict[tuple, FoldKernel] = {}
+
+    @overridable
+    def __call__(
+        self, args: Sequence[Any], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]
+    ) -> Any:
+        """Fold over ``dims`` of the operands' broadcast shape; ``args`` are tensors and Python numbers, in feed's order."""
+        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        key = (keys, dims, keepdim, out, compute)
+        plan = self.plans.get(key)
+        if plan is None:
+            try:
+                plan = self._plan(keys, dims, keepdim, out, compute)
+            except NestedReduction:
+                shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
+                order = [*[d for d in range(len(shape)) if d not in dims], *dims]
+                flat = [a.expand(shape).permute(order).contiguous() if isinstance(a, Tensor) else a for a in args]
+                y = self(flat, tuple(range(len(shape) - len(dims), len(shape))), False, out, compute)
+                kept = reduced_shape(shape, dims, keepdim)
+                return y.reshape(kept) if self.count == 1 else tuple([t.reshape(kept) for t in y])
+            launch.keep(self.plans, key, plan)
+        entry, array, lay = plan
+        found = [launch.empty(lay.size, lay.dtype.carrier) for _ in range(self.count)]
+        entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
+        return make(found[0], lay, [0, 0]) if self.count == 1 else tuple([make(data, lay, [0, 0]) for data in found])
+
+    def _plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+        layouts = [k for k in keys if isinstance(k, Layout)]
+        shape = broadcast_shapes(*[k.shape for k in layouts])
+        of = folding(
+            self.feed if self.count > 1 else lambda *x: (self.feed(*x),), [operand(k) for k in keys], compute, self.fold, self.finish,
+            out.name, layouts, shape, dims, self.count,
+        )  # fmt: skip
+        of_kind = (signature(keys), out, compute)
+        kernel = self.kernels.get(of_kind)
+        if kernel is None:
+            kernel = self.kernels[of_kind] = FoldKernel(self.name, of)
+        entry, array = kernel.entry(of)
+        return entry, array, layout(reduced_shape(shape, dims, keepdim), None, out)
+
+
+class _ReducedNode(PointwiseNode):
+    """A recorded reduction of a pointwise formula."""
+
+    __slots__ = ("factor", "place")
+
+    def _spread(self, g: Tensor) -> Tensor:
+        dims, keepdim = self.place
+        if self.factor != 1.0:
+            g = g * self.factor
+        return expand_reduced(g, self.spec.out.shape, dims, keepdim)
+
+    def run(self, g: Tensor) -> tuple:
+        return PointwiseNode.run(self, self._spread(g))
+
+    def run_graph(self, g: Tensor) -> tuple:
+        return self.spec.run_graph(self, self._spread(g))
+
+
+class _ReducedPlan:
+    """The kernel and the recording of one call's layouts."""
+
+    __slots__ = ("array", "entry", "factor", "keys", "lay", "op", "out", "recorded", "specs")
+
+    def __init__(self, op: Reduced, keys: tuple, dims: tuple[int, ...] | None, keepdim: bool, mean: bool):
+        self.op, self.keys = op, keys
+        layouts = [k for k in keys if isinstance(k, Layout)]
+        shape = broadcast_shapes(*[k.shape for k in layouts])
+        kind = kind_of(op, keys)
+        compute, out = kind.compute, kind.out
+        self.out = layout(shape, None, out)
+        self.recorded = out.category >= 2
+        self.specs: list = [None] * (1 << len(keys))
+        axes = tuple(range(len(shape))) if dims is None else dims
+        n = count_of(shape, axes)
+        self.factor = 1.0 if not mean else 1.0 / n if n else float("nan")
+        formula = op.formula
+        of = folding(
+            lambda *x: (formula(*x[:-1]),), [*[operand(k) for k in keys], Input("float64", scalar=True)],
+            [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name, layouts, shape,
+            axes,
+        )  # fmt: skip
+        kernel = op.folds.get(kind)
+        if kernel is None:
+            kernel = op.folds[kind] = FoldKernel(op.name, of)
+        self.entry, self.array = kernel.entry(of)
+        self.lay = layout(reduced_shape(shape, axes, keepdim), None, out)
+
+    spec = Plan.spec
+
+
+class Reduced(Pointwise):
+    """The sum or mean of a pointwise op's values; made by `reduced`."""
+
+    def __init__(self, op: Pointwise, node: str):
+        self.__dict__.update(op.__dict__)
+        for rule in self.rules:
+            assert rule is None or all(n == "g" or n in self.params for n in rule.names), (
+                f"{op.name}: a rule needs the unreduced output"
+            )
+        self.node = type(node, (_ReducedNode,), {"__slots__": ()})
+        self.plans = launch.plan_table()
+        self.kinds = {}
+        self.folds: dict[Kind, FoldKernel] = {}
+
+    @overridable
+    def __call__(
+        self, args: Sequence[Any], dims: tuple[int, ...] | None = None, keepdim: bool = False, mean: bool = False
+    ) -> Tensor:
+        """Σ or mean of the formula over ``dims`` (None: all) of the broadcast shape of the operands, tensors and numbers."""
+        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        key = (keys, dims, keepdim, mean)
+        plan = self.plans.get(key)
+        if plan is None:
+            try:
+                plan = launch.keep(self.plans, key, _ReducedPlan(self, keys, dims, keepdim, mean))
+            except NestedReduction:
+                shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
+                return self([a.expand(shape).contiguous() if isinstance(a, Tensor) else a for a in args], dims, keepdim, mean)
+        data = launch.empty(plan.lay.size, plan.lay.dtype.carrier)
+        plan.entry(plan.array, *[a._data if isinstance(a, Tensor) else a for a in args], plan.factor, data)
+        t = make(data, plan.lay, [0, 0])
+        if state.grad and self.record(plan, args, t):
+            node = t._edge
+            node.factor = plan.factor
+            node.place = (tuple(range(plan.out.ndim)) if dims is None else dims, keepdim)
+        if state.inference:
+            mark_inference(t)
+        return t
+
+
+def reduced(call: Any, node: str) -> Reduced:
+    """The sum or mean of a declared pointwise op (its call, as `pointwise` returns it); ``node`` names its grad_fn."""
+    return Reduced(call.op, node)

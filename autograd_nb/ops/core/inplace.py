@@ -1,0 +1,106 @@
+"""In-place ops from out-of-place ones: checks, the write, the version, the rewritten history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...graph.modes import state
+from ...overriding import overridable
+from ...tensor import Tensor, check_inplace, check_recorded, edge, make, rewrite_history
+from ..creation.cast import copied
+from .recording import check_result, guarded
+from .registry import OPS, public
+from .structured import Structured, tensor_argument
+
+
+def assign_inplace(target: Tensor, result: Tensor) -> Tensor:
+    """Make ``result``, computed from `before` of ``target``, the new contents and history of ``target``."""
+    if state.grad and target._view is not None and result.requires_grad:
+        check_recorded(target)
+    make(target._data, target._layout, [0, 0]).copy_(result.detach())
+    target._version_[0] += 1
+    if state.grad:
+        new = edge(result) if result.dtype is target.dtype else edge(result.to(target.dtype))
+        _answers_for(result, target)
+        if new is not None or target._rg:
+            rewrite_history(target, new)
+    return target
+
+
+def _answers_for(result: Tensor, target: Tensor) -> None:
+    """Where a node kept its own result, let that be the target from now on: changing it again is refused."""
+    node = getattr(result._edge, "node", result._edge)
+    if node is None or node.is_leaf_edge:
+        return
+    counters = node.counters()
+    times = sum(v is result._version_ for v in counters)
+    if times:
+        node.versions = tuple(target._version_ if v is result._version_ else v for v in counters)
+        node.stamp += times * (target._version_[0] - result._version_[0])
+
+
+def before(target: Tensor) -> Tensor:
+    """A copy of ``target`` with its place in the graph, for the derivative of what will overwrite it."""
+    old = copied(target.detach())
+    e = edge(target)
+    if e is not None:
+        old._edge, old._rg = e, True
+    return old
+
+
+@overridable
+def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any, **kw: Any) -> Tensor:
+    """``target`` overwritten with ``compute(target, *args)``, checked before anything changes."""
+    tensor_argument(target, name)
+    check_inplace(target)
+    result = compute(before(target), *args, **kw)
+    check_result(name, target._layout, result._layout)
+    return assign_inplace(target, result)
+
+
+def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
+    """Register ``<name>_``, the in-place form of the op ``name``."""
+    function = compute or OPS[name].call
+
+    def call(input, *args, **kw):
+        return in_place(name + "_", function, input, *args, **kw)
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"In-place version of `{name}`."
+    return public(kind="inplace", namespaces=())(call)
+
+
+@overridable
+def write_inplace(
+    op: Structured, write: Callable[..., None], target: Tensor, *args: Any, repeats: bool = False, kept: Sequence[Any] = ()
+) -> Tensor:
+    """Run ``write(memory, *args)`` on the target's own memory, recorded as the structured ``op(target, *args)``.
+
+    For ops whose rules save neither the target's old values nor the output; checks of shapes and dtypes are done. ``repeats``: as
+    for `check_result`. ``kept``: what else may not be changed before the backward pass (see `guarded`).
+    """
+    check_inplace(target)
+    check_result(op.name + "_", target._layout, target._layout, repeats)
+    if target._view is not None and state.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args):
+        check_recorded(target)
+    # memory that is read while it is rewritten: read a copy
+    args = tuple(
+        copied(a) if isinstance(a, Tensor) and a._version_ is target._version_ else a for a in args
+    )
+    out = make(target._data, target._layout, target._version_)
+    record = state.grad
+    if record:
+        state.grad = False
+    try:
+        write(make(target._data, target._layout, [0, 0]), *args)
+    finally:
+        state.grad = record
+    if record:
+        op.record((target, *args), out)
+        if kept:
+            guarded(out, *kept)
+    target._version_[0] += 1
+    if out._rg or (record and target._rg):
+        rewrite_history(target, out._edge)
+    return target

@@ -1,0 +1,171 @@
+"""In-place forms that are made from other ops: of comparisons, logic, products and scans, and of what only moves a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import launch
+from ...errors import AutogradError
+from ...graph.modes import state
+from ...shapes import as_shape, check_sizes, contiguous_strides, layout
+from ...tensor import Tensor, _storage, look_as, make, refresh
+from .inplace import inplace_version
+from .registry import OPS, public
+from .structured import tensor_argument
+
+# a comparison's result is written as 0 and 1 of the tensor's own dtype
+_ALIASES = {
+    "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
+    "logical_and": (), "logical_or": (), "logical_xor": (), "logical_not": (), "bitwise_not": (), "float_power": (),
+    "addmm": (), "addmv": (), "addr": (), "addbmm": (), "baddbmm": (), "renorm": (), "cumsum": (), "cumprod": (),
+}  # fmt: skip
+
+for _name, _aliases in _ALIASES.items():
+    if _name + "_" not in OPS:
+        _call = inplace_version(_name)
+        for _alias in _aliases:
+            OPS[_alias] = OPS[_name + "_"]
+            setattr(Tensor, _alias, _call)
+
+
+def _in_place_view(name: str) -> None:
+    """Register ``<name>_``: the tensor itself becomes the view that ``name`` gives of it."""
+    function: Callable[..., Tensor] = OPS[name].call
+
+    def call(input, *args, **kw):
+        x = tensor_argument(input, name + "_")
+        if x._view is not None:
+            refresh(x)
+        if x._rg and x._edge is None and state.grad:
+            raise AutogradError(
+                "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
+                f"`with torch.no_grad():`, or use {name}(), which leaves the leaf as it is."
+            )
+        # a stand-in keeps the old geometry, so that what is recorded hangs on it and not on the tensor itself
+        before = make(x._data, x._layout, x._version_)
+        before._edge, before._rg = x._edge, x._rg
+        look_as(x, before)
+        y = function(before, *args, **kw)
+        x._data, x._layout = y._data, y._layout
+        if state.grad:  # what is not recorded neither detaches nor freezes
+            x._edge, x._rg = y._edge, y._rg
+        x._version_[0] += x._version_[0] >= 0
+        return x
+
+    call.__name__ = call.__qualname__ = name + "_"
+    call.__doc__ = f"In-place version of `{name}`: the tensor is read through other sizes and strides, its memory stays."
+    public(kind="inplace", namespaces=("torch",) if name in ("squeeze", "unsqueeze", "t") else ())(call)
+
+
+for _name in ("t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims", "as_strided"):
+    _in_place_view(_name)
+
+
+@public(kind="inplace", namespaces=("torch",))
+def fill_diagonal_(input, fill_value, wrap=False):
+    """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below.
+
+    Errors: RuntimeError for fewer than 2 dims, or more than 2 of different sizes.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.fill_diagonal_.html
+    """
+    x = tensor_argument(input, "fill_diagonal_")
+    if x.ndim < 2:
+        raise RuntimeError(f"dimensions must larger than 1 (the tensor has shape {list(x.shape)})")
+    if x.ndim > 2 and len(set(x.shape)) != 1:
+        raise RuntimeError(f"all dimensions of input must be of equal length (the tensor has shape {list(x.shape)})")
+    step = sum(x.stride())
+    if x.ndim > 2 or not wrap or x.shape[0] <= x.shape[1]:
+        diagonals = [x.as_strided((min(x.shape),), (step,))]
+    else:
+        rows, columns = x.shape
+        diagonals = [x[start : start + columns].diagonal() for start in range(0, rows, columns + 1)]
+    for diagonal in diagonals:
+        diagonal.fill_(fill_value)
+    return x
+
+
+@public(namespaces=())
+def apply_(input, callable):
+    """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad."""
+    return _map("apply_", input, (), callable)
+
+
+@public(namespaces=())
+def map_(input, tensor, callable):
+    """Replace every element by ``callable(element, other's element)``, a Python function; slow."""
+    return _map("map_", input, (tensor,), callable)
+
+
+def _map(name: str, input: Any, others: tuple, function: Callable) -> Tensor:
+    x = tensor_argument(input, name)
+    if x.requires_grad:
+        raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+    columns = [x.reshape(-1).tolist(), *[o.expand(x.shape).reshape(-1).tolist() for o in others]]
+    values = [function(*v) for v in zip(*columns, strict=True)]
+    x.copy_(OPS["tensor"].call(values, dtype=x.dtype).reshape(x.shape))
+    return x
+
+
+# ------------------------------------------------------------------------------------------------ memory and geometry
+
+
+def _no_grad_needed(x: Tensor, name: str) -> None:
+    if x.requires_grad:
+        raise RuntimeError(f"cannot resize variables that require grad ({name}(); use it on x.detach(), or reshape a copy)")
+
+
+@public(kind="inplace", namespaces=("torch",))
+def resize_(input, *sizes, memory_format=None):
+    """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more.
+
+    Memory is kept, and shared with who shares it, as long as the storage is large enough; a tensor that outgrows it gets memory of
+    its own. Errors: RuntimeError for tensors that require grad.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.resize_.html
+    """
+    x = tensor_argument(input, "resize_")
+    _no_grad_needed(x, "resize_")
+    shape = as_shape(sizes)
+    check_sizes(shape)
+    if tuple(x.shape) == shape:
+        return x
+    new = layout(shape, None, x.dtype)
+    base, offset = _storage(x)
+    launch.escapes("resize_()")
+    if base.size - offset < new.size:
+        data = launch.empty(new.size, x.dtype.carrier)
+        data[: base.size - offset] = base[offset:]
+        x._data, x._view = data, None
+    else:
+        x._data = base[offset:] if offset else base
+    x._layout = new
+    return x
+
+
+@public(kind="inplace", namespaces=("torch",))
+def resize_as_(input, the_template, *, memory_format=None):
+    """`resize_` to the shape of another tensor."""
+    return resize_(input, tensor_argument(the_template, "resize_as_", "the_template").shape)
+
+
+@public(kind="inplace", namespaces=())
+def set_(input, source=None, storage_offset=0, size=None, stride=None):
+    """Let the tensor read the memory of ``source`` (under a geometry of its own, if given); without it become empty.
+
+    Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or tensors that require grad.
+    """
+    x = tensor_argument(input, "set_")
+    _no_grad_needed(x, "set_")
+    if source is None:
+        x._data, x._layout, x._view = launch.empty(0, x.dtype.carrier), layout((0,), None, x.dtype), None
+        return x
+    y = tensor_argument(source, "set_", "source").detach()
+    if y.dtype is not x.dtype:
+        raise RuntimeError(f"Could not set tensor of type {y.dtype} to a tensor of type {x.dtype} (set_())")
+    if size is not None:
+        shape = as_shape((size,))
+        y = y.as_strided(shape, contiguous_strides(shape) if stride is None else stride, storage_offset)
+    x._data, x._layout, x._version_ = y._data, y._layout, y._version_
+    look_as(y, x)
+    return x

@@ -1,0 +1,148 @@
+"""Plans: what a pointwise op does for operands of given layouts, forward and in place.
+
+A plan is found by the operands' interned layouts, so that dtype promotion, broadcasting and the choice of kernel are settled
+once. How a call is recorded, and its backward pass, are in `pointwise_backward`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import launch, strides
+from ...shapes import Layout, broadcast_shapes, layout
+from .entries import PointwiseKernel, operand, signature
+from .pointwise_backward import Spec
+from .recording import can_cast, check_result
+
+if TYPE_CHECKING:
+    from .pointwise import Pointwise
+
+
+class Kind:
+    """What a pointwise op does for operands of given dtypes, whatever their shapes: see `kind_of`."""
+
+    __slots__ = ("compute", "forward", "out", "over")
+
+    def __init__(self, op: Pointwise, keys: tuple):
+        self.compute, self.out = op.result_dtypes(keys)
+        self.forward: PointwiseKernel | None = None
+        self.over: PointwiseKernel | None = None  # writes over the first operand
+
+    def kernel(self, op: Pointwise, keys: tuple) -> PointwiseKernel:
+        """The kernel whose result has memory of its own."""
+        if self.forward is None:
+            self.forward = PointwiseKernel(
+                op.name, lambda *x: (op.formula(*x),), [operand(k) for k in keys], op.compute_list(self.compute), [self.out.name]
+            )
+        return self.forward
+
+    def over_kernel(self, op: Pointwise, keys: tuple) -> PointwiseKernel:
+        """The kernel that writes over the first operand; where the op only overwrites, it is not given the old values."""
+        if self.over is None:
+            target, computes, formula = keys[0].dtype, op.compute_list(self.compute), op.formula
+            if not op.reads:
+                keys, computes = keys[1:], computes[1:]
+
+                def formula(*x: Any) -> Any:
+                    return op.formula(None, *x)
+
+            self.over = PointwiseKernel(
+                op.name + "_", lambda *x: (formula(*x),), [operand(k) for k in keys], computes, [target.name],
+                {0: 0} if op.reads else {},
+            )  # fmt: skip
+        return self.over
+
+
+def kind_of(op: Pointwise, keys: tuple) -> Kind:
+    """The `Kind` of operands given by layout or number type, which an op makes once."""
+    of = signature(keys)
+    found = op.kinds.get(of)
+    if found is None:
+        found = op.kinds[of] = Kind(op, keys)
+    return found
+
+
+class Plan:
+    """What to do for operands of given layouts: kernel, output, and how to record for each combination of requires_grad."""
+
+    __slots__ = ("big", "carrier", "dims", "entry", "keys", "op", "out", "recorded", "size", "specs")
+
+    def __init__(self, op: Pointwise, keys: tuple):
+        self.op, self.keys = op, keys
+        arrays = [k for k in keys if isinstance(k, Layout)]
+        shape = broadcast_shapes(*[k.shape for k in arrays])
+        kind = kind_of(op, keys)
+        self.out = op.result_layout(shape, keys, kind.out)
+        self.recorded = kind.out.category >= 2
+        self.size = self.out.size
+        self.carrier = kind.out.carrier
+        self.big = self.size * kind.out.itemsize >= launch.BIG
+        self.entry, self.dims = kind.kernel(op, keys).entry(arrays, [self.out])
+        self.specs: list = [None] * (1 << len(keys))
+
+    def spec(self, mask: int) -> Spec:
+        found = self.specs[mask]
+        if found is None:
+            found = self.specs[mask] = Spec(self.op, self.keys, self.out, mask)
+        return found
+
+
+class InplacePlan:
+    """A pointwise kernel that writes over its first operand; ``size``: what the flat loop runs over, −1 for another."""
+
+    __slots__ = ("dims", "entry", "reads", "record", "size")
+
+    def __init__(self, op: Pointwise, keys: tuple):
+        target = keys[0]
+        self.record = plan = _InplaceRecord(op, keys)
+        if op.result == "real" and target.dtype.is_complex:
+            raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
+        check_result(op.name + "_", target, plan.out, op.repeats)
+        self.reads = op.reads
+        arrays = [k for k in (keys if op.reads else keys[1:]) if isinstance(k, Layout)]
+        self.entry, self.dims = kind_of(op, keys).over_kernel(op, keys).entry(arrays, [target])
+        self.size = target.size if self.dims is None else -1
+
+    def write(self, target: np.ndarray, *values: Any) -> None:
+        """Run the kernel on the target's memory and the other operands' arrays and numbers."""
+        if self.dims is not None:
+            if self.reads:
+                self.entry(self.dims, target, *values)
+            else:
+                self.entry(self.dims, *values, target)
+            return
+        if len(target) != self.size:  # the flat loop runs over all that it is given: a view's memory goes on behind the view
+            target = target[: self.size]
+        if self.reads:
+            self.entry(target, *values)
+        else:
+            self.entry(*values, target)
+
+
+class _InplaceRecord:
+    """The recording part of a plan, with the target's layout for the output."""
+
+    __slots__ = ("copies", "keys", "op", "out", "recorded", "specs")
+
+    def __init__(self, op: Pointwise, keys: tuple):
+        self.op, self.keys = op, keys
+        self.copies: dict = {}
+        shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
+        d = kind_of(op, keys).out
+        target = keys[0]
+        self.out = target if shape == target.shape and d is target.dtype else layout(shape, None, d)
+        self.specs: list = [None] * (1 << len(keys))
+        if shape == target.shape and can_cast(d, target.dtype):
+            self.out = target
+        self.recorded = self.out.dtype.category >= 2
+
+    spec: Any = Plan.spec
+
+    def kept(self, spec: Spec) -> Spec:
+        """The same record with a copy of the target's old values in the target's place."""
+        found = self.copies.get(spec.mask)
+        if found is None:
+            found = self.copies[spec.mask] = Spec(self.op, (strides.like(self.keys[0]), *self.keys[1:]), spec.out, spec.mask)
+        return found

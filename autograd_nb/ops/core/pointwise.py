@@ -1,0 +1,331 @@
+"""Pointwise ops from one-line formulas: the declaration, the plans behind its calls, and its derivative.
+
+    @pointwise(lambda b: b, lambda a: a)
+    def mul(a, b): return a * b
+
+The decorated function is the formula of one element; the positional lambdas are the derivatives by its operands in order
+(None: not differentiable). A derivative's parameter names say what it needs and so what is saved: operands by name, ``g`` for
+the incoming gradient (then it returns the whole gradient instead of a factor), any other name for the output.
+
+A call looks up its plan by the operands' layouts (one dict lookup settles dtypes, broadcasting and the kernel), runs the
+kernel, and records (`autograd_nb.ops.core.plans`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, strides
+from ...dtypes import dtype
+from ...errors import shorten
+from ...graph.modes import state
+from ...graph.node import Output, set_edges
+from ...overriding import overridable
+from ...shapes import Layout
+from ...tensor import Tensor, check_inplace, check_recorded, make, refresh, rewrite_history
+from .calls import binary_call, call_of_many, inplace_call, unary_call
+from .plans import InplacePlan, Plan
+from .pointwise_backward import PointwiseNode, Rule, UnaryNode
+from .recording import finish_node, mark_inference, refuse_inference, too_large
+from .registry import register
+
+__all__ = ["Pointwise", "pointwise"]
+
+_NUMBERS = (bool, int, float, complex)
+EVERY: list[Pointwise] = []  #: all that were declared
+
+
+class Pointwise:
+    """A declared pointwise op.
+
+    ``result``: "same" (promoted dtype), "float" (integers become the default float), "number" (booleans become int64), "bool",
+    "real" (complex numbers become real) or "complex" (real ones become complex).
+    ``holomorphic``: whether the rules are derivatives in the complex sense;
+    where not, they give the gradient of complex operands as it stands, with ``g``.
+    """
+
+    def __init__(
+        self, formula: Callable, rules: Sequence[Callable | None], result: str, conditions: Sequence[str], name: str, node: str
+    ):
+        self.formula = formula
+        self.name = name or formula.__name__.rstrip("_")
+        self.params = tuple(inspect.signature(formula).parameters)
+        padded = [*rules, *[None] * (len(self.params) - len(rules))]
+        self.rules = [Rule(r) if r is not None else None for r in padded]
+        self.result = result
+        self.conditions = frozenset(conditions)
+        self.differentiable = any(r is not None for r in self.rules)
+        camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
+        self.node = type(
+            node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
+        )
+        self.check: Callable | None = None
+        self.holomorphic = True
+        self.reads = True  # whether the formula looks at its first operand, or only overwrites it in place
+        self.repeats = False  # whether it writes one value everywhere, and so into expanded tensors too
+        self.numbers = "both"
+        self.plans: dict = launch.plan_table()
+        EVERY.append(self)
+        self.inplace_plans: dict = launch.plan_table()
+        self.kinds: dict = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackKind`
+
+    # ---- dtypes
+    def result_dtypes(self, keys: Sequence[Any]) -> tuple[str, dtype]:
+        """(compute dtype, output dtype) for operands given by layout or number type."""
+        if self.check is not None:
+            self.check(keys)
+        operands = []
+        for p, k in zip(self.params, keys, strict=True):
+            if p in self.conditions:
+                continue
+            if isinstance(k, Layout):
+                operands.append((k.dtype, 2 if k.ndim else 1))
+            else:
+                operands.append((dtypes.of_scalar(k), 0))
+        d = dtypes.result_of(operands)
+        if self.result == "float" and d.category < 2:
+            d = dtypes.get_default_dtype()
+        elif self.result == "number" and d is dtypes.bool_:
+            d = dtypes.int64
+        compute = d.compute
+        if self.result == "bool":
+            return compute, dtypes.bool_
+        if self.result == "real":
+            d = d.to_real()
+        elif self.result == "complex":
+            d = d.to_complex()
+        # arithmetic on booleans happens in integers and is true where it is not 0
+        return ("uint8" if compute == "bool" else compute), d
+
+    def result_layout(self, shape: Sequence[int], keys: Sequence[Any], d: dtype) -> Layout:
+        """The output's layout for operands given by layout or number type."""
+        operands = [k for k in keys if isinstance(k, Layout)]
+        return strides.combined(shape, operands, d, len(operands) == 1 and len(keys) == 2)
+
+    def compute_list(self, compute: str) -> list[str]:
+        return ["bool" if p in self.conditions else compute for p in self.params]
+
+    # ---- calls
+    def slow(self, args: tuple) -> Tensor:
+        """Operands of any kind: convert what can be, make the plan, run."""
+        args = tuple([self.operand(p, a) for p, a in zip(self.params, args, strict=True)])
+        if not any(isinstance(a, Tensor) for a in args):
+            from ..creation.create import scalar_tensor
+
+            args = (scalar_tensor(args[0]), *args[1:])
+        return self.run(args)
+
+    def operand(self, name: str, value: Any) -> Any:
+        """``value`` as a tensor or a Python number, else TypeError."""
+        if isinstance(value, Tensor) or type(value) in _NUMBERS:
+            return value
+        if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+            return self.operand(name, value.item())
+        if isinstance(value, _NUMBERS):  # subclasses such as IntEnum
+            return next(t(value) for t in _NUMBERS if isinstance(value, t))  # type: ignore[arg-type]
+        raise TypeError(
+            f"{self.name}(): argument '{name}' must be a Tensor or a number, not {type(value).__name__}"
+            + (" (use autograd_nb.from_numpy to make a Tensor of a NumPy array)" if isinstance(value, np.ndarray) else "")
+            + f", got {shorten(value)}"
+        )
+
+    @overridable
+    def run(self, args: Sequence[Any]) -> Tensor:
+        """Any number of operands, tensors and Python numbers."""
+        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        key = keys if len(keys) > 1 else keys[0]  # one operand: found by its bare layout
+        plan = self.plans.get(key)
+        if plan is None:
+            plan = launch.keep(self.plans, key, Plan(self, keys))
+        out = launch.empty(plan.size, plan.carrier)
+        values = [a._data if isinstance(a, Tensor) else a for a in args]
+        try:
+            if plan.dims is None:
+                plan.entry(*values, out)
+            else:
+                plan.entry(plan.dims, *values, out)
+        except OverflowError:
+            raise too_large(self.name, args) from None
+        t = make(out, plan.out, [0, 0])
+        if self.differentiable and state.grad:
+            self.record(plan, args, t)
+        if state.inference:
+            mark_inference(t)
+        return t
+
+    @overridable
+    def record(self, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
+        mask = 0
+        for i, a in enumerate(args):
+            if isinstance(a, Tensor):
+                if a._view is not None:
+                    refresh(a)
+                if a._rg and self.rules[i] is not None:
+                    mask |= 1 << i
+        if not mask or plan.out.dtype.category < 2:
+            return False
+        spec = plan.specs[mask] or plan.spec(mask)
+        node = spec.node()
+        node.spec = spec
+        set_edges(
+            node, tuple([(a._edge if a._edge is not None else a) if mask >> i & 1 else None for i, a in enumerate(args)])
+        )  # fmt: skip
+        self.save(node, args, out)
+        finish_node(node)
+        out._edge = node
+        out._rg = True
+        return True
+
+    def save(self, node: PointwiseNode, args: Sequence[Any], out: Tensor) -> None:
+        """Keep on the node the arrays that its rule needs, stamped with their versions."""
+        saved, versions, stamp = [], [], 0
+        spec = node.spec
+        for w in spec.saved:
+            a = out if w == "out" else args[w]
+            saved.append(a._data)
+            versions.append(a._version_)
+            stamp += a._version_[0]
+            if a._version_[0] < 0:
+                refuse_inference()
+        saved.extend([args[i] for i in spec.scalar_names])
+        node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
+
+    # ---- in place
+    @overridable
+    def inplace(self, args: Sequence[Any]) -> Tensor:
+        """Write the result over the first operand, and record it as that tensor's new history."""
+        target = args[0]
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{self.name}_(): argument '{self.params[0]}' must be a Tensor, not {type(target).__name__}")
+        args = [self.operand(p, a) for p, a in zip(self.params, args, strict=True)]
+        check_inplace(target)
+        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        key = keys if len(keys) > 1 else keys[0]
+        plan = self.inplace_plans.get(key)
+        if plan is None:
+            plan = launch.keep(self.inplace_plans, key, InplacePlan(self, keys))
+        for i in range(1, len(args)):
+            a = args[i]
+            # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view
+            if (
+                isinstance(a, Tensor)
+                and a._version_ is target._version_
+                and (a._data is not target._data or a._layout is not target._layout)
+            ):
+                args[i] = a.clone()
+                return self.inplace(args)
+        # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed
+        node = self.record_in_place(plan, args) if state.grad else None
+        if node is not None and target._view is not None:
+            check_recorded(target)
+        try:
+            plan.write(*[a._data if isinstance(a, Tensor) else a for a in args])
+        except OverflowError:
+            raise too_large(self.name + "_", args[-1]) from None
+        target._version_[0] += 1
+        if node is not None or (target._rg and state.grad):
+            rewrite_history(target, node)
+        return target
+
+    @overridable
+    def record_in_place(self, plan: InplacePlan, args: Sequence[Any]) -> PointwiseNode | None:
+        """The node of a write over the first operand that is about to happen; None where the new contents have no history."""
+        rules = self.rules
+        mask, plain = 0, 2
+        edges: list = []
+        for a in args:
+            e = None
+            if a.__class__ is not float and isinstance(a, Tensor):
+                if a._view is not None:
+                    refresh(a)
+                if a._rg and rules[len(edges)] is not None:
+                    mask |= 1 << len(edges)
+                    e = a._edge
+                    if e is None:
+                        e = a
+                        if plain:
+                            plain = 1
+                    elif e.__class__ is Output:
+                        plain = 0
+            edges.append(e)
+        record = plan.record
+        if not mask or not record.recorded:
+            return None
+        spec = record.specs[mask] or record.spec(mask)
+        node = spec.node()
+        node.edges, node.plain = tuple(edges), plain
+        save, input = spec.save, args[0]
+        if save & 1:  # the old values are needed: keep a copy of them
+            old = make(input._data, input._layout, input._version_)
+            spec, args = record.kept(spec), (old.clone(), *args[1:])
+        node.spec = spec
+        if save == 0:
+            node.saved = tuple([args[i] for i in spec.scalar_names]) if spec.scalar_names else ()
+            node.versions, node.stamp = (), 0
+        elif save == 4 and not spec.scalar_names:
+            node.saved, node.versions, node.stamp = (input._data,), input._version_, input._version_[0] + 1
+        else:
+            self.save(node, args, input)
+            if save & 4:
+                node.stamp += 1  # the output is the new contents
+        finish_node(node, 3)
+        return node
+
+
+def pointwise(
+    *rules: Callable | None,
+    result: str = "same",
+    conditions: Sequence[str] = (),
+    name: str = "",
+    node: str = "",
+    aliases: tuple[str, ...] = (),
+    namespaces: tuple[str, ...] = ("torch",),
+    method: bool = True,
+    inplace: bool = True,
+    public: bool = True,
+    check: Callable | None = None,
+    scaled: Callable | None = None,
+    holomorphic: bool = True,
+    numbers: str = "both",
+    **info: Any,
+) -> Callable[[Callable], Callable]:
+    """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
+
+    result, holomorphic: see `Pointwise`. conditions: operands read as bool. aliases: other names.
+    check: called with the operands' layouts and number types when a plan is made, to refuse dtypes. scaled: the op that serves
+    ``alpha=`` (three operands). numbers: which of two operands a caller may give as a number (see `only_tensors`).
+    Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
+    """
+
+    def declare(formula: Callable) -> Callable:
+        op = Pointwise(formula, rules, result, conditions, name, node)
+        op.check, op.holomorphic, op.numbers = check, holomorphic, numbers
+        n = len(op.params)
+        call = unary_call(op) if n == 1 else binary_call(op, scaled=scaled) if n == 2 else call_of_many(op)
+        call.op = op  # type: ignore[attr-defined]
+        call.__doc__ = formula.__doc__
+        call.__module__ = formula.__module__
+        if public:
+            register(op.name, call, "pointwise", method=method, namespaces=namespaces, aliases=aliases,
+                     differentiable=op.differentiable, rule=op, **info)  # fmt: skip
+        if inplace and result != "bool":
+            inner = inplace_call(op, scaled)
+            call.inplace = inner  # type: ignore[attr-defined]
+            if public:
+                places = ("torch",) if "torch" in namespaces else ()
+                register(
+                    op.name + "_",
+                    inner,
+                    "inplace",
+                    method=method,
+                    namespaces=places,
+                    aliases=tuple(a + "_" for a in aliases),
+                    rule=op,
+                )
+        return call
+
+    return declare

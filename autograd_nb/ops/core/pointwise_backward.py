@@ -1,0 +1,446 @@
+"""How pointwise ops are recorded, and their backward passes.
+
+`Spec` says how a call is recorded for one set of operands that require grad, `BackPlan` holds the fused backward kernels for one
+layout of the incoming gradient. What of them does not depend on sizes is in `SpecKind` and `BackKind`, of which an op has few.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import launch, strides
+from ...codegen import loops
+from ...codegen.loops import Input
+from ...codegen.maths import m
+from ...dtypes import BY_NAME, dtype
+from ...graph.node import Node
+from ...graph.ownership import OURS, share
+from ...overriding import overridable
+from ...shapes import Layout, layout
+from ...tensor import Tensor, attach, make
+from .entries import PointwiseKernel, operand, signature
+from .recording import tensor_type
+from .reduction_kernel import FoldKernel, NestedReduction, folding
+
+if TYPE_CHECKING:
+    from .pointwise import Pointwise
+
+
+WIDE = 1 << 16  #: elements from which a kernel that overwrites the incoming gradient pays for being compiled
+
+
+class PointwiseNode(Node):
+    """A recorded pointwise op; subclasses are named per op."""
+
+    __slots__ = ("spec",)
+
+    @overridable
+    def run(self, g: Tensor) -> tuple:
+        lay = g._layout
+        plan = self.spec.backs.get(lay)
+        if plan is None:
+            plan = self.spec.plan_back(lay)
+        if plan.over is lay and g._version_[1] == OURS and g._view is None:
+            # a gradient that nobody else has is overwritten: that saves its memory, its tensor, and traffic to memory
+            data = g._data
+            if plan.overwrite is None:
+                plan.entry(data, *self.saved, data)
+            else:
+                plan.overwrite(data, *self.saved)
+            return (g,) if plan.count == 1 else plan.placed(g)
+        if plan.simple:
+            lay, carrier = plan.simple
+            data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            plan.entry(g._data, *self.saved, data)
+            t = make(data, lay, [0, OURS])
+            return (t,) if plan.count == 1 else plan.placed(t)
+        if plan.both:  # two operands of the output's shape and dtype
+            if plan.entry is None:
+                if plan.both is True:
+                    version = g._version_
+                    if version[1] == OURS:  # `share`
+                        version[1] = 0
+                    return (g, g)
+                return (g, None) if plan.both == "first" else (None, g)
+            lay, carrier = plan.both
+            if plan.first is g._layout and g._version_[1] == OURS and g._view is None:
+                data = g._data
+                b = np.empty(lay.size, carrier)
+                plan.entry(data, *self.saved, data, b)
+                return (g, make(b, lay, [0, OURS]))
+            a = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            b = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            plan.entry(g._data, *self.saved, a, b)
+            return (make(a, lay, [0, OURS]), make(b, lay, [0, OURS]))
+        return plan.run(g, self.saved)
+
+    def run_graph(self, g: Tensor) -> tuple:
+        return self.spec.run_graph(self, g)
+
+    def saved_arrays(self) -> list[tuple]:
+        spec = self.spec
+        out = []
+        for which in spec.saved:
+            lay = spec.out if which == "out" else spec.keys[which]
+            out.append((lay.shape, tensor_type(lay.dtype), self if which == "out" else self.edges[which]))
+        return out
+
+    def __getattr__(self, name: str) -> Any:
+        # PyTorch's _saved_self, _saved_other, _saved_result
+        if name.startswith("_saved_"):
+            from ...graph.node import consumed_error
+
+            if self.consumed is not None:
+                raise consumed_error(self)
+            values = self.spec.unpack(self)
+            names = {"self": 0, "other": 1, "result": "out"}
+            key = names.get(name[7:], name[7:])
+            if key in values:
+                return values[key]
+        raise AttributeError(f"{self.name()!r} has no attribute {name!r}")
+
+
+class UnaryNode(PointwiseNode):
+    """A recorded op of one operand: its edge stands by itself."""
+
+    __slots__ = ("edge",)
+
+    @property
+    def edges(self) -> tuple:
+        return (self.edge,)
+
+    @edges.setter
+    def edges(self, edges: tuple) -> None:
+        (self.edge,) = edges
+
+
+class SpecKind:
+    """How a call is recorded and differentiated for one set of operands that require grad, whatever their shapes.
+
+    ``save``: what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
+    """
+
+    __slots__ = ("backs", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
+
+    def __init__(self, op: Pointwise, keys: tuple, out: dtype, mask: int):
+        self.op = op
+        self.needs = [bool(mask >> i & 1) and op.rules[i] is not None for i in range(len(keys))]
+        self.rules: list[tuple[int, Rule]] = [(i, op.rules[i]) for i, need in enumerate(self.needs) if need]  # type: ignore[misc]
+        wanted = {n for _, r in self.rules for n in r.names if n != "g"}
+        self.saved: list = [i for i, p in enumerate(op.params) if p in wanted and isinstance(keys[i], Layout)]
+        if any(n not in op.params for n in wanted):
+            self.saved.append("out")
+        self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(keys[i], Layout)]
+        self.compute = op.result_dtypes(keys)[0]
+        # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
+        self.conjugate = out.is_complex and op.holomorphic
+        self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
+        self.backs: dict[tuple, BackKind] = {}  # by the gradient's dtype, and which operands were broadcast
+        self.ops: Any = None  # of a recorded backward pass, one for each rule
+
+    def factors(self, g: Any, values: dict) -> list:
+        """The gradient formulas of the needed operands, on symbols or on tensors."""
+        if self.conjugate:  # f'(conj x) = conj f'(x) for every formula with real coefficients: conjugate what it reads
+            values = {which: m.conj(value) for which, value in values.items()}
+        return [rule.whole(g, values, self.op.params) for _, rule in self.rules]
+
+
+class Spec:
+    """How a call of given layouts is recorded and differentiated for one set of operands that require grad."""
+
+    __slots__ = ("backs", "keys", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+
+    def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
+        self.op, self.keys, self.out, self.mask, self.node = op, keys, out, mask, op.node
+        of = (signature(keys), out.dtype, mask)
+        kind = op.kinds.get(of)
+        if kind is None:
+            kind = op.kinds[of] = SpecKind(op, keys, out.dtype, mask)
+        self.kind: SpecKind = kind
+        self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
+        self.backs: dict = launch.plan_table()
+
+    def plan_back(self, g: Layout) -> BackPlan:
+        return launch.keep(self.backs, g, BackPlan(self, g))
+
+    # ---- the same on tensors
+    def unpack(self, node: PointwiseNode) -> dict:
+        """operand index (or "out") -> tensor with its place in the graph, or the number."""
+        values: dict = {}
+        arrays = len(self.saved)
+        for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=False):
+            lay = self.out if which == "out" else self.keys[which]
+            e: Any = node if which == "out" else node.edges[which]
+            if e is not None and e.is_leaf_edge and e._layout is lay and e._data is data:
+                values[which] = e
+                continue
+            t = make(data, lay, version)
+            if e is not None:
+                attach(t, e)
+            values[which] = t
+        values.update(zip(self.scalar_names, node.saved[arrays:], strict=True))
+        return values
+
+    def run_graph(self, node: PointwiseNode, g: Tensor) -> tuple:
+        grads: list = [None] * len(self.keys)
+        values = self.unpack(node)
+        # the formulas compute in the result's dtype, whatever the operands have (1 / b of integers would be float32)
+        d = self.out.dtype
+        if d.is_complex is not self.kind.compute.startswith("complex"):  # |z|, or a complex number of two real ones
+            d = BY_NAME[self.kind.compute]
+        for which, t in values.items():
+            if (
+                isinstance(t, Tensor)
+                and t.dtype is not d
+                and (not self.out.dtype.is_complex if which == "out" else self.op.params[which] not in self.op.conditions)
+            ):
+                values[which] = t.to(d)
+        found = self._by_ops(g, values) or self.kind.factors(g, values)
+        for (i, _), value in zip(self.rules, found, strict=True):
+            grads[i] = _fit(value, g, self.keys[i])
+        return tuple(grads)
+
+    def _by_ops(self, g: Tensor, values: dict) -> list | None:
+        """The gradients, those of longer formulas computed by ops of their own (see `ops.core.double_backward`); only of one real dtype."""
+        lay = self.out.dtype
+        if g.__class__ is not Tensor or g._layout.dtype is not lay or not lay.is_floating_point or lay.compute != lay.name:
+            return None
+        kind = self.kind
+        if kind.ops is None:
+            from .double_backward import gradient_op
+
+            plain = not self.op.conditions and all(w == "out" or self.keys[w].dtype is lay for w in self.saved)
+            kind.ops = [gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
+        if not any(kind.ops):
+            return None
+        out: list = []
+        for (_, rule), found in zip(self.rules, kind.ops, strict=True):
+            if found is None:
+                out.append(rule.whole(g, values, self.op.params))
+            else:
+                call, which = found
+                out.append(call(g, *[values[w] for w in which]))
+        return out
+
+
+def _fit(value: Any, g: Tensor, lay: Layout) -> Tensor:
+    """A gradient brought to an operand's shape and dtype, recorded."""
+    if not isinstance(value, Tensor):
+        value = g * value
+    if value.shape != lay.shape:
+        value = value.sum_to_size(lay.shape)
+    if value.dtype is not lay.dtype:
+        if value.dtype.is_complex and not lay.dtype.is_complex:
+            value = m.real(value)
+        value = value.to(lay.dtype)
+    return value
+
+
+class BackKind:
+    """The kernels of a backward pass for one dtype of the incoming gradient, whatever the sizes.
+
+    ``alias``: operands that get the gradient itself; ``full``, ``reduced``: (rule, operand) of those of the output's shape, and of
+    those that were stretched to it.
+    """
+
+    __slots__ = ("alias", "compute", "folds", "full", "inputs", "kernels", "reduced", "spec")
+
+    def __init__(self, spec: SpecKind, keys: tuple, g: dtype, saved: list[dtype], stretched: Sequence[bool]):
+        self.spec = spec
+        self.inputs = [Input(d.name) for d in (g, *saved)] + [operand(keys[i]) for i in spec.scalar_names]
+        per_operand = spec.op.compute_list(spec.compute)
+        mixed = g.is_complex or spec.compute.startswith("complex")  # then the gradient is read as what it is
+        self.compute = [g.compute if mixed else spec.compute]
+        for w, d in zip(spec.saved, saved, strict=True):  # (the output of real operands may be complex)
+            self.compute.append((d.compute if d.is_complex else spec.compute) if w == "out" else per_operand[w])
+        self.compute += [per_operand[i] for i in spec.scalar_names]
+        self.kernels: dict[tuple, PointwiseKernel] = {}
+        self.folds: dict[int, FoldKernel] = {}
+        self.alias, self.full, self.reduced = [], [], []
+        every = range(len(spec.rules))
+        probe = loops.trace_body(self.formulas(every), self.inputs, self.compute, [None] * len(every))
+        for k, (i, _) in enumerate(spec.rules):
+            value = probe.results[k][0]
+            same = value.op == "input" and value.name == "x0" and keys[i].dtype is g
+            if g.name == "float16" and keys[i].dtype is g:
+                same = value is probe_half(probe)
+            if stretched[k]:
+                self.reduced.append((k, i))
+            elif same:
+                self.alias.append(i)
+            else:
+                self.full.append((k, i))
+
+    def formulas(self, picked: Sequence[int]) -> Callable:
+        """From the gradient and what is saved to the gradients that the rules ``picked`` give."""
+        spec = self.spec
+
+        def run(gx, *rest):
+            values = dict(zip([*spec.saved, *spec.scalar_names], rest, strict=True))
+            all_values = spec.factors(gx, values)
+            return [all_values[k] for k in picked]
+
+        return run
+
+    def kernel(self, picked: tuple[int, ...], outs: list[str], over: Mapping[int, int] = loops.APART) -> PointwiseKernel:
+        """The kernel that stores what the rules ``picked`` give."""
+        found = self.kernels.get((picked, bool(over)))
+        if found is None:
+            name = self.spec.op.name + "_backward"
+            found = PointwiseKernel(name, self.formulas(picked), self.inputs, self.compute, outs, over)
+            self.kernels[picked, bool(over)] = found
+        return found
+
+    def fold(self, k: int, out: str, layouts: list[Layout], shape: Sequence[int], axes: list[int]) -> tuple:
+        """(entry point, dims) of the kernel that sums what rule ``k`` gives."""
+        of = folding(self.formulas((k,)), self.inputs, self.compute, loops.SUM, None, out, layouts, shape, axes)
+        kernel = self.folds.get(k)
+        if kernel is None:
+            kernel = self.folds[k] = FoldKernel(self.spec.op.name + "_backward", of)
+        return kernel.entry(of)
+
+
+class BackPlan:
+    """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
+    for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
+
+    __slots__ = (
+        "alias",
+        "both",
+        "count",
+        "dims",
+        "entry",
+        "first",
+        "nested",
+        "outs",
+        "over",
+        "overwrite",
+        "reductions",
+        "simple",
+        "small",
+    )
+
+    def __init__(self, spec: Spec, g: Layout):
+        keys, out = spec.keys, spec.out
+        self.count = len(keys)
+        saved_layouts = [out if w == "out" else keys[w] for w in spec.saved]
+        layouts = [g, *saved_layouts]
+        stretched = tuple([keys[i].shape != out.shape for i, _ in spec.rules])
+        kind = spec.kind.backs.get((g.dtype, stretched))
+        if kind is None:
+            kind = BackKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
+            spec.kind.backs[g.dtype, stretched] = kind
+        full, self.alias = kind.full, kind.alias
+        self.outs = [(i, strides.combined(out.shape, layouts, keys[i].dtype), keys[i].dtype.carrier) for _, i in full]
+        self.entry = self.dims = None
+        if full:
+            kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
+            self.entry, self.dims = kernel.entry(layouts, [lay for _, lay, _ in self.outs])
+        # the commonest: one gradient from one flat kernel
+        self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
+        self.simple = self.outs[0][1:] if len(full) == 1 and not kind.reduced and not self.alias and self.dims is None else None
+        self.over, self.overwrite = None, None
+        if self.simple and self.simple[0].dtype is g.dtype and not launch._observing:
+            size = self.simple[0].size
+            if size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
+                self.over = self.simple[0]
+            elif size >= WIDE:  # worth a kernel of its own
+                ((k, i),) = full
+                self.overwrite = kind.kernel((k,), [keys[i].dtype.name], {0: 0}).flat(layouts, [g])
+                self.over = self.simple[0]
+        # and two operands that both get the gradient itself, or both come from one flat kernel
+        self.both: Any = None
+        self.first = None  # the layout of a gradient over which the first of two is written
+        if self.count == 2 and not full and not kind.reduced and len(self.alias) == 1:
+            self.both = "first" if self.alias == [0] else "second"
+        elif self.count == 2 and not kind.reduced and len(spec.rules) == 2:
+            if len(self.alias) == 2:
+                self.both = True
+            elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
+                self.both = self.outs[0][1:]
+                if self.both[0].size <= 64 and not launch._observing:
+                    self.first = self.both[0]
+        self.reductions: list[tuple] = []
+        self.nested: list[tuple] = []
+        for k, i in kind.reduced:
+            self._reduce(kind, k, i, keys[i], out, layouts)
+
+    def _reduce(self, kind: BackKind, k: int, i: int, to: Layout, out: Layout, layouts: list[Layout]) -> None:
+        """The gradient of operand ``i``, which was stretched."""
+        lead = out.ndim - to.ndim
+        axes = [d for d in range(out.ndim) if d < lead or (to.shape[d - lead] == 1 and out.shape[d] != 1)]
+        try:
+            entry, dims = kind.fold(k, to.dtype.name, layouts, out.shape, axes)
+        except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
+            whole = layout(out.shape, None, to.dtype)
+            plain, steps = kind.kernel((k,), [to.dtype.name]).entry(layouts, [whole])
+            self.nested.append((i, plain, steps, whole, tuple(axes), to.shape))
+        else:
+            self.reductions.append((i, entry, dims, layout(to.shape, None, to.dtype), to.dtype.carrier))
+
+    def placed(self, t: Tensor) -> tuple:
+        """The one gradient in its operand's place."""
+        grads: list = [None] * self.count
+        grads[self.outs[0][0]] = t
+        return tuple(grads)
+
+    def run(self, g: Tensor, saved: Any) -> tuple:
+        grads: list = [None] * self.count
+        if self.entry is not None:
+            outs = [launch.empty(lay.size, carrier) for _, lay, carrier in self.outs]
+            if self.dims is None:
+                self.entry(g._data, *saved, *outs)
+            else:
+                self.entry(self.dims, g._data, *saved, *outs)
+            for (i, lay, _), data in zip(self.outs, outs, strict=True):
+                grads[i] = make(data, lay, [0, OURS])
+        for i in self.alias:
+            grads[i] = g
+        if len(self.alias) > 1:
+            share(g)
+        for i, entry, dims, lay, carrier in self.reductions:
+            data = launch.empty(lay.size, carrier)
+            entry(dims, g._data, *saved, data)
+            grads[i] = make(data, lay, [0, OURS])
+        for i, plain, steps, whole, axes, shape in self.nested:
+            data = launch.empty(whole.size, whole.dtype.carrier)
+            if steps is None:
+                plain(g._data, *saved, data)
+            else:
+                plain(steps, g._data, *saved, data)
+            grads[i] = t = make(data, whole, [0, 0]).sum(axes).reshape(shape)
+            t._version_[1] = OURS
+        return tuple(grads)
+
+
+def probe_half(body: Any) -> Any:
+    """The symbol that a float16 gradient has after being loaded and stored again unchanged."""
+    return m.float_to_half(m.half_to_float(body.symbols[0]))
+
+
+class Rule:
+    """A derivative's formula and the names it asks for."""
+
+    __slots__ = ("function", "names")
+
+    def __init__(self, function: Callable):
+        self.function = function
+        self.names = tuple(inspect.signature(function).parameters)
+
+    def whole(self, g: Any, values: dict, params: Sequence[str]) -> Any:
+        """The operand's gradient: g · derivative, or what the formula makes of ``g`` itself."""
+        args = [g if n == "g" else values[params.index(n) if n in params else "out"] for n in self.names]
+        value = self.function(*args)
+        if "g" in self.names:
+            return value
+        if isinstance(value, (int, float, complex)):
+            if value == 0:  # not g * 0, which is nan for an infinite g
+                from ...codegen.maths import m
+
+                return m.zero_like(g)
+            return g if value == 1 else -g if value == -1 else g * value
+        return g * value

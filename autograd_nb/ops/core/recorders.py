@@ -1,0 +1,181 @@
+"""What recording a structured op and running its rules comes to, written out for one kind of call.
+
+Which operands are tensors, which of them need gradients and what the rules read is the same in call after call. So the loops over
+operands that `structured.Structured` would go through each time are unrolled into the text of three functions:
+
+- `recorder`, for the classes of a call's arguments, finds which operands need gradients, and makes the node where there is but
+  one to ask, else calls
+- `writer`, for one `Recording`, which makes it;
+- `runner`, for one `Recording`, makes the arguments of the rules from a node, in a pass that is not recorded itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sys import _getframe
+from typing import Any
+
+from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
+from ...graph.ownership import OURS
+from ...tensor import Tensor, make, refresh
+from .recording import refuse_inference
+
+
+def _function(name: str, op: Any, parameters: str, lines: list[str], **names: Any) -> Callable:
+    text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+    # a file name inside the package: these frames are not the user's
+    exec(compile(text, f"{__file__} <{name} of {op.name}>", "exec"), names)
+    return names[name]
+
+
+def _unpacked(op: Any) -> str:
+    return ", ".join(op.params) + ", = _args"
+
+
+def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
+    """``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``.
+
+    The user's frame is ``depth`` above, or further up.
+    """
+    lines = [_unpacked(op)]
+    for p, kind in zip(op.params, classes, strict=True):
+        if issubclass(kind, (tuple, list)):
+            lines += [f"if {p} and isinstance({p}[0], _Tensor):", "    return _op.record_any(_args, out)"]
+    tensors = [i for i, kind in enumerate(classes) if issubclass(kind, Tensor)]
+    operands = [op.params[i] for i in op.operands if i in tensors]
+    for p in operands:
+        lines += [f"if {p}._view is not None:", f"    _refresh({p})"]
+    present = sum(1 << i for i in tensors)
+    if len(operands) == 1:
+        written, names = _writing(op, op.recording(1, present), "_depth")
+        lines += [f"if {operands[0]}._rg:", *(f"    {line}" for line in written)]
+        return _function("record", op, "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _refresh=refresh, **names)
+    lines.append("_mask = " + (" | ".join(f"{p}._rg << {edge}" for edge, p in enumerate(operands)) or "0"))
+    lines += ["if _mask:", "    (_writers.get(_mask) or _write(_mask))(_args, out, _depth)"]
+    writers: dict[int, Callable] = {}
+
+    def write(mask: int) -> Callable:
+        writers[mask] = found = writer(op, op.recording(mask, present))
+        return found
+
+    return _function(
+        "record", op, "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _refresh=refresh, _writers=writers, _write=write
+    )
+
+
+def writer(op: Any, recording: Any) -> Callable:
+    """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
+    lines, names = _writing(op, recording, "_depth + 1")
+    return _function("write", op, "_args, out, _depth", [_unpacked(op), *lines], **names)
+
+
+def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, Any]]:
+    """The text of a writer, and the names that it uses; ``depth``: how far above the user's frame is."""
+    lines = ["_node = _class()", "_plain = 2"]
+    edges, saved, versions, values = [], [], [], []
+    for *_, p in recording.rules:
+        if p not in recording.needed:
+            edges.append("None")
+            continue
+        e = f"_e{len(edges)}"
+        edges.append(e)
+        lines += [
+            f"{e} = {p}._edge",
+            f"if {e} is None:",
+            f"    {e} = {p}",
+            "    if _plain:",
+            "        _plain = 1",
+            f"elif {e}.__class__ is _Output:",
+            "    _plain = 0",
+        ]
+    for p, i, first in recording.saved:
+        if recording.present >> i & 1:
+            saved.append(f"({p!r}, {p}._data, {p}._layout, {first})")
+            versions.append(p)
+        else:
+            values.append(f"{p!r}: {p}")
+    for name, i in recording.shapes:
+        values.append(f"{name!r}: {op.params[i]}._layout.shape")
+    if recording.out:
+        saved.append("('out', out._data, out._layout, None)")
+        versions.append("out")
+    counters = [f"_v{k}" for k in range(len(versions))]
+    lines += [f"{v} = {p}._version_" for v, p in zip(counters, versions, strict=True)]
+    if counters:
+        lines += ["if " + " or ".join(f"{v}[0] < 0" for v in counters) + ":", "    _refuse_inference()"]
+    lines += [
+        f"_node.edges = ({''.join(e + ', ' for e in edges)})",
+        "_node.plain = _plain",
+        "_node.recording = _recording",
+        f"_node.values = {{{', '.join(values)}}}",
+        f"_node.saved = ({''.join(s + ', ' for s in saved)})" if saved else "_node.saved = None",
+        f"_node.versions = ({''.join(v + ', ' for v in counters)})",
+        "_node.stamp = " + (" + ".join(f"{v}[0]" for v in counters) or "0"),
+        "_node.made = out._layout",
+        "_node.consumed = _node.hooks = None",  # from here on `recording.finish_node`, written out
+        "_node.seq = _seq = _sequence()",
+        "if not _seq & _MANY:",
+        "    _spare(_node)",
+        f"_frame = _getframe({depth})",
+        "if _internal.get(_frame.f_code.co_filename, True):",
+        "    _frame = _user_frame(_frame)",
+        "_node.code = _frame.f_code",
+        "_node.lasti = _frame.f_lasti",
+        "out._edge = _node",
+        "out._rg = True",
+    ]
+    return lines, {
+        "_class": op.node, "_Output": Output, "_recording": recording, "_refuse_inference": refuse_inference,
+        "_sequence": sequence, "_MANY": MANY, "_spare": spare, "_getframe": _getframe, "_internal": _internal,
+        "_user_frame": user_frame,
+    }  # fmt: skip
+
+
+def runner(op: Any, recording: Any) -> Callable:
+    """``run(node, g)``: gradients for the node's edges, outside any graph, for operands that are tensors."""
+    lines, names = ["_values = _node.values"], {"g": "g"}
+    tensors = [p for p, i, _ in recording.saved if recording.present >> i & 1] + ["out"] * recording.out
+    if tensors:
+        lines += ["_saved = _node.saved", "_versions = _node.versions"]
+    for k, p in enumerate(tensors):
+        lines += [f"_, _data, _lay, _ = _saved[{k}]", f"_v{k} = _versions[{k}]"]
+        if op.holomorphic:
+            lines += ["if _lay.dtype.category == 3:", "    return _op.gradients_any(_node, g)"]
+        lines.append(f"{p} = _make(_data, _lay, _v{k})")
+        names[p] = p
+    for p, i, _ in recording.saved:
+        names.setdefault(op.params[i], f"_values[{p!r}]")
+    names.update({name: f"_values[{name!r}]" for name, _ in recording.shapes})
+    rules: dict[str, Any] = {}
+    if recording.every is not None:
+        rules["_rule"], asked = recording.every
+        names["needs"] = "_recording.needed"
+        lines.append(f"_found = _rule({', '.join(names[n] for n in asked)})")
+        results = [f"_found.get({p!r})" for *_, p in recording.rules]
+    else:
+        results = []
+        for k, (rule, asked, _, _) in enumerate(recording.rules):
+            rules[f"_rule{k}"] = rule
+            results.append("None" if rule is None else f"_rule{k}({', '.join(names[n] for n in asked)})")
+    lines += _settling(results, [f"_v{k}" for k in range(len(tensors))])
+    return _function("run", op, "_node, g", lines, _op=op, _make=make, _recording=recording, _Tensor=Tensor, _OURS=OURS, **rules)
+
+
+def _settling(results: list[str], versions: list[str]) -> list[str]:
+    """The text of `ownership.settle` for the results of a runner, and of the end."""
+    lines, earlier = [], []
+    for k, result in enumerate(results):
+        if result == "None":
+            continue
+        r, w = f"_r{k}", f"_w{k}"
+        known = " and ".join(f"{w} is not {v}" for v in ["g._version_", *versions])
+        mark = [f"{w} = {r}._version_", f"if {known}:", f"    {w}[1] = _OURS"]
+        if earlier:
+            same = " or ".join(f"{w} is {e}" for e in earlier)
+            mark = [mark[0], f"if {same}:", f"    if {w}[1] == _OURS:", f"        {w}[1] = 0", "el" + mark[1], mark[2]]
+        lines += [f"{r} = {result}"]
+        if k < len(results) - 1:  # for those after it to compare with
+            lines += [f"{w} = None"]
+        lines += [f"if {r}.__class__ is _Tensor:", *(f"    {line}" for line in mark)]
+        earlier.append(w)
+    return [*lines, f"return ({''.join('None, ' if r == 'None' else f'_r{k}, ' for k, r in enumerate(results))})"]

@@ -1,0 +1,199 @@
+"""What every kind of op needs when it records and when it writes into given memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from sys import _getframe
+from typing import Any
+
+from ... import launch, strides
+from ...codegen.symbols import ComplexError
+from ...dtypes import dtype
+from ...errors import shorten
+from ...graph.modes import state
+from ...graph.node import MANY, Node, _internal, sequence, spare, user_frame
+from ...shapes import Layout, is_expanded, layout
+from ...tensor import INFERENCE, Tensor, _storage
+
+
+def mark_inference(t: Tensor) -> None:
+    """Make a new tensor an inference tensor."""
+    if t._version_[0] >= 0:
+        t._version_ = [INFERENCE, 0]
+
+
+def refuse_inference() -> None:
+    raise RuntimeError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+        "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use "
+        "`torch.no_grad()` instead of `torch.inference_mode()`."
+    )
+
+
+def guarded(out: Any, *kept: Any) -> Any:
+    """``out``, whose node refuses to run after one of the tensors ``kept`` was changed in place.
+
+    For what PyTorch's node saves and ours can do without: only the counts are kept, not the memory.
+    """
+    if state.grad and out._rg and out._edge is not None:
+        node = getattr(out._edge, "node", out._edge)
+        versions = [t._version_ for t in kept if isinstance(t, Tensor)]
+        if any(v[0] < 0 for v in versions):
+            refuse_inference()
+        node.versions = (*node.counters(), *versions)
+        node.stamp += sum(v[0] for v in versions)
+    return out
+
+
+def finish_node(node: Node, depth: int = 2) -> None:
+    """Age, place and empty state of a node that is being recorded; the user's frame is ``depth`` above, or further up."""
+    node.consumed = None
+    node.hooks = None
+    node.seq = sequence()
+    if not node.seq & MANY:
+        spare(node)
+    f = _getframe(depth)
+    code = f.f_code
+    if _internal.get(code.co_filename, True):
+        f = user_frame(f)
+        code = f.f_code
+    node.code = code
+    node.lasti = f.f_lasti
+
+
+def tensor_type(d: dtype) -> str:
+    return {
+        "float32": "FloatTensor", "float64": "DoubleTensor", "float16": "HalfTensor", "int64": "LongTensor", "int32": "IntTensor",
+        "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor", "complex64": "ComplexFloatTensor",
+        "complex128": "ComplexDoubleTensor",
+    }.get(d.name, "Tensor")  # fmt: skip
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    return source.category <= target.category
+
+
+def check_result(name: str, target: Layout, result: Layout, repeats: bool = False) -> None:
+    """Refuse an in-place result that does not fit its target's shape or dtype, or an expanded target.
+
+    ``repeats``: one value is written everywhere, which an expanded target may be given too.
+    """
+    if result.shape != target.shape:
+        raise RuntimeError(
+            f"{name}(): output with shape {list(target.shape)} doesn't match the broadcast shape {list(result.shape)}"
+        )
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"{name}(): result type {result.dtype.name} can't be cast to the desired output type {target.dtype.name}"
+        )
+    if is_expanded(target) and not repeats:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+def check_written(out: Tensor, reads: tuple[Any, ...] = ()) -> None:
+    """RuntimeError for an expanded ``out``, or memory that is read."""
+    if is_expanded(out._layout):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    for x in reads:
+        if x._version_ is out._version_ and overlap(x, out):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                "location. Please clone() the tensor before performing the operation."
+            )
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether the memory from a's first to its last element meets b's."""
+    ranges = []
+    for t in (a, b):
+        if not t._layout.size:
+            return False
+        start = t._data.__array_interface__["data"][0]
+        last = sum((n - 1) * s for n, s in zip(t._layout.shape, t._layout.strides, strict=True))
+        ranges.append((start, start + (last + 1) * t._data.itemsize))
+    return ranges[0][0] < ranges[1][1] and ranges[1][0] < ranges[0][1]
+
+
+@contextmanager
+def real_only(name: str) -> Iterator[None]:
+    """Around the making of a kernel: formulas that complex numbers have no part in refuse them in the op's name."""
+    try:
+        yield
+    except ComplexError:
+        raise not_for_complex(name) from None
+
+
+def not_for_complex(name: str) -> NotImplementedError:
+    return NotImplementedError(f'"{name}" not implemented for complex tensors (ComplexFloat, ComplexDouble)')
+
+
+def real_operands(message: str) -> Callable[[Sequence[Any]], None]:
+    """A pointwise op's ``check`` that refuses complex operands."""
+
+    def check(keys: Sequence[Any]) -> None:
+        if any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in keys):
+            raise NotImplementedError(message)
+
+    return check
+
+
+def too_large(name: str, value: Any) -> RuntimeError:
+    return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow: {shorten(value)}")
+
+
+def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) -> Tensor:
+    """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed.
+
+    ``reads``: tensors that PyTorch refuses to share memory with ``out``.
+    """
+    check_output(out, name, value._rg)
+    if not can_cast(value.dtype, out.dtype):
+        raise RuntimeError(
+            f"{name}(): result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}"
+        )
+    check_written(out, reads)
+    if out.shape != value.shape:
+        fit_output(out, value.shape, strides.like(value._layout, out.dtype))
+    return out.copy_(value)
+
+
+def check_output(out: Any, name: str, graph: bool = False) -> None:
+    """Refuse an ``out=`` that is no tensor, and one that would have to be recorded. ``graph``: the result has a history."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be a Tensor, not {type(out).__name__}")
+    if graph or (out.requires_grad and state.grad):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments "
+            "requires grad. Call it without out=, or inside torch.no_grad()."
+        )
+
+
+def fit_output(out: Tensor, shape: Sequence[int], lay: Layout | None = None) -> None:
+    """Give ``out`` the shape of a result: in its own memory as far as that goes, else in memory of its own.
+
+    ``lay``: the result's layout, if not C order.
+    """
+    if out._layout.size:
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not match the required "
+            f"output shape {list(shape)}. This behavior is deprecated. Give an out= of the right shape, or of no elements (out.resize_(0)).",
+            UserWarning,
+            stacklevel=4,
+        )
+    new = lay or layout(shape, None, out.dtype)
+    memory, offset = _storage(out)
+    if memory.size - offset < new.size:
+        out._data = launch.empty(new.size, out.dtype.carrier)
+        out._view, out._version_ = None, [out._version_[0] + 1, 0]
+    else:
+        launch.escapes("an out= that is resized in its own memory")
+        out._data = memory[offset:] if offset else memory
+    out._layout = new

@@ -1,0 +1,338 @@
+"""Kernels of reductions: how the dims are brought into the template's loops, and sums that are made in blocks.
+
+A `Folding` says what a kernel computes: the formula that feeds it, the folds, the formula that finishes them. Reductions make one
+of themselves; the compiler makes larger ones, which take in what stands before and behind a reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, threads
+from ...codegen import loops
+from ...codegen.loops import Fold, Input
+from ...codegen.symbols import COMPONENT
+from ...shapes import Layout, broadcast_strides, coalesce, contiguous_strides, dims_array, layout, numel
+from .recording import real_only
+
+FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as good
+
+
+@dataclass(frozen=True)
+class Folding:
+    """What a kernel that folds is made from. Its arguments: dims, the inputs, the results, what is stored.
+
+    ``formula``: from the inputs (but the last ``late``) to the values that are folded over ``axes`` of ``shape``, one for each of
+    ``folds``, and then those that are stored as they are, one for each of ``stored``. ``finish``: from (totals, inputs) to the
+    ``results``, which have size 1 along ``axes``, as have the ``late`` inputs; of the others it may read the numbers. ``wide``:
+    whether sums of float32 are asked for in more digits. ``over``: one of ``stored`` → the input whose array it overwrites.
+    """
+
+    formula: Callable[..., Sequence]
+    inputs: Sequence[Input]
+    compute: Sequence[str]
+    in_layouts: Sequence[Layout]
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    folds: tuple[Fold, ...]
+    finish: Callable[[list, list], Sequence]
+    results: tuple[Layout, ...]
+    stored: tuple[Layout, ...] = ()
+    wide: bool = False
+    late: int = 0
+    over: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def own(self) -> list[int]:
+        """Which of ``stored`` have arguments of their own."""
+        return [k for k in range(len(self.stored)) if k not in self.over]
+
+    @property
+    def out_layouts(self) -> tuple[Layout, ...]:
+        """Of the arguments behind the inputs."""
+        return self.results + tuple([self.stored[k] for k in self.own])
+
+
+def folding(
+    formula: Callable, inputs: Sequence[Input], compute: str | Sequence[str], fold: Fold, finish: Callable | None, out: str,
+    in_layouts: Sequence[Layout], shape: Sequence[int], axes: Sequence[int], count: int = 1,
+) -> Folding:  # fmt: skip
+    """That folds the ``count`` values of ``formula(*inputs)``, each of them finished by ``finish(total, *numbers)``.
+
+    The results have dtype ``out`` and are contiguous.
+    """
+    whole = layout([1 if d in axes else n for d, n in enumerate(shape)], None, dtypes.BY_NAME[out])
+    compute = [compute] * len(inputs) if isinstance(compute, str) else list(compute)
+
+    def finished(totals: list, given: list) -> list:
+        if finish is None:
+            return totals
+        kind = COMPONENT.get(totals[0].dtype, totals[0].dtype)
+        numbers = [x.cast(kind) for x, spec in zip(given, inputs, strict=True) if spec.scalar]
+        return [finish(total, *numbers) for total in totals]
+
+    return Folding(
+        formula, inputs, compute, in_layouts, tuple(shape), tuple(axes), (fold,) * count, finished, (whole,) * count,
+        wide=out == "float64",
+    )  # fmt: skip
+
+
+class NestedReduction(Exception):
+    """The reduced dims do not merge into the template's loops; the caller copies into a friendlier layout first."""
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The template's six loops, of which the innermost is ``inner``: "reduced" or "kept"; and kept ones too many around them."""
+
+    sizes: list[int]
+    steps: list[list[int]]  # by operand
+    inner: str
+    outer: tuple[list[int], list[list[int]]]
+
+
+def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequence[int]]) -> Loops:
+    """The loops of a fold over operands of these strides; the innermost goes along the narrowest dim of the first of them."""
+    gone = set(axes)
+    kept, kept_steps = _group([d for d in range(len(shape)) if d not in gone], shape, strides)
+    # the reduced dims may be walked in any order: widest strides of the first operand outermost
+    red, red_steps = _group(sorted(gone, key=lambda d: tuple(-s[d] for s in strides)), shape, strides)
+    inner = "reduced"
+    if kept and red:
+        narrow_kept, narrow_red = (abs(t[0][-1]) or 1 << 60 for t in (kept_steps, red_steps))
+        inner = "kept" if narrow_kept < narrow_red and kept[-1] >= 8 else "reduced"
+    elif kept and not red:
+        inner = "kept"
+    most_kept, most_red = loops.KEPT + (inner == "kept"), loops.REDUCED + (inner == "reduced")
+    if len(red) > most_red:
+        raise NestedReduction
+    lead = max(0, len(kept) - most_kept)
+
+    def placed(kept: list[int], red: list[int], fill: int) -> list[int]:
+        kept = [fill] * (most_kept - len(kept)) + kept
+        red = [fill] * (most_red - len(red)) + red
+        return kept + red if inner == "reduced" else [*kept[:-1], *red, kept[-1]]
+
+    steps = [placed(k[lead:], r, 0) for k, r in zip(kept_steps, red_steps, strict=True)]
+    return Loops(placed(kept[lead:], red, 1), steps, inner, (kept[:lead], [k[:lead] for k in kept_steps]))
+
+
+class FoldKernel:
+    """A kernel that folds operands of given dtypes, of whatever sizes: its body is traced once, each text is written once."""
+
+    __slots__ = ("argtypes", "blocks", "body", "effort", "name", "texts", "totals")
+
+    def __init__(self, name: str, of: Folding):
+        self.name = name
+        early = len(of.inputs) - of.late
+        with real_only(name):
+            self.body = loops.trace_body(
+                lambda *xs: of.formula(*xs[:early]),
+                of.inputs,
+                of.compute,
+                [None] * len(of.folds) + [lay.dtype.name for lay in of.stored],
+            )
+        types = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
+        self.argtypes = ("int64[:]", *types, *[f"{loops.storage(lay.dtype.name)}[:]" for lay in of.out_layouts])
+        self.effort = self.body.effort()
+        self.texts: dict[tuple[str, str], str] = {}  # by the innermost loop and the operands' strides in it
+        self.blocks: FoldKernel | None = None  # folds the blocks of one long fold
+        self.totals: FoldKernel | None = None  # and their results
+
+    def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
+        """(entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
+        strides = [broadcast_strides(lay, of.shape) for lay in (*of.in_layouts, *of.out_layouts)]
+        walk = arranged(of.shape, of.axes, strides)
+        sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
+        source = self._text(of, walk)
+        if not more and numel(sizes) * self.effort >= least and all(n < FEW for n in sizes[: loops.KEPT]):
+            blocks = _blocks(self, of)
+            if blocks is not None:
+                return blocks, dims
+
+        def split(entry: Callable) -> Callable:
+            axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
+            return threads.walk(entry, sizes, axes, self.effort, loops.CHUNK)
+
+        written = len(of.out_layouts)
+        recipe = of if launch.observing() and not more else None
+        entry = launch.entry(source, "kernel", self.argtypes, self.name, written, recipe, split=split)
+        if more:
+            entry = nested(entry, *walk.outer, [s.scalar for s in of.inputs] + [False] * written)
+        return entry, dims
+
+    def _text(self, of: Folding, walk: Loops) -> str:
+        first, sizes = len(of.in_layouts), walk.sizes
+        last = first + len(of.results)
+
+        def kind(p: int, stride: int) -> str:
+            if first <= p < last:
+                return "s"
+            if stride == 1 or (stride == 0 and sizes[-1] == 1):  # a loop of one step may take any; unit keeps the variants few
+                return "u"
+            return "0" if stride == 0 and p < first else "s"
+
+        kinds = "".join([kind(p, t[-1]) for p, t in enumerate(walk.steps)])
+        found = self.texts.get((walk.inner, kinds))
+        if found is None:
+            outs = [lay.dtype.name for lay in of.results]
+            with real_only(self.name):
+                found = loops.reduction(self.body, of.folds, walk.inner, kinds, of.finish, outs, of.wide, over=of.over)
+            self.texts[walk.inner, kinds] = found
+        return found
+
+
+def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
+    """(entry point, dims) of a kernel that is not asked for again, see `FoldKernel`."""
+    return FoldKernel(name, of).entry(of, least)
+
+
+def nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: list[bool]) -> Callable:
+    """More loops than the template has: the outermost run here, each step one launch on sliced arrays."""
+
+    def run(dims: np.ndarray, *args: Any) -> None:
+        for index in product(*map(range, sizes)):
+            moved, k = [], 0
+            for a, scalar in zip(args, scalars, strict=True):
+                if not scalar:
+                    a = a[sum(i * s for i, s in zip(index, steps[k], strict=True)) :]
+                    k += 1
+                moved.append(a)
+            entry(dims, *moved)
+
+    return run
+
+
+def _group(dims: Sequence[int], shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    return coalesce([shape[d] for d in dims], [[s[d] for d in dims] for s in strides])
+
+
+# ------------------------------------------------------------------------------------------------------- blocks
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One of the launches of `Blocks`. ``picks``: (argument or partial result, its first element) in the order of its arguments,
+    the last ``written`` of which it writes, and those at ``over``."""
+
+    entry: Callable
+    dims: np.ndarray
+    picks: list[tuple[int, int]]
+    written: int
+    over: tuple[int, ...] = ()
+
+
+class Blocks:
+    """An entry point of several launches: folds of blocks, which depend on the shape only, and the fold of those.
+
+    ``partial``: (elements, dtype) of the arrays between them, which are numbered after the arguments.
+    """
+
+    __slots__ = ("launches", "partial")
+
+    def __init__(self, launches: list[Launch], partial: list[tuple[int, dtypes.dtype]]):
+        self.launches, self.partial = launches, partial
+
+    def __call__(self, dims: np.ndarray, *args: Any) -> None:
+        arrays = [*args, *[launch.empty(size, d.carrier) for size, d in self.partial]]
+        for one in self.launches:
+            one.entry(one.dims, *[arrays[i][start:] if start else arrays[i] for i, start in one.picks])
+
+
+def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
+    """The launches of a fold over one long dim; None where that does not pay."""
+    work = numel(of.shape) * kernel.effort
+    folded = numel(of.shape[d] for d in of.axes)
+    values = [v.dtype for v, _ in kernel.body.results[: len(of.folds)]]
+    accumulators = [f.accumulator(d) for f, d in zip(of.folds, values, strict=True)]
+    if any(a not in dtypes.BY_NAME or "complex" in a for a in [*accumulators, *values]):
+        return None
+    found = [dtypes.BY_NAME[a] for a in accumulators]
+    most = 4 * FEW if work >= 8 * threads.MANY and folded >= 1024 else FEW
+    axis = next((d for d in of.axes if of.shape[d] >= 4 * most), max(of.axes, key=lambda d: of.shape[d]))
+    n = of.shape[axis]
+    step = loops.CHUNK if n == folded and n >= most * loops.CHUNK else 1
+    each = -(-n // (most * step)) * step
+    count, rest = divmod(n, each)
+    total = count + bool(rest)
+    if count < 2 or folded < 32 * total:
+        return None
+    kept = [1 if d in of.axes else m for d, m in enumerate(of.shape)]
+    size = numel(kept)
+    early = range(len(of.inputs) - of.late)
+    layouts = dict(zip([j for j, spec in enumerate(of.inputs) if not spec.scalar], of.in_layouts, strict=True))
+    results, partials = len(of.inputs), len(of.inputs) + len(of.out_layouts)
+
+    def shaped(dims: Sequence[int], blocks: int, length: int) -> list[int]:
+        return [*dims[:axis], blocks, length, *dims[axis + 1 :]]
+
+    def block(lay: Layout, blocks: int, length: int) -> Layout:
+        """The layout of the blocks of an operand."""
+        s = broadcast_strides(lay, of.shape)
+        return layout(shaped(of.shape, blocks, length), [*s[:axis], s[axis] * each, s[axis], *s[axis + 1 :]], lay.dtype)
+
+    launches = []
+    for begin, blocks, length in [(0, count, each), (count, 1, rest)] if rest else [(0, count, each)]:
+        steps = contiguous_strides(kept)
+        part = shaped(kept, blocks, 1), [*steps[:axis], size, 0, *steps[axis + 1 :]]
+        axes = tuple(d + (d >= axis) for d in of.axes)
+        first = replace(
+            of,
+            inputs=[of.inputs[j] for j in early],
+            compute=[of.compute[j] for j in early],
+            in_layouts=[block(layouts[j], blocks, length) for j in early if j in layouts],
+            shape=tuple(shaped(of.shape, blocks, length)),
+            axes=axes,
+            finish=lambda totals, given: totals,
+            results=tuple([layout(*part, a) for a in found]),
+            stored=tuple([block(lay, blocks, length) for lay in of.stored]),
+            late=0,
+        )
+        if kernel.blocks is None:
+            kernel.blocks = FoldKernel(kernel.name, first)
+        entry, dims = kernel.blocks.entry(first, 1 << 60)
+        along = begin * each
+        picks = [(j, along * broadcast_strides(layouts[j], of.shape)[axis] if j in layouts else 0) for j in early]
+        picks += [(partials + k, begin * size) for k in range(len(found))]
+        picks += [
+            (results + p, along * broadcast_strides(of.out_layouts[p], of.shape)[axis])
+            for p in range(len(of.results), len(of.out_layouts))
+        ]
+        launches.append(Launch(entry, dims, picks, len(first.out_layouts), tuple(of.over.values())))
+    late = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in early]
+    second = replace(
+        of,
+        formula=lambda *xs: xs[: len(found)],
+        inputs=[*[Input(a.name) for a in found], *[of.inputs[j] for j in late]],
+        compute=[*[a.name for a in found], *[of.compute[j] for j in late]],
+        in_layouts=[*[layout([total, *kept], None, a) for a in found], *[layouts[j] for j in late if j in layouts]],
+        shape=(total, *kept),
+        axes=(0,),
+        finish=lambda totals, given: of.finish(totals, _placed(given[len(found) :], late, len(of.inputs))),
+        results=tuple([layout([1, *lay.shape], [0, *lay.strides], lay.dtype) for lay in of.results]),
+        stored=(),
+        over=loops.APART,
+    )
+    if kernel.totals is None:
+        kernel.totals = FoldKernel(kernel.name, second)
+    entry, dims = kernel.totals.entry(second, 1 << 60)
+    picks = [
+        *[(partials + k, 0) for k in range(len(found))],
+        *[(j, 0) for j in late],
+        *[(results + k, 0) for k in range(len(of.results))],
+    ]
+    launches.append(Launch(entry, dims, picks, len(of.results)))
+    return Blocks(launches, [(total * size, a) for a in found])
+
+
+def _placed(values: Sequence, which: list[int], count: int) -> list:
+    """Values in their places, among others that nobody asks for."""
+    found: list = [None] * count
+    for j, x in zip(which, values, strict=True):
+        found[j] = x
+    return found

@@ -1,0 +1,98 @@
+"""The table of ops: the single source for Tensor methods, public functions, docs and generated tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+from ...tensor import Tensor
+
+
+@dataclass
+class OpInfo:
+    """An op as users see it.
+
+    ``call``: the public function. ``kind``: "pointwise", "reduction", "structured", "view", "composite". ``namespace``: where
+    the function is offered ("torch", "nn.functional", "linalg", …). ``samples``: optional maker of test inputs.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    kind: str
+    differentiable: bool = True
+    namespaces: tuple[str, ...] = ("torch",)
+    method: bool = True
+    samples: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+    rule: Any = None
+    notes: dict = field(default_factory=dict)
+
+
+OPS: dict[str, OpInfo] = {}
+
+#: PyTorch's keywords -> the names that NumPy gives them, which PyTorch takes everywhere too
+_NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
+
+
+def numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, taking ``axis`` for its ``dim`` and ``keepdims`` for its ``keepdim``."""
+    code = getattr(call, "__code__", None)
+    if code is None or hasattr(call, "__wrapped__"):
+        return call
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    renamed = {alias: own for own, alias in _NUMPY_NAMES.items() if own in parameters and alias not in parameters}
+    if not renamed:
+        return call
+
+    @wraps(call)
+    def renaming(*args: Any, **options: Any) -> Any:
+        if options:
+            for alias, own in renamed.items():
+                if alias in options and own not in options:
+                    options[own] = options.pop(alias)
+        return call(*args, **options)
+
+    return renaming
+
+
+def register(
+    name: str,
+    call: Callable[..., Any],
+    kind: str = "composite",
+    *,
+    method: bool | str = True,
+    namespaces: tuple[str, ...] = ("torch",),
+    aliases: tuple[str, ...] = (),
+    **info: Any,
+) -> Callable[..., Any]:
+    """Enter an op into the table, and attach it to Tensor as a method of its name and aliases."""
+    call = numpy_names(call)
+    entry = OpInfo(name, call, kind, method=bool(method), namespaces=namespaces, **info)
+    OPS[name] = entry
+    for alias in aliases:
+        OPS[alias] = entry
+    if method:
+        for n in (name, *aliases):
+            setattr(Tensor, n, call)
+    return call
+
+
+def public(
+    *aliases: str, method: bool = True, namespaces: tuple[str, ...] = ("torch",), kind: str = "composite", name: str = "", **info: Any
+) -> Callable[[Callable], Callable]:
+    """Decorator: register a function under its own name (a trailing underscore of reserved words dropped) and aliases."""
+
+    def enter(function: Callable) -> Callable:
+        own = name or function.__name__
+        register(own, function, kind, method=method, namespaces=namespaces, aliases=aliases, **info)
+        return function
+
+    return enter
+
+
+def functions(namespace: str) -> dict[str, Callable[..., Any]]:
+    """name -> function of everything offered in a namespace."""
+    # where namespaces differ in a function's signature, it is entered as "<namespace>.<name>"
+    return {name.removeprefix(namespace + "."): op.call for name, op in OPS.items() if namespace in op.namespaces}

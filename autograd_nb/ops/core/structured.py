@@ -1,0 +1,472 @@
+"""Structured ops: a forward function on tensors that launches kernels, and derivative rules written with other ops.
+
+    @structured(a=lambda g, b: g @ b.mT, b=lambda g, a: a.mT @ g)
+    def mm(a, b): ...
+
+The forward function takes its operands by position (the public wrappers normalise arguments first) and runs with recording
+off. A rule's parameter names say what it needs: ``g`` (the incoming gradient; a list for several outputs), an operand (saved;
+numbers and tuples are kept as they are), ``<operand>_shape``, ``out`` (the output, a list of several), ``out1`` (of several outputs
+only that one). What a rule names may not be changed in place before the backward pass, so rules name what PyTorch saves, also
+where they do not read it (and `recording.guarded` adds what is no operand). ``every=`` gives one rule for all operands together,
+returning a dict by operand; it may ask for ``needs``, the set of operands that want a gradient. An operand may be a tuple of
+tensors; its rule returns a tuple.
+
+Rules run on tensors: recorded under ``create_graph``, so every derivative is there as far as the ops it is written in have one.
+
+A declaration answers two more questions, which transforms ask:
+
+- ``linear``: "jointly", when the op is linear in all its tensor operands together (forward mode applies it to the tangents); "each",
+  when it is linear in each of the first two; "no" otherwise (two passes over the op's own rules give the tangent).
+- ``batch``: what `vmap` makes of it. "shift": any dims may stand in front, so it is enough to move the dims among its arguments by
+  one; which arguments are dims, shapes and so on is told by their names (`SHIFTED`). "samples": one sample after the other. A rule
+  of its own stands under the declaration:
+
+      @_mv.batched
+      def _mv_of_batch(op, args, batch): ...
+
+  It is given the arguments as the op sees them, samples, and returns tensors with the batch in dim 0, or None to leave it to
+  "samples". ``batch.size`` is the number of samples, ``batch.of(x)`` gives (what x holds, whether its dim 0 is the batch), and
+  ``batch.whole(x)`` the same stretched along the batch where it is not.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import launch
+from ...codegen.maths import m
+from ...graph.modes import state
+from ...graph.node import Node, Output, set_edges
+from ...graph.ownership import handed, settle
+from ...overriding import overridable
+from ...tensor import Tensor, attach, make, refresh, share_view
+from .recorders import recorder, runner
+from .recording import finish_node, mark_inference, refuse_inference, tensor_type
+from .views import keep, look, recipe_of
+
+_SEQUENCES = (tuple, list)
+
+#: how an argument of an op on samples is moved by a batch in front, by the argument's name: (value, number of samples) -> value
+SHIFTED: dict[str, Callable[[Any, int], Any]] = {
+    **dict.fromkeys(("d", "a", "b"), lambda d, size: d + 1),
+    **dict.fromkeys(("dims", "wdims"), lambda dims, size: tuple(d + 1 for d in dims)),
+    **dict.fromkeys(("shape", "base_shape", "x_shape"), lambda shape, size: (size, *shape)),
+    "order": lambda order, size: (0, *[d + 1 for d in order]),
+    "places": lambda places, size: (0, *places),
+    "recipe": lambda recipe, size: ((0, size, 1), *recipe),
+}
+
+
+class StructuredNode(Node):
+    """A recorded structured op; subclasses are named per op.
+
+    ``made``: the output's layout, or a tuple of them. ``values``: what the rules take that is no tensor.
+    """
+
+    __slots__ = ("made", "recording", "values")
+    op: Structured
+
+    def run(self, g: Any) -> tuple:
+        return self.op.gradients(self, g)
+
+    run_graph = run
+
+    def saved_arrays(self) -> list[tuple]:
+        return [
+            (s[2].shape, tensor_type(s[2].dtype), self if s[0][:3] == "out" else None if s[3] is None else self.edges[s[3]])
+            for s in self.saved or ()
+        ]
+
+
+class SeveralNode(StructuredNode):
+    """One of an op with several outputs."""
+
+    __slots__ = ()
+    several = True
+
+    @property
+    def outputs(self) -> int:  # type: ignore[override]
+        return len(self.made)
+
+
+class Recording:
+    """What is saved and which rules run, for one combination of operands that are tensors and that require grad.
+
+    ``rules``: for each operand with edges (rule or None where it needs no gradient, its names, edges of a tuple or -1).
+    ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes. ``run``: the rules
+    as one function (see `recorders.runner`), made when it is first asked for, where every operand is one tensor.
+    """
+
+    __slots__ = ("every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple")
+
+    def __init__(self, op: Structured, mask: int, present: int, lengths: tuple):
+        counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
+        first: dict[str, int] = {}  # operand -> its first edge
+        self.needed: set[str] = set()
+        self.rules: list[tuple] = []
+        self.every = op.every
+        wanted: set[str] = set(op.every[1]) - {"g", "needs"} if op.every else set()
+        edge = 0
+        for i, p in enumerate(op.params):
+            if not present >> i & 1 or i not in op.operands:
+                continue
+            first[p] = edge
+            count = counts.get(i, 1)
+            needs = bool(mask >> edge & ((1 << count) - 1))
+            edge += count
+            rule, names = op.rules.get(p, (None, ()))
+            if needs:
+                self.needed.add(p)
+                wanted.update(names)
+            self.rules.append((rule if needs else None, names, counts.get(i, -1), p))
+        #: which outputs are kept: all, or those of several that are asked for by their number
+        self.out = "out" in wanted
+        self.outs = tuple(sorted(int(n[3:]) for n in wanted if n[:3] == "out" and n[3:].isdigit() and n not in op.params))
+        self.saved = [(p, i, first.get(p)) for i, p in enumerate(op.params) if p in wanted]
+        self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
+        self.simple, self.present = not lengths, present
+        self.run: Callable | None = None
+
+
+class Structured:
+    """A declared structured op."""
+
+    def __init__(
+        self,
+        forward: Callable,
+        rules: dict[str, Callable],
+        every: Callable | None,
+        view: bool,
+        node: str,
+        holomorphic: bool = True,
+        linear: str | None = None,
+        batch: str | None = None,
+    ):
+        assert linear in (None, "no", "jointly", "each") and batch in (None, "samples", "shift"), (linear, batch)
+        self.holomorphic, self.linear = holomorphic, linear
+        self.batch: str | Callable | None = batch
+        self.ours = True  # whether the rules are this library's: a user's may keep what they get and give
+        self.forward = forward
+        self.name = forward.__name__.strip("_")
+        self.params = tuple(inspect.signature(forward).parameters)
+        self.rules = {p: (r, tuple(inspect.signature(r).parameters)) for p, r in rules.items()}
+        unknown = set(self.rules) - set(self.params)
+        assert not unknown, f"{self.name}: rules for {unknown}, which are not operands"
+        self.every = (every, tuple(inspect.signature(every).parameters)) if every else None
+        self.operands = [i for i, p in enumerate(self.params) if every or p in self.rules]
+        self.view = view
+        camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
+        self.node_name = node or f"{camel}Backward0"
+        self.node, self.several_node = (
+            type(self.node_name, (base,), {"__slots__": (), "op": self}) for base in (StructuredNode, SeveralNode)
+        )
+        self._recordings: dict[tuple, Recording] = {}
+        self._recorders: dict[tuple, Callable] = {}  # by the classes of the arguments
+        self.recipes: dict[tuple, tuple] = launch.plan_table()  # of views, see `ops.core.views`
+
+    def variant(self, node: str, forward: Callable | None = None, **rules: Callable) -> Structured:
+        """The same computation under another grad_fn, with another forward function or other derivatives if any are given."""
+        rules = rules or {p: r for p, (r, _) in self.rules.items()}
+        op = Structured(forward or self.forward, rules, None, self.view, node, self.holomorphic, self.linear)
+        op.batch = self.batch
+        return op
+
+    def batched(self, rule: Callable) -> Callable:
+        """Decorator: the op's rule for batches, ``rule(op, args, batch)`` (see the module's text)."""
+        self.batch = rule
+        return rule
+
+    @overridable
+    def __call__(self, *args: Any) -> Any:
+        if not self.view:
+            return self._call(args)
+        key = (args[0]._layout, *args[1:])
+        try:
+            recipe = self.recipes.get(key)
+        except TypeError:  # an argument that cannot be a key
+            recipe = None
+        if recipe is not None:
+            return look(args[0], recipe)
+        out = self._call(args)
+        keep(self.recipes, key, recipe_of(self, args, out))
+        return out
+
+    def _call(self, args: tuple) -> Any:
+        if not state.grad:
+            out = self.forward(*args)
+            if self.view:
+                self._share(args[0], out)
+                return out
+            for t in out if isinstance(out, _SEQUENCES) else (out,):
+                if t.__class__ is Tensor and t._view is not None:
+                    self._plain(args, t)
+                if state.inference:
+                    mark_inference(t)
+            return out
+        previous = True  # (a signal handler is told of it: `autograd.handlers`)
+        state.grad = False
+        try:
+            out = self.forward(*args)
+        finally:
+            state.grad = previous
+        if self.view:
+            self._share(args[0], out)
+        elif out.__class__ is Tensor:
+            if out._view is not None:
+                self._plain(args, out)
+        elif isinstance(out, _SEQUENCES):
+            for t in out:
+                if t.__class__ is Tensor and t._view is not None:
+                    self._plain(args, t)
+        if self.rules or self.every:
+            self.record(args, out, 3)
+        return out
+
+    def _plain(self, args: tuple, out: Tensor) -> None:
+        """A result that looks at a tensor which the op made for itself is no view to anybody else."""
+        if not any(isinstance(a, Tensor) and a._version_ is out._version_ for a in args):
+            out._view, out._view_kind = None, ""
+
+    def _share(self, source: Tensor, out: Any) -> None:
+        if isinstance(out, (tuple, list)):
+            for o in out:
+                share_view(source, o, f"multi:{self.node_name}")
+        else:
+            share_view(source, out)
+
+    def recording(self, mask: int, present: int, lengths: tuple = ()) -> Recording:
+        """``mask``: which edges need a gradient; ``present``: which arguments are tensors; ``lengths``: index and length of tuples."""
+        key = (mask, present, lengths)
+        found = self._recordings.get(key)
+        if found is None:
+            found = self._recordings[key] = Recording(self, mask, present, lengths)
+        return found
+
+    @overridable
+    def record(self, args: tuple, out: Any, depth: int = 1) -> None:
+        """Give ``out``, computed from ``args``, its history, if one of the operands has one.
+
+        The user's frame is ``depth`` above, or further up.
+        """
+        if isinstance(out, _SEQUENCES):
+            self.record_any(args, out)
+            return
+        classes = tuple(map(type, args))
+        found = self._recorders.get(classes)
+        if found is None:
+            found = self._recorders[classes] = recorder(self, classes)
+        found(args, out, depth + 1)
+
+    def record_any(self, args: tuple, out: Any) -> None:
+        """`record` for any number of outputs and tuples of tensors among the operands."""
+        edges: list[Any] = []
+        mask = 0
+        present = sum([1 << i for i, a in enumerate(args) if isinstance(a, Tensor)])
+        lengths: tuple = ()
+        plain = 2
+        for i, a in enumerate(args):
+            if isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
+                present |= 1 << i
+                lengths += (i, len(a))
+        for i in self.operands:
+            a = args[i]
+            if isinstance(a, Tensor):
+                if a._view is not None:
+                    refresh(a)
+                if not a._rg:
+                    edges.append(None)
+                    continue
+                mask |= 1 << len(edges)
+                e = a._edge
+                if e is None:
+                    e = a
+                    if plain:
+                        plain = 1
+                elif e.__class__ is Output:
+                    plain = 0
+                edges.append(e)
+            elif i in lengths[::2]:
+                for t in a:
+                    if t._view is not None:
+                        refresh(t)
+                    if t._rg:
+                        mask |= 1 << len(edges)
+                    edges.append((t._edge if t._edge is not None else t) if t._rg else None)
+        if not mask:
+            return
+        recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
+        several = isinstance(out, _SEQUENCES)
+        node = (self.several_node if several else self.node)()
+        node.edges, node.plain, node.recording = tuple(edges), plain, recording
+        if lengths:
+            set_edges(node, node.edges)
+        saved: list[tuple] = []
+        versions = []
+        values: dict[str, Any] = {}
+        for p, i, first in recording.saved:
+            a = args[i]
+            if isinstance(a, Tensor):
+                saved.append((p, a._data, a._layout, first))
+                versions.append(a._version_)
+            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
+                for k, t in enumerate(a):
+                    saved.append((f"{p}/", t._data, t._layout, None if first is None else first + k))
+                    versions.append(t._version_)
+            else:
+                values[p] = a
+        for name, i in recording.shapes:
+            a = args[i]
+            values[name] = a._layout.shape if isinstance(a, Tensor) else tuple([t.shape for t in a])
+        if recording.out:
+            for o in out if several else (out,):
+                saved.append(("out", o._data, o._layout, None))
+                versions.append(o._version_)
+        for k in recording.outs:
+            saved.append((f"out{k}", out[k]._data, out[k]._layout, None))
+            versions.append(out[k]._version_)
+        stamp = 0
+        for version in versions:
+            stamp += version[0]
+            if version[0] < 0:
+                refuse_inference()
+        node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
+        finish_node(node)
+        if several:
+            node.made = tuple([o._layout for o in out])
+            for index, o in enumerate(out):
+                if o._layout.dtype.category >= 2:
+                    o._edge = Output(node, index)
+                    o._rg = True
+        else:
+            node.made = out._layout
+            out._edge = node
+            out._rg = True
+
+    def _conjugate(self, g: Any, values: dict, node: StructuredNode) -> None:
+        """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `pointwise_backward.Spec.factors`)."""
+        if not any(t is not None and t._layout.dtype.is_complex for t in (g if node.several else (g,))):
+            return  # a real function of complex numbers: its rule is written for them
+        conj = m.conj
+        for p in {s[0].removesuffix("/") for s in node.saved}:
+            value = values[p]
+            values[p] = [conj(t) for t in value] if isinstance(value, list) else conj(value)
+
+    @overridable
+    def gradients(self, node: StructuredNode, g: Any) -> tuple:
+        recording = node.recording
+        if state.grad or node.several or not recording.simple or not self.ours:
+            return self.gradients_any(node, g)
+        run = recording.run
+        if run is None:
+            run = recording.run = runner(self, recording)
+        return run(node, g)
+
+    @staticmethod
+    def _output(t: Tensor, node: StructuredNode, index: int, graph: bool) -> Tensor:
+        """A saved output of several in its place in the graph."""
+        if t._layout.dtype.category < 2:
+            t._edge, t._rg = None, False
+        elif graph:
+            t._edge = Output(node, index)
+        return t
+
+    def gradients_any(self, node: StructuredNode, g: Any) -> tuple:
+        """`gradients` of any kind of op and pass."""
+        values = dict(node.values)
+        values["g"] = g
+        conjugate, graph = False, state.grad
+        for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=False):
+            t = make(data, lay, version)
+            if lay.dtype.category == 3:
+                conjugate = True
+            if graph:
+                target: Any = node if p[:3] == "out" and p not in self.params else (None if e is None else node.edges[e])
+                if target is not None:
+                    if (
+                        target.__class__ is not Output
+                        and target.is_leaf_edge
+                        and target._layout is lay
+                        and target._data is data
+                    ):
+                        t = target
+                    else:
+                        attach(t, target)
+            if p in self.params:
+                values[p] = t
+            elif p[:3] == "out" and p[3:]:
+                values[p] = self._output(t, node, int(p[3:]), graph)
+            elif p != "out":
+                values.setdefault(p[:-1], []).append(t)
+            elif node.several:
+                outs = values.setdefault("out", [])
+                outs.append(self._output(t, node, len(outs), graph))
+            else:
+                values["out"] = t
+        if conjugate and self.holomorphic:
+            self._conjugate(g, values, node)
+        if not self.ours:
+            values["g"] = handed(g, graph)
+        grads = self._apply(node.recording, values)
+        if self.ours and not graph:
+            settle(grads, g if node.several else (g,), node.counters())
+        return grads
+
+    def _apply(self, recording: Recording, values: dict) -> tuple:
+        """What the rules make of their arguments."""
+        if recording.every is not None:
+            values["needs"] = recording.needed
+            rule, names = recording.every
+            found = rule(*[values[n] for n in names])
+            return tuple([found.get(p) for *_, p in recording.rules])
+        grads: list[Any] = []
+        for rule, names, count, _ in recording.rules:
+            if rule is None:
+                grads.extend([None] * abs(count))
+            elif count < 0:
+                grads.append(rule(*[values[n] for n in names]))
+            else:
+                grads.extend(rule(*[values[n] for n in names]))
+        return tuple(grads)
+
+
+def structured(
+    every: Callable | None = None,
+    *,
+    view: bool = False,
+    node: str = "",
+    holomorphic: bool = True,
+    linear: str | None = None,
+    batch: str | None = None,
+    **rules: Callable,
+) -> Callable[[Callable], Structured]:
+    """Declare a structured op from its forward function (see the module's text, also for ``linear`` and ``batch``).
+
+    view: the result reads the first operand's memory. node: the name of its grad_fn, else made of the function's name.
+    holomorphic: the rules are derivatives in the complex sense (complex operands are conjugated before they read them).
+    """
+
+    def declare(forward: Callable) -> Structured:
+        return Structured(forward, rules, every, view, node, holomorphic, linear, batch)
+
+    return declare
+
+
+def tensor_argument(value: Any, op: str, name: str = "input") -> Tensor:
+    """``value`` if it is a Tensor, else TypeError."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{op}(): argument '{name}' must be Tensor, not {type(value).__name__}")
+    return value
+
+
+def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
+    """A non-empty list or tuple of Tensors, else TypeError/RuntimeError."""
+    if isinstance(values, Tensor) or not isinstance(values, Sequence):
+        raise TypeError(f"{op}(): argument '{name}' must be tuple of Tensors, not {type(values).__name__}")
+    for i, t in enumerate(values):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0 ({name}) of {op}(), but got {type(t).__name__}")
+    if not values:
+        raise RuntimeError(f"{op}(): expected a non-empty list of Tensors ({name}=[])")
+    return tuple(values)

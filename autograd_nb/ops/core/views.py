@@ -1,0 +1,198 @@
+"""Views by recipe: what a view of a layout looks like is worked out once for each combination of arguments, and then looked up.
+
+A recipe is (layout, slice of the memory or None, node's class, recording, values): the geometry of a view, and what its node is
+given where it is recorded. Structured view ops keep theirs by their arguments in normal form; around them `quick` keeps them by
+the arguments as users write them, so that a repeated ``x.view(2, -1)`` is one lookup and a new Tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from sys import _getframe
+from typing import Any
+
+from ... import launch
+from ...dtypes import dtype
+from ...graph import modes
+from ...graph.modes import state
+from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
+from ...shapes import Layout, Size
+from ...tensor import Tensor, blank, offset_in, refresh
+from .registry import numpy_names
+
+
+def look(x: Tensor, recipe: tuple) -> Any:
+    """The view of ``x`` that a recipe for its layout tells of; the user's frame is two above, or further up."""
+    lay, cut, node_class, recording, values = recipe
+    if lay.__class__ is tuple:
+        return _look_at_several(x, recipe)
+    t = blank()
+    t._data = x._data if cut is None else x._data[cut]
+    t._layout = lay
+    t._version_ = version = x._version_
+    t._rg = False
+    t._edge = t._grad = t._leaf_hook_set = None
+    base = x._view
+    if state.grad:
+        if base is None:
+            t._view, t._view_kind = x, ""
+        else:
+            t._view, t._view_kind = base, x._view_kind
+            refresh(x)
+        t._seen = version[1]
+        if x._rg and recording is not None:
+            t._edge = _record(x, node_class, recording, values, lay)
+            t._rg = True
+    else:
+        untracked = "inference" if modes.inference_used and state.inference else "no_grad"
+        if base is None:
+            t._view, t._view_kind = x, untracked
+        else:
+            t._view, t._view_kind = base, x._view_kind or untracked
+        t._seen = version[1]
+    return t
+
+
+def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
+    lays, cuts, node_class, recording, values = recipe
+    node = None
+    if x._view is not None:
+        refresh(x)
+    if x._rg and recording is not None and state.grad:
+        node = _record(x, node_class, recording, values, lays)
+    base = x if x._view is None else x._view
+    data, version, kind = x._data, x._version_, f"multi:{node_class.__name__}"
+    seen = version[1]
+    out, new = [], object.__new__
+    for lay, cut in zip(lays, cuts):  # noqa: B905  (strict costs time)
+        t = blank()
+        t._data = data if cut is None else data[cut]
+        t._layout = lay
+        t._version_ = version
+        t._grad = t._leaf_hook_set = None
+        t._view, t._view_kind, t._seen = base, kind, seen
+        if node is None:
+            t._rg, t._edge = False, None
+        else:
+            t._rg = True
+            t._edge = edge = new(Output)
+            edge.node, edge.index = node, len(out)
+        out.append(t)
+    return tuple(out)
+
+
+def _record(x: Tensor, node_class: Any, recording: Any, values: dict, made: Any) -> Any:
+    """The node of a view of ``x``; the user's frame is three above, or further up."""
+    node = node_class()
+    e = x._edge
+    if e is None:
+        e = x
+        node.plain = 1
+    else:
+        node.plain = 0 if e.__class__ is Output else 2
+    node.edges = (e,)
+    node.recording, node.values, node.made = recording, values, made
+    node.saved, node.versions, node.stamp = None, (), 0
+    node.consumed = node.hooks = None  # `finish_node`, written out
+    node.seq = seq = sequence()
+    if not seq & MANY:
+        spare(node)
+    f = _getframe(3)
+    if _internal.get(f.f_code.co_filename, True):
+        f = user_frame(f)
+    node.code = f.f_code
+    node.lasti = f.f_lasti
+    return node
+
+
+def recipe_of(op: Any, args: tuple, out: Any) -> tuple | None:
+    """How ``op(*args)`` made the view ``out`` (or several), or None where the layout alone does not tell."""
+    x = args[0]
+    several = isinstance(out, (tuple, list))
+    views = tuple(out) if several else (out,)
+    lay = x._layout
+    if not lay.size or any(v._layout.dtype is not lay.dtype for v in views):
+        return None
+    recording, values = None, {}
+    if op.rules:
+        recording = op.recording(1, 1)
+        if recording.out or op.every or any(i == 0 for _, i, _ in recording.saved) or any(i for _, i in recording.shapes):
+            return None
+        values = {p: args[i] for p, i, _ in recording.saved}
+        values.update((name, lay.shape) for name, _ in recording.shapes)
+    offsets = [offset_in(v, x) for v in views]
+    if min(offsets, default=0) < 0:  # it begins before x in the storage
+        return None
+    cuts = tuple([slice(n, None) if n else None for n in offsets])
+    if several:
+        return (tuple([v._layout for v in views]), cuts, op.several_node, recording, values)
+    return (out._layout, cuts[0], op.node, recording, values)
+
+
+def plain(args: Iterable[Any]) -> bool:
+    """Whether arguments tell by themselves what they ask for: not tensors, whose values may change, nor what must be converted."""
+    return all(type(a) in _NUMBERS or exact(a) for a in args)
+
+
+_NUMBERS = frozenset((int, float, bool, complex))
+
+
+def keep(recipes: dict, key: tuple, recipe: tuple | None) -> None:
+    """Remember a recipe, if there is one."""
+    if recipe is not None:
+        launch.keep(recipes, key, recipe)
+
+
+_INTS = frozenset((int,))
+
+
+def exact(value: Any) -> bool:
+    """Whether an argument is surely what it is equal to: True and 1.0 are keys of 1 too, and no sizes."""
+    kind = type(value)
+    return kind is Size or value is None or kind is dtype or (kind is tuple and _INTS.issuperset(map(type, value)))
+
+
+def quick(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first.
+
+    It may return a result too. Recipes are forgotten while launches are observed, when ops are to be seen being called.
+    """
+    slow, first = numpy_names(function), function.__code__.co_varnames[0]
+    recipes = launch.plan_table()
+
+    @wraps(function)
+    def call(x: Any = None, /, *args: Any, **options: Any) -> Any:
+        try:
+            recipe = None if options else recipes.get((x._layout, args))
+        except (AttributeError, TypeError):  # no tensor, or an argument that cannot be a key
+            recipe = None
+        if recipe is not None:
+            for a in args:
+                kind = type(a)
+                if kind is not int and kind is not Size and not exact(a):
+                    break
+            else:
+                return look(x, recipe)
+        found = slow(**options) if x is None else slow(x, *args, **options)
+        if found.__class__ is not tuple or not found:
+            return found
+        if x is None:
+            x = options[first]
+        op, *arguments = found
+        out = op(x, *arguments)
+        if out.__class__ is list:
+            out = tuple(out)
+        if not options and plain(args) and not launch.observing():
+            keep(recipes, (x._layout, args), known(op, x._layout, arguments))
+        return out
+
+    return call
+
+
+def known(op: Any, lay: Layout, arguments: Iterable[Any]) -> tuple | None:
+    """The recipe by which ``op`` looks at such a layout, if it has one."""
+    try:
+        return op.recipes.get((lay, *arguments))
+    except TypeError:
+        return None

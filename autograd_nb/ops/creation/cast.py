@@ -1,0 +1,338 @@
+"""Copies and casts: clone, contiguous, copy_, fill_, to(dtype) and its short names."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, strides
+from ...dtypes import dtype
+from ...errors import DeviceError
+from ...shapes import Layout, is_expanded
+from ...tensor import Tensor, make
+from ..core.calls import inplace_call, unary_call
+from ..core.pointwise import Pointwise
+from ..core.registry import public, register
+from ..core.structured import structured, tensor_argument
+from .numbers import SINGLE, number_as, plain_number
+
+
+class _Clone(Pointwise):
+    """x copied to memory of its own, in a memory format: "preserve_format" (its own order of dims), "contiguous_format", …"""
+
+    def __init__(self, memory_format: str):
+        self.memory_format = memory_format
+        super().__init__(lambda x: x, [lambda: 1], "same", (), "clone", "")
+
+    def result_layout(self, shape, keys, d):
+        return strides.formatted(keys[0], self.memory_format, d)
+
+
+_clones = {name: unary_call(_Clone(name)) for name in strides.FORMATS}
+clone = _clones["contiguous_format"]  #: a copy in C order, which kernels can read
+copied = _clones["preserve_format"]  #: a copy as `Tensor.clone` makes it
+
+
+@structured(x=lambda g: g, node="CloneBackward0", linear="jointly", batch="samples")
+def relaid(x, lay):
+    """A copy in memory of this layout, which has no gaps."""
+    return _copy(make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0]), x)
+
+
+class _Cast(Pointwise):
+    """x converted to one dtype; computed in the dtype it comes from."""
+
+    def __init__(self, target: dtype):
+        self.target = target
+        super().__init__(
+            lambda x: x, [lambda: 1] if target.category >= 2 else [], "same", (), f"to_{target.name}", "ToCopyBackward0"
+        )
+
+    def result_dtypes(self, keys):
+        source = keys[0].dtype
+        _warn_of_loss(source, self.target)
+        return source.compute, self.target
+
+    def result_layout(self, shape, keys, d):
+        return strides.like(keys[0], d)
+
+
+class _Copy(Pointwise):
+    """The first operand's memory takes the second's values (and its history)."""
+
+    def __init__(self, name: str = "copy", node: str = "CopyBackwards", own: Any = None, repeats: bool = False):
+        super().__init__(lambda x, source: source, [own, lambda: 1], "same", (), name, node)
+        self.reads, self.repeats = False, repeats
+
+    def result_dtypes(self, keys):
+        source = keys[1]
+        compute = source.dtype.compute if isinstance(source, Layout) else dtypes.of_scalar(source).compute
+        if source is float or source is complex:
+            compute = "float64" if source is float else "complex128"
+        elif isinstance(source, Layout):
+            _warn_of_loss(source.dtype, keys[0].dtype)
+        return compute, keys[0].dtype
+
+    def compute_list(self, compute):
+        return ["bool", compute]  # the first operand is not read
+
+
+class _Zero(Pointwise):
+    """The first operand's memory is filled with 0."""
+
+    def __init__(self, rules: list):
+        super().__init__(lambda x: 0, rules, "same", (), "zero", "ZeroBackward0")
+        self.reads, self.repeats = False, True
+
+    def inplace(self, args):
+        x = args[0]
+        return (_cleared if isinstance(x, Tensor) and x._view is not None and self is not _cleared else super()).inplace(args)
+
+
+def _warn_of_loss(source: dtype, target: dtype) -> None:
+    """PyTorch's warning, given when a plan is made and so about once."""
+    if source.is_complex and not target.is_complex and target is not dtypes.bool_:
+        warnings.warn("Casting complex values to real discards the imaginary part", UserWarning, stacklevel=2)
+
+
+_casts: dict[dtype, Any] = {}
+copying = _Copy()
+_copy = inplace_call(copying)
+#: overwritten with constants, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's
+#: business)
+_copy_constants = inplace_call(_Copy(own=lambda: 0))
+_fill = inplace_call(_Copy("fill", "FillBackward0", lambda: 0, repeats=True))
+_overwrite = inplace_call(_Copy(repeats=True))
+_cleared = _Zero([])
+zero_ = register("zero_", inplace_call(_Zero([lambda: 0])), "inplace")
+
+
+def cast(x: Tensor, d: dtype) -> Tensor:
+    """``x`` as dtype ``d``; itself when it has it."""
+    if x._layout.dtype is d:
+        return x
+    call = _casts.get(d)
+    if call is None:
+        call = _casts[d] = unary_call(_Cast(d))
+    return call(x)
+
+
+def format_name(memory_format: Any) -> str:
+    """The name of a ``memory_format=``, None being ``preserve_format``; TypeError for what is none."""
+    name = "preserve_format" if memory_format is None else getattr(memory_format, "name", None)
+    if name not in _clones:
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    return name
+
+
+@public(name="clone")
+def clone_(input, *, memory_format=None):
+    """A copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
+    x = tensor_argument(input, "clone")
+    return copied(x) if memory_format is None else _clones[format_name(memory_format)](x)
+
+
+@public()
+def contiguous(input, memory_format=None):
+    """The tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+    if memory_format is None:
+        return input if input._layout.contiguous else clone(input)
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return input if strides.is_in(input._layout, name) else _clones[name](input)
+
+
+def dense(x: Tensor) -> np.ndarray:
+    """The elements of ``x`` in C order, as the flat array that structured kernels read."""
+    if not x._layout.contiguous:
+        x = clone(x)
+    return x._data[: x._layout.size]
+
+
+def in_memory_order(x: Tensor) -> tuple[Tensor, list[int] | None]:
+    """``x`` (a copy where it has gaps) read in the order in which its dims lie in memory, and that order; None for C order.
+
+    An op that does not care which dim is which works on that, and `in_order_again` gives its result the operand's strides.
+    """
+    lay = x._layout
+    if lay.contiguous:
+        return x, None
+    order = strides.order_in_memory(lay)
+    if order == list(range(lay.ndim)):
+        return clone(x), None
+    if not strides.packed(lay):
+        x = copied(x)
+    return make(x._data, strides.permuted(x._layout, order), x._version_), order
+
+
+def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
+    """The result of an op on what `in_memory_order` gave, its dims back in their places."""
+    if order is None:
+        return y
+    return make(y._data, strides.permuted(y._layout, sorted(range(len(order)), key=order.__getitem__)), y._version_)
+
+
+def images(*ranks: int, weight: bool = False) -> Callable[[Callable], Callable]:
+    """Decorator of a structured op's forward function on batches of images, or of lines or volumes.
+
+    Where the first operand has so many dims and is channels last (or the second, if that is a ``weight``), its results are. The
+    kernels know C order only, so this costs a copy before them and one behind. A parameter ``n`` says how many dims are spatial.
+    """
+
+    def decorate(forward: Callable) -> Callable:
+        names = list(inspect.signature(forward).parameters)
+        place = names.index("n") if "n" in names else None
+
+        @wraps(forward)
+        def run(*args):
+            out = forward(*args)
+            x = args[0]._layout
+            if x.ndim in ranks and not x.contiguous and (place is None or args[place] + 2 == x.ndim) and strides.looks_channels_last(x):
+                return as_images(x, out)
+            return as_images(args[1]._layout, out) if weight and not args[1]._layout.contiguous else out
+
+        return run
+
+    return decorate
+
+
+def as_images(like: Layout, out: Any) -> Any:
+    """Fresh results in C order, or channels last if images of this layout are."""
+    if not strides.looks_channels_last(like):
+        return out
+    if isinstance(out, (tuple, list)):
+        return type(out)(as_images(like, t) for t in out)
+    return relaid.forward(out, strides.channels_last(out._layout.shape, out._layout.dtype))
+
+
+def in_order_of(y: Tensor, x: Tensor) -> Tensor:
+    """A fresh result in C order, of the shape of ``x``, with the dims in memory as a copy of ``x`` has them; not recorded.
+
+    For kernels that number the elements, so that they cannot run in another order.
+    """
+    return y if x._layout.contiguous else relaid.forward(y, strides.like(x._layout, y._layout.dtype))
+
+
+def in_format_of(y: Tensor, x: Tensor) -> Tensor:
+    """``y`` in channels-last order if ``x`` suggests that, else in C order; a recorded copy where it is not."""
+    name = strides.suggested(x._layout)
+    return y if strides.is_in(y._layout, name) else _clones[name](y)
+
+
+@public(kind="inplace")
+def copy_(input, src, non_blocking=False):
+    """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
+    if src.__class__ is Tensor:
+        constants = not src._rg and getattr(input, "_rg", False) and input._view is None
+        return (_copy_constants if constants else _copy)(input, src)
+    tensor_argument(input, "copy_")
+    if isinstance(src, Tensor):
+        return _copy(input, src)
+    if not isinstance(src, (bool, int, float, complex)):
+        raise TypeError(f"copy_(): argument 'src' must be Tensor, not {type(src).__name__}")
+    return _copy(input, number_as(src, input.dtype, "copy_"))
+
+
+@public(kind="inplace")
+def fill_(input, value):
+    """Overwrite every element with ``value``, a number or a 0-d tensor."""
+    d = tensor_argument(input, "fill_")._layout.dtype
+    kind = value.__class__
+    if not (kind is float and (-SINGLE <= value <= SINGLE if d is dtypes.float32 else d is dtypes.float64)):
+        if not isinstance(value, Tensor):
+            number = plain_number(value)
+            if number is None:
+                raise TypeError(f"fill_(): argument 'value' must be Tensor or a number, not {kind.__name__}")
+            value = number_as(number, d, "fill_")
+        elif value.ndim:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value.ndim} dimensions (value.shape={list(value.shape)})"
+            )
+        elif is_expanded(input._layout):
+            return copy_(input, value)  # which refuses
+    return (_fill if input._rg and input._view is None else _overwrite)(input, value)
+
+
+def as_device(value: Any) -> None:
+    """Accept every spelling of the CPU; RuntimeError for any other device."""
+    name = str(value)
+    if name.split(":")[0] in ("cpu", "None"):
+        return
+    raise DeviceError(name)
+
+
+@public(namespaces=())
+def bfloat16(input):
+    """NotImplementedError: there are no bfloat16 tensors here."""
+    return to(input, dtypes.bfloat16)
+
+
+@public()
+def to(input, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """The tensor with another dtype: ``x.to(dtype)``, ``x.to("cpu")``, ``x.to("cpu", dtype)``, ``x.to(other)``.
+
+    Itself when nothing changes and ``copy`` is not set. ``memory_format``: see `clone`. Errors: RuntimeError for a device that is not
+    the CPU.
+    """
+    x = tensor_argument(input, "to")
+    flags: list[bool] = []
+    for a in args:
+        if isinstance(a, dtypes.dtype) or (isinstance(a, type) and a in (float, int, bool, complex)):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, bool):
+            flags.append(a)  # non_blocking, copy
+        elif isinstance(a, (str, int)) or hasattr(a, "type") or a is None:
+            as_device(a)
+        else:
+            raise TypeError(f"to() received an invalid argument {a!r}: expected a dtype, a device or a Tensor")
+    copy = copy or (len(flags) > 1 and flags[1])
+    if device is not None:
+        as_device(device)
+    target = x.dtype if dtype is None else dtypes.as_dtype(dtype)
+    y = cast(x, target)
+    name = format_name(memory_format)
+    if name != "preserve_format" and ((copy and y is x) or strides.suggested(y._layout) != name):
+        return _clones[name](y)
+    return copied(y) if copy and y is x else y
+
+
+def _short(name: str, d: dtype) -> None:
+    def method(input, memory_format=None):
+        return cast(input, d) if memory_format is None else to(input, d, memory_format=memory_format)
+
+    method.__name__ = name
+    method.__doc__ = f"The tensor as {d.name}."
+    register(name, method, "cast", namespaces=())
+
+
+for _name, _d in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "long": dtypes.int64, "int": dtypes.int32,
+    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_, "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}.items():  # fmt: skip
+    _short(_name, _d)
+
+
+@public()
+def type_as(input, other):
+    """The tensor with the dtype of ``other``."""
+    return cast(input, other.dtype)
+
+
+@public()
+def detach_copy(input):
+    """A copy of `detach`, with memory of its own."""
+    return copied(input.detach())
+
+
+def alias(x: Tensor) -> Tensor:
+    """The same memory, version counter and no history."""
+    return make(x._data, x._layout, x._version_)

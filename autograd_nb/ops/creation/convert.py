@@ -1,0 +1,324 @@
+"""From tensors to Python and NumPy, and the protocols by which they find us."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ... import launch, strides
+from ...shapes import wrap_dim
+from ...tensor import Tensor, _storage, ndarray, wrap
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+from .cast import format_name
+from .create import new_full
+
+
+@public()
+def numpy(input, *, force=False):
+    """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad."""
+    if (input._rg or input._view is not None) and input.requires_grad and not force:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    return ndarray(input)
+
+
+@public()
+def item(input):
+    """The one element as a Python number. RuntimeError when there are more or none."""
+    lay = input._layout
+    if lay.size != 1:
+        raise RuntimeError(f"a Tensor with {lay.size} elements cannot be converted to Scalar")
+    if launch._observing:
+        launch.escapes("item()")
+    if lay.dtype.carrier is lay.dtype.np:
+        return input._data.item(0)
+    return ndarray(input).item()
+
+
+@public()
+def tolist(input):
+    """Nested lists of Python numbers."""
+    lay = input._layout
+    if lay.contiguous and lay.dtype.carrier is lay.dtype.np and not launch._observing:
+        data = input._data
+        if data.size != lay.size:
+            data = data[: lay.size]
+        return data.tolist() if lay.ndim == 1 else data.reshape(lay.sizes).tolist()
+    return ndarray(input).tolist()
+
+
+_ONE_ELEMENT = "only one element tensors can be converted to Python scalars"
+
+
+def _scalar(kind: type) -> Any:
+    def convert(self):
+        if self._layout.size != 1:
+            raise ValueError(_ONE_ELEMENT + f" (this one has {self._layout.size})")
+        value = item(self)
+        return kind(_real_number(value) if value.__class__ is complex and kind is not complex else value)
+
+    return convert
+
+
+def _real_number(value: complex) -> float:
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type double without overflow: {value} has an imaginary part")
+    return value.real
+
+
+_warned = False
+
+
+def _float(self: Tensor) -> float:
+    global _warned
+    if self._rg and not _warned:
+        _warned = True
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior. Consider using tensor.detach() "
+            "first.",
+            UserWarning,
+            stacklevel=2,
+        )
+    lay = self._layout
+    if lay.size != 1:
+        raise ValueError(_ONE_ELEMENT + f" (this one has {lay.size})")
+    if lay.dtype.carrier is lay.dtype.np and not launch._observing:
+        value = self._data.item(0)  # `item`, written out
+    else:
+        value = item(self)
+    return value if value.__class__ is float else float(_real_number(value) if value.__class__ is complex else value)
+
+
+def _bool(self: Tensor) -> bool:
+    lay = self._layout
+    if lay.size != 1:
+        raise RuntimeError(
+            "Boolean value of Tensor with no values is ambiguous"
+            if not lay.size
+            else "Boolean value of Tensor with more than one value is ambiguous. Use .any() or .all()."
+        )
+    if lay.dtype.carrier is lay.dtype.np and not launch._observing:
+        return bool(self._data.item(0))  # `item`, written out
+    return bool(item(self))
+
+
+def _index(self: Tensor) -> int:
+    if self._layout.size != 1 or self.dtype.category > 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return operator.index(int(item(self)))
+
+
+def _len(self: Tensor) -> int:
+    if not self._layout.ndim:
+        raise TypeError("len() of a 0-d tensor")
+    return self._layout.sizes[0]
+
+
+def _iter(self: Tensor) -> Any:
+    if not self._layout.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(OPS["unbind"].call(self, 0))
+
+
+def _contains(self: Tensor, value: Any) -> bool:
+    if isinstance(value, (Tensor, int, float, complex)):
+        return bool((self == value).any())
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(value)}.")
+
+
+def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    a = numpy(self)
+    if dtype is not None and a.dtype != dtype:
+        return a.astype(dtype)
+    return a.copy() if copy else a
+
+
+#: NumPy's ufuncs under the names of our ops
+_UFUNCS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg",
+    "power": "pow", "exp": "exp", "log": "log", "sqrt": "sqrt", "sin": "sin", "cos": "cos", "tanh": "tanh", "absolute": "abs",
+    "maximum": "maximum", "minimum": "minimum", "equal": "eq", "not_equal": "ne", "less": "lt", "less_equal": "le",
+    "greater": "gt", "greater_equal": "ge", "floor_divide": "floor_divide", "remainder": "remainder", "square": "square",
+    "matmul": "matmul", "floor": "floor", "ceil": "ceil", "sign": "sign", "isnan": "isnan", "isfinite": "isfinite",
+}  # fmt: skip
+
+
+def _array_ufunc(self: Tensor, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    name = _UFUNCS.get(ufunc.__name__)
+    if method == "__call__" and not kwargs and name in OPS:
+        return OPS[name].call(*[wrap(x) if isinstance(x, np.ndarray) else x for x in inputs])
+    plain = [numpy(x) if isinstance(x, Tensor) else x for x in inputs]
+    out = kwargs.get("out")
+    if out is not None:
+        kwargs["out"] = tuple(numpy(x) if isinstance(x, Tensor) else x for x in out)
+    result = getattr(ufunc, method)(*plain, **kwargs)
+    return wrap(np.asarray(result)) if isinstance(result, (np.ndarray, np.generic)) else result
+
+
+def _array_function(self: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    return function(*_as_arrays(tuple(args)), **{k: _as_arrays(v) for k, v in kwargs.items()})
+
+
+def _as_arrays(x: Any) -> Any:
+    """Tensors, also those in lists and tuples, as NumPy's arrays."""
+    if isinstance(x, Tensor):
+        return numpy(x)
+    if isinstance(x, (list, tuple)):
+        return type(x)(_as_arrays(v) for v in x)
+    return x
+
+
+def _dlpack(self: Tensor, **kw: Any) -> Any:
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return ndarray(self).__dlpack__(**kw)
+
+
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    return (1, 0)
+
+
+@public(method=False)
+def from_dlpack(ext_tensor):
+    """A tensor that shares the memory of any object with ``__dlpack__``."""
+    return wrap(np.from_dlpack(ext_tensor))
+
+
+def _pointwise(self: Tensor, name: str, args: tuple, options: dict) -> Any:
+    """``m.<name>`` on tensors (see `autograd_nb.codegen.maths`)."""
+    if name == "zero_like":
+        return new_full((), 0, self.dtype).expand(self.shape)
+    if name == "where" and not isinstance(args[0], Tensor):
+        return args[1] if args[0] else args[2]
+    op = OPS[name]
+    if op.kind == "pointwise" and op.rule is not None and not options and not all(isinstance(a, Tensor) for a in args):
+        return op.rule.slow(args)  # formulas may have numbers where callers may not
+    return op.call(*args, **options)
+
+
+Tensor.__pointwise__ = _pointwise  # type: ignore[attr-defined]
+Tensor.__int__ = _scalar(int)  # type: ignore[attr-defined]
+Tensor.__complex__ = _scalar(complex)  # type: ignore[attr-defined]
+Tensor.__float__ = _float  # type: ignore[attr-defined]
+Tensor.__bool__ = _bool  # type: ignore[method-assign]
+Tensor.__index__ = _index  # type: ignore[attr-defined]
+Tensor.__len__ = _len  # type: ignore[attr-defined]
+Tensor.__iter__ = _iter  # type: ignore[attr-defined]
+Tensor.__contains__ = _contains  # type: ignore[attr-defined]
+Tensor.__array__ = _array  # type: ignore[attr-defined]
+Tensor.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
+Tensor.__array_function__ = _array_function  # type: ignore[attr-defined]
+Tensor.__dlpack__ = _dlpack  # type: ignore[attr-defined]
+Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[attr-defined]
+
+
+# ------------------------------------------------------------------------------------------ what a tensor is
+
+
+@public()
+def size(input, dim=None):
+    """The shape, or one size of it."""
+    lay = input._layout
+    if dim is None:
+        return lay.shape
+    if not lay.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return lay.sizes[dim if type(dim) is int and 0 <= dim < lay.ndim else wrap_dim(dim, lay.ndim)]
+
+
+Tensor.size = size  # type: ignore[attr-defined]  # it has no other name for its dim
+
+
+@public()
+def stride(input, dim=None):
+    """The strides in elements, or one of them."""
+    lay = input._layout
+    return lay.strides if dim is None else lay.strides[wrap_dim(dim, lay.ndim)]
+
+
+@public("ndimension")
+def dim(input):
+    """The number of dims."""
+    return input._layout.ndim
+
+
+@public("nelement")
+def numel(input):
+    """The number of elements."""
+    try:
+        return input._layout.size
+    except AttributeError:
+        return tensor_argument(input, "numel")._layout.size
+
+
+@public()
+def is_contiguous(input, memory_format=None):
+    """Whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
+    return input._layout.contiguous if memory_format is None else strides.is_in(input._layout, format_name(memory_format))
+
+
+@public()
+def element_size(input):
+    """Bytes of one element."""
+    return input.dtype.itemsize
+
+
+@public()
+def storage_offset(input):
+    """Elements from the beginning of the storage to the first element."""
+    launch.escapes("storage_offset()")
+    return _storage(input)[1]
+
+
+@public()
+def data_ptr(input):
+    """The address of the first element."""
+    launch.escapes("data_ptr()")
+    return int(input._data.__array_interface__["data"][0])
+
+
+@public()
+def is_floating_point(input):
+    """Whether the dtype is a float."""
+    return input.dtype.is_floating_point
+
+
+@public()
+def is_complex(input):
+    """Whether the dtype is complex."""
+    return input.dtype.is_complex
+
+
+@public()
+def is_signed(input):
+    """Whether the dtype is signed."""
+    return input.dtype.is_signed
+
+
+@public()
+def is_same_size(input, other):
+    """Whether the shapes are equal."""
+    return input.shape == other.shape
+
+
+@public()
+def is_nonzero(input):
+    """Whether the one element is not 0."""
+    if input._layout.size != 1:
+        raise RuntimeError(
+            f"Boolean value of Tensor with {'no values' if not input._layout.size else 'more than one value'} is ambiguous"
+        )
+    return bool(item(input))
+
+
+@public()
+def is_inference(input):
+    """Whether the tensor was made in inference mode."""
+    return input._inference
+
+
+Tensor.itemsize = property(element_size, doc="Bytes of one element.")  # type: ignore[attr-defined]
+Tensor.nbytes = property(lambda self: self._layout.size * self.dtype.itemsize, doc="Bytes of all elements.")  # type: ignore[attr-defined]

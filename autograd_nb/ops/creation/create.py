@@ -1,0 +1,545 @@
+"""Making tensors: from Python and NumPy data, filled, and like others."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, strides
+from ...dtypes import _default, as_dtype, dtype, from_numpy_dtype
+from ...graph import modes
+from ...graph.modes import state
+from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
+from ...tensor import Tensor, blank, make, ndarray, set_requires_grad, wrap
+from ..core.recording import check_output, fit_output, mark_inference
+from ..core.registry import public
+from ..core.structured import tensor_argument
+from ..core.views import exact, plain
+from .cast import as_device, cast, format_name
+from .numbers import number_argument, plain_number
+
+_dtype = dtype
+
+
+def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
+    """Uninitialised contiguous memory as a tensor."""
+    lay = layout(shape, None, d)
+    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+
+
+def new_like(x: Tensor, d: dtype | None = None, memory_format: Any = None) -> Tensor:
+    """Uninitialised memory as a tensor of the same shape and, unless ``memory_format`` says another, order of dims."""
+    lay = strides.formatted(x._layout, format_name(memory_format), d)
+    return make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
+
+
+def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
+    """A tensor of one value, outside the graph."""
+    if value.__class__ is int and not value:
+        lay = layout(shape, None, d)
+        data = launch.zeros(lay.size, d.carrier)
+        if data is not None:
+            return make(data, lay, [0, 0])
+    t = new_empty(shape, d)
+    t.fill_(value)
+    t._version_[0] = 0
+    return t
+
+
+def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
+    """A 0-d tensor of a Python number."""
+    if hasattr(value, "_decide"):  # a learning rate in a captured function
+        value = value._decide()
+    d = d or dtypes.of_scalar(type(value))
+    data = np.array([value], d.np)
+    if d.carrier is not d.np:
+        data = data.view(d.carrier)
+    return make(launch.constant(data) if launch._observing else data, layout((), None, d), [0, 0])
+
+
+def _settled(data: Any) -> Any:
+    """Nested lists with plain numbers in the place of those that a capture watches."""
+    if isinstance(data, (list, tuple)):
+        return [_settled(x) for x in data]
+    return data._decide() if hasattr(data, "_decide") else data
+
+
+def _finish(t: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        set_requires_grad(t, True)
+    if modes.inference_used and state.inference:
+        mark_inference(t)
+    return t
+
+
+def _options(dtype: Any, device: Any, layout: Any = None, pin_memory: Any = False, default: dtype | None = None) -> _dtype:
+    if device is not None:
+        as_device(device)
+    return as_dtype(dtype) if dtype is not None else (default or dtypes.get_default_dtype())
+
+
+# --------------------------------------------------------------------------------------------- from data
+
+
+class _Casting(threading.local):
+    """NumPy's casts without its warnings; an errstate around each would cost five times as much as the cast."""
+
+    def __init__(self) -> None:
+        context = contextvars.Context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+
+_casting = _Casting()
+
+
+def _parse_numbers(data: Any, d: dtype | None) -> Tensor | None:
+    """A tensor of (nested) lists that begin with a Python number, None where there is more to look at."""
+    first = data
+    while type(first) is list or type(first) is tuple:
+        if not first:
+            return None
+        first = first[0]
+    kind = type(first)
+    if kind is not float and kind is not int and kind is not bool:
+        return None
+    try:
+        array = np.array(data)
+    except (ValueError, OverflowError, TypeError):
+        return None
+    found = array.dtype.char
+    if d is None:
+        d = _FOUND.get(found) or _default[0]
+    if found not in "dl?" or d.carrier is not d.np:
+        return None
+    if array.dtype is not d.np:
+        array = _casting.run(array.astype, d.np)
+    return make(array if array.ndim == 1 else array.reshape(-1), layout(array.shape, None, d), [0, 0])
+
+
+_FOUND = {"l": dtypes.int64, "?": dtypes.bool_}
+
+
+def _parse(data: Any, d: dtype | None) -> Tensor:
+    if (data.__class__ is list or data.__class__ is tuple) and not launch.observing():
+        t = _parse_numbers(data, d)
+        if t is not None:
+            return t
+    elif type(data) is float or type(data) is int:
+        return scalar_tensor(data, d)
+    if isinstance(data, Tensor):
+        return cast(data.detach(), d or data.dtype)
+    if isinstance(data, (np.ndarray, np.generic)):
+        launch.escapes("a tensor made of a NumPy array")
+        found = d or from_numpy_dtype(data.dtype)
+        return wrap(np.array(data, found.np, copy=True, order="K"), found)  # with the array's order of dims
+    if isinstance(data, (bool, int, float, complex)):
+        return scalar_tensor(data, d)
+    if hasattr(data, "__array__") and not isinstance(data, (list, tuple)):
+        return _parse(np.asarray(data), d)
+    if isinstance(data, Sequence) and not isinstance(data, (str, bytes, list, tuple, range)):  # a deque, an array.array
+        data = list(data)
+    if not isinstance(data, (list, tuple, range)):
+        raise TypeError(
+            f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
+        )
+    if _holds_tensors(data):
+        data = _unwrapped(data)
+    if launch.observer() is not None:
+        data = _settled(data)
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError(_ragged(data)) from None
+    except OverflowError:
+        raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits") from None
+    if array.dtype.kind == "O":
+        bad = next((x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex, np.generic))), None)
+        if bad is None:
+            raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits")
+        raise TypeError(
+            f"Could not infer dtype of {type(bad).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
+        )
+    if array.dtype.kind == "c" and d is not None and not d.is_complex:
+        raise TypeError(f"must be real number, not complex (dtype={d!r})")
+    if array.dtype.kind in "USMm":
+        raise TypeError(f"new(): invalid data type '{type(next(_leaves(data))).__name__}': tensor() takes numbers only")
+    if d is None:
+        if array.size == 0 or (array.dtype.kind == "f" and not any(isinstance(x, np.generic) for x in _first_leaves(data))):
+            d = dtypes.get_default_dtype()
+        elif array.dtype.kind == "c":
+            d = dtypes.get_default_dtype().to_complex()
+        else:
+            d = from_numpy_dtype(array.dtype) if array.dtype.kind != "u" or array.dtype.itemsize == 1 else dtypes.int64
+    with np.errstate(all="ignore"):
+        return wrap(launch.constant(array.astype(d.np)), d)
+
+
+def _holds_tensors(data: Any) -> bool:
+    for x in data if isinstance(data, (list, tuple)) else ():
+        if isinstance(x, Tensor):
+            return True
+        if isinstance(x, (list, tuple)):
+            return _holds_tensors(x)
+        return False
+    return False
+
+
+def _unwrapped(data: Any) -> Any:
+    return [ndarray(x) if isinstance(x, Tensor) else _unwrapped(x) if isinstance(x, (list, tuple)) else x for x in data]
+
+
+def _leaves(data: Any):
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            yield from _leaves(x)
+        else:
+            yield x
+
+
+def _first_leaves(data: Any):
+    for x in _leaves(data):
+        yield x
+        return
+
+
+def _ragged(data: Any, dim: int = 0) -> str:
+    lengths = {len(x) if isinstance(x, (list, tuple)) else 0 for x in data}
+    if len(lengths) > 1:
+        sizes = [len(x) if isinstance(x, (list, tuple)) else 0 for x in data]
+        other = next(i for i, n in enumerate(sizes) if n != sizes[0])
+        return f"expected sequence of length {sizes[0]} at dim {dim + 1} (got {sizes[other]}, item {other})"
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            text = _ragged(x, dim + 1)
+            if text:
+                return text
+    return "the nested sequences do not form a rectangular array"
+
+
+@public(method=False)
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new leaf with a copy of ``data``: a number, nested lists, a NumPy array or a Tensor.
+
+    Without ``dtype`` Python floats become the default dtype, ints int64, bools bool, arrays keep theirs.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).sum()
+        tensor(10)
+
+    Errors: ValueError for ragged lists, TypeError for what are not numbers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.tensor.html
+    """
+    if device is not None:
+        as_device(device)
+    t = _parse(data, None if dtype is None else as_dtype(dtype))
+    if isinstance(data, Tensor) and t._version_ is data._version_:
+        t = t.clone()
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def from_numpy(ndarray):
+    """A tensor that shares the memory of a NumPy array.
+
+    Errors: TypeError for other objects and dtypes, ValueError for negative strides (copy the array first).
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    d = dtypes.BY_NUMPY.get(ndarray.dtype) or from_numpy_dtype(ndarray.dtype)
+    flags = ndarray.flags
+    if flags.carray and d.carrier is ndarray.dtype and ndarray.__class__ is np.ndarray and not launch._observing:
+        return make(ndarray.ravel(), layout(ndarray.shape, None, d), [0, 0])  # nothing to look at: native, aligned, in order
+    regular = flags.c_contiguous and flags.aligned
+    if not regular and any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
+            "(You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if not regular and (any(s % ndarray.itemsize for s in ndarray.strides) or not flags.aligned):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
+        )
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is currently not supported."
+        )
+    if launch._observing:
+        launch.escapes("from_numpy()")
+    return wrap(ndarray, d)
+
+
+@public("asarray", method=False)
+def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
+    """``data`` as a tensor, sharing memory where it can (Tensors and arrays of the wanted dtype)."""
+    if device is not None:
+        as_device(device)
+    d = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Tensor) and not copy:
+        t = data if d is None else cast(data, d)
+        return t
+    if isinstance(data, np.ndarray) and not copy and not any(s < 0 for s in data.strides):
+        t = from_numpy(data)
+        return cast(t, d) if d else t
+    return tensor(data, dtype=d, requires_grad=requires_grad)
+
+
+def legacy_tensor(*args: Any, **kw: Any) -> Tensor:
+    """PyTorch's old constructor: ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds data; of the default dtype."""
+    return _legacy(args, dtypes.get_default_dtype())
+
+
+def _legacy(args: tuple, d: dtype) -> Tensor:
+    if len(args) == 1:
+        (a,) = args
+        if isinstance(a, Tensor):
+            return cast(a.detach(), d) if a.dtype is not d else a.detach()
+        if isinstance(a, tuple) and type(a).__name__ == "Size":
+            return new_empty(a, d)
+        if isinstance(a, (Sequence, np.ndarray)):
+            return _parse(a, d)
+    for a in args:
+        if isinstance(a, float):
+            raise TypeError(f"new(): data must be a sequence (got float); use tensor({a})")
+    shape = as_shape(args or (0,))
+    check_sizes(shape)
+    return new_empty(shape, d)
+
+
+# ------------------------------------------------------------------------------------------------- filled
+
+
+_MOST = 256  #: patterns kept of each function
+_BYTES = 4096  #: the largest
+
+
+def _copied(lay: Layout, data: np.ndarray | None, requires_grad: bool) -> Tensor:
+    """A new tensor with the contents of a pattern, or where there is none with any."""
+    t = blank()
+    t._data = launch.empty(lay.size, lay.dtype.carrier) if data is None else data.copy()
+    t._layout = lay
+    t._version_ = [0, 0]
+    t._rg = False
+    t._edge = t._grad = t._view = t._leaf_hook_set = None
+    return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
+
+
+def _keep_pattern(patterns: dict, key: tuple, t: Tensor, blank: bool, args: tuple | None = None) -> None:
+    lay = t._layout
+    small = lay.size * lay.dtype.itemsize <= _BYTES
+    if (small or blank) and not launch.observing():
+        launch.keep(patterns, key, (lay, t._data[: lay.size].copy() if small else None, args), _MOST)
+
+
+def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[..., Tensor]:
+    """Decorator of a function that makes tensors of nothing but its arguments: what is small is made once, and copied then.
+
+    Not so while launches are observed: a captured program must make it anew. ``blank``: the contents do not matter.
+    """
+    patterns: dict[tuple, tuple] = launch.plan_table()
+
+    @wraps(function)
+    def call(*args: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False, **options: Any) -> Tensor:
+        if device is not None:
+            as_device(device)
+        key = (args, dtype, _default[0])
+        try:
+            pattern = None if options or launch._observing else patterns.get(key)
+        except TypeError:
+            pattern = None
+        if pattern is not None:
+            lay, data, seen = pattern
+            if seen is None:
+                for a in args:
+                    if type(a) is not int:  # 2.0 and True are equal to ints too
+                        break
+                else:
+                    return _copied(lay, data, requires_grad)
+            elif _alike(args, seen):
+                return _copied(lay, data, requires_grad)
+        t = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)
+        # 0.0 is equal to -0.0, also in a part of a complex number
+        if not options and plain(args) and not any(type(a) is complex or (type(a) is float and a == 0) for a in args):
+            _keep_pattern(patterns, key, t, blank, None if all(type(a) is int for a in args) else args)
+        return t
+
+    return call
+
+
+def _alike(args: tuple, seen: tuple) -> bool:
+    """Whether arguments that are equal to others are of their types too; mostly they are the same objects."""
+    for a, b in zip(args, seen):  # noqa: B905, SIM110  (equal tuples are of equal length; a generator would take thrice as long)
+        if a is not b and (type(a) is not type(b) or (type(a) is tuple and not exact(a))):
+            return False
+    return True
+
+
+def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str) -> Tensor:
+    """``out`` in this shape, filled with a number as its dtype keeps it; as it is where ``value`` is None."""
+    check_output(out, name)
+    if dtype is not None and as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"{name}(): dtype {dtype!r} does not match dtype of out parameter ({out.dtype!r})")
+    if tuple(out.shape) != tuple(shape):
+        fit_output(out, shape)
+    return out if value is None else out.fill_(value)
+
+
+def _filled(name: str, value: Any) -> Any:
+    def make_filled(
+        *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None
+    ):  # fmt: skip
+        if size is not None:
+            args = (size,)
+        shape: tuple[int, ...] = as_shape(args) if args else ()
+        check_sizes(shape)
+        if out is not None:
+            return _filled_output(out, shape, value, dtype, name)
+        d = _options(dtype, device)
+        t = new_empty(shape, d) if value is None else new_full(shape, value, d)
+        if memory_format is not None:
+            lay = strides.formatted(t._layout, format_name(memory_format))
+            t = make(t._data, lay, t._version_)
+        return _finish(t, requires_grad)
+
+    make_filled.__name__ = make_filled.__qualname__ = name
+    make_filled.__doc__ = f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
+    sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
+    own_name = name + "_like"
+    patterns: dict[tuple, tuple] = launch.plan_table()
+
+    def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
+        lay = tensor_argument(input, own_name)._layout
+        pattern = patterns.get((lay, dtype)) if memory_format is None else None
+        if pattern is not None and not launch._observing:
+            if device is not None:
+                as_device(device)
+            return _copied(pattern[0], pattern[1], requires_grad)
+        d = _options(dtype or lay.dtype, device)
+        if memory_format is None and lay.contiguous:
+            fresh = make_filled(lay.shape, dtype=d, requires_grad=requires_grad)
+        else:
+            fresh = new_like(input, d, memory_format)
+            if value is not None:
+                fresh.fill_(value)
+                fresh._version_[0] = 0
+            _finish(fresh, requires_grad)
+        t = input._beside(fresh)
+        if t is fresh and memory_format is None:
+            _keep_pattern(patterns, (lay, dtype), t, value is None)
+        return t
+
+    like.__name__ = like.__qualname__ = own_name
+    like.__doc__ = f"`{name}` with the shape and dtype of another tensor."
+    public(method=False, name=own_name)(like)
+
+    def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
+        return self._beside(
+            sized(*(size or (kw["size"],)), dtype=dtype or self._layout.dtype, device=device, requires_grad=requires_grad)
+        )
+
+    new.__name__ = new.__qualname__ = "new_" + name
+    new.__doc__ = f"`{name}` with this tensor's dtype."
+    public(namespaces=(), name="new_" + name)(new)
+    return sized
+
+
+zeros = _filled("zeros", 0)
+ones = _filled("ones", 1)
+empty = _filled("empty", None)
+
+
+@public(method=False)
+@repeated
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of ``size`` filled with one number; its dtype follows the number."""
+    shape = as_shape((size,))
+    check_sizes(shape)
+    fill_value = plain_number(number_argument(fill_value, "full", "fill_value"))
+    if fill_value is None:
+        raise TypeError("full(): argument 'fill_value' must be Number")
+    if out is not None:
+        return _filled_output(out, shape, fill_value, dtype, "full")
+    t = new_full(shape, fill_value, _options(dtype, device, default=dtypes.of_scalar(type(fill_value))))
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`full` with the shape, dtype and order of dims of another tensor."""
+    x = tensor_argument(input, "full_like")
+    d = as_dtype(dtype) if dtype is not None else x.dtype
+    y = full(x.shape, fill_value, dtype=d, device=device, requires_grad=requires_grad and x._layout.contiguous)
+    if memory_format is not None or not x._layout.contiguous:
+        y = _finish(new_like(x, d, memory_format).copy_(y), requires_grad)
+        y._version_[0] = 0
+    return x._beside(y)
+
+
+@public(namespaces=())
+def new_full_(self, size, fill_value, *, dtype=None, device=None, requires_grad=False):
+    """`full` with this tensor's dtype."""
+    return self._beside(full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad))
+
+
+Tensor.new_full = new_full_  # type: ignore[attr-defined]
+
+
+@public(namespaces=())
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
+    """`tensor` with this tensor's dtype."""
+    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@public(namespaces=())
+def new(self, *args):
+    """PyTorch's old constructor with this tensor's dtype."""
+    return _legacy(args, self.dtype)
+
+
+@public(method=False)
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
+    """Uninitialised memory under given strides."""
+    lay: Layout = layout(as_shape((size,)), as_shape((stride,)), _options(dtype, device))
+    return _finish(make(launch.empty(max(lay.extent, 0), lay.dtype.carrier), lay, [0, 0]), requires_grad)
+
+
+@public(namespaces=())
+def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`empty_strided` with this tensor's dtype."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@public(method=False)
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """Uninitialised memory of shape ``size`` whose dims lie in memory in the order ``physical_layout``, outermost first."""
+    shape, order = as_shape((size,)), as_shape((physical_layout,), "physical_layout")
+    if len(shape) != len(order):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {len(shape)} is not "
+            f"equal to len(physical_layout) = {len(order)}"
+        )
+    for k, d in enumerate(order):
+        if not 0 <= d < len(shape):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got {d} at index {k})"
+            )
+        if d in order[:k]:
+            raise RuntimeError(f"Duplicate dim not allowed (physical_layout={list(order)})")
+    steps = contiguous_strides([shape[d] for d in order])
+    strides = [steps[order.index(d)] for d in range(len(shape))]
+    return empty_strided(shape, strides, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@public(method=False, name="scalar_tensor")
+def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A 0-d tensor of a number, of the default dtype unless ``dtype`` says otherwise."""
+    number = s.item() if isinstance(s, Tensor) else s
+    if isinstance(number, complex) and dtype is None:
+        dtype = dtypes.get_default_dtype().to_complex()
+    return _finish(new_full((), number, _options(dtype, device)), requires_grad)

@@ -1,0 +1,164 @@
+"""``device``: the one place where tensors live, under the names that PyTorch programs give it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...tensor import Tensor
+from ..core.registry import OPS, public
+from .cast import as_device
+
+_KINDS = ("cpu", "cuda", "mps", "xpu", "xla", "meta", "hpu", "mtia")
+
+
+class device:
+    """``device("cpu")``. Other kinds can be named and compared, but no tensor can be put there.
+
+    Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device
+    """
+
+    __slots__ = ("index", "type")
+    index: int | None
+    type: str
+
+    def __init__(self, type: Any, index: int | None = None):
+        if isinstance(type, device):
+            kind, index = type.type, type.index if index is None else index
+        elif isinstance(type, str):
+            kind, _, number = type.partition(":")
+            if number:
+                if index is not None:
+                    raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                if not number.isdigit():
+                    raise RuntimeError(f"Invalid device string: '{type}'")
+                index = int(number)
+        elif isinstance(type, int) and not isinstance(type, bool):
+            kind, index = "cuda", type
+        else:
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        if kind not in _KINDS:
+            raise RuntimeError(f"Expected one of {', '.join(_KINDS)} device type at start of device string: {kind}")
+        object.__setattr__(self, "type", kind)
+        object.__setattr__(self, "index", index)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch.device' objects is not writable")
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __enter__(self) -> device:
+        """The device that factories use inside: the CPU. RuntimeError for any other."""
+        as_device(self)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __reduce__(self) -> Any:
+        return (device, (self.type, self.index))
+
+
+CPU = device("cpu")
+
+
+class _Named:
+    """A constant that is its name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return (_constant, (type(self), self.name))
+
+
+class layout(_Named):
+    """How a tensor is stored: `strided`, here always."""
+
+
+class memory_format(_Named):
+    """An order of dims in memory that programs may ask for. Accepted everywhere, and without effect: outputs are in C order."""
+
+
+strided = layout("strided")
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+
+
+def _constant(kind: type, name: str) -> Any:
+    return globals()[name]
+
+
+@public(namespaces=())
+def cpu(input, memory_format=None):
+    """The tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
+    return input if memory_format is None else OPS["to"].call(input, memory_format=memory_format)
+
+
+def _elsewhere(kind: str) -> None:
+    def method(input, device=None, non_blocking=False, memory_format=None):
+        as_device(kind)
+
+    method.__name__ = kind
+    method.__doc__ = f"RuntimeError: there is no {kind} device here."
+    public(namespaces=())(method)
+
+
+for _kind in ("cuda", "mps", "xpu", "mtia"):
+    _elsewhere(_kind)
+
+
+@public(namespaces=())
+def pin_memory(input, device=None):
+    """The tensor itself: pinned memory serves copies to GPUs, of which there are none."""
+    return input
+
+
+@public(namespaces=())
+def is_pinned(input, device=None):
+    """False."""
+    return False
+
+
+@public(namespaces=())
+def share_memory_(input):
+    """The tensor itself; threads share memory anyway, and processes are sent copies."""
+    return input
+
+
+@public(namespaces=())
+def is_shared(input):
+    """False."""
+    return False
+
+
+@public()
+def get_device(input):
+    """-1: the CPU."""
+    return -1
+
+
+def _property(name: str, value: Any, doc: str) -> None:
+    setattr(Tensor, name, property(lambda self: value, doc=doc))
+
+
+_property("device", CPU, "Where the tensor lives: the CPU.")
+_property("layout", strided, "How it is stored: with strides.")
+_property("is_cpu", True, "True.")
+for _name in ("cuda", "sparse", "sparse_csr", "quantized", "mkldnn", "mps", "xla", "xpu", "meta", "nested", "vulkan", "ipu", "maia", "mtia"):
+    _property("is_" + _name, False, f"False: there are no {_name} tensors here.")
+_property("name", None, "None; names belong to the tensors of other frameworks.")

@@ -1,0 +1,95 @@
+"""Python numbers as a tensor's dtype keeps them: one rule for filling, assigning, masks, indices and scattering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import bool_, dtype, finfo, iinfo
+from ...errors import shorten
+from ...tensor import Tensor
+
+#: the largest float32: a float up to it may go into any float32 or float64 tensor as it is
+SINGLE = 3.4028234663852886e38
+
+
+def plain_number(value: Any) -> Any:
+    """A Python number for what stands for one, else None."""
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"):
+        return value.item()  # (NumPy's float64 is a float, too)
+    return value if isinstance(value, (bool, int, float, complex)) else None
+
+
+def number_argument(value: Any, name: str, argument: str) -> Any:
+    """A number that an op takes beside its tensors; a 0-d tensor stands for its own if nobody wants a gradient of it.
+
+    Errors: TypeError for other tensors, through which a gradient would be lost without a word.
+    """
+    if isinstance(value, Tensor):
+        if value.ndim or value.requires_grad:
+            why = "has dims" if value.ndim else "requires grad, and would get none"
+            raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor (this one {why})")
+        return value.item()
+    return value
+
+
+def number_as(value: Any, d: dtype, name: str) -> Any:
+    """``value`` as a tensor of dtype ``d`` keeps it: its truth, its integer part, its real part.
+
+    Errors: RuntimeError for what the dtype has no place for (nan in integers, an imaginary part in a real tensor, 300 in uint8),
+    OverflowError for integers beyond 64 bits.
+    """
+    if hasattr(value, "_decide"):  # a learning rate in a captured function
+        if d.category == 2:
+            return value
+        value = value._decide()
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
+        raise OverflowError(f"int too big to convert ({name}(): {shorten(value)})")
+    if d is bool_:
+        return bool(value)
+    if isinstance(value, complex):
+        if d.is_complex:
+            if not (_fits(value.real, d) and _fits(value.imag, d)):
+                raise _overflow(value, d, name)
+            return value
+        if value.imag:
+            raise _overflow(value, d, name)
+        value = value.real
+    if d.category == 1:
+        return _integer(value, d, name)
+    if not _fits(value, d):
+        raise _overflow(value, d, name)
+    return value
+
+
+_limits: dict[dtype, tuple] = {}  # the least and the greatest number of a dtype
+
+
+def limits(d: dtype) -> tuple:
+    """The least and the greatest number of an integer or floating dtype; a complex one's are its parts'."""
+    found = _limits.get(d)
+    if found is None:
+        info: Any = iinfo(d) if d.category == 1 else finfo(d.to_real())
+        found = _limits[d] = info.min, info.max
+    return found
+
+
+def _integer(value: Any, d: dtype, name: str) -> int:
+    if value - value != 0:  # inf and nan
+        raise _overflow(value, d, name)
+    least, greatest = limits(d)
+    if least <= value <= greatest:
+        return int(value)
+    if least == 0 and isinstance(value, int) and -greatest <= value < 0:  # unsigned: PyTorch lets negative integers wrap
+        return value + greatest + 1
+    raise _overflow(value, d, name)
+
+
+def _fits(value: float, d: dtype) -> bool:
+    least, greatest = limits(d)
+    return least <= value <= greatest or value - value != 0
+
+
+def _overflow(value: Any, d: dtype, name: str) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {d.name} without overflow: {shorten(value)} ({name}())")

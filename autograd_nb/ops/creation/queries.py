@@ -1,0 +1,136 @@
+"""What programs ask about dtypes, shapes and devices without computing anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...shapes import Size
+from ...shapes import broadcast_shapes as _broadcast
+from ...tensor import Tensor
+from ..core.registry import public
+from .create import from_numpy
+from .device import CPU, device
+from .ranges import arange
+
+
+@public(method=False)
+def broadcast_shapes(*shapes):
+    """The shape that these shapes broadcast to. RuntimeError where they do not.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.broadcast_shapes.html
+    """
+    sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for s in sizes:
+        if any(n < 0 for n in s):
+            raise RuntimeError(f"Trying to create tensor with negative dimension ({min(s)}): ({min(s)})")
+    return Size(_broadcast(*sizes))
+
+
+@public(method=False)
+def can_cast(from_, to):
+    """Whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex).
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.can_cast.html
+    """
+    return (from_.category <= to.category) and not (from_.is_signed and to is dtypes.uint8)
+
+
+@public(method=False)
+def result_type(tensor1, tensor2):
+    """The dtype of an arithmetic result of two tensors or numbers.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.result_type.html
+    """
+    operands: tuple[Any, Any] = (tensor1, tensor2)
+    ranks: dict[int, Any] = {}
+    for x in operands:
+        if isinstance(x, Tensor):
+            rank, d = (2 if x.ndim else 1), x.dtype
+        else:
+            rank, d = 0, dtypes.of_scalar(type(x))
+        ranks[rank] = d if rank not in ranks else dtypes.promote_types(ranks[rank], d)
+    best, category = None, -1
+    for rank in sorted(ranks, reverse=True):  # numbers and 0-dim tensors count only where they bring a higher kind
+        d = ranks[rank]
+        if best is None or d.category > category:
+            if best is None:
+                best = d
+            elif d.category == 3 and category == 2:
+                best = dtypes.complex128 if best is dtypes.float64 else dtypes.complex64
+            else:
+                best = dtypes.promote_types(best, d) if rank else d
+            category = d.category
+    return best
+
+
+@public(method=False)
+def typename(obj):
+    """The name of an object's type, with its module.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.typename.html
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if isinstance(obj, type) else type(obj)
+    return f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ != "builtins" else kind.__qualname__
+
+
+@public(method=False, name="range")
+def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """`arange` of floats with the end included; PyTorch has deprecated it.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.range.html
+    """
+    if end is None:
+        start, end = 0, start
+    count = int((end - start) / step) + 1
+    if step == 0 or count < 1:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
+    d = dtype or (out.dtype if isinstance(out, Tensor) else dtypes.get_default_dtype())
+    past = start + step * (count - 0.5 if d.category > 1 else count)
+    return arange(start, past, step, out=out, dtype=d, device=device, requires_grad=requires_grad)
+
+
+@public(method=False)
+def get_default_device():
+    """The CPU."""
+    return CPU
+
+
+@public(method=False)
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-D tensor reading the memory of an object with Python's buffer protocol. ValueError when it does not fit.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.frombuffer.html
+    """
+    import numpy as np
+
+    view = memoryview(buffer).cast("B")
+    size = dtype.itemsize
+    if len(view) == 0:
+        raise ValueError("both buffer length (0) and count must not be 0")
+    if not 0 <= offset < len(view):
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({len(view)} bytes) minus 1"
+        )
+    if count < 0:
+        if (len(view) - offset) % size:
+            raise ValueError(
+                f"buffer length ({len(view) - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+            )
+        count = (len(view) - offset) // size
+    if offset + count * size > len(view):
+        raise ValueError(
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be greater than actual buffer "
+            f"length ({len(view)} bytes)"
+        )
+    t = from_numpy(np.frombuffer(buffer, dtype=dtype.name, count=count, offset=offset))
+    return t.requires_grad_(requires_grad)
+
+
+@public(method=False)
+def get_device_module(device_name=None):
+    """RuntimeError for anything but the CPU, which has no module of its own."""
+    kind = device(device_name).type if device_name is not None else "cpu"
+    raise RuntimeError(f"Device {kind!r} does not have a module of its own here: this library computes on the CPU only")

@@ -1,0 +1,139 @@
+"""Evenly spaced values: `arange`, `linspace`, `logspace`; and `eye`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...codegen import loops
+from ...dtypes import dtype
+from ...shapes import as_int, check_sizes
+from ...tensor import Tensor
+from ..core.recording import store
+from ..core.registry import OPS, public
+from .cast import cast
+from .create import _finish, _options, new_empty, new_full, repeated
+from .numbers import number_argument
+
+_ranges: dict = launch.plan_table()
+
+
+def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, stop: float = 0.0) -> Tensor:
+    """start + i·step for i < n; from element ``half`` on counted back from ``stop``, so that both ends are exact."""
+    t = new_empty((n,), d)
+    key = (d, type(start))
+    number = "int64" if isinstance(start, int) else "float64"
+    entry = _ranges.get(key)
+    if entry is None:
+        value = "start + i * step if i < half else stop - (n - 1 - i) * step"
+        cast_text = f"np.{d.np.name if d.name != 'bool' else 'bool_'}({value})" if d.name != "float16" else None
+        if cast_text is None:
+            return cast(_ramp(n, start, step, dtypes.float32, half, stop), d)
+        source = (
+            loops.HEADER + "def kernel(n, start, step, half, stop, out):\n    for i in range(n):\n"
+            f"        out[i] = {cast_text}\n"
+        )
+        entry = launch.entry(source, "kernel", ("int64", number, number, "int64", number, d.kernel), "arange")
+        launch.keep(_ranges, key, entry)
+    entry(n, start, step, n if half is None else half, type(start)(stop), t._data)
+    return t
+
+
+def _stored_in_order(out: Tensor, values: Tensor, name: str) -> Tensor:
+    """Put a row of values into ``out``, which keeps its shape if it has as many elements."""
+    if isinstance(out, Tensor) and out._layout.size == values._layout.size:
+        values = values.reshape(out.shape)
+    return store(out, values, name)
+
+
+@public(method=False)
+@repeated
+def arange(
+    start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign.
+
+    >>> import autograd_nb as torch
+    >>> torch.arange(1, 2, 0.5)
+    tensor([1.0000, 1.5000])
+    """
+    if end is None:
+        start, end = 0, start
+    if end is None:
+        raise TypeError("arange() missing 1 required positional argument: 'end'")
+    start, end, step = (
+        x.item() if isinstance(x, np.generic) else number_argument(x, "arange", n)
+        for n, x in (("start", 0 if start is None else start), ("end", end), ("step", step))
+    )
+    for name, x in (("start", start), ("end", end), ("step", step)):
+        if not isinstance(x, (int, float)):
+            raise TypeError(f"arange(): argument '{name}' must be Number, not {type(x).__name__}")
+        if not math.isfinite(x):
+            raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(f"upper bound and lower bound inconsistent with step sign (start={start}, end={end}, step={step})")
+    integral = all(isinstance(x, int) for x in (start, end, step))
+    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device, default=dtypes.int64 if integral else None)
+    if d.is_complex:
+        raise NotImplementedError(f'"arange_cpu" not implemented for complex tensors (dtype={d!r})')
+    n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
+    if d.category < 2 and not integral:  # PyTorch rounds the ends towards 0 first
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
+        n = -(-(end - start) // step) if d is dtypes.int64 else n  # only int64 is counted by the rounded ends
+        integral = True
+    kind = int if integral else float
+    t = _ramp(int(n), kind(start), kind(step), d)
+    if out is not None:
+        return _stored_in_order(out, t, "arange")
+    return _finish(t, requires_grad)
+
+
+@public(method=False)
+@repeated
+def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
+    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    n = as_int(steps, "steps")
+    if isinstance(start, complex) or isinstance(end, complex):
+        d = _options(dtype, device, default=dtypes.get_default_dtype().to_complex())
+        re, im = (linspace(a, b, n, dtype=d.to_real()) for a, b in ((start.real, end.real), (start.imag, end.imag)))
+        t = cast(OPS["complex"].call(re, im), d)
+        return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
+    start, end = float(start), float(end)
+    if n < 0:
+        raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
+    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
+    if d.category < 2:
+        start, end = float(int(start)), float(int(end))
+    t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
+    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
+
+
+@public(method=False)
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False):
+    """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
+    d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
+    if d.category < 2:
+        start, end = (int(x.item() if isinstance(x, Tensor) else x) for x in (start, end))
+    t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
+    return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
+
+
+@public(method=False)
+@repeated
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """An n × m matrix with ones on the diagonal."""
+    n = as_int(n, "n")
+    k = n if m is None else as_int(m, "m")
+    check_sizes((n, k))
+    t = new_full((n, k), 0, _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device))
+    if t._layout.size:
+        t.diagonal().fill_(1)
+    t._version_[0] = 0
+    return _finish(t, requires_grad) if out is None else store(out, t, "eye")

@@ -1,0 +1,1 @@
+"""Functions of one element at a time, one formula an op."""

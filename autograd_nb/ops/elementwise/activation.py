@@ -1,0 +1,473 @@
+"""Activation functions: formulas, offered by nn.functional (and by torch where PyTorch has them there)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...codegen.maths import m
+from ...shapes import wrap_dim
+from ...tensor import Tensor
+from ..core.pointwise import pointwise
+from ..core.recording import store
+from ..core.registry import OPS, register
+from ..core.structured import tensor_argument
+from ..creation.create import new_empty
+from ..creation.numbers import number_argument
+from .unary import relu as _relu
+from .unary import sigmoid as _sigmoid
+from .unary import tanh as _tanh
+
+_FUNCTIONAL = "nn.functional"
+
+
+def functional(*also: str, name: str = "") -> Callable[[Callable], Callable]:
+    """Decorator: offer a function as ``nn.functional.<name>``, and under the same name in the namespaces ``also``."""
+
+    def enter(function: Callable) -> Callable:
+        own = name or function.__name__
+        register(f"{_FUNCTIONAL}.{own}", function, method=False, namespaces=(_FUNCTIONAL,))
+        if also:
+            register(own, function, method=False, namespaces=also)
+        return function
+
+    return enter
+
+
+def formula(*rules: Callable | None, **options: Any) -> Callable[[Callable], Any]:
+    """`pointwise`, not offered by itself."""
+    return pointwise(*rules, public=False, **options)
+
+
+def _switchable(
+    name: str,
+    op: Any,
+    defaults: dict[str, float],
+    *,
+    torch: bool = False,
+    torch_inplace: bool = False,
+    integers: bool = False,
+    doc: str = "",
+) -> Callable:
+    """``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
+
+    integers: integer tensors are taken too, with the numbers as integers.
+    """
+    names = list(defaults)
+    values = tuple(float(v) for v in defaults.values())
+    count = len(names)
+
+    def numbers(args: tuple, kw: dict) -> tuple[tuple, bool]:
+        inplace = kw.pop("inplace", False)
+        if len(args) > count:
+            if len(args) > count + 1:
+                raise TypeError(f"{name}() takes at most {count + 2} arguments ({len(args) + 1} given)")
+            inplace, args = args[count], args[:count]
+        found = list(args) + list(values[len(args) :])
+        for k, v in kw.items():
+            if k not in names:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{k}'; it takes {', '.join(names)} and inplace")
+            found[names.index(k)] = v
+        found = [number_argument(v, name, n) for n, v in zip(names, found, strict=True)]
+        for n, v in zip(names, found, strict=True):
+            if not isinstance(v, (int, float, np.number)):
+                raise TypeError(f"{name}(): argument '{n}' must be a number, not {type(v).__name__}")
+        return tuple([float(v) for v in found]), inplace
+
+    def fitted(x: Any, found: tuple, called: str) -> tuple:
+        if integers and tensor_argument(x, called).dtype.category == 1:
+            return tuple([int(v) for v in found])
+        _floating(tensor_argument(x, called), name)
+        return found
+
+    def call(input, *args, **kw):
+        if not args and not kw:
+            return op(input, *fitted(input, values, name))
+        found, inplace = numbers(args, kw)
+        found = fitted(input, found, name)
+        return op.inplace(input, *found) if inplace else op(input, *found)
+
+    def inner(input, *args, **kw):
+        found, _ = numbers(args, kw)
+        return op.inplace(input, *fitted(input, found, name + "_"))
+
+    call.__name__ = call.__qualname__ = name
+    inner.__name__ = inner.__qualname__ = name + "_"
+    signature = ", ".join(["input", *[f"{k}={v}" for k, v in defaults.items()], "inplace=False"])
+    call.__doc__ = f"{name}({signature}): {doc}"
+    inner.__doc__ = f"In-place version of `{name}`."
+    functional(*(("torch",) if torch else ()), name=name)(call)
+    functional(*(("torch",) if torch_inplace else ()), name=name + "_")(inner)
+    return call
+
+
+def _floating(x: Tensor, name: str) -> None:
+    if x.dtype.category < 2:
+        raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: it takes floating point tensors (use x.float())')
+
+
+# ---------------------------------------------------------------------------------------- one line each
+
+
+@functional(name="relu")
+def _functional_relu(input, inplace=False):
+    """max(x, 0)."""
+    return _relu.inplace(input) if inplace else _relu(input)
+
+
+@functional(name="relu_")
+def _functional_relu_(input):
+    """In-place version of `relu`."""
+    return _relu.inplace(input)
+
+
+@functional(name="sigmoid")
+def _functional_sigmoid(input):
+    """1/(1 + e⁻ˣ)."""
+    return _sigmoid(input)
+
+
+@functional(name="tanh")
+def _functional_tanh(input):
+    """The hyperbolic tangent."""
+    return _tanh(input)
+
+
+@formula(lambda g, x: m.where((x <= 0) | (x >= 6), 0.0, g), name="relu6", node="HardtanhBackward0")
+def _relu6(x):
+    return m.where(x < 0, 0, m.where(x > 6, 6, x))
+
+
+relu6 = _switchable("relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6).")
+
+
+@formula(lambda g, x, slope: m.where(x > 0, g, g * slope), name="leaky_relu")
+def _leaky_relu(x, slope):
+    return m.where(x > 0, x, x * slope)
+
+
+leaky_relu = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, doc="x for x > 0, else negative_slope·x.")
+
+
+@formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), name="elu")
+def _elu(x, alpha):
+    return m.where(x > 0, x, alpha * m.expm1(x))
+
+
+elu = _switchable("elu", _elu, {"alpha": 1.0}, doc="x for x > 0, else alpha·(eˣ − 1).")
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+@formula(
+    lambda g, x: m.where(x <= 0, g * ((_SELU_ALPHA * _SELU_SCALE) * m.exp(x)), g * _SELU_SCALE),
+    name="selu",
+    node="EluBackward0",
+)
+def _selu(x):
+    return m.where(x > 0, _SELU_SCALE * x, (_SELU_ALPHA * _SELU_SCALE) * m.expm1(x))
+
+
+selu = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
+
+
+@formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), name="celu", node="EluBackward0")
+def _celu(x, alpha):
+    return m.where(x > 0, x, alpha * m.expm1(x / alpha))
+
+
+celu = _switchable("celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, doc="max(0, x) + min(0, α·(e^(x/α) − 1)).")
+
+_TANH_SCALE = math.sqrt(2 / math.pi)
+
+
+@formula(lambda x: m.normal_pdf(x), name="normal_cdf", inplace=False)
+def _normal_cdf(x):
+    return m.normal_cdf(x)
+
+
+@formula(lambda x: -x * m.normal_pdf(x), name="normal_pdf", inplace=False)
+def _normal_pdf(x):
+    return m.normal_pdf(x)
+
+
+for _function in (_normal_cdf, _normal_pdf):  # for the derivative's formula on tensors
+    register(_function.op.name, _function, "internal", method=False, namespaces=(), rule=_function.op)
+
+
+@formula(lambda x: m.normal_cdf(x) + x * m.normal_pdf(x), name="gelu")
+def _gelu(x):
+    return x * m.normal_cdf(x)
+
+
+def _gelu_tanh_slope(x):
+    t = m.tanh(_TANH_SCALE * (x + 0.044715 * (x * x * x)))
+    return 0.5 * (1 + t) + (0.5 * x) * (1 - t * t) * (_TANH_SCALE * (1 + (3 * 0.044715) * (x * x)))
+
+
+@formula(_gelu_tanh_slope, name="gelu_tanh", node="GeluBackward0")
+def _gelu_tanh(x):
+    return (0.5 * x) * (1 + m.tanh(_TANH_SCALE * (x + 0.044715 * (x * x * x))))
+
+
+@functional()
+def gelu(input, approximate="none", *, out=None):
+    """x·Φ(x), Φ the normal distribution function; ``approximate="tanh"`` takes the formula with tanh.
+
+    Errors: RuntimeError for another ``approximate``.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
+    """
+    _floating(tensor_argument(input, "gelu"), "gelu")
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"approximate argument must be either none or tanh (approximate={approximate!r})")
+    y = (_gelu if approximate == "none" else _gelu_tanh)(input)
+    return y if out is None else store(out, y, "gelu")
+
+
+# for derivatives' formulas on tensors
+register("logistic", _sigmoid, "internal", method=False, namespaces=(), rule=OPS["sigmoid"].rule)
+
+
+def _silu_slope(x):
+    s = m.logistic(x)
+    return s * (1 + x * (1 - s))
+
+
+@formula(_silu_slope, name="silu")
+def _silu(x):
+    return x * m.logistic(x)
+
+
+silu = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish.")
+
+
+def _mish_parts(x):
+    """(e, w) of e = eˣ and w = (1 + e)² − 1: the hyperbolic tangent of softplus is w/(w + 2)."""
+    e = m.exp(m.where(x > 20, 20.0, x))
+    return e, e * e + (e + e)
+
+
+def _mish_slope(x):
+    e, w = _mish_parts(x)
+    return (w + x * m.where(x > 20, 0.0, 4 * e * (e + 1) / (w + 2))) / (w + 2)
+
+
+@formula(_mish_slope, name="mish")
+def _mish(x):
+    _, w = _mish_parts(x)
+    return x * (w / (w + 2))
+
+
+mish = _switchable("mish", _mish, {}, doc="x·tanh(softplus(x)).")
+
+
+@formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.logistic(x * beta)), name="softplus")
+def _softplus(x, beta, threshold):
+    return m.where(x * beta > threshold, x, m.log1p(m.exp(x * beta)) / beta)
+
+
+@functional()
+def softplus(input, beta=1.0, threshold=20.0, *, out=None):
+    """ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
+    _floating(tensor_argument(input, "softplus"), "softplus")
+    beta, threshold = (number_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
+    y = _softplus(input, float(beta), float(threshold))
+    return y if out is None else store(out, y, "softplus")
+
+
+@formula(lambda x: 1 / ((1 + m.abs(x)) * (1 + m.abs(x))), name="softsign", result="float")
+def _softsign(x):
+    return x / (1 + m.abs(x))
+
+
+@functional()
+def softsign(input):
+    """x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
+    return input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
+
+
+@functional()
+def tanhshrink(input):
+    """x − tanh x; dy/dx = tanh² x."""
+    return input - _tanh(input)
+
+
+@formula(lambda g, x, low, high: m.where((x <= low) | (x >= high), 0.0, g), name="hardtanh")
+def _hardtanh(x, low, high):
+    return m.where(x < low, low, m.where(x > high, high, x))
+
+
+_hardtanh_call = _switchable(
+    "hardtanh", _hardtanh, {"min_val": -1.0, "max_val": 1.0}, integers=True, doc="x kept within [min_val, max_val]."
+)
+
+
+@functional()
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
+    if min_val > max_val:
+        raise ValueError(f"min_val cannot be greater than max_val (min_val={min_val}, max_val={max_val})")
+    return _hardtanh_call(input, min_val, max_val, inplace)
+
+
+@formula(lambda g, x: m.where((x > -3) & (x < 3), g * (1 / 6), 0.0), name="hardsigmoid")
+def _hardsigmoid(x):
+    return m.where(x <= -3, 0.0, m.where(x >= 3, 1.0, x * (1 / 6) + 0.5))
+
+
+hardsigmoid = _switchable("hardsigmoid", _hardsigmoid, {}, doc="0 below −3, 1 above 3, x/6 + 1/2 between.")
+
+
+@formula(lambda g, x: m.where(x <= -3, 0.0, m.where(x < 3, g * (x * (1 / 3) + 0.5), g)), name="hardswish")
+def _hardswish(x):
+    return m.where(x <= -3, 0.0, m.where(x >= 3, x, x * (x + 3) * (1 / 6)))
+
+
+hardswish = _switchable("hardswish", _hardswish, {}, doc="x·hardsigmoid(x).")
+
+
+@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), name="hardshrink", node="HardshrinkBackward0")
+def _hardshrink(x, lambd):
+    return m.where((x >= -lambd) & (x <= lambd), 0.0, x)
+
+
+@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), name="softshrink", node="SoftshrinkBackward0")
+def _softshrink(x, lambd):
+    return m.where(x > lambd, x - lambd, m.where(x < -lambd, x + lambd, x * 0.0))
+
+
+@functional("torch")
+def hardshrink(input, lambd=0.5, *, out=None):
+    """0 for |x| ≤ lambd, else x."""
+    _floating(tensor_argument(input, "hardshrink"), "hardshrink")
+    y = _hardshrink(input, float(number_argument(lambd, "hardshrink", "lambd")))
+    return y if out is None else store(out, y, "hardshrink")
+
+
+Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
+
+
+@functional()
+def softshrink(input, lambd=0.5, *, out=None):
+    """x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
+    _floating(tensor_argument(input, "softshrink"), "softshrink")
+    lambd = number_argument(lambd, "softshrink", "lambd")
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    y = _softshrink(input, float(lambd))
+    return y if out is None else store(out, y, "softshrink")
+
+
+@formula(lambda g, x, threshold: m.where(x <= threshold, 0.0, g), name="threshold")
+def _threshold(x, threshold, value):
+    return m.where(x <= threshold, value, x)
+
+
+@functional("torch")
+def threshold(input, threshold, value, inplace=False):
+    """x where x > threshold, else ``value``."""
+    tensor_argument(input, "threshold")
+    threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
+    args = (threshold, value) if input.dtype.category < 2 else (float(threshold), float(value))
+    return _threshold.inplace(input, *args) if inplace else _threshold(input, *args)
+
+
+@functional("torch", name="threshold_")
+def threshold_(input, threshold, value):
+    """In-place version of `threshold`."""
+    return OPS["nn.functional.threshold"].call(input, threshold, value, True)
+
+
+@formula(lambda x: m.logistic(-x), name="log_sigmoid")
+def _logsigmoid(x):
+    return m.where(x < 0, x, 0.0) - m.log1p(m.exp(-m.abs(x)))
+
+
+@functional()
+def logsigmoid(input, *, out=None):
+    """ln σ(x)."""
+    _floating(tensor_argument(input, "logsigmoid"), "logsigmoid")
+    y = _logsigmoid(input)
+    return y if out is None else store(out, y, "logsigmoid")
+
+
+@formula(
+    lambda g, x, w: m.where(x > 0, g, g * w), lambda g, x, w: m.where(x > 0, 0.0, g * x), name="prelu", node="PreluKernelBackward0"
+)
+def _prelu(x, w):
+    return m.where(x > 0, x, w * x)
+
+
+@functional("torch")
+def prelu(input, weight):
+    """x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1).
+
+    Errors: RuntimeError when ``weight`` has another number of elements.
+    """
+    x, w = tensor_argument(input, "prelu"), tensor_argument(weight, "prelu", "weight")
+    if x.dtype is not w.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {x.dtype} and {w.dtype}")
+    if w.numel() != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if channels != w.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {w.numel()} and "
+                f"channel size = {channels}."
+            )
+    if w.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
+    if w.ndim == 1:
+        w = w.reshape([1, -1] + [1] * (x.ndim - 2)) if x.ndim >= 2 else w.reshape([1] * x.ndim)
+    return _prelu(x, w)
+
+
+Tensor.prelu = prelu  # type: ignore[attr-defined]
+
+
+def _rrelu(input, lower, upper, training, inplace):
+    x = tensor_argument(input, "rrelu")
+    _floating(x, "rrelu")
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound (lower={lower}, upper={upper})")
+    if not training:
+        slope = (lower + upper) / 2
+        return _leaky_relu.inplace(x, slope) if inplace else _leaky_relu(x, slope)
+    if "uniform_" not in OPS:
+        raise NotImplementedError("rrelu(): training=True needs random numbers, which this build does not have")
+    slopes = OPS["uniform_"].call(new_empty(x.shape, x.dtype), lower, upper)
+    return _prelu.inplace(x, slopes) if inplace else _prelu(x, slopes)
+
+
+@functional("torch")
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """x for x > 0, else a·x, where a is drawn from [lower, upper] in training and their mean otherwise."""
+    return _rrelu(input, lower, upper, training, inplace)
+
+
+@functional("torch", name="rrelu_")
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
+    """In-place version of `rrelu`."""
+    return _rrelu(input, lower, upper, training, True)
+
+
+@formula(lambda b: m.sigmoid(b), lambda g, a, b: g * a * (m.sigmoid(b) * (1 - m.sigmoid(b))), name="glu")
+def _glu(a, b):
+    return a * m.sigmoid(b)
+
+
+@functional()
+def glu(input, dim=-1):
+    """a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
+    x = tensor_argument(input, "glu")
+    if x.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    d = wrap_dim(dim, x.ndim)
+    n = x.shape[d]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {n}")
+    return _glu(x.narrow(d, 0, n // 2), x.narrow(d, n // 2, n // 2))

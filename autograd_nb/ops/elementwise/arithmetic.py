@@ -1,0 +1,369 @@
+"""Arithmetic and powers, one formula an op. See `autograd_nb.ops.core.pointwise` for how they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import dtypes
+from ...codegen.maths import m
+from ...graph.modes import state
+from ...shapes import Layout
+from ...tensor import Tensor
+from ..core.calls import acceptable, only_tensors, operator_of
+from ..core.pointwise import pointwise
+from ..core.recording import store
+from ..core.registry import public, register
+from ..creation.cast import cast
+
+# ------------------------------------------------------------------------------------------ + - * / and powers
+
+
+def _check_alpha(keys: Sequence[Any]) -> None:
+    if keys[2] is float and not any(isinstance(k, Layout) and k.dtype.category > 1 for k in keys[:2]):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if keys[2] is complex and not any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in keys[:2]):
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+
+
+def _check_sub(keys: Sequence[Any]) -> None:
+    flags = [k is bool or (isinstance(k, Layout) and k.dtype is dtypes.bool_) for k in keys[:2]]
+    if all(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
+    if any(flags):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+
+
+def _check_sub_alpha(keys: Sequence[Any]) -> None:
+    _check_sub(keys)
+    _check_alpha(keys)
+
+
+@pointwise(lambda: 1, lambda alpha: alpha, public=False, name="add_scaled", node="AddBackward0", check=_check_alpha)
+def _add_scaled(a, b, alpha):
+    return a + b * alpha
+
+
+@pointwise(lambda: 1, lambda alpha: -alpha, public=False, name="sub_scaled", node="SubBackward0", check=_check_sub_alpha)
+def _sub_scaled(a, b, alpha):
+    return a - b * alpha
+
+
+@pointwise(lambda: 1, lambda: 1, scaled=_add_scaled)
+def add(a, b):
+    """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
+    return a + b
+
+
+@pointwise(lambda: 1, lambda: -1, scaled=_sub_scaled, check=_check_sub, aliases=("subtract",))
+def sub(a, b):
+    """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
+    return a - b
+
+
+@pointwise(lambda: -1, lambda: 1, name="rsub", public=False, node="RsubBackward1", check=_check_sub)
+def _rsub(a, b):
+    return b - a
+
+
+@pointwise(lambda b: b, lambda a: a, aliases=("multiply",))
+def mul(a, b):
+    """Product: y = a·b, dy/da = b, dy/db = a."""
+    return a * b
+
+
+@pointwise(lambda b: 1 / b, lambda a, b: -((a / b) / b), result="float", name="div", public=False)
+def _div(a, b):
+    return a / b
+
+
+@public()
+def rsub(input, other, *, alpha=1):
+    """y = b − alpha·a."""
+    only_tensors("rsub", input, other, "second")
+    if alpha.__class__ is int and alpha == 1:
+        return _rsub(input, other)
+    return sub(other if isinstance(other, Tensor) else input.new_full((), other), input, alpha=alpha)
+
+
+@pointwise(result="float", name="rdiv", public=False, inplace=False)
+def _rdiv(a, b):
+    return (1 / a) * b
+
+
+_unrecorded_rdiv = operator_of(_rdiv)
+
+
+def reversed_div(input, other):
+    """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
+    if input.__class__ is Tensor and not isinstance(other, Tensor) and not (state.grad and input.requires_grad):
+        return _unrecorded_rdiv(input, other)
+    if not acceptable(other):
+        return NotImplemented
+    only_tensors("__rdiv__", input, other, "second")
+    return mul(reciprocal(input), other)
+
+
+@pointwise(None, None, name="floor_div", public=False)
+def _floor_divide(a, b):
+    return m.floor_divide(a, b)
+
+
+@pointwise(lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1")
+def _div_floor(a, b):
+    return m.floor_divide(a, b)
+
+
+@pointwise(lambda b: 0, lambda a, b: 0, name="trunc_div", public=False, node="DivBackward1")
+def _trunc_div(a, b):
+    return m.trunc_divide(a, b)
+
+
+def _no_integer_zero(a: Any, b: Any, name: str) -> None:
+    integers = all((x.dtype.category < 2) if isinstance(x, Tensor) else isinstance(x, int) for x in (a, b))
+    if integers and (bool((b == 0).any()) if isinstance(b, Tensor) else b == 0):
+        raise RuntimeError(f"ZeroDivisionError: {name}() of integers by zero")
+
+
+@public("divide", "true_divide")
+def div(input, other, *, rounding_mode=None, out=None):
+    """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` "trunc" or "floor" rounds."""
+    if rounding_mode is None:
+        y = _div(input, other)
+    elif rounding_mode == "floor":
+        _no_integer_zero(input, other, "div")
+        y = _div_floor(input, other)
+    elif rounding_mode == "trunc":
+        _no_integer_zero(input, other, "div")
+        y = _trunc_div(input, other)
+    else:
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    return y if out is None else store(out, y, "div")
+
+
+@public("divide_", "true_divide_", kind="inplace")
+def div_(input, other, *, rounding_mode=None):
+    """In-place version of `div`."""
+    if rounding_mode is None:
+        return _div.inplace(input, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    _no_integer_zero(input, other, "div_")
+    return (_div_floor if rounding_mode == "floor" else _trunc_div).inplace(input, other)
+
+
+@public()
+def floor_divide(input, other, *, out=None):
+    """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
+    _no_integer_zero(input, other, "floor_divide")
+    y = _floor_divide(input, other)
+    return y if out is None else store(out, y, "floor_divide")
+
+
+@public(kind="inplace")
+def floor_divide_(input, other):
+    """In-place version of `floor_divide`."""
+    _no_integer_zero(input, other, "floor_divide_")
+    return _floor_divide.inplace(input, other)
+
+
+@pointwise(lambda: 1, lambda a, b: -m.floor(a / b), name="remainder", public=False)
+def _remainder(a, b):
+    return m.remainder(a, b)
+
+
+@pointwise(lambda: 1, lambda a, b: -m.trunc(a / b), name="fmod", public=False)
+def _fmod(a, b):
+    return m.fmod(a, b)
+
+
+@public()
+def remainder(input, other, *, out=None):
+    """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
+    only_tensors("remainder", input, other, "either")
+    _no_integer_zero(input, other, "remainder")
+    y = _remainder(input, other)
+    return y if out is None else store(out, y, "remainder")
+
+
+@public()
+def fmod(input, other, *, out=None):
+    """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
+    only_tensors("fmod", input, other, "second")
+    _no_integer_zero(input, other, "fmod")
+    y = _fmod(input, other)
+    return y if out is None else store(out, y, "fmod")
+
+
+for _name, _op in (("remainder_", _remainder), ("fmod_", _fmod)):
+    register(_name, _op.inplace, "inplace")
+
+
+def _base_rule(g, a, b):
+    return m.where(b == 0, m.zero_like(g), g * (b * m.pow(a, b - 1)))
+
+
+@pointwise(_base_rule, None, name="pow", public=False)
+def _pow_number(a, b):
+    return m.pow(a, b)
+
+
+@pointwise(
+    lambda g, a, b, y: _base_rule(g, a, b),
+    lambda g, a, b, y: m.where((a == 0) & (m.real(b) >= 0), m.zero_like(g), g * (y * m.log(a))),
+    name="pow",
+    public=False,
+)
+def _pow(a, b):
+    return m.pow(a, b)
+
+
+@pointwise(lambda x: 2 * x, node="PowBackward0", result="number")
+def square(x):
+    """y = x², dy/dx = 2x."""
+    return x * x
+
+
+@pointwise(lambda x: 3 * (x * x), public=False, node="PowBackward0")
+def cube(x):
+    return x * x * x
+
+
+@public()
+def pow(input, exponent, *, out=None):
+    """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0).
+
+    Errors: RuntimeError for a negative integer exponent of integers.
+    """
+    if exponent.__class__ is int or exponent.__class__ is float:
+        if isinstance(input, Tensor):
+            integral = input.dtype.category < 2
+            if integral and exponent.__class__ is int and exponent < 0:
+                raise RuntimeError(f"Integers to negative integer powers are not allowed. (exponent={exponent})")
+            if not integral:
+                quick = _POWERS.get(exponent)
+                if quick is not None:
+                    y = quick(input)
+                    return y if out is None else store(out, y, "pow")
+        else:
+            only_tensors("pow", input, exponent, "second")
+    elif exponent.__class__ is complex and not exponent.imag and isinstance(input, Tensor) and input.dtype.is_complex:
+        return pow(input, exponent.real, out=out)
+    else:
+        only_tensors("pow", input, exponent, "either", "exponent")
+    y = (_pow if isinstance(exponent, Tensor) else _pow_number)(input, exponent)
+    return y if out is None else store(out, y, "pow")
+
+
+@public(kind="inplace")
+def pow_(input, exponent):
+    """In-place version of `pow`."""
+    if exponent.__class__ is int and exponent < 0 and isinstance(input, Tensor) and input._layout.dtype.category < 2:
+        raise RuntimeError(f"Integers to negative integer powers are not allowed. (exponent={exponent})")
+    return (_pow if isinstance(exponent, Tensor) else _pow_number).inplace(input, exponent)
+
+
+@public()
+def float_power(input, exponent, *, out=None):
+    """`pow` in float64, or complex128 where an operand is complex."""
+    only_tensors("float_power", input, exponent, "either", "exponent")
+    kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]
+    d, number = (dtypes.complex128, complex) if any(kinds) else (dtypes.float64, float)
+    a, b = (cast(x, d) if isinstance(x, Tensor) else number(x) for x in (input, exponent))
+    return pow(a, b, out=out)
+
+
+def _check_neg(keys: Sequence[Any]) -> None:
+    if keys[0].dtype is dtypes.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+
+
+@pointwise(lambda: -1, aliases=("negative",), check=_check_neg)
+def neg(x):
+    """y = −x, dy/dx = −1."""
+    return -x
+
+
+@public("__pos__")
+def positive(input):
+    """The tensor itself. RuntimeError for booleans."""
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@pointwise(lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real")
+def _abs(x):
+    """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
+    return m.abs(x)
+
+
+@pointwise(lambda y: -(y * y), result="float")
+def reciprocal(x):
+    """y = 1/x, dy/dx = −y²."""
+    return 1 / x
+
+
+@pointwise(lambda y: 1 / (2 * y), result="float")
+def sqrt(x):
+    """y = √x, dy/dx = 1/(2y)."""
+    return m.sqrt(x)
+
+
+@pointwise(lambda y: -0.5 * (y * y * y), result="float")
+def rsqrt(x):
+    """y = 1/√x, dy/dx = −y³/2."""
+    return m.rsqrt(x)
+
+
+# powers keep their operand, where `sqrt`, `reciprocal` and `rsqrt` keep their result
+@pointwise(lambda x: 1, public=False, inplace=False, name="pow_1", node="PowBackward0")
+def _first_power(x):
+    return x
+
+
+@pointwise(lambda x: 0.5 * m.rsqrt(x), public=False, inplace=False, name="pow_half", node="PowBackward0")
+def _root(x):
+    return m.sqrt(x)
+
+
+@pointwise(lambda x: -1 / (x * x), public=False, inplace=False, name="pow_minus_1", node="PowBackward0")
+def _inverse(x):
+    return 1 / x
+
+
+@pointwise(lambda x: -0.5 * (m.rsqrt(x) / x), public=False, inplace=False, name="pow_minus_half", node="PowBackward0")
+def _inverse_root(x):
+    return m.rsqrt(x)
+
+
+_POWERS = {2: square, 3: cube, 1: _first_power, 0.5: _root, -1: _inverse, -0.5: _inverse_root}
+
+
+# the ties of maximum and minimum share the gradient
+@pointwise(
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where((a > b) | m.isnan(a), g, m.zero_like(g))),
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where((b > a) | (m.isnan(b) & (a == a)), g, m.zero_like(g))),
+    numbers="none",
+)
+def maximum(a, b):
+    """y = max(a, b); nan wins; ties share the gradient."""
+    return m.maximum(a, b)
+
+
+@pointwise(
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where((a < b) | m.isnan(a), g, m.zero_like(g))),
+    lambda g, a, b: m.where(a == b, g * 0.5, m.where((b < a) | (m.isnan(b) & (a == a)), g, m.zero_like(g))),
+    numbers="none",
+)
+def minimum(a, b):
+    """y = min(a, b); nan wins; ties share the gradient."""
+    return m.minimum(a, b)

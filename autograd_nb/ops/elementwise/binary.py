@@ -1,0 +1,285 @@
+"""Functions of two and three operands beyond arithmetic, one formula an op."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import dtypes
+from ...codegen.maths import m
+from ...codegen.symbols import libm
+from ...shapes import Layout
+from ...tensor import Tensor
+from ..core.calls import only_tensors
+from ..core.pointwise import pointwise
+from ..core.recording import real_operands, store
+from ..core.registry import OPS, public, register
+from ..core.structured import tensor_argument
+from ..creation.cast import cast
+from ..creation.create import scalar_tensor
+from ..creation.numbers import number_argument
+from .unary import exp2
+
+
+@pointwise(
+    lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (b / (a * a + b * b))),
+    lambda g, a, b: m.where((a == 0) & (b == 0), 0.0, g * (-a / (a * a + b * b))),
+    result="float", aliases=("arctan2",), numbers="none",
+)  # fmt: skip
+def atan2(a, b):
+    """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+    return m.atan2(a, b)
+
+
+@pointwise(lambda a, y: a / y, lambda b, y: b / y, numbers="none")
+def hypot(a, b):
+    """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
+    return m.hypot(a, b)
+
+
+@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second")
+def copysign(a, b):
+    """|a| with the sign of b."""
+    return m.copysign(a, b)
+
+
+def _xlogy(x, y):
+    return m.where(y != y, math.nan, m.where(x == 0, 0.0, x * m.log(y)))
+
+
+def _xlog1py(x, y):
+    return m.where(y != y, math.nan, m.where(x == 0, 0.0, x * m.log1p(y)))
+
+
+@pointwise(
+    lambda g, x, y: m.where((x == 0) & (y <= 0), 0.0, m.where(g == 0, 0.0, g * m.log(y))),
+    lambda g, x, y: g * (x / y),
+    result="float",
+    numbers="either",
+    check=real_operands('"xlogy" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
+)
+def xlogy(x, y):
+    """x·ln y, 0 where x is 0 (unless y is nan)."""
+    return _xlogy(x, y)
+
+
+@pointwise(
+    lambda g, x, y: m.where((x == 0) & (y <= -1), 0.0, m.where(g == 0, 0.0, g * m.log1p(y))),
+    lambda g, x, y: g * (x / (y + 1)),
+    result="float", method=False, inplace=False, public=False, name="xlog1py", numbers="either",
+)  # fmt: skip
+def xlog1py(x, y):
+    """x·ln(1 + y), 0 where x is 0 (unless y is nan)."""
+    return _xlog1py(x, y)
+
+
+register("special.xlog1py", xlog1py, "pointwise", method=False, namespaces=("special",), rule=xlog1py.op)
+register("special.xlogy", xlogy, "pointwise", method=False, namespaces=("special",), rule=xlogy.op)
+
+
+@pointwise(
+    lambda g, a, b: g / (1 + m.exp(b - a)),
+    lambda g, a, b: g / (1 + m.exp(a - b)),
+    result="float",
+    inplace=False,
+    numbers="none",
+)
+def logaddexp(a, b):
+    """y = ln(eᵃ + eᵇ) without overflow."""
+    return m.logaddexp(a, b)
+
+
+@pointwise(
+    lambda g, a, b: g / (1 + m.exp2(b - a)),
+    lambda g, a, b: g / (1 + m.exp2(a - b)),
+    result="float",
+    inplace=False,
+    numbers="none",
+)
+def logaddexp2(a, b):
+    """y = log₂(2ᵃ + 2ᵇ) without overflow."""
+    return m.logaddexp2(a, b)
+
+
+@pointwise(
+    lambda g, a, b: m.where((a >= b) | (b != b), g, 0.0), lambda g, a, b: m.where((a >= b) | (b != b), 0.0, g),
+    inplace=False, numbers="none",
+)  # fmt: skip
+def fmax(a, b):
+    """max(a, b), the other one where one is nan."""
+    return m.where((a >= b) | (b != b), a, b)
+
+
+@pointwise(
+    lambda g, a, b: m.where((a <= b) | (b != b), g, 0.0), lambda g, a, b: m.where((a <= b) | (b != b), 0.0, g),
+    inplace=False, numbers="none",
+)  # fmt: skip
+def fmin(a, b):
+    """min(a, b), the other one where one is nan."""
+    return m.where((a <= b) | (b != b), a, b)
+
+
+@pointwise(name="heaviside", public=False)
+def _heaviside(x, values):
+    return m.where(x == 0, values, m.where(x > 0, 1, 0).cast(x.dtype))
+
+
+@public()
+def heaviside(input, values, *, out=None):
+    """0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
+    _same_dtype(input, values)
+    y = _heaviside(input, values)
+    return y if out is None else store(out, y, "heaviside")
+
+
+@public(kind="inplace")
+def heaviside_(input, values):
+    """In-place version of `heaviside`."""
+    _same_dtype(input, values)
+    return _heaviside.inplace(input, values)
+
+
+def _same_dtype(a: Any, b: Any) -> None:
+    if tensor_argument(a, "heaviside").dtype is not tensor_argument(b, "heaviside", "values").dtype:
+        raise RuntimeError(
+            f"heaviside is not yet implemented for tensors with different dtypes (input {a.dtype}, values {b.dtype})"
+        )
+
+
+def _check_nextafter(keys: Any) -> None:
+    if any(isinstance(k, Layout) and k.dtype.category < 2 for k in keys):
+        raise NotImplementedError("\"nextafter_cpu\" not implemented for 'Long': it takes floating point tensors")
+
+
+@pointwise(lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=_check_nextafter)
+def nextafter(a, b):
+    """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
+    return libm("np.nextafter", a, b)
+
+
+@pointwise(lambda b, y: m.exp2(b), lambda y: y * math.log(2.0), name="ldexp", public=False, inplace=False, result="float")
+def _ldexp(a, b):
+    return a * m.exp2(b)
+
+
+@public()
+def ldexp(input, other, *, out=None):
+    """x·2ᵉ, dy/dx = 2ᵉ."""
+    only_tensors("ldexp", input, other)
+    y = _ldexp(input, other)
+    return y if out is None else store(out, y, "ldexp")
+
+
+@public(kind="inplace")
+def ldexp_(input, other):
+    """In-place version of `ldexp`."""
+    return input.mul_(exp2_of(other))
+
+
+def exp2_of(power: Any) -> Any:
+    return exp2(power) if isinstance(power, Tensor) else 2.0**power
+
+
+# ------------------------------------------------------------------------------------- lerp, addcmul, addcdiv
+
+
+@pointwise(
+    lambda w: 1 - w, lambda w: w, lambda a, b: b - a, name="lerp", public=False,
+)  # fmt: skip
+def _lerp(a, b, w):
+    return m.where(m.abs(w) < 0.5, a + w * (b - a), b - (b - a) * (1 - w))
+
+
+def _check_lerp(input: Any, end: Any, weight: Any) -> None:
+    a, b = tensor_argument(input, "lerp"), tensor_argument(end, "lerp", "end")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected dtype {a.dtype} for `end` but got dtype {b.dtype}")
+    if isinstance(weight, Tensor) and weight.dtype is not a.dtype and (weight.ndim or not a.ndim):
+        raise RuntimeError(f"expected dtype {a.dtype} for `weight` but got dtype {weight.dtype}")
+    if a.dtype.category < 2:
+        raise RuntimeError(f'"lerp" not implemented for {a.dtype}; use floating point tensors')
+
+
+@public()
+def lerp(input, end, weight, *, out=None):
+    """a + w·(b − a), w a number or a tensor."""
+    _check_lerp(input, end, weight)
+    y = _lerp(input, end, weight)
+    return y if out is None else store(out, y, "lerp")
+
+
+@public(kind="inplace")
+def lerp_(input, end, weight):
+    """In-place version of `lerp`."""
+    _check_lerp(input, end, weight)
+    return _lerp.inplace(input, end, weight)
+
+
+@pointwise(lambda: 1, lambda b, value: b * value, lambda a, value: a * value, name="addcmul", public=False)
+def _addcmul(x, a, b, value):
+    return x + (value * a) * b
+
+
+@pointwise(
+    lambda b: 1,
+    lambda b, value: value / b,
+    lambda a, b, value: -value * (a / (b * b)),
+    name="addcdiv",
+    public=False,
+    result="float",
+)
+def _addcdiv(x, a, b, value):
+    return x + value * (a / b)
+
+
+def _addc(name: str, op: Any) -> None:
+    def check(input: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
+        tensors = [tensor_argument(t, name, n) for t, n in ((input, "input"), (tensor1, "tensor1"), (tensor2, "tensor2"))]
+        if name == "addcdiv" and all(t.dtype.category < 2 for t in tensors[1:]):
+            raise RuntimeError(
+                "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
+                "division of tensor1 and tensor2. Cast them to a floating dtype."
+            )
+        if isinstance(value, float) and all(t.dtype.category < 2 for t in tensors):
+            raise RuntimeError(f"value cannot be converted to type int64 without overflow (value={value})")
+
+    def call(input, tensor1, tensor2, *, value=1, out=None):
+        value = number_argument(value, name, "value")
+        check(input, tensor1, tensor2, value)
+        y = op(input, tensor1, tensor2, value)
+        return y if out is None else store(out, y, name)
+
+    def inner(input, tensor1, tensor2, *, value=1):
+        value = number_argument(value, name + "_", "value")
+        check(input, tensor1, tensor2, value)
+        return op.inplace(input, tensor1, tensor2, value)
+
+    call.__name__, inner.__name__ = name, name + "_"
+    call.__doc__ = f"x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number."
+    inner.__doc__ = f"In-place version of `{name}`."
+    register(name, call, "pointwise", rule=op.op)
+    register(name + "_", inner, "inplace")
+
+
+_addc("addcmul", _addcmul)
+_addc("addcdiv", _addcdiv)
+
+
+@public(method=False)
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
+    """Whether each element is among ``test_elements``."""
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
+    x = elements if isinstance(elements, Tensor) else scalar_tensor(elements)
+    tests = test_elements if isinstance(test_elements, Tensor) else scalar_tensor(test_elements)
+    x, tests = x.detach(), tests.detach().reshape(-1)
+    d = dtypes.promote_types(x.dtype, tests.dtype)
+    x, tests = cast(x, d), cast(tests, d)
+    if tests._layout.size > 16:  # searching what is sorted beats comparing with each
+        tests = OPS["sort"].call(tests).values
+        at = OPS["searchsorted"].call(tests, x).clamp(max=tests._layout.size - 1)
+        found = OPS["take"].call(tests, at) == x
+    else:
+        found = (x.unsqueeze(-1) == tests).any(-1)
+    y = found.logical_not() if invert else found
+    return y if out is None else store(out, y, "isin")

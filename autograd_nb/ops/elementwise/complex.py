@@ -1,0 +1,315 @@
+"""Complex numbers: their parts, conjugates, signs and angles, and the views between complex and real memory.
+
+Gradients are in PyTorch's convention, the conjugate Wirtinger derivative ∂L/∂x̄ (twice it, to be exact): the direction in
+which a real loss grows, so that ``x -= lr · grad`` descends. For a holomorphic op it is g · conj(dy/dx), which the pointwise
+and structured machinery see to (`pointwise_backward.Spec.factors`); what is not holomorphic gives its gradient itself, and is here.
+
+Conjugates are computed, not marked: ``is_conj`` is always False, and ``resolve_conj`` has nothing to do.
+
+Source: https://docs.pytorch.org/docs/stable/complex_numbers.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...codegen.maths import m
+from ...shapes import layout
+from ...tensor import Tensor, _storage, make
+from ..core.pointwise import pointwise
+from ..core.recording import store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast
+from .unary import _sign
+
+# --------------------------------------------------------------------------------------------------- conjugates
+
+
+@pointwise(lambda g: m.conj(g), name="conj", public=False, holomorphic=False)
+def _conj(x):
+    return m.conj(x)
+
+
+@pointwise(lambda g: m.conj(g), name="conj_physical", public=False, holomorphic=False)
+def _conj_physical(x):
+    return m.conj(x)
+
+
+@public()
+def conj(input):
+    """The complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+    x = tensor_argument(input, "conj")
+    return _conj(x) if x.dtype.is_complex else x
+
+
+@public()
+def conj_physical(input, *, out=None):
+    """The complex conjugate in memory of its own; a real tensor is its own."""
+    x = tensor_argument(input, "conj_physical")
+    y = _conj_physical(x) if x.dtype.is_complex else x
+    return y if out is None else store(out, y, "conj_physical")
+
+
+@public(kind="inplace")
+def conj_physical_(input):
+    """In-place version of `conj_physical`."""
+    x = tensor_argument(input, "conj_physical_")
+    return _conj_physical.inplace(x) if x.dtype.is_complex else x
+
+
+@public()
+def resolve_conj(input):
+    """The tensor itself: conjugates are never left to be computed later."""
+    return tensor_argument(input, "resolve_conj")
+
+
+@public()
+def resolve_neg(input):
+    """The tensor itself: negations are never left to be computed later."""
+    return tensor_argument(input, "resolve_neg")
+
+
+@public()
+def is_conj(input):
+    """False: see `resolve_conj`."""
+    tensor_argument(input, "is_conj")
+    return False
+
+
+@public()
+def is_neg(input):
+    """False: see `resolve_neg`."""
+    tensor_argument(input, "is_neg")
+    return False
+
+
+@public()
+def adjoint(input):
+    """The conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+    x = tensor_argument(input, "adjoint")
+    if x.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return conj(x.mT)
+
+
+def _hermitian(x: Tensor) -> Tensor:
+    if x.ndim not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {x.ndim}-D tensor. For batches use .mH")
+    return adjoint(x)
+
+
+Tensor.mH = property(adjoint, doc="The conjugate transpose of the last two dims.")  # type: ignore[attr-defined]
+Tensor.H = property(_hermitian, doc="The conjugate transpose of a matrix.")  # type: ignore[attr-defined]
+
+
+# -------------------------------------------------------------------------------------------- views of the parts
+
+
+@structured(x=lambda g: view_as_complex(g.contiguous()), view=True, linear="jointly", batch="shift")
+def _view_as_real(x):
+    lay = x._layout
+    part = lay.dtype.to_real()
+    return make(x._data.view(part.carrier), layout((*lay.shape, 2), (*(2 * s for s in lay.strides), 1), part), x._version_)
+
+
+@structured(x=lambda g: view_as_real(g.contiguous()), view=True, linear="jointly", batch="shift")
+def _view_as_complex(x):
+    lay = x._layout
+    whole = lay.dtype.to_complex()
+    data = x._data[: x._data.size // 2 * 2].view(whole.carrier)
+    return make(data, layout(lay.shape[:-1], tuple(s // 2 for s in lay.strides[:-1]), whole), x._version_)
+
+
+@public()
+def view_as_real(input):
+    """A complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view.
+
+    Errors: RuntimeError for real tensors. Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_real.html
+    """
+    x = tensor_argument(input, "view_as_real")
+    if not x.dtype.is_complex:
+        raise RuntimeError(f"view_as_real is only supported for complex tensors (input is {x.dtype})")
+    return _view_as_real(x)
+
+
+@public()
+def view_as_complex(input):
+    """Pairs of real numbers as complex ones: […, 2] → […]; a view.
+
+    Errors: RuntimeError unless the last dim has size 2 and stride 1, and the other strides are even.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html
+    """
+    x = tensor_argument(input, "view_as_complex")
+    lay = x._layout
+    if x.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}"
+        )
+    if not lay.ndim:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if lay.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, got {list(lay.shape)}")
+    if lay.strides[-1] != 1:
+        raise RuntimeError(
+            f"Tensor must have a last dimension with stride 1 (its strides are {lay.strides}; use .contiguous())"
+        )
+    if any(s % 2 for s in lay.strides[:-1]):
+        raise RuntimeError(
+            f"Tensor must have a stride divisible by 2 for all but last dimension (its strides are {lay.strides}; use .contiguous())"
+        )
+    offset = _storage(x)[1]
+    if offset % 2:
+        raise RuntimeError(f"Tensor must have a storage_offset divisible by 2, not {offset} (use .clone())")
+    return _view_as_complex(x)
+
+
+@public(method=False)
+def real(input):
+    """The real parts, a view; a real tensor is its own. The gradient is g, as a complex number."""
+    x = tensor_argument(input, "real")
+    return _view_as_real(x).select(-1, 0) if x.dtype.is_complex else x
+
+
+@public(method=False)
+def imag(input):
+    """The imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors."""
+    x = tensor_argument(input, "imag")
+    if not x.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return _view_as_real(x).select(-1, 1)
+
+
+def _set_part(part: Any) -> Any:
+    def assign(x: Tensor, value: Any) -> None:
+        target = part(x)
+        target.copy_(value) if isinstance(value, Tensor) else target.fill_(value)
+
+    return assign
+
+
+Tensor.real = property(real, _set_part(real), doc="The real parts, a view; settable.")  # type: ignore[attr-defined]
+Tensor.imag = property(imag, _set_part(imag), doc="The imaginary parts, a view; settable.")  # type: ignore[attr-defined]
+
+
+# ------------------------------------------------------------------------------------------------ from two parts
+
+
+@pointwise(
+    lambda g, re: m.real(g), lambda g, im: m.imag(g), result="complex", name="complex", public=False, inplace=False, holomorphic=False
+)
+def _complex(re, im):
+    return m.complex(re, im)
+
+
+@pointwise(
+    lambda g, y: m.real(m.conj(g) * m.sgn(y)),
+    lambda g, y: m.imag(g) * m.real(y) - m.real(g) * m.imag(y),
+    result="complex", name="polar", public=False, inplace=False, holomorphic=False,
+)  # fmt: skip
+def _polar(abs, angle):
+    return m.complex(abs * m.cos(angle), abs * m.sin(angle))
+
+
+def _two_parts(name: str, a: Any, b: Any, names: tuple[str, str], out: Any) -> None:
+    x, y = tensor_argument(a, name, names[0]), tensor_argument(b, name, names[1])
+    for t in (x, y):
+        if t.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {x.dtype} and {y.dtype}")
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {x.dtype} but got scalar type {y.dtype} for second argument ({names[1]})"
+        )
+    if isinstance(out, Tensor) and out.dtype is not x.dtype.to_complex():
+        raise RuntimeError(
+            f"Expected object of scalar type {x.dtype.to_complex()} but got scalar type {out.dtype} for argument 'out'"
+        )
+
+
+@public(method=False)
+def complex(real, imag, *, out=None):
+    """The complex tensor real + i·imag; the operands broadcast and have one dtype.
+
+    Errors: RuntimeError unless both are floats of one dtype.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.complex.html
+    """
+    _two_parts("complex", real, imag, ("real", "imag"), out)
+    y = _complex(real, imag)
+    return y if out is None else store(out, y, "complex")
+
+
+@public(method=False)
+def polar(abs, angle, *, out=None):
+    """The complex tensor abs·e^(i·angle); the operands broadcast and have one dtype.
+
+    Errors: RuntimeError unless both are floats of one dtype.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.polar.html
+    """
+    _two_parts("polar", abs, angle, ("abs", "angle"), out)
+    y = _polar(abs, angle)
+    return y if out is None else store(out, y, "polar")
+
+
+# --------------------------------------------------------------------------------------------- sign and angle
+
+
+@pointwise(
+    lambda g, x, y: m.where(x == 0, m.zero_like(x), (g - m.real(g * m.conj(y)) * y) / m.abs(x)),
+    name="sgn", public=False, holomorphic=False,
+)  # fmt: skip
+def _sgn(x):
+    return m.sgn(x)
+
+
+@pointwise(lambda x, y: 0, name="sgn_real", node="SgnBackward0", public=False)
+def _sgn_real(x):
+    return _sign(x)
+
+
+@public()
+def sgn(input, *, out=None):
+    """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""
+    x = tensor_argument(input, "sgn")
+    y = (_sgn if x.dtype.is_complex else _sgn_real)(x)
+    return y if out is None else store(out, y, "sgn")
+
+
+@public(kind="inplace")
+def sgn_(input):
+    """In-place version of `sgn`."""
+    x = tensor_argument(input, "sgn_")
+    return (_sgn if x.dtype.is_complex else _sgn_real).inplace(x)
+
+
+@pointwise(
+    lambda g, x: m.where(x == 0, m.zero_like(x), m.complex(-g * m.imag(x), g * m.real(x)) / (m.abs(x) * m.abs(x))),
+    result="real", name="angle", public=False, inplace=False,
+)  # fmt: skip
+def _angle(x):
+    return m.angle(x)
+
+
+@pointwise(lambda x: 0, result="float", name="angle_real", node="AngleBackward0", public=False, inplace=False)
+def _angle_real(x):
+    return m.angle(x)
+
+
+@public()
+def angle(input, *, out=None):
+    """The angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
+    x = tensor_argument(input, "angle")
+    if x.dtype.category < 2:
+        x = cast(x, dtypes.get_default_dtype())
+    y = _angle(x) if x.dtype.is_complex else _angle_real(x)
+    return y if out is None else store(out, y, "angle")
+
+
+# ---------------------------------------------------------------------------------------------------- products
+
+
+@public()
+def vdot(input, other, *, out=None):
+    """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
+    a = tensor_argument(input, "vdot")
+    return OPS["dot"].call(conj(a), tensor_argument(other, "vdot", "other"), out=out)

@@ -1,0 +1,112 @@
+"""Ops on integers and on their bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...codegen.maths import m
+from ...codegen.symbols import libm
+from ...tensor import Tensor
+from ..core.calls import only_tensors
+from ..core.pointwise import pointwise
+from ..core.recording import store
+from ..core.registry import public, register
+from ..core.structured import tensor_argument
+from .comparison import logical_not
+
+
+@pointwise(name="bitwise_and", public=False)
+def _bitwise_and(a, b):
+    return a & b
+
+
+@pointwise(name="bitwise_or", public=False)
+def _bitwise_or(a, b):
+    return a | b
+
+
+@pointwise(name="bitwise_xor", public=False)
+def _bitwise_xor(a, b):
+    return a ^ b
+
+
+@pointwise(name="bitwise_not", public=False)
+def _bitwise_not(x):
+    return ~x
+
+
+@public()
+def bitwise_not(input, *, out=None):
+    """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+    x = tensor_argument(input, "bitwise_not")
+    if x.dtype.category > 1:
+        raise RuntimeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
+    y = logical_not(x) if x.dtype is dtypes.bool_ else _bitwise_not(x)
+    return y if out is None else store(out, y, "bitwise_not")
+
+
+@pointwise(name="gcd", public=False)
+def _gcd(a, b):
+    return libm("np.gcd", a, b)
+
+
+@pointwise(name="lcm", public=False)
+def _lcm(a, b):
+    return libm("np.lcm", a, b)
+
+
+_BITS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
+
+
+@pointwise(name="bitwise_left_shift", public=False)
+def _shift_left(a, b):
+    n = _BITS[a.dtype]
+    return m.where((b < 0) | (b >= n), 0, a << m.where((b < 0) | (b >= n), 0, b))
+
+
+@pointwise(name="bitwise_right_shift", public=False)
+def _shift_right(a, b):
+    n = _BITS[a.dtype]
+    return a >> m.where((b < 0) | (b >= n), n - 1, b)
+
+
+def _integers_only(name: str, op: Any, numbers: str, booleans: bool = False) -> Any:
+    """The public op and its in-place form; ``numbers``: see `only_tensors`."""
+    kinds = "integers and booleans" if booleans else "integers"
+
+    def check(*args: Any) -> None:
+        for a in args:
+            category = a.dtype.category if isinstance(a, Tensor) else 2 if isinstance(a, float) else 1
+            if category > 1 or (category == 0 and not booleans):
+                raise RuntimeError(f'"{name}" not implemented for {getattr(a, "dtype", "float")}; it takes {kinds} only')
+
+    def call(input, other, *, out=None):
+        only_tensors(name, input, other, numbers)
+        check(input, other)
+        y = op(input, other)
+        return y if out is None else store(out, y, name)
+
+    def inner(input, other):
+        check(input, other)
+        return op.inplace(input, other)
+
+    call.__name__, inner.__name__ = name, name + "_"
+    call.__doc__ = f"{name.replace('_', ' ')} of {kinds}. RuntimeError for others."
+    inner.__doc__ = f"In-place version of `{name}`."
+    register(name, call, "pointwise", differentiable=False, rule=op.op)
+    register(name + "_", inner, "inplace")
+    return call
+
+
+bitwise_and = _integers_only("bitwise_and", _bitwise_and, "either", booleans=True)
+bitwise_or = _integers_only("bitwise_or", _bitwise_or, "either", booleans=True)
+bitwise_xor = _integers_only("bitwise_xor", _bitwise_xor, "either", booleans=True)
+gcd = _integers_only("gcd", _gcd, "none")
+lcm = _integers_only("lcm", _lcm, "none")
+bitwise_left_shift = _integers_only("bitwise_left_shift", _shift_left, "either")
+bitwise_right_shift = _integers_only("bitwise_right_shift", _shift_right, "either")
+for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
+    setattr(Tensor, f"__{_name}__", _function)
+    setattr(Tensor, f"__r{_name}__", lambda self, other, f=_function: f(other, self))
+    setattr(Tensor, f"__i{_name}__", lambda self, other, f=_function: self.copy_(f(self, other)))

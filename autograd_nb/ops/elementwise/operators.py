@@ -1,0 +1,182 @@
+"""The operators of tensors, and the sums of gradients that the engine asks for."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ... import launch, strides
+from ...codegen.loops import Input
+from ...dtypes import dtype
+from ...graph import engine, ownership
+from ...graph.ownership import OURS
+from ...tensor import Tensor, make
+from ..core.calls import acceptable, operator_of
+from ..core.entries import PointwiseKernel
+from ..core.registry import OPS
+from ..core.structured import tensor_argument
+from ..creation.cast import relaid
+from .arithmetic import (
+    _POWERS,
+    _abs,
+    _div,
+    _remainder,
+    _rsub,
+    add,
+    div_,
+    floor_divide,
+    floor_divide_,
+    mul,
+    neg,
+    pow,
+    pow_,
+    remainder,
+    reversed_div,
+    sub,
+)
+from .comparison import eq, ge, gt, le, lt, ne
+from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor
+
+
+def _wrapped(function: Any) -> Any:
+    """A function as an operator method: NotImplemented for operands that are not ours."""
+
+    def method(self, other):
+        tensor_argument(self, function.__name__)
+        return function(self, other) if acceptable(other) else NotImplemented
+
+    return method
+
+
+def _swapped(function: Any) -> Any:
+    def method(self, other):
+        tensor_argument(self, function.__name__)
+        return function(other, self) if acceptable(other) else NotImplemented
+
+    return method
+
+
+def _power(self: Tensor, other: Any) -> Any:
+    if other.__class__ is int or other.__class__ is float:
+        quick = _POWERS.get(other)
+        if quick is not None and self._layout.dtype.category == 2:
+            return quick(self)
+    return pow(self, other) if acceptable(other) else NotImplemented
+
+
+def _install() -> None:
+    hot = {"add": add, "radd": add, "sub": sub, "rsub": _rsub, "mul": mul, "rmul": mul, "truediv": _div, "div": _div,
+           "lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}  # fmt: skip
+    for name, function in hot.items():
+        setattr(Tensor, f"__{name}__", operator_of(function))
+    for name, function in {
+        "floordiv": floor_divide,
+        "mod": remainder,
+        "and": bitwise_and,
+        "or": bitwise_or,
+        "xor": bitwise_xor,
+    }.items():
+        setattr(Tensor, f"__{name}__", _wrapped(function))
+        setattr(Tensor, f"__r{name}__", _swapped(function))
+    Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[attr-defined,method-assign]
+    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined,method-assign]
+    inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
+               "pow": pow_, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
+    for name, function in inplace.items():
+        setattr(Tensor, f"__i{name}__", function)
+    Tensor.__neg__ = neg  # type: ignore[attr-defined,method-assign]
+    Tensor.__abs__ = _abs  # type: ignore[attr-defined]
+    Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined,method-assign]
+
+
+_install()
+
+
+_sums: dict = launch.plan_table()
+
+
+@cache
+def _adding(name: str, target: dtype, source: dtype) -> PointwiseKernel:
+    inputs = [Input(target.name), Input(source.name)]
+    return PointwiseKernel(name, lambda a, b: (a + b,), inputs, target.compute, [target.name])
+
+
+def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
+    """target += g without a history: gradients meeting in a buffer that is the engine's or a leaf's."""
+    plan = _sums.get((target._layout, g._layout))
+    if plan is None:
+        plan = _adding("add_", target.dtype, g.dtype).entry([target._layout, g._layout], [target._layout])
+        launch.keep(_sums, (target._layout, g._layout), plan)
+    entry, dims = plan
+    if dims is None:
+        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
+        entry(target._data, g._data, target._data[:n])
+    else:
+        entry(dims, target._data, g._data, target._data)
+    target._version_[0] += 1
+
+
+def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
+    """have + g for the same edge. A capture sees a sum of its own: its programs put it where memory is free."""
+    if not launch._observing and have.__class__ is Tensor and g.__class__ is Tensor:
+        if have._version_[1] == OURS and have._view is None and have._layout.contiguous:
+            _engine_add_in_place(have, g)
+            return have
+        if g._version_[1] == OURS and g._view is None and g._layout.contiguous:
+            _engine_add_in_place(g, have)
+            return g
+    y = add(have, g)
+    if y.__class__ is Tensor:
+        y._version_[1] = OURS
+    return y
+
+
+def _engine_own(g: Tensor, leaf: Tensor | None, recorded: bool) -> Tensor:
+    """A gradient as somebody outside may keep it: memory of its own without gaps, laid out as the leaf's is.
+
+    Without a leaf it is a result, and keeps its own order of dims. In a ``recorded`` pass a leaf's is a copy with a history.
+    """
+    lay, version = g._layout, g._version_
+    if g.__class__ is not Tensor:
+        return _copy(g)
+    if version[1] == OURS and (
+        strides.packed(lay) if leaf is None else (lay is leaf._layout and lay.contiguous) or strides.obeys(lay, leaf._layout)
+    ):
+        base = g._view
+        if base is None:
+            version[0] = version[1] = 0
+            return g
+        if base._data is g._data and base._layout.extent == lay.extent:  # the same memory under another shape
+            version[0] = version[1] = 0
+            return make(g._data, lay, version)
+    wanted = strides.like(lay) if leaf is None else strides.kept_by(leaf._layout, lay)
+    return _copy(g) if wanted is lay else relaid(g, wanted)
+
+
+def _copy(g: Tensor) -> Tensor:
+    return g.clone()
+
+
+engine.add = add
+engine.add_in_place = _engine_add_in_place
+engine.merge = _engine_merge
+engine.own = _engine_own
+ownership.copy = _copy
+
+
+_overlapping: dict = launch.plan_table()
+
+
+def add_overlapping(target: Tensor, source: Tensor) -> None:
+    """target += source one element after the other, where the target's elements may share memory (no history)."""
+    key = (target._layout, source._layout)
+    plan = _overlapping.get(key)
+    if plan is None:
+        plan = _adding("add_overlapping", target.dtype, target.dtype).entry([target._layout, source._layout], [target._layout])
+        launch.keep(_overlapping, key, plan)
+    entry, dims = plan
+    if dims is None:
+        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
+        entry(target._data, source._data, target._data[:n])
+    else:
+        entry(dims, target._data, source._data, target._data)

@@ -1,0 +1,53 @@
+"""Orthogonal polynomials of ``torch.special``, by their recurrences. As in PyTorch they are not differentiable.
+
+Source: https://docs.pytorch.org/docs/stable/special.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...codegen.symbols import libm
+from ..core.calls import only_tensors
+from ..core.pointwise import pointwise
+from ..core.recording import store
+from ..core.registry import register
+
+
+def _polynomial(name: str, function: str, text: str, shifted: bool = False) -> None:
+    @pointwise(result="float", name=name, public=False, inplace=False)
+    def op(x, n):
+        x, n = x.cast("float64"), n.cast("float64")
+        return libm(f"iterative.{function}", 2 * x - 1 if shifted else x, n)
+
+    def call(input: Any, n: Any, *, out: Any = None) -> Any:
+        only_tensors(name, input, n, "either", "n")
+        y = op(input, n)
+        return y if out is None else store(out, y, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"{text}\n\n    x = ``input``, n = ``n``; one of them may be a number, both broadcast. A degree is truncated to an integer, "
+        "and of a negative one the result is 0.\n    Not differentiable, as in PyTorch.\n"
+        f"    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.{name}"
+    )
+    register(name, call, "pointwise", method=False, namespaces=("special",), differentiable=False)
+
+
+for _kind, _text in {
+    "t": "the first kind, Tₙ(x) = cos(n·arccos x)",
+    "u": "the second kind, Uₙ(cos θ) = sin((n + 1)θ)/sin θ",
+    "v": "the third kind, Vₙ(cos θ) = cos((n + ½)θ)/cos(θ/2)",
+    "w": "the fourth kind, Wₙ(cos θ) = sin((n + ½)θ)/sin(θ/2)",
+}.items():
+    _polynomial(f"chebyshev_polynomial_{_kind}", f"chebyshev_{_kind}", f"Chebyshev polynomials of {_text}.")
+    _polynomial(
+        f"shifted_chebyshev_polynomial_{_kind}",
+        f"chebyshev_{_kind}",
+        f"Chebyshev polynomials, taken at 2x − 1, of {_text}.",
+        True,
+    )
+_polynomial("hermite_polynomial_h", "hermite_h", "The physicists' Hermite polynomials, Hₙ₊₁ = 2x·Hₙ − 2n·Hₙ₋₁.")
+_polynomial("hermite_polynomial_he", "hermite_he", "The probabilists' Hermite polynomials, Heₙ₊₁ = x·Heₙ − n·Heₙ₋₁.")
+_polynomial("laguerre_polynomial_l", "laguerre_l", "Laguerre polynomials, (n + 1)·Lₙ₊₁ = (2n + 1 − x)·Lₙ − n·Lₙ₋₁.")
+_polynomial("legendre_polynomial_p", "legendre_p", "Legendre polynomials, (n + 1)·Pₙ₊₁ = (2n + 1)·x·Pₙ − n·Pₙ₋₁.")

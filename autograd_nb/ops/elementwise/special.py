@@ -1,0 +1,397 @@
+"""Special functions: the gamma family, Bessel's, the normal distribution's. One formula an op; the mathematics is in `codegen`.
+
+Source: https://docs.pytorch.org/docs/stable/special.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...codegen.maths import FORMULAS, m
+from ...codegen.symbols import libm
+from ...graph.modes import state
+from ...shapes import Layout
+from ...tensor import Tensor
+from ..core.calls import only_tensors
+from ..core.inplace import in_place
+from ..core.pointwise import pointwise
+from ..core.recording import store, tensor_type
+from ..core.registry import OPS, public, register
+from ..core.structured import tensor_argument
+from ..creation.cast import contiguous
+from .unary import digamma, lgamma
+
+
+def underivable(name: str) -> Callable:
+    """The rule of an operand by which PyTorch has no derivative either."""
+
+    def rule(g):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return rule
+
+
+def _also(name: str, *aliases: str) -> None:
+    """Offer an op of the table in the namespace ``special`` too, under other names."""
+    for alias in aliases:
+        register(f"special.{alias}", OPS[name].call, OPS[name].kind, method=False, namespaces=("special",))
+
+
+def _by_formula(declared: Callable) -> Callable:
+    """Let derivatives name an op that is not public as ``m.<name>``, on symbols and on tensors."""
+    op = declared.op  # type: ignore[attr-defined]
+    FORMULAS.setdefault(op.name, op.formula)
+    if op.name not in OPS:
+        register(op.name, declared, "internal", method=False, namespaces=())
+    return declared
+
+
+# --------------------------------------------------------------------------------------------- the gamma family
+
+
+def _checked(name: str) -> Callable:
+    """Floating point tensors only."""
+
+    def check(keys):
+        for key in keys:
+            d = key.dtype if isinstance(key, Layout) else None
+            if d is not None and d.category < 2:
+                kind = tensor_type(d).removesuffix("Tensor")
+                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}': {name}() takes floating point tensors")
+
+    return check
+
+
+def _gamma_slope(g, a, x):
+    return g * m.exp((a - 1) * m.log(x) - x - m.lgamma(a))
+
+
+@pointwise(
+    underivable("igamma: input"), _gamma_slope, name="igamma", node="IgammaBackward0", public=False, check=_checked("igamma")
+)
+def _igamma(a, x):
+    return libm("iterative.igamma", a, x)
+
+
+@pointwise(
+    underivable("igammac: input"), lambda g, a, x: -_gamma_slope(g, a, x),
+    name="igammac", node="IgammacBackward0", public=False, check=_checked("igammac"),
+)  # fmt: skip
+def _igammac(a, x):
+    return libm("iterative.igammac", a, x)
+
+
+def _incomplete(name: str, op: Any, text: str, special: str) -> None:
+    def call(input, other, *, out=None):
+        only_tensors(name, input, other)
+        y = op(input, other)
+        return y if out is None else store(out, y, name)
+
+    def inner(input, other):
+        only_tensors(name + "_", input, other)
+        return op.inplace(input, other)
+
+    call.__name__, inner.__name__ = name, name + "_"
+    call.__doc__ = (
+        f"{text}, a = ``input``, x = ``other``, both floating point tensors.\n\n"
+        f"    The derivative by x is {'−' if name == 'igammac' else ''}xᵃ⁻¹e⁻ˣ/Γ(a); by a there is none (NotImplementedError, as in PyTorch).\n\n"
+        "    Errors: NotImplementedError for integers.\n"
+        f"    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.{special}"
+    )
+    inner.__doc__ = f"In-place version of `{name}`."
+    register(name, call, "pointwise")
+    register(name + "_", inner, "inplace", namespaces=())
+    _also(name, special)
+
+
+_incomplete("igamma", _igamma, "The regularised lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt", "gammainc")
+_incomplete(
+    "igammac", _igammac, "The regularised upper incomplete gamma function Q(a, x) = 1/Γ(a) ∫ₓ^∞ tᵃ⁻¹e⁻ᵗ dt", "gammaincc"
+)
+
+
+@_by_formula
+@pointwise(
+    underivable("zeta"), lambda g, s, q: g * -s * m.zeta(s + 1, q),
+    result="float", name="zeta", node="SpecialZetaBackward0", public=False,
+)  # fmt: skip
+def _zeta(s, q):
+    return libm("iterative.zeta", s, q)
+
+
+@public(method=False, namespaces=("special",), name="special.zeta", kind="pointwise")
+def zeta(input, other, *, out=None):
+    """Hurwitz's ζ(s, q) = Σₖ 1/(q + k)ˢ, k = 0, 1, …; s = ``input``, q = ``other``, one of them may be a number.
+
+    ∂/∂q = −s·ζ(s + 1, q); by s there is no derivative (NotImplementedError, as in PyTorch).
+    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.zeta
+    """
+    only_tensors("zeta", input, other, "either")
+    y = _zeta(input, other)
+    return y if out is None else store(out, y, "zeta")
+
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+
+
+@_by_formula
+@pointwise(lambda x: m.polygamma_order(x, 2), result="float", method=False, namespaces=(), node="PolygammaBackward0")
+def trigamma(x):
+    """ψ'(x), the derivative of `digamma`."""
+    x = x.cast("float64")
+    small = x < 0.5
+    z = m.where(small, 1 - x, x)
+    shifts = 10
+    total = 1 / (z * z)
+    for k in range(1, shifts):
+        total = total + 1 / ((z + float(k)) * (z + float(k)))
+    w = z + float(shifts)
+    r = 1 / (w * w)
+    tail = 0.0
+    for b in reversed(_BERNOULLI):
+        tail = tail * r + b
+    y = total + 1 / w + 0.5 * r + tail * r / w
+    s = m.sin(math.pi * (x - m.round(x)))
+    return m.where(small, (math.pi * math.pi) / (s * s) - y, y)
+
+
+@_by_formula
+@pointwise(lambda x, n: m.polygamma_order(x, n + 1), result="float", public=False, node="PolygammaBackward0")
+def polygamma_order(x, n):
+    """The n-th derivative of `digamma`, n ≥ 2 a number: (−1)ⁿ⁺¹·n!·ζ(n + 1, x)."""
+    x, n = x.cast("float64"), x.trace.as_sym(n, "float64").cast("float64")
+    odd = n - 2 * m.floor(n * 0.5)
+    return (2 * odd - 1) * libm("math.gamma", n + 1) * libm("iterative.zeta", n + 1, x)
+
+
+def _order(n: Any, name: str) -> int:
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise TypeError(f"{name}(): argument 'n' must be int, not {type(n).__name__} (n={n!r})")
+    n = n.__index__()
+    if n < 0:
+        raise RuntimeError(f"polygamma(n, x) does not support negative n (n={n}).")
+    return n
+
+
+@public()
+def polygamma(*args, input=None, n=None, out=None):
+    """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1.
+
+    Errors: TypeError unless n is an integer; RuntimeError where it is negative.
+    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.polygamma
+    """
+    given = [a for a in (*args, input, n) if a is not None]
+    if len(given) != 2 or not any(isinstance(a, Tensor) for a in given):
+        raise TypeError(
+            f"polygamma(): takes an order and a Tensor, polygamma(n, input), got {[type(a).__name__ for a in given]}"
+        )
+    # called as a method, the tensor comes first
+    x, order = given if isinstance(given[0], Tensor) else reversed(given)
+    k = _order(order, "polygamma")
+    y = digamma(x) if k == 0 else trigamma(x) if k == 1 else polygamma_order(x, k)
+    return y if out is None else store(out, y, "polygamma")
+
+
+@public(kind="inplace", namespaces=())
+def polygamma_(input, n):
+    """In-place version of `polygamma`."""
+    x, k = tensor_argument(input, "polygamma_"), _order(n, "polygamma_")
+    if k < 2:
+        return (trigamma if k else digamma).inplace(x)
+    return polygamma_order.inplace(x, k)
+
+
+@public()
+def mvlgamma(input, p, *, out=None):
+    """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
+
+    Errors: RuntimeError unless p ≥ 1.
+    Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.multigammaln
+    """
+    x = contiguous(tensor_argument(input, "mvlgamma"))
+    if p < 1:
+        raise RuntimeError(f"p has to be greater than or equal to 1 (p={p})")
+    y = lgamma(x)
+    for k in range(1, p):
+        y = y + lgamma(x - k / 2)
+    y = y + p * (p - 1) / 4 * math.log(math.pi)
+    return y if out is None else store(out, y, "mvlgamma")
+
+
+@public(kind="inplace", namespaces=())
+def mvlgamma_(input, p):
+    """In-place version of `mvlgamma`."""
+    return in_place("mvlgamma_", mvlgamma, input, p)
+
+
+# ------------------------------------------------------------------------ Bessel functions (of derivatives PyTorch has I's)
+
+
+@pointwise(lambda x: -m.bessel_j1(x), result="float", namespaces=("special",), method=False, inplace=False)
+def bessel_j0(x):
+    """The Bessel function of the first kind J₀; dJ₀/dx = −J₁."""
+    return m.bessel_j0(x)
+
+
+def _over(y, x):
+    """y / x, 1/2 at 0: the limit of J₁(x)/x and I₁(x)/x."""
+    return m.where(x == 0, 0.5, y / m.where(x == 0, 1.0, x))
+
+
+@pointwise(lambda x, y: m.bessel_j0(x) - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False)
+def bessel_j1(x):
+    """The Bessel function of the first kind J₁; dJ₁/dx = J₀ − J₁/x."""
+    return m.bessel_j1(x)
+
+
+@pointwise(lambda x: -m.bessel_y1(x), result="float", namespaces=("special",), method=False, inplace=False)
+def bessel_y0(x):
+    """The Bessel function of the second kind Y₀; dY₀/dx = −Y₁. nan for x < 0."""
+    return m.bessel_y0(x)
+
+
+@pointwise(lambda x, y: m.bessel_y0(x) - y / x, result="float", namespaces=("special",), method=False, inplace=False)
+def bessel_y1(x):
+    """The Bessel function of the second kind Y₁; dY₁/dx = Y₀ − Y₁/x. nan for x < 0."""
+    return m.bessel_y1(x)
+
+
+@pointwise(
+    lambda x, y: m.where(x == 0, 0.0, (m.cos(x) - y) / m.where(x == 0, 1.0, x)),
+    result="float", namespaces=("special",), method=False, inplace=False,
+)  # fmt: skip
+def spherical_bessel_j0(x):
+    """The spherical Bessel function of the first kind j₀ = sin x / x; dj₀/dx = (cos x − j₀)/x."""
+    return m.spherical_bessel_j0(x)
+
+
+@pointwise(lambda x: m.i1(x), result="float", namespaces=("torch", "special"))
+def i0(x):
+    """The modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
+    return m.i0(x)
+
+
+@pointwise(lambda x, y: m.i0(x) - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False)
+def i1(x):
+    """The modified Bessel function of the first kind I₁; dI₁/dx = I₀ − I₁/x."""
+    return m.i1(x)
+
+
+@pointwise(lambda x, y: m.i1e(x) - m.sign(x) * y, result="float", namespaces=("special",), method=False, inplace=False)
+def i0e(x):
+    """e^−|x|·I₀(x); dy/dx = e^−|x|·I₁ − sign(x)·y."""
+    return m.i0e(x)
+
+
+@pointwise(
+    lambda x, y: m.i0e(x) - m.sign(x) * y - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False
+)
+def i1e(x):
+    """e^−|x|·I₁(x); dy/dx = e^−|x|·I₀ − y·(sign(x) + 1/x)."""
+    return m.i1e(x)
+
+
+@pointwise(lambda x: -m.modified_bessel_k1(x), result="float", namespaces=("special",), method=False, inplace=False)
+def modified_bessel_k0(x):
+    """The modified Bessel function of the second kind K₀; dK₀/dx = −K₁. nan for x < 0."""
+    return m.modified_bessel_k0(x)
+
+
+@pointwise(lambda x, y: -m.modified_bessel_k0(x) - y / x, result="float", namespaces=("special",), method=False, inplace=False)
+def modified_bessel_k1(x):
+    """The modified Bessel function of the second kind K₁; dK₁/dx = −K₀ − K₁/x. nan for x < 0."""
+    return m.modified_bessel_k1(x)
+
+
+@pointwise(
+    lambda x, y: y - m.scaled_modified_bessel_k1(x), result="float", namespaces=("special",), method=False, inplace=False
+)
+def scaled_modified_bessel_k0(x):
+    """y = eˣ·K₀(x); dy/dx = y − eˣ·K₁. nan for x < 0."""
+    return m.scaled_modified_bessel_k0(x)
+
+
+@pointwise(
+    lambda x, y: y - m.scaled_modified_bessel_k0(x) - y / x,
+    result="float",
+    namespaces=("special",),
+    method=False,
+    inplace=False,
+)
+def scaled_modified_bessel_k1(x):
+    """y = eˣ·K₁(x); dy/dx = y − eˣ·K₀ − y/x. nan for x < 0."""
+    return m.scaled_modified_bessel_k1(x)
+
+
+@pointwise(result="float", namespaces=("special",), method=False, inplace=False)
+def airy_ai(x):
+    """Airy's function Ai, a solution of y″ = x·y. Not differentiable, as in PyTorch."""
+    return m.airy_ai(x)
+
+
+# ------------------------------------------------------------------------------------------ the normal distribution
+
+
+@pointwise(
+    lambda x, y: 2 * x * y - 2 / math.sqrt(math.pi), result="float", namespaces=("special",), method=False, inplace=False
+)
+def erfcx(x):
+    """y = e^(x²)·erfc x, which neither overflows nor loses digits for large x; dy/dx = 2·x·y − 2/√π."""
+    return m.erfcx(x)
+
+
+@pointwise(
+    lambda x: m.exp(-0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi)), result="float", name="ndtr", public=False, inplace=False
+)
+def _ndtr(x):
+    return m.ndtr(x)
+
+
+def ndtr(input, *, out=None):
+    """Φ(x), the distribution function of the standard normal; dΦ/dx = e^(−x²/2)/√(2π)."""
+    x = tensor_argument(input, "ndtr")
+    y = _ndtr(x.clone() if state.grad and x.requires_grad else x)  # what the derivative keeps is nobody's to change
+    return y if out is None else store(out, y, "ndtr")
+
+
+register("ndtr", ndtr, "pointwise", method=False, namespaces=("special",), rule=_ndtr.op, differentiable=True)
+
+
+@pointwise(
+    lambda g, x, y: g / m.erfcx(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+    result="float", namespaces=("special",), method=False, inplace=False,
+)  # fmt: skip
+def log_ndtr(x):
+    """ln Φ(x), exact also where Φ is 0 or 1 in floating point; dy/dx = √(2/π)/erfcx(−x/√2)."""
+    return m.log_ndtr(x)
+
+
+@pointwise(
+    lambda y: m.exp(0.5 * (y * y)) * math.sqrt(2 * math.pi),
+    result="float",
+    namespaces=("special",),
+    method=False,
+    inplace=False,
+)
+def ndtri(p):
+    """The inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
+    return m.ndtri(p)
+
+
+@pointwise(lambda g, x: g * (-1 - m.log(x)), result="float", namespaces=("special",), method=False, inplace=False)
+def entr(x):
+    """The entropy −x·ln x: 0 at 0, −∞ for negative x; dy/dx = −1 − ln x."""
+    return m.where(x > 0, -x * m.log(x), m.where(x == 0, 0.0, m.where(x < 0, -math.inf, x)))
+
+
+_also("i0", "modified_bessel_i0")
+_also("i1", "modified_bessel_i1")
+for _name, _alias in {
+    "sigmoid": "expit", "logit": "logit", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "exp2": "exp2", "expm1": "expm1",
+    "log1p": "log1p", "lgamma": "gammaln", "digamma": "digamma", "polygamma": "polygamma", "mvlgamma": "multigammaln",
+    "sinc": "sinc", "round": "round",
+}.items():  # fmt: skip
+    _also(_name, _alias)
+_also("digamma", "psi")

@@ -1,0 +1,413 @@
+"""Functions of one operand, one formula an op; their derivatives are PyTorch's, special values included."""
+
+from __future__ import annotations
+
+import math
+
+from ... import dtypes, return_types
+from ...codegen.maths import m
+from ..core.pointwise import pointwise
+from ..core.recording import real_operands, store
+from ..core.registry import public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast
+from ..creation.numbers import number_argument
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+
+# --------------------------------------------------------------------------------- exponentials and logarithms
+
+
+@pointwise(lambda y: y, result="float")
+def exp(x):
+    """y = eˣ, dy/dx = y."""
+    return m.exp(x)
+
+
+@pointwise(lambda y: y * LN2, result="float")
+def exp2(x):
+    """y = 2ˣ, dy/dx = y·ln 2."""
+    return m.exp2(x)
+
+
+@pointwise(lambda y: y + 1, result="float")
+def expm1(x):
+    """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
+    return m.expm1(x)
+
+
+@pointwise(lambda g, x: g / x, result="float")
+def log(x):
+    """y = ln x, dy/dx = 1/x."""
+    return m.log(x)
+
+
+@pointwise(lambda g, x: g / (x * LN2), result="float")
+def log2(x):
+    """y = log₂ x, dy/dx = 1/(x·ln 2)."""
+    return m.log2(x)
+
+
+@pointwise(lambda g, x: g / (x * LN10), result="float")
+def log10(x):
+    """y = log₁₀ x, dy/dx = 1/(x·ln 10)."""
+    return m.log10(x)
+
+
+@pointwise(lambda g, x: g / (x + 1), result="float")
+def log1p(x):
+    """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
+    return m.log1p(x)
+
+
+# ------------------------------------------------------------------------------------------------ trigonometry
+
+
+@pointwise(lambda x: m.cos(x), result="float")
+def sin(x):
+    """y = sin x, dy/dx = cos x."""
+    return m.sin(x)
+
+
+@pointwise(lambda x: -m.sin(x), result="float")
+def cos(x):
+    """y = cos x, dy/dx = −sin x."""
+    return m.cos(x)
+
+
+@pointwise(lambda y: 1 + y * y, result="float")
+def tan(x):
+    """y = tan x, dy/dx = 1 + y²."""
+    return m.tan(x)
+
+
+@pointwise(lambda x: m.rsqrt(1 - x * x), result="float", aliases=("arcsin",))
+def asin(x):
+    """y = arcsin x, dy/dx = 1/√(1 − x²)."""
+    return m.asin(x)
+
+
+@pointwise(lambda x: -m.rsqrt(1 - x * x), result="float", aliases=("arccos",))
+def acos(x):
+    """y = arccos x, dy/dx = −1/√(1 − x²)."""
+    return m.acos(x)
+
+
+@pointwise(lambda g, x: g / (x * x + 1), result="float", aliases=("arctan",))
+def atan(x):
+    """y = arctan x, dy/dx = 1/(1 + x²)."""
+    return m.atan(x)
+
+
+@pointwise(lambda x: m.cosh(x), result="float")
+def sinh(x):
+    """y = sinh x, dy/dx = cosh x."""
+    return m.sinh(x)
+
+
+@pointwise(lambda x: m.sinh(x), result="float")
+def cosh(x):
+    """y = cosh x, dy/dx = sinh x."""
+    return m.cosh(x)
+
+
+@pointwise(lambda y: 1 - y * y, result="float")
+def tanh(x):
+    """y = tanh x, dy/dx = 1 − y²."""
+    return m.tanh(x)
+
+
+@pointwise(lambda x: m.rsqrt(x * x + 1), result="float", aliases=("arcsinh",))
+def asinh(x):
+    """y = arsinh x, dy/dx = 1/√(x² + 1)."""
+    return m.asinh(x)
+
+
+def _acosh_slope(x):
+    # the product has the right sign also left of the imaginary axis; for real numbers PyTorch has the one root
+    return m.rsqrt(x - 1) * m.rsqrt(x + 1) if "complex" in str(x.dtype) else m.rsqrt(x * x - 1)
+
+
+@pointwise(lambda x: _acosh_slope(x), result="float", aliases=("arccosh",))
+def acosh(x):
+    """y = arcosh x, dy/dx = 1/√(x² − 1)."""
+    return m.acosh(x)
+
+
+@pointwise(lambda g, x: g / (1 - x * x), result="float", aliases=("arctanh",))
+def atanh(x):
+    """y = artanh x, dy/dx = 1/(1 − x²)."""
+    return m.atanh(x)
+
+
+@pointwise(
+    lambda g, x: m.where(x == 0, 0.0, g * ((math.pi * x) * m.cos(math.pi * x) - m.sin(math.pi * x)) / (math.pi * (x * x))),
+    result="float",
+)
+def sinc(x):
+    """y = sin(πx)/(πx), 1 at 0."""
+    a = math.pi * x
+    return m.where(x == 0, 1.0, m.sin(a) / a)
+
+
+@pointwise(lambda: math.pi / 180, result="float", check=real_operands("deg2rad is not supported for complex tensors."))
+def deg2rad(x):
+    """y = x·π/180."""
+    return x * (math.pi / 180)
+
+
+@pointwise(lambda: 180 / math.pi, result="float", check=real_operands("rad2deg is not supported for complex tensors."))
+def rad2deg(x):
+    """y = x·180/π."""
+    return x * (180 / math.pi)
+
+
+# ------------------------------------------------------------------------------- sigmoid, error function, gamma
+
+
+@pointwise(lambda y: (1 - y) * y, result="float")
+def sigmoid(x):
+    """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
+    return m.sigmoid(x)
+
+
+@pointwise(
+    lambda g, x, eps: m.where((x < eps) | (x > 1 - eps), 0.0, g / (x * (1 - x))),
+    result="float",
+    public=False,
+    name="logit_eps",
+    node="LogitBackward0",
+)
+def _logit_eps(x, eps):
+    p = m.where(x < eps, eps, m.where(x > 1 - eps, 1 - eps, x))
+    return m.log(p / (1 - p))
+
+
+@pointwise(
+    lambda g, x: m.where((x < 0) | (x > 1), math.nan, g / m.abs(x * (1 - x))),
+    result="float",
+    public=False,
+    name="logit_",
+    node="LogitBackward0",
+    check=real_operands('"logit" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
+)
+def _logit(x):
+    return m.log(x / (1 - x))
+
+
+@public()
+def logit(input, eps=None, *, out=None):
+    """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
+    y = _logit(input) if eps is None else _logit_eps(input, float(number_argument(eps, "logit", "eps")))
+    return y if out is None else store(out, y, "logit")
+
+
+@public(kind="inplace")
+def logit_(input, eps=None):
+    """In-place version of `logit`."""
+    return _logit.inplace(input) if eps is None else _logit_eps.inplace(input, float(eps))
+
+
+@pointwise(lambda x: (2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")
+def erf(x):
+    """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
+    return m.erf(x)
+
+
+@pointwise(lambda x: (-2 / math.sqrt(math.pi)) * m.exp(-(x * x)), result="float")
+def erfc(x):
+    """y = 1 − erf x, without the loss of digits for large x."""
+    return m.erfc(x)
+
+
+def _erfinv_slope(x):
+    y = m.erfinv(x)
+    return (math.sqrt(math.pi) / 2) * m.exp(y * y)
+
+
+@pointwise(lambda x: _erfinv_slope(x), result="float")
+def erfinv(x):
+    """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
+    return m.erfinv(x)
+
+
+@pointwise(lambda x: m.digamma(x), result="float")
+def lgamma(x):
+    """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
+    return m.lgamma(x)
+
+
+@pointwise(lambda x: m.trigamma(x), result="float")
+def digamma(x):
+    """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
+    return m.digamma(x)
+
+
+# ------------------------------------------------------------------------------------------ rounding and signs
+
+
+@pointwise(lambda: 0)
+def floor(x):
+    """The largest integer ≤ x; the gradient is 0."""
+    return m.floor(x)
+
+
+@pointwise(lambda: 0)
+def ceil(x):
+    """The smallest integer ≥ x; the gradient is 0."""
+    return m.ceil(x)
+
+
+@pointwise(lambda: 0, aliases=("fix",))
+def trunc(x):
+    """x without its fraction; the gradient is 0."""
+    return m.trunc(x)
+
+
+@pointwise(lambda: 1)
+def frac(x):
+    """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
+    return x - m.trunc(x)
+
+
+@pointwise(lambda: 0, public=False, name="rint", node="RoundBackward0")
+def _rint(x):
+    return m.round(x)
+
+
+@pointwise(lambda: 0, public=False, name="round_scaled", node="RoundBackward1")
+def _round_scaled(x, scale):
+    return m.round(x * scale) / scale
+
+
+@pointwise(lambda: 0, public=False, name="round_tens", node="RoundBackward1")
+def _round_tens(x, scale):
+    return m.round(x / scale) * scale
+
+
+def _rounded(input, decimals, inplace):
+    x = tensor_argument(input, "round")
+    if decimals == 0 or x.dtype.category < 2:
+        if decimals and x.dtype.category < 2:
+            raise RuntimeError(f"round(): decimals={decimals} needs a floating point tensor, not {x.dtype}")
+        return _rint.inplace(x) if inplace else _rint(x)
+    op = _round_scaled if decimals > 0 else _round_tens
+    scale = 10.0 ** abs(decimals)
+    return op.inplace(x, scale) if inplace else op(x, scale)
+
+
+@public()
+def round(input, *, decimals=0, out=None):
+    """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+    y = _rounded(input, decimals, False)
+    return y if out is None else store(out, y, "round")
+
+
+@public(kind="inplace")
+def round_(input, *, decimals=0):
+    """In-place version of `round`."""
+    return _rounded(input, decimals, True)
+
+
+@pointwise(public=False, inplace=False, name="mantissa")
+def _mantissa(x):
+    return m.mantissa(x)
+
+
+@pointwise(public=False, inplace=False, name="exponent")
+def _exponent(x):
+    return m.exponent(x)
+
+
+@structured(x=lambda g, out1: None if g[0] is None else g[0] * exp2(cast(-out1, g[0].dtype)), node="FrexpBackward0", linear="no", batch="shift")
+def _frexp(x):
+    return _mantissa(x), cast(_exponent(x), dtypes.int32)
+
+
+@public()
+def frexp(input, *, out=None):
+    """(mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0.
+
+    The mantissa's derivative is 2^−exponent. Errors: RuntimeError for integers.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.frexp.html
+    """
+    x = tensor_argument(input, "frexp")
+    if x.dtype.category != 2:
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes (input has {x.dtype})")
+    y = return_types.frexp(*_frexp(x))
+    return y if out is None else return_types.frexp(store(out[0], y[0], "frexp"), store(out[1], y[1], "frexp"))
+
+
+def _sign(x):
+    return m.where(x > 0, 1, m.where(x < 0, -1, 0)).cast(x.dtype)
+
+
+def _check_sign(keys):
+    if keys[0].dtype.is_complex:
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+
+
+@pointwise(lambda: 0, check=_check_sign)
+def sign(x):
+    """−1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
+    return _sign(x)
+
+
+@pointwise(result="bool")
+def signbit(x):
+    """Whether the sign bit is set (true for −0.0)."""
+    return m.copysign(1, x) < 0 if x.dtype in ("float32", "float64") else x < 0
+
+
+@pointwise(result="bool", check=real_operands("isneginf does not support complex inputs."))
+def isneginf(x):
+    """Whether x is −∞."""
+    return x == -math.inf if x.dtype in ("float32", "float64") else x != x
+
+
+@pointwise(result="bool", check=real_operands("isposinf does not support complex inputs."))
+def isposinf(x):
+    """Whether x is ∞."""
+    return x == math.inf if x.dtype in ("float32", "float64") else x != x
+
+
+@pointwise(result="bool")
+def isreal(x):
+    """Whether the imaginary part is 0."""
+    return m.imag(x) == 0
+
+
+@pointwise(
+    lambda g, x: m.where((x - x) == (x - x), g, 0.0), name="nan_to_num", public=False
+)  # fmt: skip
+def _nan_to_num(x, nan, posinf, neginf):
+    return m.where(x != x, nan, m.where(x == math.inf, posinf, m.where(x == -math.inf, neginf, x)))
+
+
+def _nan_to_num_options(x, nan, posinf, neginf):
+    nan, posinf, neginf = (number_argument(v, "nan_to_num", n) for v, n in ((nan, "nan"), (posinf, "posinf"), (neginf, "neginf")))
+    limits = dtypes.finfo(x.dtype)
+    return (float(nan or 0.0), float(limits.max if posinf is None else posinf), float(limits.min if neginf is None else neginf))
+
+
+@public()
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
+    """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
+    x = tensor_argument(input, "nan_to_num")
+    y = x.clone() if x.dtype.category < 2 else _nan_to_num(x, *_nan_to_num_options(x, nan, posinf, neginf))
+    return y if out is None else store(out, y, "nan_to_num")
+
+
+@public(kind="inplace")
+def nan_to_num_(input, nan=None, posinf=None, neginf=None):
+    """In-place version of `nan_to_num`."""
+    x = tensor_argument(input, "nan_to_num_")
+    return x if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
+
+
+@pointwise(lambda g, y: m.where(y <= 0, 0.0, g))
+def relu(x):
+    """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
+    return m.where(x <= 0, 0, x)

@@ -1,0 +1,155 @@
+"""Choosing between values: `where`, and `clamp`, which keeps values between bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...codegen.maths import m
+from ...graph.modes import state
+from ...tensor import Tensor, make
+from ..core.plans import Plan
+from ..core.pointwise import pointwise
+from ..core.recording import mark_inference, store
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+
+
+@pointwise(
+    None,
+    lambda g, condition: m.where(condition, g, m.zero_like(g)),
+    lambda g, condition: m.where(condition, m.zero_like(g), g),
+    conditions=("condition",),
+    name="where",
+    public=False,
+    inplace=False,
+)
+def _where(condition, a, b):
+    return m.where(condition, a, b)
+
+
+@public()
+def where(condition, input=None, other=None, *, out=None):
+    """a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`.
+
+    Errors: RuntimeError when the condition is not boolean.
+
+    >>> import autograd_nb as torch
+    >>> x = torch.tensor([-1.0, 2.0])
+    >>> torch.where(x > 0, x, 0.1 * x)
+    tensor([-0.1000,  2.0000])
+    """
+    if input is None and other is None:
+        return OPS["nonzero"].call(condition, as_tuple=True)
+    tensor_argument(condition, "where", "condition")
+    kind = condition._layout.dtype
+    if kind is not dtypes.bool_ and kind is not dtypes.uint8:
+        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}")
+    if isinstance(input, Tensor) and isinstance(other, Tensor):  # nothing to convert
+        plan = _where.op.plans.get((condition._layout, input._layout, other._layout))
+        y = _where.op.run((condition, input, other)) if plan is None else _again(plan, condition, input, other)
+    else:
+        y = _where(condition, input, other)
+    return y if out is None else store(out, y, "where")
+
+
+def _again(plan: Plan, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """What `where` comes to for tensors of layouts seen before."""
+    data = launch.empty(plan.size, plan.carrier) if plan.big else np.empty(plan.size, plan.carrier)
+    if plan.dims is None:
+        plan.entry(condition._data, a._data, b._data, data)
+    else:
+        plan.entry(plan.dims, condition._data, a._data, b._data, data)
+    y = make(data, plan.out, [0, 0])
+    if not state.grad:
+        if state.inference:
+            mark_inference(y)
+    elif a._rg or b._rg or a._view is not None or b._view is not None:
+        _where.op.record(plan, (condition, a, b), y)
+    return y
+
+
+def _where_method(self, condition, other):
+    """This tensor where the condition holds, else ``other``."""
+    return where(condition, self, other)
+
+
+Tensor.where = _where_method  # type: ignore[attr-defined]
+
+
+@pointwise(
+    lambda g, x, low, high: m.where((x >= low) & (x <= high), g, m.zero_like(g)),
+    lambda g, x, low, high: m.where((x < low) & (low < high), g, m.zero_like(g)),
+    lambda g, x, low, high: m.where((x > high) | (low >= high), g, m.zero_like(g)),
+    name="clamp", public=False, node="ClampBackward1",
+)  # fmt: skip
+def _clamp(x, low, high):
+    return m.minimum(m.maximum(x, low), high)
+
+
+@pointwise(
+    lambda g, x, low: m.where(x >= low, g, m.zero_like(g)), lambda g, x, low: m.where(x < low, g, m.zero_like(g)),
+    name="clamp_min", public=False,
+)  # fmt: skip
+def _clamp_min(x, low):
+    return m.maximum(x, low)
+
+
+@pointwise(
+    lambda g, x, high: m.where(x <= high, g, m.zero_like(g)), lambda g, x, high: m.where(x > high, g, m.zero_like(g)),
+    name="clamp_max", public=False,
+)  # fmt: skip
+def _clamp_max(x, high):
+    return m.minimum(x, high)
+
+
+def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:
+    x = tensor_argument(input, "clamp")
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    op, args = (_clamp_max, (x, high)) if low is None else (_clamp_min, (x, low)) if high is None else (_clamp, (x, low, high))
+    return op.inplace(*args) if inplace else op(*args)
+
+
+@public("clip")
+def clamp(input, min=None, max=None, *, out=None):
+    """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0.
+
+    >>> import autograd_nb as torch
+    >>> torch.tensor([-2.0, 0.5, 2.0]).clamp(-1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
+    y = _clamped(input, min, max, False)
+    return y if out is None else store(out, y, "clamp")
+
+
+@public("clip_", kind="inplace")
+def clamp_(input, min=None, max=None):
+    """In-place version of `clamp`."""
+    return _clamped(input, min, max, True)
+
+
+@public()
+def clamp_min(input, min, *, out=None):
+    """x kept at or above ``min``."""
+    return clamp(input, min=min, out=out)
+
+
+@public()
+def clamp_max(input, max, *, out=None):
+    """x kept at or below ``max``."""
+    return clamp(input, max=max, out=out)
+
+
+@public(kind="inplace")
+def clamp_min_(input, min):
+    """In-place version of `clamp_min`."""
+    return clamp_(input, min=min)
+
+
+@public(kind="inplace")
+def clamp_max_(input, max):
+    """In-place version of `clamp_max`."""
+    return clamp_(input, max=max)

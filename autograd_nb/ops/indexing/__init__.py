@@ -1,0 +1,1 @@
+"""Reading and writing by index, masks, sorting, and tables of embeddings."""

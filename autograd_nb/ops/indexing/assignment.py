@@ -1,0 +1,255 @@
+"""``x[…] = value`` and `index_put`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...graph.modes import state
+from ...shapes import Size, is_expanded
+from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
+from ..core.inplace import write_inplace
+from ..core.plans import InplacePlan
+from ..core.recording import guarded
+from ..core.recording import tensor_type as _tensor_type
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+from ..creation.cast import copying
+from ..creation.create import new_full
+from ..creation.numbers import SINGLE, number_as, plain_number
+from ..shape.shape import expand, reshape
+from .indexing import _key_of, advanced_index, split_index
+from .picking import _fill_at, _write_put, index_put_op, places
+
+
+def _value_tensor(self: Tensor, value: Any) -> Tensor:
+    """What is assigned as a tensor; a number takes the target's dtype."""
+    if isinstance(value, Tensor):
+        return value
+    number = plain_number(value)
+    if number is None:
+        kind = ("numpy." if isinstance(value, np.ndarray) else "") + type(value).__name__
+        raise TypeError(f"can't assign a {kind} to a torch.{_tensor_type(self.dtype)} (make it a tensor first)")
+    return new_full((), _assigned(number, self.dtype), self.dtype)
+
+
+def _assigned(number: Any, d: dtypes.dtype) -> Any:
+    """A Python number as `number_as`; ValueError for integers beyond int64."""
+    if isinstance(number, int) and not -(1 << 63) <= number < 1 << 63:
+        raise ValueError(f"Overflow when unpacking long long ({number})")
+    return number_as(number, d, "__setitem__")
+
+
+_assignments = launch.plan_table()
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    kind = type(index)
+    key: Any = None
+    if kind is int or kind is slice or kind is tuple:
+        of: Any = type(value)
+        if of is not int and of is not float:
+            of = value._layout if isinstance(value, Tensor) else None
+        if kind is int:
+            key = (self._layout, index, of)
+        else:
+            try:
+                view_key = _key_of(self._layout, index if kind is tuple else (index,))
+                key = None if view_key is None else (view_key, of)
+            except (TypeError, ValueError):
+                pass  # no index; what reads it will say why
+        found = _assignments.get(key)
+        if found is not None and _assign(self, value, found):
+            return
+    elif (
+        kind is Tensor
+        and index._layout.dtype is dtypes.int64
+        and (type(value) is float or type(value) is int)
+        and _fill_at(self, index, value)
+    ):
+        return
+    if self._rg and self._edge is None and self._view is not None:
+        check_inplace(self)  # a part of it is a view of another tensor, whose own check would not know
+    number = None if isinstance(value, Tensor) else plain_number(value)
+    if number is None:
+        value = _value_tensor(self, value)
+    if (
+        index.__class__ is Tensor
+        and index._layout.dtype is dtypes.bool_
+        and index._layout.shape == self._layout.shape
+        and (number is not None or (value._layout.size == 1 and value._layout.ndim <= 1))
+    ):
+        OPS["masked_fill_"].call(self, index, reshape(value, ()) if number is None else _assigned(number, self._layout.dtype))
+        return
+    view, tensors = split_index(self, index)
+    if tensors is None:
+        if number is not None and not is_expanded(view._layout):
+            view.fill_(_assigned(number, self._layout.dtype))
+        elif number is not None:
+            view.copy_(_value_tensor(self, number))  # which refuses
+        else:
+            view.copy_(_stripped(value, view._layout.shape))
+        if key is not None and not launch.observing():
+            _remember(key, self, view, value)
+        return
+    if number is not None:
+        value = new_full((), _assigned(number, self.dtype), self.dtype)
+    else:
+        _put_value(self, value)
+    place = advanced_index(view, tensors)
+    put_in_place(view, *place, value, False, tensors)
+
+
+def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
+    """Keep what an assignment of such a value to such a view takes: (slice of the memory, plan, the view's layout, offset)."""
+    lay, offset = view._layout, offset_in(view, x)
+    plan = copying.inplace_plans.get((lay, key[-1]))
+    if plan is None:
+        # a tensor was expanded; a number is only kept as it is by these dtypes
+        d = lay.dtype
+        expanded = isinstance(value, Tensor) and value._layout.ndim <= lay.ndim
+        kept = key[-1] is int if d is dtypes.int64 else key[-1] in (int, float) and d in (dtypes.float32, dtypes.float64)
+        if expanded or kept:
+            plan = launch.keep(copying.inplace_plans, (lay, key[-1]), InplacePlan(copying, (lay, key[-1])))
+    if plan is not None and offset >= 0:
+        launch.keep(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
+
+
+def _assign(x: Tensor, value: Any, found: tuple) -> bool:
+    """x[…] = value without a view; whether that was all, else nothing has happened."""
+    cut, plan, part, offset = found
+    version = x._version_
+    if version[0] < 0:
+        return False
+    number = type(value) is int or type(value) is float
+    if number and not -SINGLE <= value <= SINGLE:
+        return False
+    if not number and value._version_ is version:
+        return False
+    node: Any = False
+    if (
+        (x._rg or x._view is not None or not (number or (not value._rg and value._view is None)))
+        and state.grad
+        and (x._rg or (x._view is not None and x._view._rg) or not (number or not value.requires_grad))
+    ):
+        if x._view is not None or (x._rg and x._edge is None):
+            return False
+        node = copying.record_in_place(plan, (x, value))
+    data = x._data[cut]
+    try:
+        if plan.size < 0:
+            plan.write(data, value if number else value._data)
+        else:
+            plan.entry(value if number else value._data, data)
+    except OverflowError:
+        return False
+    version[0] += 1
+    if node is not False:
+        rewrite_part(x, node, part, offset)
+    return True
+
+
+def _kind(d: Any) -> str:
+    return _tensor_type(d).removesuffix("Tensor")
+
+
+def _stripped(value: Tensor, shape: Size) -> Tensor:
+    """``value`` without leading dims of size 1 that ``shape`` lacks, expanded to it."""
+    lay = value._layout
+    extra = lay.ndim - len(shape)
+    if extra > 0 and all(n == 1 for n in lay.shape[:extra]):
+        value = reshape(value, lay.shape[extra:])
+    if value._layout.shape != shape:
+        value = expand(value, shape)
+    return value
+
+
+def _mismatch(value: Tensor, wanted: Sequence[int]) -> RuntimeError:
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
+        f"{list(wanted)}"
+    )
+
+
+def put_in_place(
+    view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, value: Tensor, accumulate: bool, kept: Sequence[Any]
+) -> Tensor:
+    """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape. kept: see `write_inplace`."""
+    shape = view._layout.shape
+    rest = [shape[d] for d in range(len(shape)) if d not in dims]
+    wanted = Size([*rest[:pos], *index._layout.shape, *rest[pos:]])
+    try:
+        # only what matters for the loops: the kernel itself broadcasts a single element
+        if value._layout.size != 1 or value._layout.ndim > len(wanted):
+            value = _stripped(value, wanted)
+    except RuntimeError:
+        raise _mismatch(value, wanted) from None
+    return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
+
+
+Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
+
+
+def _indices_argument(x: Tensor, indices: Any, name: str) -> tuple[Tensor, tuple[Tensor, tuple[int, ...], int]]:
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'indices' must be tuple of Tensors, not {type(indices).__name__}")
+    for i, t in enumerate(indices):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"{name}(): argument 'indices' (position {i}) must be Tensor, not {type(t).__name__}")
+    # here 0-d tensors are indices too, not selections
+    view, tensors = split_index(
+        x, tuple(slice(None) if t is None else reshape(t, 1) if not t.ndim and t.dtype.category else t for t in indices)
+    )
+    if tensors is None:
+        raise RuntimeError(f"{name}(): at least one index tensor is needed (indices={indices!r})")
+    index, dims, pos = advanced_index(view, tensors)
+    if all(t is None or t.ndim == 0 for t in indices):
+        index = reshape(index, ())
+    return view, (index, dims, pos)
+
+
+def _check_rank(values: Tensor, wanted: Sequence[int]) -> None:
+    """`index_put` broadcasts its values, but unlike an assignment drops no dims of them."""
+    if values.ndim > len(wanted):
+        raise _mismatch(values, wanted)
+
+
+def _put_value(x: Tensor, values: Any) -> Tensor:
+    tensor_argument(values, "index_put", "values")
+    if values.dtype is not x.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {_kind(x.dtype)} for the destination and "
+            f"{_kind(values.dtype)} for the source."
+        )
+    return values
+
+
+@public(kind="inplace")
+def index_put_(input, indices, values, accumulate=False):
+    """``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
+    x = tensor_argument(input, "index_put_")
+    values = _put_value(x, values)
+    view, place = _indices_argument(x, indices, "index_put_")
+    index, dims, _ = place
+    _check_rank(values, (0,) * (view.ndim - len(dims) + index.ndim))
+    put_in_place(view, *place, values, bool(accumulate), indices)
+    return x
+
+
+@public()
+def index_put(input, indices, values, accumulate=False):
+    """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten."""
+    x = tensor_argument(input, "index_put")
+    values = _put_value(x, values)
+    view, (index, dims, pos) = _indices_argument(x, indices, "index_put")
+    p = places(view._layout, dims, pos)
+    wanted = [*p.kept[:pos], *index.shape, *p.kept[pos:]]
+    _check_rank(values, wanted)
+    try:
+        values = _stripped(values, Size(wanted))
+    except RuntimeError:
+        raise _mismatch(values, wanted) from None
+    return reshape(guarded(index_put_op(view, index, values, dims, pos, bool(accumulate)), *indices), x.shape)

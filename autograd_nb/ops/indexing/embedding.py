@@ -1,0 +1,154 @@
+"""Rows of a table by index, and one-hot vectors.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...graph.modes import no_grad
+from ...launch import Kernel
+from ...overriding import overridable
+from ...shapes import as_int
+from ...tensor import Tensor
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import new_full
+from ..shape.shape import reshape, unsqueeze
+from .gather import _scatter_into
+from .picking import checked_index, index_backward, index_of_batch, pick, quick_pick
+
+_bounds = Kernel("index", "bounds")
+_max_norm_rows = Kernel("index", "max_norm_rows")
+
+
+def _rows_rule(g: Tensor, index: Tensor, weight_shape: Any, padding: int, by_frequency: bool) -> Tensor:
+    if padding >= 0:
+        g = OPS["masked_fill"].call(g, unsqueeze(index == padding, -1), 0)
+    if by_frequency:
+        counts = OPS["bincount"].call(reshape(index, -1), minlength=weight_shape[0])
+        g = g / unsqueeze(cast(pick(counts, index, (0,), 0), g.dtype), -1)
+    return index_backward(g, index, tuple(weight_shape), (0,), 0)
+
+
+@structured(weight=_rows_rule, node="EmbeddingBackward0", linear="no")
+def _embedding(weight, index, padding, by_frequency):
+    return pick(weight, index, (0,), 0)
+
+
+@_embedding.batched
+def _embedding_of_batch(op, args, batch):
+    weight, index, padding, by_frequency = args
+    (w, in_w), (i, in_i) = batch.of(weight), batch.of(index)
+    if by_frequency or (in_w and padding >= 0):
+        return None
+    if not in_w:
+        return op(w, i, padding, by_frequency)
+    i = index_of_batch(i if in_i else batch.whole(i), weight.shape, (0,), batch.size)
+    return op(w.reshape(batch.size * w.shape[1], w.shape[2]), i, padding, by_frequency)
+
+
+@public(method=False, namespaces=("nn.functional",), name="nn.functional.embedding")
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of ``weight`` [n, d] at the integers of ``input``: [*, d]. The gradient of a row is the sum over its uses.
+
+    padding_idx: a row that gets no gradient. max_norm: rows used are first scaled down in place to that ``norm_type``-norm.
+    scale_grad_by_freq: divide by how often a row is used. sparse: accepted; gradients are dense.
+
+    Errors: IndexError for integers out of range, RuntimeError unless they are int or long, and ``weight`` 2-d.
+    """
+    index = tensor_argument(input, "embedding")
+    w = tensor_argument(weight, "embedding", "weight")
+    kind = index._layout.dtype
+    if kind is not dtypes.int64 and kind is not dtypes.int32:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"{kind} instead (while checking arguments for embedding)"
+        )
+    lay = w._layout
+    if lay.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
+    n = lay.shape[0]
+    padding = -1
+    if padding_idx is not None:
+        padding = as_int(padding_idx, "padding_idx")
+        if not -n <= padding < n:
+            raise AssertionError(f"Padding_idx must be within num_embeddings (padding_idx={padding_idx}, num_embeddings={n})")
+        padding %= n
+    by_frequency = bool(scale_grad_by_freq)
+    if max_norm is None:
+        y = quick_pick(_embedding, (w, index, padding, by_frequency), 0)
+        if y is not None:
+            return y
+    try:
+        index = checked_index(index, n, 0, negative=False)
+    except IndexError as e:
+        raise IndexError(f"index out of range in self (embedding: {e})") from None
+    if max_norm is not None:
+        _renormalise(w, index, float(max_norm), float(norm_type))
+    return _embedding(w, index, padding, by_frequency)
+
+
+@public(method=False, name="embedding")
+def embedding_(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
+    """`nn.functional.embedding` with the table first; a ``padding_idx`` of −1 is none."""
+    return embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
+
+
+def _renormalise(w: Tensor, index: Tensor, most: float, p: float) -> None:
+    """Scale the used rows of ``w`` down in place."""
+    with no_grad():
+        rows = OPS["unique"].call(index)
+        if not rows._layout.size or not w.shape[1]:
+            return
+        table = w.detach().contiguous()
+        if w.dtype is dtypes.float16:
+            table = cast(table, dtypes.float32)
+        _max_norm_rows(table.dtype, dense(rows), w.shape[1], most, p, table._data)
+        if table._data is not w._data:
+            w.detach().copy_(table)
+        else:
+            w._version_[0] += 1
+
+
+@public(method=False, namespaces=("nn.functional",))
+@overridable
+def one_hot(tensor, num_classes=-1):
+    """int64 vectors with a 1 at each integer's place: [*, num_classes] (one more than the greatest, if −1).
+
+    Errors: RuntimeError for integers outside [0, num_classes). Source:
+    https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.one_hot.html
+    """
+    index = tensor_argument(tensor, "one_hot", "tensor")
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"one_hot is only applicable to index tensor of type LongTensor. (tensor.dtype={index.dtype})")
+    n = as_int(num_classes, "num_classes")
+    if not index._layout.size:
+        if n <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return new_full((*index.shape, n), 0, dtypes.int64)
+    flat = dense(index)
+    span = np.empty(2, np.int64)
+    _bounds(0, flat, span)
+
+    def inside(span: np.ndarray) -> None:
+        low, high = span.tolist()
+        if low < 0:
+            raise RuntimeError(f"Class values must be non-negative. (least value {low})")
+        if n >= 1 and high >= n:
+            raise RuntimeError(f"Class values must be smaller than num_classes. (greatest value {high}, num_classes={n})")
+
+    launch.check(inside, span)
+    if n == -1:
+        launch.escapes("one_hot() without num_classes")
+        n = int(span[1]) + 1
+    elif n < 1:
+        raise RuntimeError(f"num_classes should be positive (num_classes={n})")
+    out = new_full((*index.shape, n), 0, dtypes.int64)
+    _scatter_into(out, index.ndim, unsqueeze(index, -1), new_full((), 1, dtypes.int64), 0)
+    return out

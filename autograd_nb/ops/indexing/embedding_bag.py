@@ -1,0 +1,214 @@
+"""Sums, means and maxima of bags of embeddings.
+
+Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+from typing import Any
+
+from ... import dtypes
+from ...launch import Kernel
+from ...shapes import as_int
+from ...tensor import Tensor
+from ..core.recording import guarded
+from ..core.registry import public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import new_empty
+from ..creation.ranges import arange
+from .embedding import _renormalise
+from .take_along import take_along
+
+_PREPARE = Kernel("bags", "prepare", outputs=3)
+_GATHER = Kernel("bags", "gather")
+_DOTS = Kernel("bags", "dots")
+_GREATEST = Kernel("bags", "greatest")
+
+
+def _wide(x: Tensor) -> bool:
+    return x.dtype is dtypes.float16
+
+
+def _single(op: Any, args: tuple) -> Tensor:
+    """``op`` of half tensors, computed in float32."""
+    y = op.forward(*[cast(a, dtypes.float32) if isinstance(a, Tensor) and a.dtype is dtypes.float16 else a for a in args])
+    return cast(y, dtypes.float16)
+
+
+# coef: factors of the samples in the value; slope: in the gradient of the table, where uses may be weighed down
+
+
+@structured(
+    w=lambda g, s, index, bag, slope, w_shape: _bag_scatter(g, s, index, bag, slope, w_shape[0]),
+    s=lambda g, w, index, bag, coef: _bag_dots(w, g, index, bag, coef),
+    node="EmbeddingBagBackward0",
+    linear="no", batch="samples",
+)
+def _bag_sum(w, s, index, bag, coef, slope, bags):
+    if _wide(w):
+        return _single(_bag_sum, (w, s, index, bag, coef, slope, bags))
+    out = new_empty((bags, w.shape[1]), w.dtype)
+    _GATHER(w.dtype, w.shape[1], dense(index), dense(bag), dense(coef), dense(s), dense(w), out._data)
+    return out
+
+
+@structured(
+    grad=lambda g, s, index, bag, slope, grad_shape: _bag_sum(g, s, index, bag, slope, slope, grad_shape[0]),
+    s=lambda g, grad, index, bag, slope: _bag_dots(g, grad, index, bag, slope),
+    linear="no", batch="samples",
+)
+def _bag_scatter(grad, s, index, bag, slope, rows):
+    if _wide(grad):
+        return _single(_bag_scatter, (grad, s, index, bag, slope, rows))
+    out = new_empty((rows, grad.shape[1]), grad.dtype)
+    _GATHER(grad.dtype, grad.shape[1], dense(bag), dense(index), dense(slope), dense(s), dense(grad), out._data)
+    return out
+
+
+@structured(
+    w=lambda g, grad, index, bag, coef, w_shape: _bag_scatter(grad, g, index, bag, coef, w_shape[0]),
+    grad=lambda g, w, index, bag, coef, grad_shape: _bag_sum(w, g, index, bag, coef, coef, grad_shape[0]),
+    linear="no", batch="samples",
+)
+def _bag_dots(w, grad, index, bag, coef):
+    if _wide(w):
+        return _single(_bag_dots, (w, grad, index, bag, coef))
+    out = new_empty(index.shape, w.dtype)
+    _DOTS(w.dtype, w.shape[1], dense(index), dense(bag), dense(coef), dense(w), dense(grad), out._data)
+    return out
+
+
+def _greatest(w: Tensor, index: Tensor, offsets: Tensor, padding: int) -> Tensor:
+    """The largest elements of each bag, picked from the table by their rows, so that gradients go there."""
+    rows = new_empty((offsets.shape[0], w.shape[1]), dtypes.int64)
+    source = cast(w.detach(), dtypes.float32) if _wide(w) else w
+    _GREATEST(source.dtype, w.shape[1], padding, dense(index), dense(offsets), dense(source), rows._data)
+    empty = rows < 0
+    if not w.shape[0]:
+        return w.new_zeros(rows.shape)
+    return take_along(w, rows.clamp(min=0), 0).masked_fill(empty, 0)
+
+
+def _bounds(x: Tensor, offsets: Tensor, last: bool) -> Tensor:
+    """Checked offsets of the bags, without the one behind the last."""
+    if offsets.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(f"expected offsets to be int or long, but got {offsets.dtype} (embedding_bag)")
+    found = offsets.tolist()
+    if last and not found:
+        raise RuntimeError("include_last_offset: number of offsets should be at least 1")
+    if found and found[0] != 0:
+        raise RuntimeError(
+            f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {found[0]}"
+        )
+    if any(a > b for a, b in pairwise(found)):
+        raise RuntimeError(f"offsets must not decrease (embedding_bag; offsets={found[:20]})")
+    if found and found[-1] > x.shape[0]:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {x.shape[0]}, but got offsets[-1] of {found[-1]}"
+        )
+    return cast(offsets[:-1] if last else offsets, dtypes.int64)
+
+
+def _check_mode(mode: str, by_frequency: Any, sparse: Any, s: Tensor | None, w: Tensor) -> None:
+    """ValueError, NotImplementedError or RuntimeError for options that do not go with the mode."""
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"mode has to be one of sum, mean or max (mode={mode!r})")
+    if mode == "max" and by_frequency:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if s is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if s is not None and s.dtype is not w.dtype:
+        raise RuntimeError(
+            f"expected weight and per_sample_weights to have the same dtype, but got {w.dtype} and {s.dtype} (embedding_bag)"
+        )
+
+
+@public(method=False, namespaces=("nn.functional",))
+def embedding_bag(
+    input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
+    per_sample_weights=None, include_last_offset=False, padding_idx=None,
+):  # fmt: skip
+    """Sums, means or maxima of bags of rows of ``weight`` (n, d): (bags, d), an empty bag giving zeros.
+
+    input: (bags, length) ints, or one dim of all bags, each starting at its number in ``offsets`` (with ``include_last_offset``, the
+    end of the last one stands there too). per_sample_weights: factors, for mode "sum". padding_idx: a row that counts nowhere.
+    max_norm, norm_type: as in `embedding`. scale_grad_by_freq: gradients are divided by how often a row is used. sparse: accepted;
+    gradients are dense.
+
+    Errors: ValueError, NotImplementedError, RuntimeError or IndexError naming what does not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
+    """
+    op = "embedding_bag"
+    x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
+    if w.dtype is dtypes.int64 and x.dtype.category == 2:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, and should "
+            "now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        x, w = w, x
+    s = per_sample_weights
+    if s is not None and tensor_argument(s, op, "per_sample_weights").shape != x.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({s.shape}) is not None, then it must have the same shape as the input ({x.shape})"
+        )
+    if w.ndim != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {w.ndim}")
+    if x.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(f"expected input to be int or long, but got {x.dtype} (embedding_bag)")
+    if w.dtype.category != 2:
+        raise RuntimeError(f'"embedding_bag" not implemented for {w.dtype}; weight must be floating point')
+    if x.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. However, "
+                f"found offsets of type {type(offsets)}"
+            )
+        starts = arange(0, x.shape[0], dtype=dtypes.int64) * x.shape[1]
+        s = None if s is None else s.reshape(-1)
+        x = x.reshape(-1)
+    elif x.ndim == 1:
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if tensor_argument(offsets, op, "offsets").ndim != 1:
+            raise ValueError(f"offsets has to be a 1D Tensor (offsets.shape={list(offsets.shape)})")
+        starts = _bounds(x, offsets, bool(include_last_offset))
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.ndim}")
+    _check_mode(mode, scale_grad_by_freq, sparse, s, w)
+    y = _bags(x, w, starts, mode, s, padding_idx, bool(scale_grad_by_freq), max_norm, norm_type)
+    return guarded(y, x, starts if offsets is None else offsets, per_sample_weights)
+
+
+def _bags(
+    x: Tensor, w: Tensor, starts: Tensor, mode: str, s: Any, padding_idx: Any, by_frequency: bool, max_norm: Any, norm_type: Any
+) -> Tensor:
+    n = w.shape[0]
+    padding = -1
+    if padding_idx is not None:
+        padding = as_int(padding_idx, "padding_idx")
+        if not -n <= padding < n:
+            raise RuntimeError(f"padding_idx must be within the number of embeddings, -{n} through {n - 1} but got {padding}")
+        padding %= n
+    index = cast(x, dtypes.int64)
+    if index._layout.size:
+        low, high = index.min().item(), index.max().item()
+        if low < 0 or high >= n:
+            raise IndexError(f"embedding_bag: index {low if low < 0 else high} is out of range for weight with {n} rows")
+    if max_norm is not None:
+        _renormalise(w, index, float(max_norm), float(norm_type))
+    if mode == "max":
+        return _greatest(w, index, starts, padding)
+    single = dtypes.float32 if _wide(w) else w.dtype
+    bag = new_empty(index.shape, dtypes.int64)
+    coef, slope = new_empty(index.shape, single), new_empty(index.shape, single)
+    _PREPARE(single, n, padding, mode == "mean", by_frequency, dense(index), dense(starts), bag._data, coef._data, slope._data)
+    return _bag_sum(w, new_empty((0,), w.dtype) if s is None else s, index, bag, coef, slope, starts.shape[0])

@@ -1,0 +1,430 @@
+"""Reading and writing along a dim, each element at an index of its own.
+
+Source: https://docs.pytorch.org/docs/stable/torch.html#indexing-slicing-joining-mutating-ops
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import dtypes, launch
+from ...launch import Kernel
+from ...shapes import Layout, coalesce, layout, numel, wrap_dim
+from ...tensor import Tensor, make
+from ..core.inplace import in_place, write_inplace
+from ..core.recording import guarded, store
+from ..core.registry import OPS, public
+from ..core.structured import Structured, structured, tensor_argument
+from ..creation.cast import cast, clone, dense
+from ..creation.create import new_full, scalar_tensor
+from ..creation.numbers import number_as, plain_number
+from ..shape.parts import _slice
+from ..shape.shape import expand, reshape
+from .picking import checked_index
+
+_gather_kernel = Kernel("index", "gather")
+_scatter_kernel = Kernel("index", "scatter")
+
+SET, ADD, MUL, MAX, MIN = range(5)
+
+
+def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Tensor, ...] = ()) -> Tensor:
+    if out is None:
+        return y
+    if isinstance(out, Tensor) and out.dtype is not y.dtype:
+        raise RuntimeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
+    return store(out, y, name, reads)
+
+
+def _index_argument(index: Any, name: str) -> Tensor:
+    tensor_argument(index, name, "index")
+    if index.dtype not in (dtypes.int64, dtypes.int32) and not (name == "gather" and index.dtype is dtypes.uint8):
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index (index.dtype={index.dtype})")
+    return index
+
+
+# -------------------------------------------------------------------------------------------- gather, scatter
+
+
+def _geometry(lay: Layout, shape: Sequence[int], d: int) -> tuple | None:
+    """The nine numbers of the kernels' ``dims`` for walking ``lay`` over the index's ``shape``, or None for too many loops."""
+    b, (bs,) = coalesce(shape[:d], [lay.strides[:d]])
+    a, (as_,) = coalesce(shape[d + 1 :], [lay.strides[d + 1 :]])
+    if len(b) > 2 or len(a) > 2:
+        return None
+    tail = [0] * (2 - len(a)) + as_ if as_ else [0, 1]
+    return (*[1] * (2 - len(b)), *b, *[1] * (2 - len(a)), *a, *[0] * (2 - len(b)), *bs, lay.strides[d], *tail)
+
+
+def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
+    """``x`` cut to ``shape`` in all dims but ``d``."""
+    for k, n in enumerate(shape):
+        if k != d and x._layout.shape[k] != n:
+            x = _slice(x, k, 0, n, 1)
+    return x
+
+
+@structured(
+    x=lambda g, x_shape, d, index: _gather_backward(g, tuple(x_shape), d, index), node="GatherBackward0",
+    linear="jointly", batch="shift",
+)
+def _gather(x, d, index):
+    shape = index._layout.shape
+    lay = layout(shape, None, x._layout.dtype)
+    out = launch.empty(lay.size, lay.dtype.carrier)
+    if lay.size:
+        loops = _geometry(x._layout, shape, d)
+        if loops is None:
+            x = clone(_narrowed(x, shape, d))
+            loops = _geometry(x._layout, shape, d)
+        _gather_kernel(lay.dtype.carrier, loops, shape[d], x._data, dense(index), out)
+    return make(out, lay, [0, 0])
+
+
+@structured(x=lambda g, d, index: _gather(g, d, index), linear="jointly", batch="shift")
+def _gather_backward(x, shape, d, index):
+    z = new_full(shape, 0, x.dtype)
+    _scatter_into(z, d, index, x, ADD)
+    return z
+
+
+def _scatter_into(x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> None:
+    """x[…, index, …] (op)= src in memory, without history; ``src`` has the index's shape or one element."""
+    shape = index._layout.shape
+    if not numel(shape):
+        return
+    if x.dtype is dtypes.float16 and mode != SET:
+        wide = cast(x, dtypes.float32)
+        _scatter_into(wide, d, index, cast(src, dtypes.float32), mode)
+        x.copy_(wide)
+        return
+    if mode >= MAX and x.dtype.is_complex:
+        raise NotImplementedError("scatter(): the largest and smallest of complex numbers are not defined (reduce amax, amin)")
+    loops = _geometry(x._layout, shape, d)
+    if loops is None:
+        part = _narrowed(x, shape, d)
+        copy = clone(part)
+        _scatter_into(copy, d, index, src, mode)
+        part.copy_(copy)
+        return
+    if src._layout.size == 1:
+        strides = (0, 0, 0, 0, 0)
+    else:
+        _, n1, m0, m1 = loops[:4]
+        row = m0 * m1
+        strides = (shape[d] * row * n1, shape[d] * row, row, m1, 1)
+    _scatter_kernel(x.dtype.carrier, loops + strides, mode, shape[d], dense(src), dense(index), x._data)
+
+
+def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | None = None) -> Tensor:
+    """The index of a gather or scatter, checked against ``x`` (and the source's shape)."""
+    if max(index.ndim, 1) != max(x.ndim, 1):
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor "
+            f"({name}: index {list(index.shape)}, input {list(x.shape)})"
+        )
+    for k, n in enumerate(index.shape):
+        have = x.shape[k] if x.ndim else 1
+        if n > have and k != d:
+            if name == "gather":
+                raise RuntimeError(
+                    f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
+                    f"{list(x.shape)} apart from dimension {d}"
+                )
+            raise RuntimeError(
+                f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {d}"
+                + ("" if source is None else f" and to be no larger size than src {list(source.shape)}")
+            )
+    if source is not None:
+        if source.ndim != index.ndim and not (source.ndim <= 1 and index.ndim <= 1):
+            raise RuntimeError(
+                f"Index tensor must have the same number of dimensions as src tensor ({name}: index {list(index.shape)}, src "
+                f"{list(source.shape)})"
+            )
+        for k, n in enumerate(index.shape):
+            if n > (source.shape[k] if source.ndim else 1):
+                raise RuntimeError(
+                    f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart from dimension {d} "
+                    f"and to be no larger size than src {list(source.shape)}"
+                )
+    return checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False, error=RuntimeError)
+
+
+@public()
+def gather(input, dim, index, *, sparse_grad=False, out=None):
+    """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added.
+
+    ``index`` has as many dims as ``input`` and is nowhere larger, except along ``dim``.
+
+    Errors: RuntimeError for other shapes and for indices out of range.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.gather.html
+
+    >>> import autograd_nb as torch
+    >>> torch.gather(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, torch.tensor([[1], [0]]))
+    tensor([[2.],
+            [3.]])
+    """
+    x = tensor_argument(input, "gather")
+    d = wrap_dim(dim, x.ndim)
+    given = index = _index_argument(index, "gather")
+    if not index._layout.size:
+        y = (x.sum() * 0).expand(index.shape) if x._rg else new_full(index.shape, 0, x.dtype)
+        return _stored(out, guarded(y, input, given), "gather")
+    index = _check_gather(x, d, index, "gather")
+    if not x.ndim:
+        y = reshape(_gather(reshape(x, 1), 0, index if index.ndim else reshape(index, 1)), index.shape)
+    elif not index.ndim:
+        y = reshape(_gather(x, d, reshape(index, 1)), ())
+    else:
+        y = _gather(x, d, index)
+    return _stored(out, guarded(y, input, given), "gather", (x, index))
+
+
+@structured(
+    x=lambda g, d, index, mode: g if mode == ADD else _scatter(g, d, index, scalar_tensor(0, g.dtype), SET),
+    src=lambda g, d, index, src_shape: _scatter_source(g, d, index, src_shape),
+    node="ScatterBackward0",
+    linear="no",
+)
+def _scatter(x, d, index, src, mode):
+    y = clone(x)
+    _scatter_into(y, d, index, src, mode)
+    return y
+
+
+@_scatter.batched
+def _scatter_of_batch(op, args, batch):
+    x, d, index, src, *rest = args
+    if not x.ndim:
+        return None
+    if not src.ndim and batch.of(src)[1]:  # one number for each sample
+        src = src.expand(index.shape)
+    return op(batch.whole(x), d + 1, batch.whole(index), batch.whole(src) if src.ndim else src, *rest)
+
+
+def _scatter_source(g: Tensor, d: int, index: Tensor, shape: Sequence[int]) -> Tensor:
+    y = _gather(g, d, index)
+    return y if tuple(y.shape) == tuple(shape) else y.sum().reshape(shape)
+
+
+_scatter_add = _scatter.variant(
+    "ScatterAddBackward0", x=lambda g: g, src=lambda g, d, index, src_shape: _scatter_source(g, d, index, src_shape)
+)
+
+
+def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tuple:
+    """(x, dim, index, src) of a scatter, with at least one dim and ``src`` cut to the index's shape."""
+    x = tensor_argument(input, name)
+    d = wrap_dim(dim, x.ndim)
+    index = _index_argument(index, name)
+    if isinstance(src, Tensor):
+        if src.dtype is not x.dtype:
+            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype (self {x.dtype}, src {src.dtype})")
+        if index._layout.size:
+            index = _check_gather(x, d, index, name, src)
+            if not src.ndim:
+                src = reshape(src, 1)
+            if src.ndim != index.ndim:
+                index = reshape(index, 1) if not index.ndim else index
+            for k, n in enumerate(index.shape):
+                if src.shape[k] != n:
+                    src = _slice(src, k, 0, n, 1)
+    else:
+        number = plain_number(src)
+        if number is None:
+            raise TypeError(f"{name}(): argument 'src' must be Tensor or a number, not {type(src).__name__}")
+        src = new_full((), number_as(number, x.dtype, name), x.dtype)
+        if index._layout.size:
+            index = _check_gather(x, d, index, name)
+    return x, d, index, src
+
+
+def _with_history(y: Tensor, src: Tensor) -> Tensor:
+    """``y``, into which nothing of ``src`` was written: it requires grad if ``src`` does, which then gets zeros."""
+    return y + (src.sum() * 0).to(y.dtype) if src.requires_grad else y
+
+
+def _scattered(op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> Tensor:
+    if not index._layout.size:
+        return _with_history(x.clone(), src)
+    if not x.ndim:
+        return reshape(op(reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode), ())
+    return op(x, d, index if index.ndim else reshape(index, 1), src, mode)
+
+
+def _scattered_inplace(
+    op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int, kept: Sequence[Any]
+) -> Tensor:
+    if not index._layout.size:
+        return x
+    if not x.ndim:
+        _scattered_inplace(op, reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode, kept)
+        return x
+    return write_inplace(op, _scatter_into, x, d, index if index.ndim else reshape(index, 1), src, mode, kept=kept)
+
+
+def _source(src: Any, value: Any, name: str) -> Any:
+    if src is None and value is None:
+        raise TypeError(f"{name}() missing 1 required argument: 'src' or 'value'")
+    return src if src is not None else value
+
+
+def _scatter_reduce_mode(reduce: str) -> str:
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(f"reduce argument must be either add or multiply. (reduce={reduce!r})")
+    return {"add": "sum", "multiply": "prod"}[reduce]
+
+
+def _with_reduce(name: str, input: Any, dim: Any, index: Any, src: Any, reduce: str) -> Tensor:
+    x, d, index, src = _scatter_args(input, dim, index, src, name)
+    if src._layout.size == 1 and src._layout.ndim == 0:
+        src = expand(src, index.shape)
+    return _reduced(x, d, index, src, _scatter_reduce_mode(reduce), True)
+
+
+@public()
+def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
+    """y = x with y[index[i, j, k], j, k] = src[i, j, k] (for dim 0), ``src`` a tensor or a number; dsrc gathers, dx is 0 there.
+
+    reduce: "add" or "multiply" to combine instead. Which of duplicate indices wins is the last.
+
+    Errors: RuntimeError for shapes that do not fit, other dtypes, and indices out of range.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_.html
+    """
+    src = _source(src, value, "scatter")
+    if reduce is not None:
+        return _stored(out, _with_reduce("scatter", input, dim, index, src, reduce), "scatter")
+    given = index
+    x, d, index, src = _scatter_args(input, dim, index, src, "scatter")
+    return _stored(out, guarded(_scattered(_scatter, x, d, index, src, SET), given), "scatter")
+
+
+@public(kind="inplace", namespaces=())
+def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
+    """In-place version of `scatter`."""
+    src = _source(src, value, "scatter_")
+    if reduce is not None:
+        return in_place("scatter_", lambda x: _with_reduce("scatter_", x, dim, index, src, reduce), input)
+    return _scattered_inplace(_scatter, *_scatter_args(input, dim, index, src, "scatter_"), SET, (index,))
+
+
+@public()
+def scatter_add(input, dim, index, src, *, out=None):
+    """y = x with src[i, j, k] added to y[index[i, j, k], j, k] (for dim 0); duplicates add up; dsrc gathers.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.scatter_add_.html
+
+    >>> import autograd_nb as torch
+    >>> torch.zeros(3).scatter_add(0, torch.tensor([0, 2, 0]), torch.ones(3))
+    tensor([2., 0., 1.])
+    """
+    tensor_argument(src, "scatter_add", "src")
+    y = _scattered(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add"), ADD)
+    return _stored(out, guarded(y, index) if src.requires_grad else y, "scatter_add")
+
+
+@public(kind="inplace", namespaces=())
+def scatter_add_(input, dim, index, src):
+    """In-place version of `scatter_add`."""
+    tensor_argument(src, "scatter_add_", "src")
+    kept = (index,) if src.requires_grad else ()
+    return _scattered_inplace(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add_"), ADD, kept)
+
+
+# --------------------------------------------------------------------------------------------- scatter_reduce
+
+_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _lowest(d: dtypes.dtype, highest: bool) -> Any:
+    if d is dtypes.bool_:
+        return highest
+    if d.category == 1:
+        return dtypes.iinfo(d).max if highest else dtypes.iinfo(d).min
+    return float("inf") if highest else float("-inf")
+
+
+def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    if not index._layout.size:
+        return _with_history(x.clone(), src)
+    if not x.ndim:
+        return reshape(_reduced(reshape(x, 1), 0, index, src, reduce, include_self), ())
+    if not index.ndim:
+        index, src = reshape(index, 1), reshape(src, 1)
+    if reduce == "sum":
+        if not include_self:
+            x = _scatter(x, d, index, scalar_tensor(0, x.dtype), SET)
+        return _scatter_add(x, d, index, src, ADD)
+    if reduce == "mean":
+        total = _reduced(x, d, index, src, "sum", include_self)
+        count = new_full(x.shape, 1, x.dtype)
+        if not include_self:
+            count = _scatter(count, d, index, scalar_tensor(0, x.dtype), SET)
+        count = _scatter_add(count, d, index, new_full((), 1, x.dtype), ADD)
+        count = OPS["maximum"].call(count, new_full((), 1, x.dtype))
+        return total / count if x.dtype.category > 1 else OPS["floor_divide"].call(total, count)
+    return _fold(x, src, d, index, reduce, include_self)
+
+
+def _fold_rule(g, x, src, d, index, out, reduce, include_self, needs):
+    grads: dict = {}
+    zero = scalar_tensor(0, g.dtype)
+    one = scalar_tensor(1, g.dtype)
+    where = OPS["where"].call
+    if reduce == "prod":
+        if "x" in needs:
+            safe = where(x == 0, one, x)
+            grads["x"] = g * _fold(safe, src, d, index, reduce, include_self) / safe
+        if "src" in needs:
+            is_zero = src == 0
+            count = _scatter_add(new_full(x.shape, 0, x.dtype), d, index, cast(is_zero, x.dtype), ADD)
+            single = is_zero & (_gather(count, d, index) == 1)
+            rest = _fold(x, where(single, one, src), d, index, reduce, include_self)
+            # apart from a zero of its own, an element's derivative is the product of the others
+            others = _gather(g * out, d, index) / where(is_zero, one, src)
+            grads["src"] = where(single, _gather(g * rest, d, index), others)
+    else:
+        chosen = cast(x == out, g.dtype)
+        hit = cast(src == _gather(out, d, index), g.dtype)
+        share = chosen if include_self else _scatter(chosen, d, index, zero, SET)
+        share = g / OPS["maximum"].call(_scatter_add(share, d, index, hit, ADD), one)
+        if "x" in needs:
+            grads["x"] = chosen * share
+        if "src" in needs:
+            grads["src"] = hit * _gather(share, d, index)
+    if "x" in grads and not include_self:
+        grads["x"] = _scatter(grads["x"], d, index, zero, SET)
+    return grads
+
+
+@structured(_fold_rule, node="ScatterReduceBackward0", linear="no", batch="shift")
+def _fold(x, src, d, index, reduce, include_self):
+    y = clone(x)
+    if not include_self:
+        start = 1 if reduce == "prod" else _lowest(x.dtype, reduce == "amin")
+        _scatter_into(y, d, index, scalar_tensor(start, x.dtype), SET)
+    _scatter_into(y, d, index, src, {"prod": MUL, "amax": MAX, "amin": MIN}[reduce])
+    return y
+
+
+@public()
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+    """`scatter_add` with another way to combine: "sum", "prod", "mean", "amax" or "amin", whose ties share the gradient.
+
+    include_self: whether the values of ``input`` take part where something is written.
+
+    Errors: RuntimeError for an unknown reduction and as `scatter`.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.scatter_reduce.html
+    """
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    tensor_argument(src, "scatter_reduce", "src")
+    y = _reduced(*_scatter_args(input, dim, index, src, "scatter_reduce"), reduce, bool(include_self))
+    return _stored(out, guarded(y, input, index, src, y), "scatter_reduce")
+
+
+@public(kind="inplace", namespaces=())
+def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
+    """In-place version of `scatter_reduce`."""
+    return in_place("scatter_reduce_", scatter_reduce, input, dim, index, src, reduce, include_self=include_self)

@@ -1,0 +1,275 @@
+"""`index_select` and what writes slices by an index: `index_add`, `index_copy`, `index_fill`, `index_reduce`; `take` and `put`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...shapes import broadcast_shapes, wrap_dim
+from ...tensor import Tensor
+from ..core.inplace import in_place, write_inplace
+from ..core.recording import guarded
+from ..core.recording import tensor_type as _tensor_type
+from ..core.registry import public
+from ..core.structured import Structured, tensor_argument
+from ..creation.cast import contiguous
+from ..creation.create import new_full
+from ..creation.numbers import number_argument
+from ..shape.shape import expand, reshape
+from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
+from .picking import checked_index, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
+
+_index_select = pick.variant("IndexSelectBackward0", forward=picked)
+_index_add = index_put_op.variant("IndexAddBackward0", x=lambda g: g, value=index_put_op.rules["value"][0])
+_index_copy = index_put_op.variant("IndexCopyBackward0")
+_index_fill = index_put_op.variant(
+    "IndexFillBackward0",
+    x=lambda g, index, dims, pos: zero_at(g, index, dims, pos),
+    # each place counts once, however often it was named
+    value=lambda g, index, dims, pos: (g - zero_at(g, index, dims, pos)).sum(),
+)
+_take = pick.variant("TakeBackward0")
+_put = index_put_op.variant("PutBackward0")
+
+
+def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], pos: int, accumulate: bool) -> None:
+    write_at(x, value, index, dims, pos, ADD if accumulate else SET)
+
+
+def _vector(index: Any, x: Tensor, d: int, name: str) -> Tensor:
+    index = _index_argument(index, name)
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
+    try:
+        index = checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False)
+    except IndexError as e:
+        raise IndexError(f"index out of range in self ({name}(): {e})") from None
+    return index if index.ndim else reshape(index, 1)
+
+
+@public()
+def index_select(input, dim, index, *, out=None):
+    """The slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice.
+
+    Errors: IndexError for indices out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.index_select.html
+    """
+    x = tensor_argument(input, "index_select")
+    lay = x._layout
+    d = wrap_dim(dim, lay.ndim)
+    if out is None and lay.ndim and isinstance(index, Tensor) and index._layout.ndim == 1:
+        y = quick_pick(_index_select, (x, index, (d,), d), d)
+        if y is not None:
+            return y
+    index = _vector(index, x, d, "index_select")
+    y = _index_select(x, index, (d,), d) if x.ndim else reshape(_index_select(reshape(x, 1), index, (0,), 0), ())
+    return _stored(out, y, "index_select", (x, index))
+
+
+def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
+    """(x, dim, index, source) of index_add and index_copy, checked."""
+    x = tensor_argument(input, name)
+    d = wrap_dim(dim, x.ndim)
+    tensor_argument(source, name, "source")
+    if source.dtype is not x.dtype:
+        raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
+    index = _vector(index, x, d, name)
+    n = index._layout.size
+    if source.ndim != x.ndim and "copy" not in name:
+        raise RuntimeError(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(x.shape)} source.shape = {list(source.shape)}"
+        )
+    if source.ndim == 0 and x.ndim <= 1:
+        source = reshape(source, 1)
+    if (source.shape[d] if source.ndim > d else 1) != n:
+        raise (IndexError if "copy" in name else RuntimeError)(
+            f"{name}(): Number of indices ({n}) should be equal to source.size(dim) ({list(source.shape)}, dim={d})"
+        )
+    wanted = [n if k == d else s for k, s in enumerate(x.shape or (1,))]
+    if list(source.shape) != wanted:
+        raise RuntimeError(
+            f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(x.shape)} source.shape = {list(source.shape)}"
+        )
+    return x, d, index, source
+
+
+def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    if not x.ndim:
+        return reshape(op(reshape(x, 1), index, source, (0,), 0, accumulate), ())
+    return op(x, index, source, (d,), d, accumulate)
+
+
+def _slices_inplace(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    if not x.ndim:
+        _slices_inplace(op, reshape(x, 1), 0, index, source, accumulate)
+        return x
+    # (a fill writes one value everywhere, also into expanded tensors)
+    return write_inplace(op, _write_slices, x, index, source, (d,), d, accumulate, repeats=op is _index_fill)
+
+
+def _scaled(source: Any, alpha: Any, name: str) -> Any:
+    alpha = number_argument(alpha, name, "alpha")
+    return source if alpha == 1 else source * alpha
+
+
+def _with_source(y: Tensor, source: Any) -> Tensor:
+    """The result ``y``; its derivative by ``source`` keeps that in PyTorch."""
+    return guarded(y, source) if isinstance(source, Tensor) and source.requires_grad else y
+
+
+@public()
+def index_add(input, dim, index, source, *, alpha=1, out=None):
+    """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index].
+
+    >>> import autograd_nb as torch
+    >>> torch.zeros(3).index_add(0, torch.tensor([0, 2, 0]), torch.ones(3))
+    tensor([2., 0., 1.])
+    """
+    args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add"), "index_add")
+    return _stored(out, _with_source(_slices(_index_add, contiguous(args[0]), *args[1:], True), source), "index_add")
+
+
+@public(kind="inplace", namespaces=())
+def index_add_(input, dim, index, source, *, alpha=1):
+    """In-place version of `index_add`."""
+    args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add_"), "index_add_")
+    return _with_source(_slices_inplace(_index_add, *args, True), source)
+
+
+@public()
+def index_copy(input, dim, index, source, *, out=None):
+    """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
+    x, *rest = _slices_args(input, dim, index, source, "index_copy")
+    return _stored(out, _with_source(_slices(_index_copy, contiguous(x), *rest, False), source), "index_copy")
+
+
+@public(kind="inplace", namespaces=())
+def index_copy_(input, dim, index, source):
+    """In-place version of `index_copy`."""
+    args = _slices_args(input, dim, index, source, "index_copy_")
+    return _with_source(_slices_inplace(_index_copy, *args, False), source)
+
+
+def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple:
+    x = tensor_argument(input, name)
+    d = wrap_dim(dim, x.ndim)
+    kind = value.dtype if isinstance(value, Tensor) else None
+    if not x.dtype.is_complex and (isinstance(value, complex) if kind is None else kind.is_complex):
+        raise RuntimeError(f"{name}(): Converting complex Scalar to non-complex type is not supported (value={value!r})")
+    value = filling(value, x.dtype, name)
+    return x, d, _vector(index, x, d, name), value if isinstance(value, Tensor) else new_full((), value, x.dtype)
+
+
+@public()
+def index_fill(input, dim, index, value):
+    """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor."""
+    return _slices(_index_fill, *_fill_args(input, dim, index, value, "index_fill"), False)
+
+
+@public(kind="inplace", namespaces=())
+def index_fill_(input, dim, index, value):
+    """In-place version of `index_fill`."""
+    return _slices_inplace(_index_fill, *_fill_args(input, dim, index, value, "index_fill_"), False)
+
+
+@public()
+def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+    """`index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    x, d, places, values = _slices_args(input, dim, index, source, "index_reduce")
+    if not x.ndim:
+        y = reshape(_reduced(reshape(x, 1), 0, places, values, reduce, bool(include_self)), ())
+    else:
+        places = expand(reshape(places, [-1 if k == d else 1 for k in range(x.ndim)]), values.shape)
+        y = _reduced(x, d, places, values, reduce, bool(include_self))
+    return _stored(out, guarded(y, input, index, source, y), "index_reduce")
+
+
+@public(kind="inplace", namespaces=())
+def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+    """In-place version of `index_reduce`."""
+    return in_place("index_reduce_", index_reduce, input, dim, index, source, reduce, include_self=include_self)
+
+
+def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:
+    tensor_argument(index, name, "index")
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {_tensor_type(index.dtype)}")
+    n = x._layout.size
+    if not n and index._layout.size:
+        raise IndexError(f"{name}(): tried to take from an empty tensor")
+    try:
+        return checked_index(index, n, 0)
+    except IndexError as e:
+        raise IndexError(f"{name}(): {str(e).replace('is out of bounds', 'out of range: out of bounds')}") from None
+
+
+@public()
+def take(input, index, *, out=None):
+    """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
+    x = tensor_argument(input, "take")
+    places = _flat_index(x, index, "take")
+    return _stored(out, guarded(_take(reshape(x, -1), places, (0,), 0), x, index), "take", (x, index))
+
+
+def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:
+    x = tensor_argument(input, name)
+    tensor_argument(source, name, "source")
+    if source.dtype is not x.dtype:
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} and source.dtype = "
+            f"{source.dtype}"
+        )
+    index = _flat_index(x, index, name)
+    if index._layout.size != source._layout.size:
+        raise RuntimeError(
+            f"{name}(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source._layout.size}, index.numel() = {index._layout.size}"
+        )
+    return x, reshape(index, -1), reshape(source, -1)
+
+
+@public()
+def put(input, index, source, accumulate=False):
+    """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
+    x, places, values = _put_args(input, index, source, "put")
+    y = reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape)
+    return _with_source(guarded(y, index), source)
+
+
+@public(kind="inplace", namespaces=())
+def put_(input, index, source, accumulate=False):
+    """In-place version of `put`."""
+    x, places, values = _put_args(input, index, source, "put_")
+    if not x._layout.contiguous:
+        return in_place("put_", put, x, index, source, accumulate)
+    write_inplace(_put, _write_slices, x.view(-1), places, values, (0,), 0, bool(accumulate))
+    return _with_source(guarded(x, index), source)
+
+
+@public()
+def take_along_dim(input, indices, dim=None, *, out=None):
+    """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
+    x = tensor_argument(input, "take_along_dim")
+    tensor_argument(indices, "take_along_dim", "indices")
+    if indices.dtype is not dtypes.int64:
+        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {_tensor_type(indices.dtype)}")
+    if dim is None:
+        return gather(reshape(x, -1), 0, reshape(indices, -1), out=out)
+    if x.ndim != indices.ndim:
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{x.ndim} dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions (take_along_dim())")
+    d = wrap_dim(dim, x.ndim)
+    a = [1 if k == d else n for k, n in enumerate(x.shape)]
+    b = [1 if k == d else n for k, n in enumerate(indices.shape)]
+    common = list(broadcast_shapes(a, b))
+    x = expand(x, [x.shape[d] if k == d else n for k, n in enumerate(common)])
+    indices = expand(indices, [indices.shape[d] if k == d else n for k, n in enumerate(common)])
+    indices = indices.clone()  # the caller's may be changed before the backward pass
+    return gather(x, d, checked_index(indices, x.shape[d], d, error=RuntimeError), out=out)

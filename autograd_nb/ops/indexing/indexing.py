@@ -1,0 +1,349 @@
+"""``x[…]``: ints, slices, None and Ellipsis make a view.
+
+What is left, integer and boolean tensors (lists and arrays become tensors), is turned into one integer tensor over the indexed
+dims taken together, which `picking` reads and writes by, whatever the expression was.
+
+Source: https://docs.pytorch.org/docs/stable/tensor_view.html, https://numpy.org/doc/stable/user/basics.indexing.html
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...shapes import Layout, broadcast_shapes
+from ...tensor import Tensor
+from ..core.recording import guarded
+from ..core.registry import OPS
+from ..core.structured import structured
+from ..core.views import keep, known, look
+from ..creation.cast import cast, dense
+from ..creation.create import from_numpy, new_empty, new_full, tensor
+from ..shape.parts import _select
+from ..shape.shape import _alias, _with, expand
+from .picking import _combine, checked_index, pick, quick_pick, true_indices
+
+
+def _as_index(value: Any) -> Any:
+    """A list, array or other sequence of an index expression as a tensor."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "bui":
+            raise IndexError(_KINDS + f" (got an array of {value.dtype})")
+        return from_numpy(np.ascontiguousarray(value).reshape(value.shape))
+    if isinstance(value, (list, tuple, range)):
+        t = tensor(list(value))
+        if not t._layout.size and t.dtype.category > 1:
+            return cast(t, dtypes.int64)
+        return t
+    raise (TypeError if isinstance(value, str) else IndexError)(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+        f"(got {type(value).__name__})"
+    )
+
+
+_KINDS = "tensors used as indices must be long, int, byte or bool tensors"
+
+
+def _is_tuple(value: Any) -> bool:
+    """Whether a list stands for a tuple of indices, as in PyTorch: it holds a slice, None or Ellipsis."""
+    return len(value) < 32 and any(v is None or v is Ellipsis or isinstance(v, slice) for v in value)
+
+
+def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
+    """(the view that the basic part of ``index`` makes, the tensor index of each of its dims or None)."""
+    view, tensors = read_index(x, index)
+    return (view[0](x, *view[1:]) if view else x), tensors
+
+
+def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
+    """((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
+    if index.__class__ is not tuple:
+        index = tuple(index) if isinstance(index, tuple) or (isinstance(index, list) and _is_tuple(index)) else (index,)
+    ndim = x._layout.ndim
+    taken = 0  # dims of x that the expression names
+    items: list = []
+    for item in index:
+        kind = item.__class__
+        if kind is int or kind is slice:
+            taken += 1
+        elif item is None or item is Ellipsis or kind is bool:
+            pass
+        elif isinstance(item, Tensor):
+            d = item._layout.dtype
+            if d is dtypes.bool_ or d is dtypes.uint8:
+                taken += item._layout.ndim
+            else:
+                taken += 1
+        elif isinstance(item, (np.bool_, np.integer)):
+            item = item.item()
+            taken += item.__class__ is int
+        elif isinstance(item, (list, tuple, range, np.ndarray)):
+            item = _as_index(item)
+            taken += item.ndim if item.dtype in (dtypes.bool_, dtypes.uint8) and item.ndim else 1
+        elif hasattr(item, "__index__") and not isinstance(item, (float, str)):
+            item = operator.index(item)
+            taken += 1
+        elif hasattr(item, "__array__"):
+            item = _as_index(np.asarray(item))
+            taken += item.ndim if item.dtype is dtypes.bool_ else 1
+        else:
+            _as_index(item)
+        items.append(item)
+    if taken > ndim:
+        if not ndim and len(items) == 1:
+            if isinstance(items[0], slice):
+                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+            if isinstance(items[0], int):
+                raise IndexError(
+                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                    "0-dim tensor to a number"
+                )
+        raise IndexError(f"too many indices for tensor of dimension {ndim} (the index names {taken} dims)")
+    # the view as a recipe: for each dim an int (select), (start, count, step), or None (a new dim)
+    lay = x._layout
+    recipe: list = []
+    tensors: list = []  # for each dim of the view
+    dim = 0
+    last = ""
+    seen = False
+    for item in items:
+        kind = item.__class__
+        if kind is int:
+            recipe.append(_select_number(item, lay.shape, dim))
+            dim += 1
+            last = "select"
+        elif kind is slice:
+            n = lay.shape[dim]
+            part = _slice_part(item, n)
+            recipe.append(part)
+            tensors.append(None)
+            if part[1] != n or part[2] != 1:
+                last = "slice"
+            dim += 1
+        elif item is Ellipsis:
+            more = 0 if seen else ndim - taken
+            seen = True
+            recipe.extend([(0, n, 1) for n in lay.shape[dim : dim + more]])
+            tensors.extend([None] * more)
+            dim += more
+        elif item is None:
+            recipe.append(None)
+            tensors.append(None)
+            last = "unsqueeze"
+        elif kind is bool:
+            recipe.append(None)
+            tensors.append(new_full((1,) if item else (0,), 0, dtypes.int64))
+            last = last or "unsqueeze"
+        else:
+            d = item._layout.dtype
+            if d.category > 1 or d is dtypes.int16 or d is dtypes.int8:
+                raise IndexError(_KINDS + f" (got {d.name})")
+            k = item._layout.ndim
+            if d is not dtypes.bool_ and d is not dtypes.uint8:
+                if k == 0:
+                    launch.escapes("a tensor as an index; a 1-d one, or index_select(), need not be read")
+                    recipe.append(_select_number(int(item._data[0]), lay.shape, dim))
+                    last = "select"
+                else:
+                    recipe.append((0, lay.shape[dim], 1))
+                    tensors.append(item)
+                dim += 1
+            elif k == 0:
+                launch.escapes("a boolean tensor as an index")
+                recipe.append(None)
+                tensors.append(new_full((1,) if item._data[0] else (0,), 0, dtypes.int64))
+                last = last or "unsqueeze"
+            else:
+                for i in range(k):
+                    if item._layout.shape[i] != lay.shape[dim + i]:
+                        raise IndexError(
+                            f"The shape of the mask {list(item._layout.shape)} at index {i} does not match the shape of the "
+                            f"indexed tensor {list(lay.shape)} at index {dim + i}"
+                        )
+                recipe.extend([(0, n, 1) for n in item._layout.shape])
+                tensors.append(item if d is dtypes.bool_ else OPS["ne"].call(item, 0))
+                tensors.extend([_COVERED] * (k - 1))
+                dim += k
+    recipe.extend([(0, n, 1) for n in lay.shape[dim:]])
+    tensors.extend([None] * (ndim - dim))
+    advanced = any(t is not None for t in tensors)
+    if last:
+        return (_VIEWS[last], tuple(recipe)), tensors if advanced else None
+    return ((), tensors) if advanced else ((_alias,), None)
+
+
+_COVERED = object()  #: a further dim of a mask of several dims
+
+
+def _select_number(i: int, shape: Sequence[int], dim: int) -> int:
+    n = shape[dim]
+    if not -n <= i < n:
+        raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+    return i + n if i < 0 else i
+
+
+def _slice_part(s: slice, n: int) -> tuple[int, int, int]:
+    """(start, how many, step) of a slice of n elements."""
+    start, stop, step = s.start, s.stop, s.step
+    if not (start is None or start.__class__ is int) or not (stop is None or stop.__class__ is int):
+        start = None if start is None else _slice_number(start)
+        stop = None if stop is None else _slice_number(stop)
+    if step is None:
+        step = 1
+    else:
+        step = _slice_number(step)
+        if step < 1:
+            raise ValueError(f"step must be greater than zero (step={step}); use flip() to reverse")
+    start, stop, _ = slice(start, stop, step).indices(n)
+    return start, max(0, -(-(stop - start) // step)), step
+
+
+def _slice_number(value: Any) -> int:
+    if isinstance(value, Tensor) and value._layout.size == 1 and value.dtype.category < 2:
+        return int(value.item())
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"slice indices must be integers or None or have an __index__ method (got {type(value).__name__} {value!r})"
+        ) from None
+
+
+def _follow(x: Tensor, recipe: tuple) -> Tensor:
+    lay = x._layout
+    shape: list[int] = []
+    strides: list[int] = []
+    offset = dim = 0
+    for part in recipe:
+        if part.__class__ is int:
+            offset += part * lay.strides[dim]
+            dim += 1
+        elif part is None:
+            shape.append(1)
+            strides.append(lay.shape[dim] * lay.strides[dim] if dim < lay.ndim else 1)
+        else:
+            start, count, step = part
+            if count:
+                offset += start * lay.strides[dim]
+            shape.append(count)
+            strides.append(lay.strides[dim] * step)
+            dim += 1
+    if offset and 0 in shape:
+        offset = 0
+    return _with(x, shape, strides, offset)
+
+
+@structured(x=lambda g, recipe: _VIEWS["slice"](g, recipe), linear="jointly", batch="shift")
+def _basic_backward(x, shape, recipe):
+    z = new_full(shape, 0, x.dtype)
+    _follow(z, recipe).copy_(x)
+    return z
+
+
+def _basic(name: str) -> Any:
+    def forward(x, recipe):
+        return _follow(x, recipe)
+
+    forward.__name__ = "basic_" + name
+    rule = {"x": lambda g, x_shape, recipe: _basic_backward(g, tuple(x_shape), recipe)}
+    node = name.capitalize() + "Backward0"
+    return structured(view=True, node=node, linear="jointly", batch="shift", **rule)(forward)  # type: ignore[arg-type]
+
+
+_VIEWS = {name: _basic(name) for name in ("select", "slice", "unsqueeze")}
+
+
+def advanced_index(view: Tensor, tensors: list) -> tuple[Tensor, tuple[int, ...], int]:
+    """(the combined index, the dims it indexes, where its dims go) of the tensor indices of a view's dims."""
+    shape = view._layout.shape
+    dims = tuple([d for d, t in enumerate(tensors) if t is not None])
+    adjacent = dims[-1] - dims[0] == len(dims) - 1
+    first = tensors[dims[0]]
+    if len(dims) == 1:
+        if first._layout.dtype is dtypes.bool_:
+            return true_indices(first), dims, dims[0]
+        return checked_index(first, shape[dims[0]], dims[0]), dims, dims[0]
+    if first._layout.dtype is dtypes.bool_ and first._layout.ndim == len(dims):
+        return true_indices(first), dims, dims[0]
+    # (index, number of elements it counts in) of each run of dims
+    parts: list[tuple[Tensor, int]] = []
+    for d in dims:
+        t = tensors[d]
+        if t is _COVERED:
+            continue
+        if t._layout.dtype is dtypes.bool_:
+            parts.append((true_indices(t), t._layout.size))
+        else:
+            parts.append((checked_index(t, shape[d], d), shape[d]))
+    try:
+        wanted = broadcast_shapes(*[t._layout.shape for t, _ in parts])
+    except RuntimeError:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(t._layout.shape)) for t, _ in parts)
+        ) from None
+    spread = [dense(t if t._layout.shape == wanted else expand(t, wanted)) for t, _ in parts]
+    total = new_empty(wanted, dtypes.int64)
+    if total._layout.size:
+        _combine(0, spread[0], spread[1], parts[1][1], total._data)
+        for flat, (_, n) in zip(spread[2:], parts[2:], strict=True):
+            _combine(0, total._data, flat, n, total._data)
+    return total, dims, dims[0] if adjacent else 0
+
+
+_recipes = launch.plan_table()
+_FAR = 1 << 62
+
+
+def _key_of(lay: Layout, index: tuple) -> tuple | None:
+    """What tells the view of a tuple of ints, slices, None and Ellipsis from others; None where there is more to an index."""
+    key: list = [lay]
+    for item in index:
+        kind = type(item)
+        if kind is slice:
+            key.append(item.indices(_FAR))  # ends counted from the end stay apart from all others
+        elif kind is int or item is None or item is Ellipsis:
+            key.append(item)
+        else:
+            return None
+    return tuple(key)
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    kind = type(index)
+    lay = self._layout
+    key: Any = None
+    if kind is int:
+        key = (lay, index)
+    elif kind is Tensor:
+        if lay.ndim and index._layout.ndim and index._layout.dtype is dtypes.int64:
+            y = quick_pick(pick, (self, index, (0,), 0), 0)
+            return pick(self, checked_index(index, lay.shape[0], 0), (0,), 0) if y is None else y
+    else:
+        try:
+            if kind is slice:
+                key = (lay, index.indices(_FAR))
+            elif kind is tuple:
+                key = _key_of(lay, index)
+        except (TypeError, ValueError):
+            pass  # no index; what reads it will say why
+    recipe = _recipes.get(key)
+    if recipe is not None:
+        return look(self, recipe)
+    if kind is int and lay.ndim:
+        view, tensors = (_select, 0, _select_number(index, lay.shape, 0)), None
+    else:
+        view, tensors = read_index(self, index)
+    out = view[0](self, *view[1:]) if view else self
+    if tensors is not None:
+        return guarded(pick(out, *advanced_index(out, tensors)), *tensors)
+    if key is not None and not launch.observing():
+        keep(_recipes, key, known(view[0], lay, view[1:]))
+    return out
+
+
+Tensor.__getitem__ = _getitem  # type: ignore[method-assign]

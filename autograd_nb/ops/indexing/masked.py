@@ -1,0 +1,139 @@
+"""Reading and writing under boolean masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...codegen.maths import m
+from ...shapes import Size, broadcast_shapes, is_expanded, layout
+from ...tensor import Tensor
+from ..core.calls import inplace_call
+from ..core.inplace import in_place
+from ..core.pointwise import Pointwise
+from ..core.recording import guarded, store
+from ..core.registry import public
+from ..core.structured import tensor_argument
+from ..creation.cast import contiguous
+from ..creation.numbers import SINGLE, number_as
+from ..shape.parts import _slice
+from ..shape.shape import expand, reshape
+from .picking import filling, index_put_op, pick, true_indices
+
+_masked_select = pick.variant("MaskedSelectBackward0")
+_masked_scatter = index_put_op.variant("MaskedScatterBackward0")
+
+
+class _MaskedFill(Pointwise):
+    """The value where the mask holds, in the dtype of the first operand."""
+
+    def __init__(self):
+        super().__init__(
+            lambda x, mask, value: m.where(mask, value, x),
+            [
+                lambda g, mask: m.where(mask, m.zero_like(g), g),
+                None,
+                lambda g, mask: m.where(mask, g, m.zero_like(g)),
+            ],
+            "same", ("mask",), "masked_fill", "MaskedFillBackward0",
+        )  # fmt: skip
+
+    def result_dtypes(self, keys):
+        d = keys[0].dtype
+        return d.compute, d
+
+    def result_layout(self, shape, keys, d):
+        return layout(shape, None, d)  # PyTorch fills a contiguous copy
+
+
+_masked_fill = _MaskedFill()
+_masked_fill_inplace = inplace_call(_masked_fill)
+
+
+def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:
+    x = tensor_argument(input, name)
+    tensor_argument(mask, name, "mask")
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+    return x, mask, filling(value, x.dtype, name)
+
+
+@public()
+def masked_fill(input, mask, value):
+    """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts.
+
+    Errors: RuntimeError unless the mask is boolean. Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html
+    """
+    return _masked_fill.run(_masked_fill_args(input, mask, value, "masked_fill"))
+
+
+@public(kind="inplace", namespaces=())
+def masked_fill_(input, mask, value):
+    """In-place version of `masked_fill`."""
+    if isinstance(input, Tensor) and is_expanded(input._layout):
+        return _fill_expanded(*_masked_fill_args(input, mask, value, "masked_fill_"))
+    if not (value.__class__ is float and -SINGLE <= value <= SINGLE and mask.__class__ is Tensor and mask._layout.dtype is dtypes.bool_):
+        return _masked_fill_inplace(*_masked_fill_args(input, mask, value, "masked_fill_"))
+    if input._layout.dtype.category < 2:
+        value = number_as(value, input._layout.dtype, "masked_fill_")
+    return _masked_fill_inplace(input, mask, value)
+
+
+def _fill_expanded(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill_` of a tensor that is stretched along dims: an element takes the value where any of its places is masked."""
+    places = expand(mask, x.shape)
+    part = x
+    for d, (n, s) in enumerate(zip(x.shape, x._layout.strides, strict=True)):
+        if not s and n > 1:
+            part, places = _slice(part, d, 0, 1, 1), places.any(d, keepdim=True)
+    _masked_fill_inplace(part, places, value)
+    return x
+
+
+@public()
+def masked_select(input, mask, *, out=None):
+    """The elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
+    x = tensor_argument(input, "masked_select")
+    tensor_argument(mask, "masked_select", "mask")
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask (mask.dtype={mask.dtype})")
+    shape = broadcast_shapes(x.shape, mask.shape) or Size((1,))
+    index = true_indices(expand(mask, shape))
+    y = guarded(_masked_select(expand(x, shape), index, tuple(range(len(shape))), 0), x, mask)
+    return y if out is None else store(out, y, "masked_select", (x, mask))
+
+
+def _masked_scatter_args(x: Tensor, mask: Any, source: Any, name: str) -> tuple[Tensor, Tensor]:
+    tensor_argument(mask, name, "mask")
+    tensor_argument(source, name, "source")
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {mask.dtype}")
+    if source.dtype is not x.dtype:
+        raise RuntimeError(f"masked_scatter: expected self and source to have same dtypes but got {x.dtype} and {source.dtype}")
+    index = true_indices(expand(mask, x.shape))
+    n = index._layout.size
+    if source._layout.size < n:
+        raise RuntimeError(
+            f"masked_scatter: expected number of elements of source ({source._layout.size}) >= number of ones in mask ({n})"
+        )
+    return index, _slice(reshape(source, -1), 0, 0, n, 1)
+
+
+@public()
+def masked_scatter(input, mask, source):
+    """y = x with the elements where the mask holds replaced by those of ``source``, in order."""
+    x = tensor_argument(input, "masked_scatter")
+    tensor_argument(mask, "masked_scatter", "mask")
+    x = contiguous(expand(x, broadcast_shapes(x.shape, mask.shape)))
+    index, values = _masked_scatter_args(x, mask, source, "masked_scatter")
+    if not x.ndim:
+        y = reshape(_masked_scatter(reshape(x, 1), index, values, (0,), 0, False), ())
+    else:
+        y = _masked_scatter(x, index, values, tuple(range(x.ndim)), 0, False)
+    return guarded(y, mask)
+
+
+@public(kind="inplace", namespaces=())
+def masked_scatter_(input, mask, source):
+    """In-place version of `masked_scatter`."""
+    return in_place("masked_scatter_", masked_scatter, input, mask, source)

@@ -1,0 +1,482 @@
+"""Elements picked by one integer tensor over some dims taken together, and written there: the kernels of all indexing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, strides, threads
+from ...graph.modes import state
+from ...launch import Kernel
+from ...overriding import overridable
+from ...shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
+from ...tensor import Tensor, make
+from ..core.recording import mark_inference, store
+from ..core.registry import OPS, public
+from ..core.structured import Structured, structured, tensor_argument
+from ..creation.cast import cast, clone, copied, dense, relaid
+from ..creation.create import new_empty, new_full
+from ..creation.numbers import SINGLE, number_as, plain_number
+from ..shape.shape import expand, reshape
+
+_bounds = Kernel("index", "bounds")
+_wrap = Kernel("index", "wrap")
+_combine = Kernel("index", "combine")
+_pick = Kernel("index", "pick")
+_pick_within = Kernel("index", "pick_within")
+_fill_within = Kernel("index", "fill_within")
+_put = Kernel("index", "put")
+_count_true = Kernel("index", "count_true")
+_true_places = Kernel("index", "true_places")
+_unravel = Kernel("index", "unravel")
+
+_INT = np.dtype(np.int64)
+SET, ADD, MUL = 0, 1, 2
+
+
+# ------------------------------------------------------------------------------------------ integers and masks
+
+
+@overridable
+def checked_index(index: Tensor, n: int, dim: int, negative: bool = True, error: type[Exception] = IndexError) -> Tensor:
+    """``index`` as int64 with every element in [0, n), counted from the front.
+
+    Errors: ``error`` for an element out of range; ``negative`` allows counting from the end.
+    """
+    index = cast(index, dtypes.int64)
+    lay = index._layout
+    if not lay.size:
+        return index
+    flat = dense(index)
+    span = np.empty(2, _INT)
+    _bounds(0, flat, span)
+    least = -n if negative else 0
+
+    def inside(span, flat):
+        lo, hi = span.tolist()
+        if hi >= n or lo < least:
+            bad = next(v for v in flat.tolist() if v >= n or v < least)
+            raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}")
+
+    launch.check(inside, span, flat, passes=((0, 0, least, n), (0, 1, least, n - 1)))
+    if not negative or (launch.observer() is None and span[0] >= 0):
+        return index
+    out = new_empty(lay.shape, dtypes.int64)
+    _wrap(0, flat, n, out._data)
+    return out
+
+
+def true_indices(mask: Tensor) -> Tensor:
+    """The flat indices (C order) of the true elements, a 1-d int64 tensor."""
+    flat = dense(mask)
+    found = np.empty(1, _INT)
+    _count_true(0, flat, found)
+    launch.escapes("nonzero() or a boolean mask, whose size depends on them")
+    out = new_empty((int(found[0]),), dtypes.int64)
+    if out._layout.size:
+        _true_places(0, flat, out._data)
+    return out
+
+
+@structured(linear="no", batch="samples")
+def _nonzero(x):
+    """One row each, whose columns lie in one piece as PyTorch has them."""
+    flat = true_indices(OPS["ne"].call(x, 0) if x.dtype is not dtypes.bool_ else x)
+    out = new_empty((flat._layout.size, x.ndim), dtypes.int64)
+    if out._layout.size:
+        _unravel(0, flat._data, np.array(x.shape, _INT), out._data)
+    return relaid.forward(out, strides.ordered(out._layout.shape, (1, 0), out._layout.dtype)) if x.ndim > 1 else out
+
+
+@public()
+def nonzero(input, *, out=None, as_tuple=False):
+    """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nonzero.html
+    """
+    x = tensor_argument(input, "nonzero")
+    if as_tuple:
+        return tuple(c.clone() for c in OPS["unbind"].call(_nonzero(x if x.ndim else reshape(x, 1)), 1))
+    y = _nonzero(x)
+    if out is None:
+        return y
+    return store(out, y, "nonzero")
+
+
+@public()
+def argwhere(input):
+    """`nonzero`, one row per element that is not zero."""
+    return _nonzero(tensor_argument(input, "argwhere"))
+
+
+def filling(value: Any, d: dtypes.dtype, name: str) -> Any:
+    """What is written over elements of a tensor: a number as ``d`` keeps it, or a 0-d tensor of a dtype that ``d`` can hold.
+
+    Errors: TypeError for what is neither, and those of `number_as`, also for what a tensor of a wider dtype holds.
+    """
+    if isinstance(value, Tensor):
+        if value.ndim:
+            raise RuntimeError(
+                f"{name} only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
+        kind = value.dtype
+        narrower = kind.category > d.category or (kind.category == d.category == 1 and kind is not d)
+        if d is not dtypes.bool_ and narrower:
+            return number_as(value.item(), d, name)
+        return cast(value, d)
+    number = plain_number(value)
+    if number is None:
+        raise TypeError(f"{name}(): argument 'value' must be Tensor or a number, not {type(value).__name__}")
+    return number_as(number, d, name)
+
+
+# -------------------------------------------------------------------------------------------- reading and writing
+
+
+class Places:
+    """How a tensor of one layout is read as (B0, B1, K, A0, A1): the loops of the kernels in `kernels.index`.
+
+    ``order``: the dims of the tensor as before, indexed, after. ``loops``: the nine numbers of ``dims``, or None where the
+    memory must be copied first (in that order, and then ``dense`` says how to read the copy).
+    """
+
+    __slots__ = ("copied", "count", "kept", "loops", "order", "size")
+
+    def __init__(self, lay: Layout, dims: tuple[int, ...], pos: int):
+        rest = [d for d in range(lay.ndim) if d not in dims]
+        self.order = (*rest[:pos], *dims, *rest[pos:])
+        self.kept = [lay.shape[d] for d in rest]
+        self.count = numel(lay.shape[d] for d in dims)
+        self.size = numel(self.kept)
+        self.loops = None
+        if all(s >= 0 for s in lay.strides):
+            self.loops = _loops(lay.shape, lay.strides, rest[:pos], dims, rest[pos:], lay.dtype)
+        self.copied: Any = None
+        if self.loops is None:
+            shape = [lay.shape[d] for d in self.order]
+            strides = contiguous_strides(shape)
+            n = len(dims)
+            ordered = range(len(shape))
+            self.copied = layout(shape, None, lay.dtype)
+            self.loops = _loops(shape, strides, ordered[:pos], ordered[pos : pos + n], ordered[pos + n :], lay.dtype)
+
+
+def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, last: Any, d: Any) -> tuple | None:
+    if len(dims) == 1:
+        step = strides[dims[0]]
+    else:
+        inner = layout([shape[k] for k in dims], [strides[k] for k in dims], d)
+        merged = view_strides(inner, (inner.size,))
+        if merged is None:
+            return None
+        (step,) = merged
+    b, (bs,) = coalesce([shape[k] for k in first], [[strides[k] for k in first]])
+    a, (as_,) = coalesce([shape[k] for k in last], [[strides[k] for k in last]])
+    if len(b) > 2 or len(a) > 2:
+        return None
+    pad_b, pad_a = 2 - len(b), 2 - len(a)
+    # the innermost stride of a loop of one step does not matter; 1 keeps to the quick branch
+    tail = [0] * pad_a + as_ if as_ else [0, 1]
+    return (*[1] * pad_b, *b, *[1] * pad_a, *a, *[0] * pad_b, *bs, step, *tail)
+
+
+_places: dict[tuple, Places] = launch.plan_table()
+_picked: dict[tuple, tuple[Places, Layout]] = launch.plan_table()  # how a pick reads, and the layout of what it gives
+
+
+def places(lay: Layout, dims: tuple[int, ...], pos: int) -> Places:
+    key = (lay, dims, pos)
+    found = _places.get(key)
+    if found is None:
+        found = launch.keep(_places, key, Places(lay, dims, pos))
+    return found
+
+
+def _readable(x: Tensor, p: Places) -> np.ndarray:
+    return x._data if p.copied is None else clone(OPS["permute"].call(x, p.order))._data
+
+
+@structured(
+    x=lambda g, x_shape, index, dims, pos: index_backward(g, index, tuple(x_shape), dims, pos), node="IndexBackward0",
+    linear="no",
+)
+def pick(x, index, dims, pos):
+    """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others.
+
+    The dims of ``x`` that are not indexed keep their order in memory.
+    """
+    y = picked(x, index, dims, pos)
+    lay = x._layout
+    if lay.contiguous or lay.ndim - len(dims) < 2 or not y._layout.size:
+        return y
+    rest = [d for d in range(lay.ndim) if d not in dims]
+    steps, n = [lay.strides[d] for d in rest], index.ndim
+    source = layout(y.shape, [*steps[:pos], *[0] * n, *steps[pos:]], lay.dtype)
+    places = layout(y.shape, [*[0] * pos, *index._layout.strides, *[0] * (len(rest) - pos)], lay.dtype)
+    wanted = strides.combined(y.shape, [source, places], lay.dtype)
+    return y if wanted is y._layout else relaid.forward(y, wanted)
+
+
+def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
+    """What `pick` gives, in C order."""
+    key = (x._layout, index._layout, dims, pos)
+    found = _picked.get(key)
+    if found is None:
+        p = places(x._layout, dims, pos)
+        lay = layout([*p.kept[:pos], *index._layout.shape, *p.kept[pos:]], None, x._layout.dtype)
+        found = launch.keep(_picked, key, (p, lay))
+    p, lay = found
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    if lay.size:
+        args = (p.loops, _readable(x, p), dense(index), data)
+        if MOVE * lay.size < threads.WORTH:
+            _pick(lay.dtype.carrier, *args)
+        else:
+            _pick.split(lay.dtype.carrier, args, _pick_parts)
+    return make(data, lay, [0, 0])
+
+
+# An index counts in C order through the dims that it indexes. Where each sample has its own, the batch is one more of them.
+
+
+def index_of_batch(index: Tensor, x_shape: Any, dims: tuple[int, ...], size: int) -> Tensor:
+    """The indices [B, …] of samples into their own x, as indices into the samples' x behind one another."""
+    count = numel(x_shape[d] for d in dims)
+    return index + (OPS["arange"].call(size) * count).reshape(size, *[1] * (index.ndim - 1))
+
+
+def _later(dims: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(d + 1 for d in dims)
+
+
+@pick.batched
+def _pick_of_batch(op, args, batch):
+    x, index, dims, pos = args
+    (xv, in_x), (iv, in_i) = batch.of(x), batch.of(index)
+    if not in_i:
+        return op(xv, iv, _later(dims), pos + 1)
+    if not in_x:
+        return op(xv, iv, dims, pos).movedim(pos, 0)
+    return op(xv, index_of_batch(iv, x.shape, dims, batch.size), (0, *_later(dims)), pos).movedim(pos, 0)
+
+
+_quick_picks = launch.plan_table()  # (entry point, the kernel's dims and n, the result's layout) of `quick_pick`
+_quick_fills = launch.plan_table()  # (entry point, the kernel's dims and n) of `_fill_at`
+
+
+def quick_pick(op: Structured, args: tuple, d: int) -> Tensor | None:
+    """``op(*args)`` of an op that picks slices of args[0] along dim ``d`` at args[1], checked and read by one kernel.
+
+    None where there is more to it: large tensors, other dtypes, indices that are not in [0, n).
+    """
+    x, index = args[:2]
+    key = (x._layout, index._layout, d)
+    found = _quick_picks.get(key)
+    if found is None:
+        if (plan := _quick_plan(*key)) is None:
+            return None
+        p, lay = plan
+        found = None, p.loops, key[0].shape[d], lay
+    entry, loops, n, lay = found
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    try:
+        if entry is None:
+            _pick_within(lay.dtype.carrier, loops, n, x._data, index._data[: index._layout.size], data)
+            launch.keep(_quick_picks, key, (_pick_within.entry(lay.dtype.carrier), loops, n, lay))
+        else:
+            whole = index._data
+            entry(loops, n, x._data, whole if whole.size == index._layout.size else whole[: index._layout.size], data)
+    except IndexError:
+        return None
+    out = make(data, lay, [0, 0])
+    if state.grad:
+        op.record(args, out)
+    elif state.inference:
+        mark_inference(out)
+    return out
+
+
+def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
+    if lay.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, which are seen further in
+        return None
+    if not lay.contiguous and lay.ndim > 2:  # the result may not be in C order
+        return None
+    if launch.observing() or index.dtype is not dtypes.int64 or not (index.ndim and index.contiguous and index.size):
+        return None
+    p = places(lay, (d,), d)
+    out = layout([*p.kept[:d], *index.shape, *p.kept[d:]], None, lay.dtype)
+    return (p, out) if p.copied is None and out.size and MOVE * out.size < threads.WORTH else None
+
+
+def _fill_at(x: Tensor, index: Tensor, number: Any) -> bool:
+    """x[index] = number, where nothing is recorded and one kernel does it; whether that was all, else nothing has happened."""
+    version = x._version_
+    if version[0] < 0 or version is index._version_ or (state.grad and (x._rg or x._view is not None)):
+        return False
+    kind = type(number)
+    if not -SINGLE <= number <= SINGLE:
+        return False
+    key = (x._layout, index._layout, kind)
+    found = _quick_fills.get(key)
+    carrier = x._layout.dtype.carrier
+    if found is None:
+        kept = x._layout.dtype
+        suits = carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
+        plan = _quick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
+        if plan is None:
+            return False
+        found = None, plan[0].loops, key[0].shape[0]
+    entry, loops, n = found
+    at = index._data
+    if at.size != index._layout.size:
+        at = at[: index._layout.size]
+    try:
+        if entry is None:
+            _fill_within((carrier, kind), loops, n, number, at, x._data)
+            launch.keep(_quick_fills, key, (_fill_within.entry((carrier, kind)), loops, n))
+        else:
+            entry(loops, n, number, at, x._data)
+    except (IndexError, OverflowError):
+        return False
+    version[0] += 1
+    return True
+
+
+def _pick_parts(args: tuple) -> list[tuple]:
+    """Pieces of a pick: of the outermost dim before the indexed one, or of the indices."""
+    dims, x, index, out = args
+    n0, n1, m0, m1, s0, s1 = dims[:6]
+    one, work = m0 * m1, MOVE * out.size
+    whole = index.size * one
+    if n0 * n1 == 1:
+        return [(dims, x, index[i:j], out[i * one : j * one]) for i, j in threads.pieces(index.size, work)]
+    if n0 == 1:
+        return [((1, j - i, *dims[2:]), x[i * s1 :], index, out[i * whole : j * whole]) for i, j in threads.pieces(n1, work)]
+    whole *= n1
+    return [((j - i, *dims[1:]), x[i * s0 :], index, out[i * whole : j * whole]) for i, j in threads.pieces(n0, work)]
+
+
+@structured(x=lambda g, index, dims, pos: pick(g, index, dims, pos), linear="no")
+def index_backward(x, index, shape, dims, pos):
+    """Zeros of ``shape`` with ``x`` added at the indexed places; places named twice collect both."""
+    z = new_full(shape, 0, x.dtype)
+    add_at(z, x, index, dims, pos)
+    return z
+
+
+@index_backward.batched
+def _index_backward_of_batch(op, args, batch):
+    g, index, shape, dims, pos = args
+    (iv, in_i), whole = batch.of(index), batch.whole(g)
+    if not in_i:
+        return op(whole, iv, (batch.size, *shape), _later(dims), pos + 1)
+    index = index_of_batch(iv, shape, dims, batch.size)
+    return op(whole.movedim(0, pos), index, (batch.size, *shape), (0, *_later(dims)), pos)
+
+
+def add_at(z: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> None:
+    write_at(z, value, index, dims, pos, ADD)
+
+
+def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, mode: int) -> None:
+    """x[index] (op)= value in memory, without history; ``value`` broadcasts to the shape of the pick."""
+    p = places(x._layout, dims, pos)
+    shape = [*p.kept[:pos], *index._layout.shape, *p.kept[pos:]]
+    if not numel(shape):
+        return
+    if x.dtype is dtypes.float16 and mode != SET:
+        wide = cast(x, dtypes.float32)
+        write_at(wide, cast(value, dtypes.float32), index, dims, pos, mode)
+        x.copy_(wide)
+        return
+    if p.copied is not None:
+        inverse = [0] * x.ndim
+        for i, d in enumerate(p.order):
+            inverse[d] = i
+        moved = clone(OPS["permute"].call(x, p.order))
+        write_at(moved, value, index, tuple(range(pos, pos + len(dims))), pos, mode)
+        x.copy_(OPS["permute"].call(moved, inverse))
+        return
+    if value._layout.size == 1:
+        strides = (0, 0, 0, 0, 0)
+        data = value._data
+    else:
+        if tuple(value._layout.shape) != tuple(shape):
+            value = expand(value, shape)
+        data = dense(value)
+        _, n1, m0, m1 = p.loops[:4]
+        row = m0 * m1
+        strides = (index._layout.size * row * n1, index._layout.size * row, row, m1, 1)
+    args = (p.loops + strides, mode, data, dense(index), x._data)
+    if MOVE * numel(shape) < threads.WORTH:
+        _put(x.dtype.carrier, *args)
+    else:
+        _put.split(x.dtype.carrier, args, _put_parts)
+
+
+def _put_parts(args: tuple) -> list[tuple]:
+    """Pieces of a put: of the innermost dim behind the indexed one, so that what meets in a place meets in the same order."""
+    dims, mode, value, index, out = args
+    m1, t1, w1 = dims[3], dims[8], dims[13]
+    if m1 < 4 * COLUMNS:
+        return [args]
+    cuts = threads.cut(m1, threads.settings.threads, COLUMNS)
+    return [((*dims[:3], j - i, *dims[4:]), mode, value[i * w1 :], index, out[i * t1 :]) for i, j in cuts]
+
+
+MOVE = 8  #: what an element that is found by an index costs, see `threads.WORTH`
+COLUMNS = 16  #: what is cut in pieces of a put: elements of a cache line
+
+
+def _fitted(g: Tensor, shape: Sequence[int]) -> Tensor:
+    return g if tuple(g.shape) == tuple(shape) else g.sum_to_size(shape)
+
+
+@structured(
+    x=lambda g, index, dims, pos, accumulate: g if accumulate else zero_at(g, index, dims, pos),
+    value=lambda g, index, dims, pos, value_shape: _fitted(pick(g, index, dims, pos), value_shape),
+    node="IndexPutBackward0",
+    linear="no",
+)
+def index_put_op(x, index, value, dims, pos, accumulate):
+    y = copied(x)
+    write_at(y, value, index, dims, pos, ADD if accumulate else SET)
+    return y
+
+
+@index_put_op.batched
+def _index_put_of_batch(op, args, batch):
+    x, index, value, dims, pos, accumulate = args
+    (iv, in_i), (v, in_v), whole = batch.of(index), batch.of(value), batch.whole(x)
+    rest = [n for d, n in enumerate(x.shape) if d not in dims]
+    wanted = [*rest[:pos], *index.shape, *rest[pos:]]
+    if in_v:
+        v = v.reshape(batch.size, *[1] * (len(wanted) - value.ndim), *value.shape)
+    v = v.expand(batch.size, *wanted)
+    if not in_i:
+        return op(whole, iv, v, _later(dims), pos + 1, accumulate)
+    index = index_of_batch(iv, x.shape, dims, batch.size)
+    return op(whole, index, v.movedim(0, pos), (0, *_later(dims)), pos, accumulate)
+
+
+def _write_put(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], pos: int, accumulate: bool) -> None:
+    write_at(x, value, index, dims, pos, ADD if accumulate else SET)
+
+
+@structured(x=lambda g, index, dims, pos: zero_at(g, index, dims, pos), linear="no")
+def zero_at(x, index, dims, pos):
+    """A copy of ``x`` with zeros at the indexed places."""
+    y = clone(x)
+    write_at(y, new_full((), 0, x.dtype), index, dims, pos, SET)
+    return y
+
+
+@zero_at.batched
+def _zero_at_of_batch(op, args, batch):
+    x, index, dims, pos = args
+    (iv, in_i), whole = batch.of(index), batch.whole(x)
+    if not in_i:
+        return op(whole, iv, _later(dims), pos + 1)
+    return op(whole, index_of_batch(iv, x.shape, dims, batch.size), (0, *_later(dims)), pos)

@@ -1,0 +1,440 @@
+"""Sorting, selecting and searching. NaN counts as the greatest value, as in PyTorch; sorts are stable.
+
+Every op finds places (indices) by a kernel on keys, and takes the values from there, so gradients are gathers and scatters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, return_types
+from ...launch import Kernel
+from ...overriding import overridable
+from ...shapes import as_int, layout, numel, wrap_dim
+from ...tensor import Tensor, make
+from ..core.recording import guarded, not_for_complex, store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, clone, dense, in_memory_order, in_order_again
+from ..creation.create import new_empty, new_full
+from ..creation.numbers import plain_number
+from ..shape.shape import _transpose, reshape
+from .gather import _gather, _gather_backward
+from .picking import checked_index
+
+_keys = Kernel("sort", "keys")
+_argsort = Kernel("sort", "argsort")
+_reorder = Kernel("sort", "reorder")
+_kth = Kernel("sort", "kth")
+_top = Kernel("select", "topk")
+_middle = Kernel("select", "median")
+_runs = Kernel("sort", "runs", outputs=4)
+_search = Kernel("sort", "search")
+_count_ints = Kernel("sort", "count_ints")
+_sum_ints = Kernel("sort", "sum_ints")
+
+_INT = np.dtype(np.int64)
+_KEY = np.dtype(np.uint64)
+_INFINITY = {"float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
+
+
+def _bits(d: dtypes.dtype) -> int:
+    return d.itemsize * 8
+
+
+def _sort_keys(flat: np.ndarray, d: dtypes.dtype, flip: bool) -> np.ndarray:
+    """uint64 keys that sort as the elements do, or the other way round."""
+    if d.is_complex:
+        raise RuntimeError(f"complex numbers have no order: sorting is not supported for {d}")
+    out = launch.empty(flat.size, _KEY)
+    unsigned = flat.view(f"u{d.itemsize}")
+    kind = 2 if d.is_floating_point else int(d.is_signed)
+    _keys(d.itemsize, unsigned, kind, _bits(d), _INFINITY.get(d.name, 0), flip, out)
+    return out
+
+
+def _rows(x: Tensor, d: int) -> tuple[Tensor, int]:
+    """``x`` with dim ``d`` last, and its size."""
+    last = x.ndim - 1
+    return (x if d == last else clone(_transpose(x, d, last))), x.shape[d]
+
+
+def _back(t: Tensor, d: int) -> Tensor:
+    """A result whose last dim belongs at ``d``."""
+    last = t.ndim - 1
+    return t if d == last else clone(_transpose(t, d, last))
+
+
+@overridable
+def order_of(x: Tensor, d: int, descending: bool) -> Tensor:
+    """The stable order of the elements along ``d``, int64."""
+    x, order = in_memory_order(x)
+    d = d if order is None else order.index(d)
+    rows, n = _rows(x, d)
+    out = new_empty(rows.shape, dtypes.int64)
+    if out._layout.size:
+        _argsort(0, _sort_keys(dense(rows), x.dtype, descending), n, _bits(x.dtype), out._data)
+    return in_order_again(_back(out, d), order)
+
+
+def _picked_rule(g: Any, x_shape: Any, d: int, out1: Any) -> Any:
+    return None if g[0] is None else _gather_backward(g[0], tuple(x_shape), d, out1)
+
+
+@structured(x=_picked_rule, node="SortBackward0", linear="no", batch="shift")
+def _sort(x, d, descending):
+    y, order = in_memory_order(x)
+    along = d if order is None else order.index(d)
+    index = order_of(y, along, descending)
+    return [in_order_again(_gather(y, along, index), order), in_order_again(index, order)]
+
+
+@structured(x=_picked_rule, node="TopkBackward0", linear="no", batch="shift")
+def _topk(x, d, k, largest, ordered):
+    rows, n = _rows(x, d)
+    index = new_empty([*rows.shape[:-1], k], dtypes.int64)
+    if index._layout.size:
+        _top(0, _sort_keys(dense(rows), x.dtype, largest), n, k, ordered, index._data)
+    index = _back(index, d)
+    return [_gather(x, d, index), index]
+
+
+def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, reads: tuple[Tensor, ...] = ()) -> Any:
+    if out is None:
+        return maker(values, indices)
+    return maker(store(out[0], values, name, reads), store(out[1], indices, name, reads))
+
+
+def _only_one(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(value, index) of a tensor without dims."""
+    index = new_full((), 0, dtypes.int64)
+    return guarded(clone(x), index), index
+
+
+@public()
+def sort(input, dim=-1, descending=False, stable=False, *, out=None):
+    """(values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back.
+
+    Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sort.html
+    """
+    x = tensor_argument(input, "sort")
+    if isinstance(dim, bool):  # sort(stable, dim, descending) by position
+        dim, descending = descending if not isinstance(descending, bool) else -1, False
+    d = wrap_dim(dim, x.ndim)
+    if not x.ndim:
+        return _pair(return_types.sort, *_only_one(x), out, "sort")
+    values, indices = _sort(x, d, bool(descending))
+    return _pair(return_types.sort, values, indices, out, "sort")
+
+
+@public()
+def argsort(input, dim=-1, descending=False, *, stable=False):
+    """The indices that sort along ``dim``."""
+    x = tensor_argument(input, "argsort")
+    d = wrap_dim(dim, x.ndim)
+    return order_of(x, d, bool(descending)) if x.ndim else new_full((), 0, dtypes.int64)
+
+
+@public()
+def msort(input, *, out=None):
+    """The values sorted along the first dim."""
+    y = sort(input, 0).values
+    return y if out is None else store(out, y, "msort")
+
+
+@public()
+def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
+    """(values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest.
+
+    Errors: RuntimeError when ``k`` does not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.topk.html
+    """
+    x = tensor_argument(input, "topk")
+    d = wrap_dim(dim, x.ndim)
+    k = as_int(k, "k")
+    n = x.shape[d] if x.ndim else 1
+    if not 0 <= k <= n:
+        raise RuntimeError(f"selected index k out of range (k={k}, size of dim {dim} is {n})")
+    if not x.ndim:
+        pair = _only_one(x) if k else (new_empty((0,), x.dtype), new_empty((0,), dtypes.int64))
+        return _pair(return_types.topk, *pair, out, "topk")
+    values, indices = _topk(x, d, k, bool(largest), bool(sorted))
+    return _pair(return_types.topk, values, indices, out, "topk")
+
+
+# ------------------------------------------------------------------------------------------------- order statistics
+
+
+MEDIAN, NANMEDIAN = -2, -1
+
+
+def _place(x: Tensor, d: int, k: int) -> Tensor:
+    """The index along ``d`` (kept with size 1) of the k-th smallest, or of the `MEDIAN` or `NANMEDIAN`."""
+    rows, n = _rows(x, d)
+    index = new_empty([*rows.shape[:-1], 1], dtypes.int64)
+    if index._layout.size:
+        key = _sort_keys(dense(rows), x.dtype, False)
+        if k >= 0:
+            _kth(0, key, n, k, index._data)
+        else:
+            _middle(0, key, n, k == NANMEDIAN, _bits(x.dtype) if x.dtype.is_floating_point else 0, index._data)
+    return _back(index, d)
+
+
+@structured(x=_picked_rule, node="KthvalueBackward0", linear="no", batch="shift")
+def _kth_value(x, d, k):
+    index = _place(x, d, k)
+    return [_gather(x, d, index), index]
+
+
+@structured(x=_picked_rule, node="MedianBackward1", linear="no", batch="shift")
+def _median_dim(x, d, k):
+    index = _place(x, d, k)
+    return [_gather(x, d, index), index]
+
+
+_nanmedian_dim = _median_dim.variant("NanmedianBackward1")
+
+
+def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out: Any, name: str) -> Any:
+    if not x.ndim:
+        return _pair(maker, *_only_one(x), out, name)
+    values, indices = op(x, d, k)
+    if not keepdim:
+        values, indices = values.squeeze(d), indices.squeeze(d)
+    return _pair(maker, values, indices, out, name, (x,))
+
+
+@public()
+def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+    """(values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
+    x = tensor_argument(input, "kthvalue")
+    d = wrap_dim(dim, x.ndim)
+    k = as_int(k, "k")
+    n = x.shape[d] if x.ndim else 1
+    if x.ndim and not n:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d} (k={k}, size {n})")
+    return _selected(_kth_value, return_types.kthvalue, x, d, k - 1, keepdim, out, "kthvalue")
+
+
+def _even(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
+    same = OPS["where"].call(out == out, cast(x == out, g.dtype), cast(x != x, g.dtype))
+    return same * (g / same.sum())
+
+
+@structured(x=lambda g, x, out: _even(g, x, out), node="MedianBackward0", linear="no", batch="samples")
+def _median_all(x, k):
+    flat = reshape(x, -1)
+    return reshape(_gather(flat, 0, _place(flat, 0, k)), ())
+
+
+_nanmedian_all = _median_all.variant("NanmedianBackward0")
+
+
+def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
+    def call(input, dim=None, keepdim=False, *, out=None):
+        x = tensor_argument(input, name)
+        if dim is None:
+            if not x._layout.size:
+                y = new_full((), float("nan"), x.dtype) + x.sum() if x.dtype.category > 1 else new_full((), dtypes.iinfo(x.dtype).min, x.dtype)
+            else:
+                y = whole(x, k)
+            return y if out is None else store(out, y, name)
+        d = wrap_dim(dim, x.ndim)
+        if x.ndim and not x.shape[d]:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        return _selected(along, maker, x, d, k, keepdim, out, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"The {'median' if k == MEDIAN else 'median of what is not nan'} (the lower one of an even count): of all elements, or "
+        "(values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."
+    )
+    return public()(call)
+
+
+median = _median("median", MEDIAN, _median_all, _median_dim, return_types.median)
+nanmedian = _median("nanmedian", NANMEDIAN, _nanmedian_all, _nanmedian_dim, return_types.nanmedian)
+
+
+# --------------------------------------------------------------------------------------------------------- unique
+
+
+def _groups(flat: np.ndarray, d: dtypes.dtype, order: Tensor, width: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(inverse, counts, first) of the runs of equal rows in ``order``."""
+    n = order._layout.size
+    inverse, counts, first = (new_empty((n,), dtypes.int64) for _ in range(3))
+    found = np.zeros(1, _INT)
+    if n:
+        _runs(d.carrier, flat, order._data, width, inverse._data, counts._data, first._data, found)
+    launch.escapes("unique(), whose size depends on them")
+    g = int(found[0])
+    short = layout((g,), None, dtypes.int64)
+    return inverse, make(counts._data[:g].copy(), short, [0, 0]), make(first._data[:g].copy(), short, [0, 0])
+
+
+def _half_wide(x: Tensor) -> Tensor:
+    return cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
+
+
+def _unique(x: Tensor, dim: Any, ordered: bool, return_inverse: bool, return_counts: bool, name: str) -> Any:
+    original = x.dtype
+    x = _half_wide(x.detach())
+    if dim is None:
+        flat = reshape(x, -1)
+        order = order_of(flat, 0, False) if ordered else OPS["arange"].call(flat._layout.size)
+        inverse, counts, first = _groups(dense(flat), x.dtype, order, 1)
+        values = OPS["index_select"].call(flat, 0, first)
+        inverse = reshape(inverse, x.shape)
+    else:
+        d = wrap_dim(dim, x.ndim)
+        n = x.shape[d]
+        if n and not x._layout.size:
+            raise RuntimeError(
+                f"{name}: there are {x.shape.count(0)} zero-sized dimensions and they aren't selected, so unique cannot be "
+                "applied"
+            )
+        rows = clone(OPS["movedim"].call(x, d, 0))
+        width = numel(rows.shape[1:])
+        order = OPS["arange"].call(n)
+        if ordered and n > 1:
+            for column in range(width - 1, -1, -1):
+                part = clone(OPS["select"].call(reshape(rows, n, width), 1, column))
+                new = new_empty((n,), dtypes.int64)
+                _reorder(0, _sort_keys(dense(part), x.dtype, False), order._data, n, _bits(x.dtype), new._data)
+                order = new
+        inverse, counts, first = _groups(dense(rows), x.dtype, order, width)
+        values = OPS["index_select"].call(x, d, first)
+    values = cast(values, original)
+    if return_inverse and return_counts:
+        return values, inverse, counts
+    if return_inverse:
+        return values, inverse
+    return (values, counts) if return_counts else values
+
+
+@public()
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    return _unique(tensor_argument(input, "unique"), dim, True, return_inverse, return_counts, "unique")
+
+
+@public()
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """`unique` of neighbours only, in the order of the input."""
+    x = tensor_argument(input, "unique_consecutive")
+    if x.dtype.is_complex:
+        raise not_for_complex("unique")
+    return _unique(x, dim, False, return_inverse, return_counts, "unique_consecutive")
+
+
+# ------------------------------------------------------------------------------------------------------ searching
+
+
+def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, int32: bool, name: str) -> Tensor:
+    scalar = not isinstance(values, Tensor)
+    if scalar:
+        number = plain_number(values)
+        if number is None:
+            raise TypeError(f"{name}(): values must be a Tensor or a number, not {type(values).__name__}")
+        kind = edges.dtype if isinstance(number, int) or edges.dtype.category > 1 else dtypes.get_default_dtype()
+        values = new_full((), number, kind)
+    d = dtypes.promote_types(edges.dtype, values.dtype)
+    if d is dtypes.float16:
+        d = dtypes.float32
+    n = edges.shape[-1] if edges.ndim else 1
+    rows = edges._layout.size // n if n else 1
+    if edges.ndim <= 1:
+        rows = 1
+    out = new_empty(values.shape, dtypes.int64)
+    if out._layout.size:
+        m = values.shape[-1] if values.ndim else 1
+        order = np.zeros(1, _INT) if sorter is None else dense(sorter)
+        a, b = dense(cast(edges.detach(), d)), dense(cast(values.detach(), d))
+        _search(d.carrier, a, b, order, rows, n, m, right, sorter is not None, out._data)
+    return cast(out, dtypes.int32) if int32 else out
+
+
+@public()
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+    """Where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value).
+
+    Errors: RuntimeError for shapes that do not match.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.searchsorted.html
+    """
+    edges = tensor_argument(sorted_sequence, "searchsorted", "sorted_sequence")
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    if not edges.ndim:
+        raise RuntimeError("torch.searchsorted(): sorted_sequence must have at least 1 dimension, but got 0")
+    if isinstance(input, Tensor):
+        if edges.ndim > 1 and (input.ndim != edges.ndim or input.shape[:-1] != edges.shape[:-1]):
+            raise RuntimeError(
+                "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+                f"tensor and input value tensor must match, but we got boundaries tensor {list(edges.shape)} and input value "
+                f"tensor {list(input.shape)}"
+            )
+    elif edges.ndim > 1:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({edges.ndim})"
+        )
+    if sorter is not None:
+        tensor_argument(sorter, "searchsorted", "sorter")
+        if sorter.dtype is not dtypes.int64:
+            raise RuntimeError(f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype}")
+        if sorter.shape != edges.shape:
+            raise RuntimeError(
+                f"torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+                f"{list(edges.shape)} and got sorter tensor {list(sorter.shape)}"
+            )
+        checked_index(sorter, edges.shape[-1], edges.ndim - 1, negative=False)
+    y = _searched(edges, input, sorter, bool(right) or side == "right", bool(out_int32), "searchsorted")
+    return y if out is None else store(out, y, "searchsorted")
+
+
+@public()
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+    """The bucket of each value between sorted 1-d ``boundaries``."""
+    edges = tensor_argument(boundaries, "bucketize", "boundaries")
+    if edges.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({edges.ndim})")
+    y = _searched(edges, input, None, bool(right), bool(out_int32), "bucketize")
+    return y if out is None else store(out, y, "bucketize")
+
+
+@public()
+def bincount(input, weights=None, minlength=0):
+    """How often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+    x = tensor_argument(input, "bincount")
+    if x.dtype.category > 1 or x.dtype is dtypes.bool_:
+        raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype} (it counts integers)')
+    if x.ndim != 1:
+        raise RuntimeError(
+            f"bincount only supports 1-d non-negative integral inputs. (input: {x.dtype} of shape {list(x.shape)})"
+        )
+    least = as_int(minlength, "minlength")
+    if least < 0:
+        raise RuntimeError(f"minlength should be >= 0 (minlength={minlength})")
+    if weights is not None and tensor_argument(weights, "bincount", "weights").shape != x.shape:
+        raise RuntimeError(f"weights should be 1-d and have the same length as input (weights.shape={list(weights.shape)})")
+    x = cast(x, dtypes.int64)
+    n = x._layout.size
+    if n and int(x.min().item()) < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs. (input has negative elements)")
+    size = max(least, int(x.max().item()) + 1 if n else 0)
+    if weights is None:
+        out = new_empty((size,), dtypes.int64)
+        _count_ints(0, dense(x), out._data)
+        return out
+    kind = weights.dtype if weights.dtype in (dtypes.float32, dtypes.float64) else dtypes.float64
+    out = new_empty((size,), kind)
+    _sum_ints(kind, dense(x), dense(cast(weights.detach(), kind)), out._data)
+    return out

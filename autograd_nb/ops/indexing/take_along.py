@@ -1,0 +1,49 @@
+"""Values moved along one dim by index; the gradients of everything that picks elements (max, min, cummax, nll_loss, …)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ... import dtypes, launch
+from ...codegen.maths import m
+from ...codegen.rows import Each
+from ...shapes import layout
+from ...tensor import Tensor, make
+from ..core.row_kernel import as_rows, row_sizes
+from ..core.structured import structured
+from ..creation.cast import cast, dense
+
+_TAKE = launch.Kernel("reduce", "take_along")
+_PUT_ONE = as_rows(
+    {"k": "number", "g": "row", "index": "row"},
+    {"out": "full"},
+    Each(stores={"out": lambda g, index, i: m.where(i == index, g, 0)}),
+)
+_PUT = launch.Kernel("reduce", "put_along", recipe=lambda args: _PUT_ONE(args) if args[3] == 1 else None)
+
+
+def _k(index: Tensor, outer: int, inner: int) -> int:
+    return index._layout.size // (outer * inner) if outer * inner else 0
+
+
+@structured(x=lambda g, index, x_shape, d: put_along(g, index, x_shape, d), linear="no", batch="shift")
+def take_along(x, index, d):
+    """x at ``index`` along dim ``d``; the index has x's shape but for that dim (which may be missing for one index)."""
+    outer, n, inner = row_sizes(x.shape, d)
+    lay = layout(index.shape, None, x.dtype)
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    if lay.size:
+        _TAKE(x.dtype.carrier, outer, n, inner, _k(index, outer, inner), dense(x), dense(index), data)
+    return make(data, lay, [0, 0])
+
+
+@structured(g0=lambda g, index, g0_shape, d: take_along(g, index, d).reshape(g0_shape), linear="no", batch="shift")
+def put_along(g0, index, shape: Sequence[int], d: int):
+    """Zeros of ``shape`` with ``g0`` added at ``index`` along dim ``d``."""
+    if g0.dtype is dtypes.float16:
+        return cast(put_along(cast(g0, dtypes.float32), index, shape, d), dtypes.float16)
+    outer, n, inner = row_sizes(shape, d)
+    lay = layout(shape, None, g0.dtype)
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    _PUT(g0.dtype, outer, n, inner, _k(index, outer, inner), dense(g0), dense(index), data)
+    return make(data, lay, [0, 0])

@@ -1,0 +1,1 @@
+"""What neural networks are made of: convolutions, pools, norms, losses, attention, recurrent layers."""

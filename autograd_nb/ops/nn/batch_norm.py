@@ -1,0 +1,165 @@
+"""Batch norm: y = (x − mean)·rstd·weight + bias with the statistics over all dims but the channels.
+
+A small batch is one launch forward and one backward; a large one goes the way of the other norms (`normalization`), whose
+reductions and pointwise kernels are dealt out to threads.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ... import launch
+from ...graph.modes import state
+from ...shapes import Layout, layout, numel
+from ...tensor import Tensor, make
+from ..core.recording import guarded, mark_inference
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..elementwise.activation import functional
+from .normalization import channel_norm, check_channels, graph_gradients, per_channel, same_dtype, verify_batch_size, widened
+
+
+@cache
+def _one_each(c: int, carrier: Any, value: float) -> np.ndarray:
+    """What stands for a weight or bias that is not given."""
+    return np.full(c, value, carrier)
+
+
+_CHANNELS = launch.Kernel("norm", "channels", outputs=6)
+_CHANNELS_FIXED = launch.Kernel("norm", "channels_fixed", outputs=2)
+_CHANNELS_BACK = launch.Kernel("norm", "channels_back", outputs=5)
+_NOTHING = {name: np.empty(0, name) for name in ("float32", "float64")}
+SMALL = 1 << 16  #: elements up to which a batch is normalised in one launch; more are worth being dealt out to threads
+
+
+def _channel_rule(g, x, w, mean, rstd, eps, training, needs):
+    c, d = x.shape[1], x._layout.dtype
+    wdims = tuple(i for i in range(x.ndim) if i != 1)
+    if state.grad:
+        weight, grads = per_channel(x, w), {}
+        if training:
+            grads = graph_gradients(g, x, weight, wdims, wdims, eps, True, needs)
+        else:
+            r = per_channel(x, rstd)
+            if "x" in needs:
+                grads["x"] = g * (r if weight is None else r * weight)
+            if "w" in needs:
+                grads["w"] = (g * ((x - per_channel(x, mean)) * r)).sum(wdims)
+            if "b" in needs:
+                grads["b"] = g.sum(wdims)
+        return {p: t if p == "x" else t.reshape(c) for p, t in grads.items()}
+    carrier = d.carrier
+    data, gw, gb = launch.empty(x._layout.size, carrier), np.empty(c, carrier), np.empty(c, carrier)
+    scale = _one_each(c, carrier, 1.0) if w is None else w._data
+    sizes = (x.shape[0], c, numel(x.shape[2:]))
+    work, share = np.empty(2 * c), np.empty(2 * c, carrier)
+    _CHANNELS_BACK(
+        d.name, *sizes, training, dense(g), x._data, mean._data, rstd._data, scale, work, share, gw, gb, data
+    )  # fmt: skip
+    lay = layout((c,), None, d)
+    found = {"x": (data, x._layout), "w": (gw, lay), "b": (gb, lay)}
+    return {p: make(*found[p], [0, 0]) for p in needs}
+
+
+@structured(_channel_rule, node="NativeBatchNormBackward0", linear="no", batch="samples")
+def _channels(x, w, b, mean, rstd, value, eps, training):
+    return value
+
+
+_known = launch.plan_table()  # by the layouts and constants of batch norms: what `_at_once` takes
+
+
+def _plan_channels(x: Tensor, tensors: tuple, eps: float, training: bool) -> tuple | None:
+    """How a small batch is normalised in one launch, once the arguments are checked; None where it is not."""
+    lay = x._layout
+    if not 0 < lay.size <= SMALL or launch.observing() or lay.dtype.name not in _NOTHING:
+        return None
+    for t in (x, *tensors):
+        if t is not None and (
+            t._layout.__class__ is not Layout or not t._layout.contiguous or t._layout.dtype is not lay.dtype
+        ):
+            return None
+    c, carrier = lay.shape[1], lay.dtype.carrier
+    sizes = (lay.shape[0], c, numel(lay.shape[2:]))
+    return (
+        sizes,
+        lay,
+        layout((c,), None, lay.dtype),
+        carrier,
+        _one_each(c, carrier, 1.0),
+        _one_each(c, carrier, 0.0),
+        eps,
+        training,
+    )
+
+
+def _at_once(plan: tuple, x: Tensor, running_mean: Any, running_var: Any, w: Any, b: Any, momentum: float) -> Tensor:
+    """The batch norm of a small batch."""
+    sizes, lay, row, carrier, ones, zeros, eps, training = plan
+    name, c = lay.dtype.name, sizes[1]
+    y, rstd = np.empty(lay.size, carrier), np.empty(c, carrier)
+    weight, bias = ones if w is None else w._data, zeros if b is None else b._data
+    if training:
+        mean = make(np.empty(c, carrier), row, [0, 0])
+        moved = [_NOTHING[name] if t is None else t._data[:c] for t in (running_mean, running_var)]
+        _CHANNELS(name, *sizes, eps, momentum, x._data, weight, bias, np.empty(2 * c), mean._data, rstd, *moved, y)
+    else:
+        mean = make(running_mean._data, row, running_mean._version_)
+        _CHANNELS_FIXED(name, *sizes, eps, x._data, weight, bias, mean._data, running_var._data, rstd, y)
+    value = make(y, lay, [0, 0])
+    if state.grad:
+        _channels.record((x, w, b, mean, make(rstd, row, [0, 0]), value, eps, training), value, 3)
+        guarded(value, running_mean, running_var)
+    elif state.inference:
+        mark_inference(value)
+    return value
+
+
+@functional("torch")
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, cudnn_enabled=True
+):
+    """(x − mean)/√(var + eps)·weight + bias per channel (dim 1).
+
+    training: statistics of this batch, and ``running_mean`` and ``running_var`` are moved towards them by ``momentum`` (in place;
+    the running variance is the unbiased one). Otherwise the running statistics are used.
+
+    Errors: ValueError for one value a channel when training; RuntimeError for sizes that do not fit, or missing statistics.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
+    """
+    tensors = (running_mean, running_var, weight, bias)
+    try:
+        key = (input._layout, *[None if t is None else t._layout for t in tensors], eps, bool(training))
+        plan = _known.get(key)
+    except (AttributeError, TypeError):  # no tensors: said below
+        key = plan = None
+    if plan is not None:
+        return _at_once(plan, input, *tensors, 0.0 if momentum is None else float(momentum))
+    x = tensor_argument(input, "batch_norm")
+    if x.ndim == 1 and not x._layout.size:
+        return x.clone()
+    if x.ndim < 2:
+        raise RuntimeError(f"batch_norm: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
+    if training:
+        verify_batch_size(x.shape)
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    same_dtype(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    if key is not None:
+        check_channels(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+        plan = _plan_channels(x, tensors, float(eps), bool(training))
+        if plan is not None:
+            launch.keep(_known, key, plan)
+            return _at_once(plan, x, *tensors, 0.0 if momentum is None else float(momentum))
+    y = channel_norm(
+        widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), 0.0 if momentum is None else float(momentum),
+        float(eps), tuple(d for d in range(x.ndim) if d != 1), "batch_norm",
+    )  # fmt: skip
+    return cast(guarded(y, running_mean, running_var), x.dtype)

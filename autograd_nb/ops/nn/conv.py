@@ -1,0 +1,517 @@
+"""Convolutions in one, two and three dims, and their transposes: three ops that are one another's derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import product
+from math import gcd
+from typing import Any
+
+from ... import dtypes, launch, threads
+from ...shapes import as_int, layout, numel
+from ...tensor import Tensor, make
+from ..core.recording import guarded
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense, images
+from ..creation.create import new_empty
+from ..elementwise.complex import complex as complex_
+from ..reduce.reduction import sum as sum_
+from ..shape.parts import _slice
+
+_CORRELATE = launch.Kernel("conv", "correlate")
+_BY_WEIGHT = launch.Kernel("conv", "by_weight")
+_PLANES = launch.Kernel("depthwise", "forward")
+_PLANES_BY_INPUT = launch.Kernel("depthwise", "by_input")
+_PLANES_BY_WEIGHT = launch.Kernel("depthwise", "by_weight")
+
+
+@lru_cache(4096)
+def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple) -> tuple[int, ...]:
+    """The 18 ints of the kernels, with the dims that a 1-D or 2-D convolution lacks filled in front."""
+    stride, padding, dilation, _ = how
+    lead = 5 - len(x_shape)
+
+    def three(values: Sequence[int], fill: int) -> tuple[int, ...]:
+        return (fill,) * lead + tuple(values)
+
+    return (
+        *three(x_shape[2:], 1), *three(y_shape[2:], 1), *three(w_shape[2:], 1),
+        *three(stride, 1), *three(padding, 0), *three(dilation, 1),
+    )  # fmt: skip
+
+
+def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple) -> list[int]:
+    stride, padding, dilation, _ = how
+    return [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(x_shape[2:], w_shape[2:], stride, padding, dilation, strict=True)
+    ]
+
+
+LARGE = 1 << 21  #: multiplications from which a convolution pays for being shared by threads
+MANY = 1024  #: output positions from which part of a weight's gradient pays for being summed by itself
+
+
+def _by_images(
+    kernel: launch.Kernel, images: int, sizes: tuple, arrays: tuple, steps: tuple, work: int, out_shape: Any, d: dtypes.dtype
+) -> Tensor:
+    """The output of ``kernel(images, *sizes, *arrays, out)``, images shared by threads; ``steps``: elements of an image in each array."""
+    lay = layout(out_shape, None, d)
+    out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    args = (images, *sizes, *arrays, out._data)
+    if work < LARGE or images < 2:
+        kernel(d, *args)
+    else:
+        strides = (*(0,) * len(sizes), *steps, numel(out_shape[1:]))
+        kernel.split(d, args, lambda args: threads.rows(args, strides, threads.MANY))
+    return out
+
+
+def _by_outputs(args: tuple, work: int) -> list[tuple]:
+    """The launches of a kernel that takes (images, groups, inputs, outputs, first output, last, …): for some outputs each."""
+    return [(*args[:4], begin, end, *args[6:]) for begin, end in threads.pieces(args[3], work, 8)]
+
+
+def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple, flipped: bool, y_shape: Any) -> Tensor:
+    """The convolution of ``geometry``; ``flipped``: with w's inputs and outputs exchanged and its kernels turned around."""
+    images, outputs, size = x.shape[0], y_shape[1] // groups, numel(w.shape)
+    lay = layout(y_shape, None, x.dtype)
+    y = make(launch.empty(lay.size, x.dtype.carrier), lay, [0, 0])
+    sizes = (images, groups, x.shape[1] // groups, outputs, 0, outputs, geometry, flipped)
+    args = (*sizes, dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias), y._data)
+    work = size * images * numel(y_shape[2:])
+    if work < LARGE:
+        _CORRELATE(x.dtype, *args)
+    elif images == 1 or size > numel(x.shape):  # every launch lays out its weights anew
+        _CORRELATE.split(x.dtype, args, lambda args: _by_outputs(args, 0))
+    else:
+        strides = (0,) * (len(sizes) - 1) + (numel(x.shape[1:]), 0, 0, numel(y_shape[1:]))
+        _CORRELATE.split(x.dtype, args, lambda args: threads.rows(args, strides, work // 4))
+    return y
+
+
+def _by_planes(w_shape: Any, groups: int) -> bool:
+    """Whether groups have one input channel and so few outputs that each is best made from its plane."""
+    return groups > 1 and w_shape[1] == 1 and w_shape[0] <= 4 * groups
+
+
+def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple]:
+    """How the gradient by ``n`` inputs along a dim comes from that of ``m`` outputs: for every s-th input by a stride of 1.
+
+    Each is (the first input of those, how many, the taps that reach them, their padding and dilation).
+    """
+    q = gcd(s, d)
+    found = []
+    for first in range(min(s, n)):
+        taps = range(next((b for b in range(min(k, s // q)) if (first + p - b * d) % s == 0), k), k, s // q)
+        dilation = d // q
+        # the output that tap taps[j] of input ``first`` saw is start − j·dilation
+        start = (first + p - taps.start * d) // s
+        found.append((first, len(range(first, n, s)), taps, (len(taps) - 1) * dilation - start, dilation))
+    return found
+
+
+@lru_cache(1024)
+def _plan(x_shape: tuple, y_shape: tuple, w_shape: tuple, how: tuple) -> tuple[bool, list[tuple]]:
+    """Whether inputs are left over that no tap reaches, and for each step (its weights, its inputs, their shape, the geometry)."""
+    stride, padding, dilation, groups = how
+    dims = zip(x_shape[2:], y_shape[2:], w_shape[2:], stride, padding, dilation, strict=True)
+    steps, found = list(product(*(_steps(*dim) for dim in dims))), []
+    for step in steps:
+        firsts, sizes, taps, paddings, dilations = zip(*step, strict=True)
+        if all(taps):
+            weights = (..., *(slice(t.start, t.stop, t.step) for t in taps))
+            inputs = (..., *(slice(f, None, s) for f, s in zip(firsts, stride, strict=True)))
+            shape, own = (*x_shape[:2], *sizes), (*w_shape[:2], *map(len, taps))
+            geometry = _geometry(y_shape, own, shape, ((1,) * len(taps), paddings, dilations, groups))
+            found.append((weights, inputs, shape, geometry))
+    return len(found) < len(steps), found
+
+
+def _by_steps(y: Tensor, w: Tensor, x_shape: tuple, how: tuple) -> Tensor:
+    """The gradient by the input: convolutions at stride 1 with the weights turned around, one for each step of the strides."""
+    rest, steps = _plan(tuple(x_shape), tuple(y.shape), tuple(w.shape), how)
+    if all(s == 1 for s in how[0]) and steps:
+        return _correlate(y, w, None, how[3], steps[0][3], True, x_shape)
+    out = new_empty(x_shape, y.dtype)
+    if rest:
+        out.fill_(0)
+    for weights, inputs, shape, geometry in steps:
+        out[inputs].copy_(_correlate(y, w[weights], None, how[3], geometry, True, shape))
+    out._version_[0] = 0
+    return out
+
+
+def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
+    return cast(op(*(None if t is None else cast(t, dtypes.float32) for t in tensors), *rest), dtypes.float16)
+
+
+# Each is linear in both operands, so that its derivatives are the other two.
+@structured(
+    x=lambda g, x, w, x_shape, how: _conv_by_input(g, w, tuple(x_shape), how),
+    w=lambda g, x, w, w_shape, how: _conv_by_weight(g, x, tuple(w_shape), how),
+    bias=lambda g, x, w: sum_(g, (0, *range(2, g.ndim))),
+    node="ConvolutionBackward0",
+    linear="no",
+)
+@images(4, 5, weight=True)
+def _conv(x, w, bias, how, spatial):
+    """``spatial``: the output's sizes; as a gradient of a transposed convolution they may be fewer than would fit."""
+    if x.dtype is dtypes.float16:
+        return _half(_conv.forward, (x, w, bias), (how, spatial))
+    y_shape = (x.shape[0], w.shape[0], *spatial)
+    groups, geometry = how[3], _geometry(x.shape, w.shape, y_shape, how)
+    if not _by_planes(w.shape, groups):
+        return _correlate(x, w, bias, groups, geometry, False, y_shape)
+    return _by_images(
+        _PLANES, x.shape[0], (groups, 1, w.shape[0] // groups, geometry), (dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias)),
+        (numel(x.shape[1:]), 0, 0), numel(w.shape) * x.shape[0] * numel(spatial), y_shape, x.dtype,
+    )  # fmt: skip
+
+
+@_conv.batched
+def _conv_of_batch(op, args, batch):
+    x, w, bias, how, spatial = args
+    (xv, in_x), (wv, in_w) = batch.of(x), batch.of(w)
+    bv, in_b = (None, False) if bias is None else batch.of(bias)
+    if in_x and not in_w and not in_b:  # the batch is more images
+        y = op(xv.reshape(batch.size * xv.shape[1], *xv.shape[2:]), wv, bv, how, spatial)
+        return y.reshape(batch.size, xv.shape[1], *y.shape[1:])
+    y = _as_groups(x, w, how, batch, lambda a, b, h: op(a, b, None, h, spatial))
+    return y if bias is None else y + batch.whole(bias).reshape(batch.size, 1, -1, *[1] * (y.ndim - 3))
+
+
+def _as_groups(x: Any, w: Any, how: tuple, batch: Any, call: Callable) -> Tensor:
+    """A convolution of each sample's x with its own w, the samples being groups of channels: x (B·N·C → N·BC), w (B·O·I → BO·I)."""
+    b = batch.whole(w)
+    y = call(_side_by_side(batch.whole(x)), b.reshape(batch.size * b.shape[1], *b.shape[2:]), _more_groups(how, batch.size))
+    return y.reshape(y.shape[0], batch.size, y.shape[1] // batch.size, *y.shape[2:]).transpose(0, 1)
+
+
+def _side_by_side(x: Tensor) -> Tensor:
+    """Images of samples [B, N, C, …] as images with the channels of all samples [N, B·C, …]."""
+    return x.transpose(0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2], *x.shape[3:])
+
+
+def _more_groups(how: tuple, size: int) -> tuple:
+    return (*how[:-1], how[-1] * size)
+
+
+@structured(
+    y=lambda g, y, w, y_shape, how: _conv(g, w, None, how, tuple(y_shape[2:])),
+    w=lambda g, y, w, w_shape, how: _conv_by_weight(y, g, tuple(w_shape), how),
+    node="ConvolutionBackward0",
+    linear="each",
+)
+@images(4, 5, weight=True)
+def _conv_by_input(y, w, x_shape, how):
+    if y.dtype is dtypes.float16:
+        return _half(_conv_by_input.forward, (y, w), (x_shape, how))
+    groups, geometry = how[3], _geometry(tuple(x_shape), w.shape, y.shape, how)
+    if not _by_planes(w.shape, groups):
+        return _by_steps(y, w, x_shape, how)
+    return _by_images(
+        _PLANES_BY_INPUT, x_shape[0], (groups, 1, w.shape[0] // groups, geometry), (dense(y), dense(w)),
+        (numel(y.shape[1:]), 0), numel(w.shape) * x_shape[0] * numel(y.shape[2:]), x_shape, y.dtype,
+    )  # fmt: skip
+
+
+@_conv_by_input.batched
+def _conv_by_input_of_batch(op, args, batch):
+    y, w, x_shape, how = args
+    (yv, in_y), (wv, in_w) = batch.of(y), batch.of(w)
+    n, c, *spatial = x_shape
+    if in_y and not in_w:
+        x = op(yv.reshape(batch.size * n, *yv.shape[2:]), wv, (batch.size * n, *x_shape[1:]), how)
+        return x.reshape(batch.size, n, *x.shape[1:])
+    return _as_groups(y, w, how, batch, lambda a, b, h: op(a, b, (n, batch.size * c, *spatial), h))
+
+
+@structured(
+    y=lambda g, x, y_shape, how: _conv(x, g, None, how, tuple(y_shape[2:])),
+    x=lambda g, y, x_shape, how: _conv_by_input(y, g, tuple(x_shape), how),
+    node="ConvolutionBackward0",
+    linear="each",
+)
+def _conv_by_weight(y, x, w_shape, how):
+    if y.dtype is dtypes.float16:
+        return _half(_conv_by_weight.forward, (y, x), (w_shape, how))
+    d, images, places, size = y.dtype, x.shape[0], numel(y.shape[2:]), numel(w_shape)
+    sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))
+    gs, xs = dense(y), dense(x)
+    if not _by_planes(w_shape, how[3]):
+        lay = layout(w_shape, None, d)
+        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        args = (images, *sizes[:3], 0, sizes[2], sizes[3], gs, xs, out._data)
+        if images * places * size < LARGE:
+            _BY_WEIGHT(d, *args)
+        else:
+            _BY_WEIGHT.split(d, args, lambda args: _by_outputs(args, 0))
+        return out
+    count = min(8, images, images * places // MANY) if images * places * size >= LARGE else 1
+    step = -(-images // max(1, count))
+    begins = range(0, images, max(1, step))
+    if len(begins) < 2:
+        lay = layout(w_shape, None, d)
+        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        _PLANES_BY_WEIGHT(d, images, *sizes, gs, xs, out._data)
+        return out
+    # sums over blocks of images, which depend on the sizes only and not on the threads
+    sums = launch.empty(len(begins) * size, d.carrier)
+    g_size, x_size = numel(y.shape[1:]), numel(x.shape[1:])
+    parts = []
+    for k, i in enumerate(begins):
+        end = min(i + step, images)
+        parts.append(
+            (end - i, *sizes, gs[i * g_size : end * g_size], xs[i * x_size : end * x_size], sums[k * size : (k + 1) * size])
+        )
+    _PLANES_BY_WEIGHT.each(d, parts)
+    return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
+
+
+@_conv_by_weight.batched
+def _conv_by_weight_of_batch(op, args, batch):
+    y, x, w_shape, how = args
+    y, x = (_side_by_side(batch.whole(t)) for t in (y, x))
+    w = op(y, x, (batch.size * w_shape[0], *w_shape[1:]), _more_groups(how, batch.size))
+    return w.reshape(batch.size, *w_shape)
+
+
+# -------------------------------------------------------------------------------------------------- arguments
+
+
+def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
+    """An int for all dims, or one int for each."""
+    if isinstance(value, (tuple, list)):
+        out = tuple(as_int(v, name) for v in value)
+        if len(out) == 1:
+            out *= n
+        if len(out) != n:
+            raise RuntimeError(
+                f"{op}(): expected {name} to be a single integer value or a list of {n} values, but got {name}={list(out)}"
+            )
+        return out
+    return (as_int(value, name),) * n
+
+
+def _prepare(
+    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool
+) -> tuple:
+    x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
+    if w.ndim != n + 2:
+        raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {op}, but got input of size: {list(x.shape)}"
+        )
+    if x.dtype is not w.dtype or (bias is not None and bias.dtype is not x.dtype):
+        other = w if x.dtype is not w.dtype else bias
+        raise RuntimeError(
+            f"Input type ({x.dtype}) and {'weight' if other is w else 'bias'} type ({other.dtype}) should be the same ({op}())"
+        )
+    if x.dtype.category != 2:
+        raise RuntimeError(f"{op}(): not implemented for {x.dtype}; use floating point tensors")
+    s, d = tuple_of(stride, n, "stride", op), tuple_of(dilation, n, "dilation", op)
+    g = as_int(groups, "groups")
+    if g < 1:
+        raise RuntimeError(f"non-positive groups is not supported (groups={groups})")
+    if any(v < 1 for v in s):
+        raise RuntimeError(f"non-positive stride is not supported (stride={stride})")
+    if any(v < 1 for v in d):
+        raise RuntimeError(f"dilation should be greater than zero (dilation={dilation})")
+    batched = x.ndim == n + 2
+    if not batched:
+        x = x.unsqueeze(0)
+    if not transposed:
+        if w.shape[0] % g or w.shape[0] < g:
+            raise RuntimeError(
+                f"Given groups={g}, expected weight to be at least {g} at dimension 0 and divisible by it, but got weight of size "
+                f"{list(w.shape)} instead"
+            )
+        if x.shape[1] != w.shape[1] * g:
+            raise RuntimeError(
+                f"Given groups={g}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have {w.shape[1] * g} channels, "
+                f"but got {x.shape[1]} channels instead"
+            )
+    elif x.shape[1] != w.shape[0]:
+        raise RuntimeError(
+            f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(x.shape)} to have {w.shape[0]} channels, but "
+            f"got {x.shape[1]} channels instead"
+        )
+    elif x.shape[1] % g:
+        raise RuntimeError(f"{op}(): the input's {x.shape[1]} channels must be divisible by groups={g}")
+    outputs = w.shape[1] * g if transposed else w.shape[0]
+    if bias is not None and (tensor_argument(bias, op, "bias").ndim != 1 or bias.shape[0] != outputs):
+        raise RuntimeError(
+            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {outputs} elements, but got bias of size "
+            f"{list(bias.shape)} instead"
+        )
+    return x, w, s, d, g, batched
+
+
+def _integers(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor | None:
+    """Convolutions of integers, which BLAS does not have: in float64 and back; None for other dtypes."""
+    if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
+        return None
+    return cast(call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype)
+
+
+def _of_parts(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor | None:
+    """Of complex tensors, from three convolutions of their parts (as Gauss multiplied); None for real ones."""
+    x, w, bias = tensors
+    if not all(isinstance(t, Tensor) and t.dtype.is_complex for t in (x, w)) or x.dtype is not w.dtype:
+        return None
+    a, b, c, d = x.real, x.imag, w.real, w.imag
+    ac, bd, whole = (call(op, n, p, q, None, *rest) for p, q in ((a, c), (b, d), (a + b, c + d)))
+    y = complex_(ac - bd, whole - ac - bd)
+    return y if bias is None else y + tensor_argument(bias, op, "bias").reshape(-1, *(1,) * n)
+
+
+def _check_empty(x: Tensor, w: Tensor, transposed: bool) -> None:
+    """Refuse what PyTorch refuses of tensors without elements: only the batch or the channels may be empty."""
+    if transposed and not w.shape[0]:
+        raise RuntimeError(f"expected weight to be at least 1 at dimension 0, but got weight of size {list(w.shape)} instead")
+    if not x._layout.size:
+        if x.shape[0] and x.shape[1]:
+            raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {list(x.shape)}")
+    elif not w._layout.size:
+        raise RuntimeError(f"could not make a convolution with a weight that has no elements, of size {list(w.shape)}")
+
+
+def convolution(
+    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Tensor:
+    tensors, rest = (input, weight, bias), (stride, padding, dilation, groups)
+    whole = _integers(convolution, op, n, tensors, rest)
+    if whole is None:
+        whole = _of_parts(convolution, op, n, tensors, rest)
+    if whole is not None:
+        return whole
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False)
+    if isinstance(padding, str):
+        if padding == "valid":
+            p: tuple[int, ...] = (0,) * n
+        elif padding == "same":
+            if any(v != 1 for v in s):
+                raise RuntimeError("padding='same' is not supported for strided convolutions")
+            total = [dv * (k - 1) for dv, k in zip(d, w.shape[2:], strict=True)]
+            p = tuple(t // 2 for t in total)
+            if any(t % 2 for t in total):  # the odd one goes behind
+                extra = [v for t in reversed(total) for v in (0, t % 2)]
+                x = OPS["nn.functional.pad"].call(x, extra)
+        else:
+            raise RuntimeError(f"Invalid padding string: {padding!r}, should be one of 'valid', 'same'")
+    else:
+        p = tuple_of(padding, n, "padding", op)
+    if any(v < 0 for v in p):
+        raise RuntimeError(f"negative padding is not supported (padding={padding})")
+    how = (s, p, d, g)
+    for size, k, pad, dil in zip(x.shape[2:], w.shape[2:], p, d, strict=True):
+        if size + 2 * pad < dil * (k - 1) + 1:
+            sizes = " x ".join(str(v + 2 * q) for v, q in zip(x.shape[2:], p, strict=True))
+            kernel = " x ".join(str(dv * (kv - 1) + 1) for kv, dv in zip(w.shape[2:], d, strict=True))
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({sizes}). Kernel size: ({kernel}). Kernel size can't be greater than actual "
+                "input size"
+            )
+    _check_empty(x, w, False)
+    y = _conv(x, w, bias, how, tuple(_spatial(x.shape, w.shape, how)))
+    if not x.shape[1]:
+        y = _slice(y, 1, 0, 0, 1)  # of no channels PyTorch makes no channels, whatever the weight says
+    return y if batched else y.squeeze(0)
+
+
+def transposed(
+    op: str,
+    n: int,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: Any,
+    dilation: Any,
+) -> Tensor:
+    tensors, rest = (input, weight, bias), (stride, padding, output_padding, groups, dilation)
+    whole = _integers(transposed, op, n, tensors, rest)
+    if whole is None:
+        whole = _of_parts(transposed, op, n, tensors, rest)
+    if whole is not None:
+        return whole
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True)
+    p, extra = tuple_of(padding, n, "padding", op), tuple_of(output_padding, n, "output_padding", op)
+    for e, sv, dv in zip(extra, s, d, strict=True):
+        if e < 0 or e >= max(sv, dv):
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got output_padding={list(extra)}, "
+                f"stride={list(s)}, dilation={list(d)}"
+            )
+    spatial = [
+        (m - 1) * sv - 2 * pv + dv * (k - 1) + e + 1
+        for m, k, sv, pv, dv, e in zip(x.shape[2:], w.shape[2:], s, p, d, extra, strict=True)
+    ]
+    _check_empty(x, w, True)
+    if any(m < 1 for m in spatial) and (x._layout.size or any(m < 0 for m in spatial)):
+        raise RuntimeError(
+            f"Given input size per channel: ({' x '.join(map(str, x.shape[2:]))}). Calculated output size per channel: "
+            f"({' x '.join(map(str, spatial))}). Output size is too small"
+        )
+    y = _conv_by_input(x, w, (x.shape[0], w.shape[1] * g, *spatial), (s, p, d, g))
+    if bias is not None:
+        y = guarded(y + bias.reshape(-1, *(1,) * n), x, w)
+    return y if batched else y.squeeze(0)
+
+
+_DOC = """y[n, o] = b[o] + Σ w[o, c, …]·x[n, c, …] over the {n}-D window, per group.
+
+    input: (N, C, …) or (C, …). weight: (O, C/groups, k…). padding: ints, "valid" or "same" (stride 1). Derivatives: the
+    transposed convolution of g with w, and the correlation of g with x; each is an op that can be differentiated again.
+
+    Errors: RuntimeError naming the sizes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv{n}d.html
+    """
+
+_DOC_T = """The transpose of conv{n}d: what is its gradient by the input, with a bias.
+
+    input: (N, C, …) or (C, …). weight: (C, O/groups, k…). output_padding adds to one side of the output's sizes.
+
+    Errors: RuntimeError naming the sizes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.conv_transpose{n}d.html
+    """
+
+
+def _declare(n: int) -> None:
+    name, tname = f"conv{n}d", f"conv_transpose{n}d"
+
+    def conv(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        return convolution(name, n, input, weight, bias, stride, padding, dilation, groups)
+
+    def conv_transpose(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        return transposed(tname, n, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+    for function, own, doc in ((conv, name, _DOC), (conv_transpose, tname, _DOC_T)):
+        function.__name__ = function.__qualname__ = own
+        function.__doc__ = doc.format(n=n)
+        public(method=False, namespaces=("torch",), name=own)(function)
+        public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{own}")(function)
+
+
+for _n in (1, 2, 3):
+    _declare(_n)
+
+
+@public(method=False, namespaces=("torch", "nn.functional"))
+def conv_tbc(input, weight, bias, pad=0):
+    """conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs).
+
+    Errors: RuntimeError naming the sizes that do not fit.
+    """
+    x, w = tensor_argument(input, "conv_tbc"), tensor_argument(weight, "conv_tbc", "weight")
+    if x.ndim != 3 or w.ndim != 3:
+        raise RuntimeError(
+            f"Input must have 3 dims: time, batch, in_channel, and weight 3 (got {list(x.shape)} and {list(w.shape)})"
+        )
+    return convolution("conv_tbc", 1, x.permute(1, 2, 0), w.permute(2, 1, 0), bias, 1, pad, 1, 1).permute(2, 0, 1)

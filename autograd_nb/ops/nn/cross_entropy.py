@@ -1,0 +1,471 @@
+"""cross_entropy and nll_loss.
+
+With class indices, cross_entropy is one fused kernel forward (log-softmax, pick and sum) and one backward (softmax minus the
+one-hot target); under ``create_graph`` the backward is written with ops, so that every derivative is there.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...codegen.loops import MAX, SUM
+from ...codegen.maths import m
+from ...codegen.rows import Each, Pick, Put, Row, Step, Total
+from ...graph.modes import no_grad, state
+from ...overriding import overridable
+from ...shapes import Layout, layout
+from ...tensor import Tensor, make
+from ..core.recording import guarded, mark_inference
+from ..core.registry import OPS
+from ..core.row_kernel import RowKernel, row_sizes
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import new_full
+from ..elementwise.activation import functional
+from ..indexing.take_along import put_along, take_along
+from .softmax import log_softmax, softmax
+
+_OUTSIDE = launch.Kernel("reduce", "first_outside")
+
+
+def legacy_reduction(size_average: Any, reduce: Any, reduction: str, stacklevel: int = 4) -> str:
+    """The ``reduction`` that the old arguments ``size_average`` and ``reduce`` mean; it warns when they are given."""
+    if size_average is not None or reduce is not None:
+        average = True if size_average is None else size_average
+        total = True if reduce is None else reduce
+        reduction = "none" if not total else "mean" if average else "sum"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
+    return reduction
+
+
+def check_reduction(reduction: Any, also: tuple[str, ...] = ()) -> None:
+    if reduction not in ("none", "mean", "sum", *also):
+        raise ValueError(f"{reduction} is not a valid value for reduction (one of 'none', 'mean', 'sum')")
+
+
+# ---------------------------------------------------------------------------------------------- the kernels
+
+
+def _pick_weight(weighted: bool) -> list[Step]:
+    return [Pick("wt", "w", "at")] if weighted else [Row({"wt": lambda n: m.where(n == 0, 0.0, 1.0).cast("float64")})]
+
+
+@cache
+def _forward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
+    operands = {
+        "x": "full",
+        "target": "row",
+        **({"w": "col", "all": "one"} if weighted else {}),
+        "ignore": "number",
+        "eps": "number",
+        "mean": "number",
+    }
+    folds: dict[str, Any] = {"s": (SUM, lambda x, top: m.exp_below(x - top))}
+    if smoothed:
+        folds["sx"] = (SUM, (lambda x, w: x * w) if weighted else (lambda x: x))
+
+    def loss(target, ignore, wt, lse, xt, eps):
+        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt))
+
+    def loss_smoothed(target, ignore, wt, lse, xt, eps, n, sx):
+        return m.where(
+            target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt) + (eps / n.cast("float64")) * (lse * n.cast("float64") - sx)
+        )
+
+    def loss_smoothed_weighted(target, ignore, wt, lse, xt, eps, n, sx, all):  # noqa: A002
+        return m.where(target == ignore, 0.0, ((1 - eps) * wt) * (lse - xt) + (eps / n.cast("float64")) * (lse * all - sx))
+
+    steps: list[Step] = [
+        Each(folds={"top": (MAX, lambda x: x)}),
+        Each(folds=folds),
+        Row({"lse": lambda s, top: m.log(s) + top, "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
+        Pick("xt", "x", "at"),
+        *_pick_weight(weighted),
+        Row({"loss": loss if not smoothed else loss_smoothed_weighted if weighted else loss_smoothed}),
+    ]
+    if rows:
+        return RowKernel("cross_entropy", operands, {"lse": "row", "loss": "row"}, steps)
+    steps.append(
+        Total(
+            {"total": lambda loss: loss, "weight": lambda target, ignore, wt: m.where(target == ignore, 0.0, wt)},
+            {"value": lambda total, weight, mean: total / m.where(mean != 0, weight, 1.0), "wsum": lambda weight: weight},
+        )
+    )
+    return RowKernel("cross_entropy", operands, {"lse": "row", "value": "one", "wsum": "one"}, steps)
+
+
+@cache
+def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
+    weights = {"w": "col", "all": "one"} if weighted else {}
+    operands = {"x": "full", "target": "row", **weights, "ignore": "number", "eps": "number", "mean": "number",
+                "lse": "row", "g": "row" if rows else "one"}  # fmt: skip
+    if not rows:
+        operands["wsum"] = "one"
+
+    def scale_rows(target, ignore, g):
+        return m.where(target == ignore, 0.0, g)
+
+    def scale_one(target, ignore, g, mean, wsum):
+        return m.where(target == ignore, 0.0, g / m.where(mean != 0, wsum, 1.0))
+
+    def part(scale, eps, n):
+        return scale * (eps / n.cast("float64"))
+
+    def whole(scale, eps, n, wt):
+        return scale * ((1 - eps) * wt + eps)
+
+    def whole_weighted(scale, eps, n, wt, all):  # noqa: A002
+        return scale * ((1 - eps) * wt + (eps / n.cast("float64")) * all)
+
+    def store(x, lse, a):
+        return m.exp(x - lse) * a
+
+    def store_smoothed(x, lse, a, c):
+        return m.exp(x - lse) * a - c
+
+    def store_smoothed_weighted(x, lse, a, c, w):
+        return m.exp(x - lse) * a - c * w
+
+    steps: list[Step] = [
+        Row({"scale": scale_rows if rows else scale_one, "at": lambda target, ignore: m.where(target == ignore, 0, target)}),
+        *_pick_weight(weighted),
+        Row({"b": lambda scale, eps, wt: scale * ((1 - eps) * wt)}),
+        Row({"a": whole_weighted if weighted else whole, "c": part} if smoothed else {"a": lambda b: b * 1.0}),
+        Each(stores={"o": store if not smoothed else store_smoothed_weighted if weighted else store_smoothed}),
+        Put("o", "at", lambda o, b: o - b),
+    ]
+    return RowKernel("cross_entropy_backward", operands, {"o": "full"}, steps)
+
+
+# ------------------------------------------------------------------------------------------------- the op
+
+
+def _weights(w: Tensor | None, total: Tensor | None) -> list:
+    return [] if w is None else [dense(w), total._data]  # type: ignore[union-attr]
+
+
+def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """(which rows are kept, what multiplies the softmax, what is subtracted) as tensors outside the graph."""
+    with no_grad():
+        c = x.shape[1]
+        keep = target.ne(ignore)
+        at = target.where(keep, 0)
+        kept = cast(keep, x.dtype)
+        wt = kept if w is None else take_along(w, at.reshape(-1), 0).reshape(at.shape) * kept
+        total = float(c) if w is None else w.sum()
+        taken = put_along(wt * (1 - eps), at, x.shape, 1)
+        if eps:
+            spread = new_full((c,), eps / c, x.dtype) if w is None else w * (eps / c)
+            taken = taken + spread.reshape([1, c] + [1] * (x.ndim - 2))
+        whole = wt * (1 - eps) + (total * (eps / c) if eps else 0.0)
+        return keep.unsqueeze(1), whole.unsqueeze(1), taken
+
+
+_FORWARD: dict[tuple, tuple] = launch.plan_table()  #: of arguments that were seen before, see `_again`
+_BACKWARD: dict[tuple, tuple] = launch.plan_table()
+
+
+def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
+    if state.grad:
+        keep, whole, taken = _constants(x, target, w, ignore, eps)
+        scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
+        return (softmax(x, 1) * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
+    half = x.dtype is dtypes.float16
+    wide = dtypes.float32 if half else x.dtype
+    data = launch.empty(x._layout.size, wide.carrier)
+    key = (x._layout, target._layout, g._layout, reduction, eps)
+    found = _BACKWARD.get(key) if w is None else None
+    if found is not None:
+        sizes, entry, mean = found
+        entry(*sizes, x._data, target._data, ignore, eps, mean, lse._data, g._data, wsum._data, data)
+        return make(data, x._layout, [0, 0])
+    source = cast(x, wide)
+    rows = reduction == "none"
+    if x._layout.size:
+        args = [
+            dense(source),
+            dense(target),
+            *_weights(w, total),
+            ignore,
+            eps,
+            1.0 if reduction == "mean" else 0.0,
+            lse._data,
+            dense(cast(g, wide)),
+        ]
+        if not rows:
+            args.append(wsum._data)
+        kernel, sizes = _backward(w is not None, eps != 0, rows), row_sizes(x.shape, 1)
+        kernel(wide.name, sizes, args, [data])
+        plain = w is None and not half and not rows and all(t._layout.contiguous for t in (x, target, g))
+        if plain and g._layout.dtype is wide and not launch.observing():
+            launch.keep(_BACKWARD, key, (sizes, kernel.entry(wide.name, sizes, args, [data]), args[4]))
+    return cast(make(data, layout(x.shape, None, wide), [0, 0]), x.dtype)
+
+
+@structured(x=_rule, node="CrossEntropyLossBackward0", linear="no", batch="samples")
+def _cross_entropy(x, target, w, total, lse, wsum, value, reduction, ignore, eps):
+    return value
+
+
+LARGE = 1 << 18  #: elements from which rows pay for being shared by threads
+
+
+def _weight_of_rows(target: Tensor, weight: Tensor | None, ignore: int, d: Any) -> Tensor:
+    """The sum of the weights of the rows that are kept."""
+    kept = target.ne(ignore)
+    if weight is None:
+        return cast(kept.sum(), d)
+    at = target.where(kept, 0)
+    return (take_along(weight, at.reshape(-1), 0).reshape(at.shape) * kept).sum()
+
+
+@overridable
+def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, reduction: str, eps: float) -> Tensor:
+    half = x.dtype is dtypes.float16
+    wide = dtypes.float32 if half else x.dtype
+    with no_grad():
+        source = cast(x.detach(), wide)
+        weight = None if w is None else cast(w.detach(), wide)
+        total = None if weight is None else weight.sum()
+        lay = layout(target.shape, None, wide)
+        lse = launch.empty(lay.size, wide.carrier)
+        args = [dense(source), dense(target), *_weights(weight, total), ignore, eps, 1.0 if reduction == "mean" else 0.0]
+        large = x._layout.size >= LARGE  # then rows are dealt out to threads, and summed afterwards
+        kernel = _forward(w is not None, eps != 0, reduction == "none" or large)
+        sizes = row_sizes(x.shape, 1)
+        wsum = None
+        if reduction == "none" or large:
+            value = make(launch.empty(lay.size, wide.carrier), lay, [0, 0])
+            if lay.size:
+                kernel(wide.name, sizes, args, [lse, value._data])
+            if reduction != "none":
+                value, wsum = value.sum(), _weight_of_rows(target, weight, ignore, wide)
+                value = value / wsum if reduction == "mean" else value
+        else:
+            one = layout((), None, wide)
+            value, wsum = make(np.empty(1, wide.carrier), one, [0, 0]), make(np.empty(1, wide.carrier), one, [0, 0])
+            outputs = [lse, value._data, wsum._data]
+            kernel(wide.name, sizes, args, outputs)
+            plain = w is None and not half and x.ndim == 2 and all(t._layout.contiguous for t in (x, target))
+            if plain and x._layout.__class__ is target._layout.__class__ is Layout and not launch.observing():
+                known = (sizes, kernel.entry(wide.name, sizes, args, outputs), _OUTSIDE.entry("int64"), args[4], lay, one)
+                launch.keep(_FORWARD, (x._layout, target._layout, ignore, reduction, eps), known)
+        value = cast(value, x.dtype)
+    if state.inference:
+        mark_inference(value)
+    if not (state.grad and x.requires_grad):
+        return value
+    return _cross_entropy(x, target, weight, total, make(lse, lay, [0, 0]), wsum, value, reduction, ignore, eps)
+
+
+@_cross_entropy_indices.decomposed
+def _cross_entropy_by_ops(x: Tensor, target: Tensor, w: Any, ignore: int, reduction: str, eps: float) -> Tensor:
+    call = {name: OPS[name].call for name in ("log_softmax", "gather", "where")}
+    c = x.shape[1]
+    keep = target.ne(ignore)
+    at = call["where"](keep, target, 0)
+    logs = call["log_softmax"](x, 1)
+    kept = keep.to(x.dtype)
+    weight = kept if w is None else OPS["index_select"].call(w, 0, at.reshape(-1)).reshape(at.shape) * kept
+    loss = -call["gather"](logs, 1, at.unsqueeze(1)).squeeze(1) * weight * (1 - eps)
+    if eps:
+        spread = logs if w is None else logs * w.reshape(1, c, *[1] * (x.ndim - 2))
+        loss = loss - spread.sum(1) * kept * (eps / c)
+    if reduction == "none":
+        return loss
+    return loss.sum() / weight.sum() if reduction == "mean" else loss.sum()
+
+
+def _again(known: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
+    """What `cross_entropy` comes to for arguments like those of an earlier call."""
+    sizes, entry, outside, mean, lay, one = known
+    d = x._layout.dtype
+    indices = target._data if target._data.size == lay.size else target._data[: lay.size]
+    found = np.empty(2, np.int64)
+    if target._layout.dtype is dtypes.int64:
+        outside(sizes[1], ignore, indices, found)
+    if target._layout.dtype is not dtypes.int64 or found.item(0) >= 0:
+        target, _ = _checked_indices(target, sizes[1], ignore)
+    lse, value, wsum = np.empty(lay.size, d.carrier), np.empty(1, d.carrier), np.empty(1, d.carrier)
+    entry(*sizes, x._data, target._data, ignore, eps, mean, lse, value, wsum)
+    y = make(value, one, [0, 0])
+    if state.inference:
+        mark_inference(y)
+    elif state.grad:
+        kept = make(lse, lay, [0, 0]), make(wsum, one, [0, 0])
+        _cross_entropy.record((x, target, None, None, *kept, y, reduction, ignore, eps), y, 3)
+    return y
+
+
+# ------------------------------------------------------------------------------------------- the functions
+
+
+@overridable
+def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor, int]:
+    """Class indices as int64, and how many are ignored. IndexError for one outside [0, classes)."""
+    if target.dtype not in (dtypes.int64, dtypes.uint8):
+        raise RuntimeError(
+            f"expected scalar type Long but found {target.dtype}: expected target dtype to be Long or Byte, but got "
+            f"{target.dtype} (class indices; use target.long())"
+        )
+    target = cast(target, dtypes.int64)
+    if target._layout.size == 0:
+        return target, 0
+    found = np.empty(2, np.int64)
+    flat = dense(target)
+    _OUTSIDE("int64", classes, ignore, flat, found)
+
+    def inside(found, flat):
+        if found[0] >= 0:
+            raise IndexError(
+                f"Target {int(flat[found[0]])} is out of bounds. (element {int(found[0])} of target; there are {classes} classes)"
+            )
+
+    launch.check(inside, found, flat, passes=((0, 0, -(1 << 62), -1),))
+    return target, int(found[1]) if launch.observer() is None else -1  # a capture must serve any number
+
+
+def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Tensor, Tensor, bool]:
+    """Input (N, C, …) and target (N, …) of class indices, checked; whether a batch dim was added."""
+    x, t = input, target
+    if x.ndim == 0:
+        raise RuntimeError(
+            f"{name}: input tensor should have at least 1 dim: expected (C), (N, C) or (N, C, d1, …), got a 0-d tensor"
+        )
+    alone = x.ndim == 1
+    if alone:
+        if t.ndim > 1 or (t.ndim == 1 and t.shape[0] != 1):
+            raise ValueError(
+                f"Expected input batch_size (1) to match target batch_size ({t.shape[0]}). "
+                f"(input {list(x.shape)}, target {list(t.shape)})"
+            )
+        x, t = x.unsqueeze(0), t.reshape(1)
+        alone = target.ndim == 0
+    elif x.ndim == 2:
+        if t.ndim > 1 and x.shape[0] == t.shape[0]:
+            raise RuntimeError(
+                f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})"
+            )
+        t = t.reshape(1) if t.ndim == 0 else t
+    if x.shape[0] != t.shape[0]:
+        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0]}).")
+    if tuple(t.shape) != (x.shape[0], *x.shape[2:]):
+        raise RuntimeError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(t.shape)}")
+    if weight is not None:
+        tensor_argument(weight, name, "weight")
+        if weight.ndim != 1 or weight.shape[0] != x.shape[1]:
+            raise RuntimeError(
+                f"weight tensor should be defined either for all {x.shape[1]} classes or no classes but got weight tensor "
+                f"of shape: {list(weight.shape)}"
+            )
+        if weight.dtype is not x.dtype:
+            raise RuntimeError(f"expected scalar type {x.dtype} but found {weight.dtype} (argument 'weight' of {name})")
+    return x, t, alone
+
+
+def _floating(x: Tensor, name: str) -> None:
+    if x.dtype.category < 2:
+        raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
+
+
+@functional()
+def cross_entropy(
+    input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
+):
+    """−ln softmax(input) at the target class; dL/dx = softmax(x) − onehot(target), over the mean's count.
+
+    input: (C), (N, C) or (N, C, d1, …), unnormalised. target: class indices of shape (), (N) or (N, d1, …), or probabilities of
+    the input's shape. weight: one factor a class. ignore_index: a target that counts for nothing. label_smoothing: the share of
+    the target that is spread evenly over the classes. "mean" divides by the sum of the targets' weights.
+
+    Errors: IndexError for a target out of range; ValueError, RuntimeError for shapes and dtypes that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.cross_entropy(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
+    tensor(0.4100)
+    """
+    if weight is None and size_average is None and reduce is None:
+        try:
+            known = _FORWARD.get((input._layout, target._layout, ignore_index, reduction, label_smoothing))
+        except (AttributeError, TypeError):  # no tensors; said below
+            known = None
+        if known is not None:
+            return _again(known, input, target, int(ignore_index), reduction, float(label_smoothing))
+    x, t = tensor_argument(input, "cross_entropy"), tensor_argument(target, "cross_entropy", "target")
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    _floating(x, "cross_entropy")
+    if t.shape == x.shape and x.ndim:
+        return _soft_cross_entropy(x, t, weight, ignore_index, reduction, float(label_smoothing))
+    x, t, alone = _batched(x, t, weight, "cross_entropy")
+    t, _ = _checked_indices(t, x.shape[1], ignore_index)
+    y = _cross_entropy_indices(x, t, weight, int(ignore_index), reduction, float(label_smoothing))
+    return y.reshape(()) if alone and reduction == "none" else y
+
+
+def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reduction: str, eps: float) -> Tensor:
+    """The target given as probabilities."""
+    if t.dtype.category < 2:
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype}")
+    if ignore >= 0:
+        raise RuntimeError(f"ignore_index is not supported for floating point target (ignore_index={ignore})")
+    d = 0 if x.ndim == 1 else 1
+    c = x.shape[d]
+    if weight is not None and (weight.ndim != 1 or weight.shape[0] != c):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {c} classes or no classes but got weight tensor "
+            f"of shape: {list(weight.shape)}"
+        )
+    logs = log_softmax(x, d)
+    if eps:
+        t = t * (1 - eps) + eps / c
+    loss = logs * t
+    if weight is not None:
+        loss = loss * weight.reshape([c] if x.ndim == 1 else [1, c] + [1] * (x.ndim - 2))
+    if reduction == "none":
+        return -loss.sum(d)
+    if reduction == "sum":
+        return -loss.sum()
+    return -loss.sum() / max(x._layout.size // c if c else 1, 1) if x._layout.size else -loss.sum() / 0.0
+
+
+@functional("torch")
+def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
+    """−input at the target class, as after `log_softmax`; arguments as `cross_entropy`'s."""
+    x, t = tensor_argument(input, "nll_loss"), tensor_argument(target, "nll_loss", "target")
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    _floating(x, "nll_loss")
+    x, t, alone = _batched(x, t, weight, "nll_loss")
+    t, ignored = _checked_indices(t, x.shape[1], ignore_index)
+    factor = None
+    with no_grad():
+        if ignored:
+            keep = t.ne(ignore_index)
+            t = t.where(keep, 0)
+            factor = cast(keep, x.dtype)
+        if weight is not None:
+            wt = take_along(weight.detach(), t.reshape(-1), 0).reshape(t.shape)
+            factor = wt if factor is None else wt * factor
+    picked = take_along(x, t, 1)
+    if factor is None:
+        y = -(picked.mean() if reduction == "mean" else picked.sum() if reduction == "sum" else picked)
+    else:
+        rows = picked * factor
+        if reduction == "mean" and ignored == t._layout.size:  # 0 / 0, but with a gradient of 0
+            return guarded(-rows.sum() + math.nan, input, target, weight)
+        y = -(rows.sum() / factor.sum() if reduction == "mean" else rows.sum() if reduction == "sum" else rows)
+    return guarded(y.reshape(()) if alone and reduction == "none" else y, input, target, weight)

@@ -1,0 +1,140 @@
+"""Connectionist temporal classification loss.
+
+Source: Graves et al., Connectionist temporal classification (ICML 2006);
+https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.ctc_loss.html
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import dtypes
+from ...launch import Kernel
+from ...shapes import as_int
+from ...tensor import Tensor
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import new_empty, tensor
+from .loss import check_reduction
+
+_FORWARD = Kernel("ctc", "forward", outputs=2)
+_BACKWARD = Kernel("ctc", "backward")
+
+
+def _rule(g, x, labels, places, lengths, sizes, out, how):
+    return {"x": None if g[0] is None else _ctc_loss_backward(g[0], x, labels, places, lengths, sizes, *out, how)}
+
+
+@structured(every=_rule, node="CtcLossBackward0", linear="no", batch="samples")
+def _ctc_loss(x, labels, places, lengths, sizes, how):
+    """(losses, alpha); how: (states, blank, zero_infinity)."""
+    steps, batch, classes = x.shape
+    losses, alpha = new_empty((batch,), x.dtype), new_empty((batch, steps, how[0]), x.dtype)
+    if batch:
+        _FORWARD(x.dtype, batch, classes, how[0], how[1], *[dense(t) for t in (x, labels, places, lengths, sizes)], losses._data, alpha._data)
+    return losses, alpha
+
+
+def _second(g):
+    raise RuntimeError("derivative for ctc_loss_backward is not implemented: ctc_loss can be differentiated once")
+
+
+@structured(every=lambda g: _second(g), linear="no", batch="samples")
+def _ctc_loss_backward(g, x, labels, places, lengths, sizes, losses, alpha, how):
+    out = new_empty(x.shape, x.dtype)
+    batch, classes = x.shape[1:]
+    operands = [dense(t) for t in (g, x, labels, places, lengths, sizes, losses, alpha)]
+    if batch:
+        _BACKWARD(x.dtype, batch, classes, *how, *operands, out._data)
+    return out
+
+
+def _lengths(value: Any, name: str, batch: int, most: int, what: str) -> tuple[Tensor, list[int]]:
+    """A length for each sample, as an int64 tensor and as ints; RuntimeError for other counts or values."""
+    if isinstance(value, Tensor):
+        if value.dtype.category != 1:
+            raise RuntimeError(f"{name} must be integral (got {value.dtype})")
+        found = value.reshape(-1).tolist()
+    else:
+        found = [as_int(v, name) for v in (value if isinstance(value, (tuple, list)) else [value])]
+    if len(found) != batch:
+        raise RuntimeError(f"{name} must be of size batch_size (got {len(found)} for a batch of {batch})")
+    for v in found:
+        if not 0 <= v <= most:
+            raise RuntimeError(f"Expected {name} to have value {'at least 0' if v < 0 else f'at most {most}'}, but got value {v} ({what})")
+    return tensor(found, dtype=dtypes.int64), found
+
+
+@public(method=False, namespaces=("nn.functional",), name="nn.functional.ctc_loss")
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """−ln of the probability that ``log_probs`` (T, N, C) spells the targets, over all alignments with blanks and repeats.
+
+    targets: (N, S), or all one after the other in one dim; lengths: a tensor or a tuple of N ints. Without a batch: (T, C), (S),
+    and one length each. "mean" divides each loss by its target's length, then averages. zero_infinity: impossible targets count
+    0, and so do their gradients. The gradient is that of log_softmax's output, eˣ − posterior. It can be taken once.
+
+    Errors: RuntimeError naming what does not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.ctc_loss.html
+    """
+    x, labels = tensor_argument(log_probs, "ctc_loss", "log_probs"), tensor_argument(targets, "ctc_loss", "targets")
+    check_reduction(reduction)
+    if x.dtype.category != 2:
+        raise RuntimeError(f'"ctc_loss" not implemented for {x.dtype}; log_probs must be floating point')
+    if labels.dtype.category != 1:
+        raise RuntimeError(f"ctc_loss: targets must be integral, but got {labels.dtype}")
+    single = x.ndim == 2
+    if x.ndim not in (2, 3):
+        raise RuntimeError(f"ctc_loss: log_probs must be (T, N, C) or (T, C), but got {list(x.shape)}")
+    if single:
+        x = x.unsqueeze(1)
+    steps, batch, classes = x.shape
+    if not 0 <= as_int(blank, "blank") < classes:
+        raise RuntimeError(f"blank must be in label range (blank={blank}, {classes} classes)")
+    if labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape[0] != batch):
+        raise RuntimeError(f"ctc_loss: targets must be (N, S) or one-dimensional, but got {list(labels.shape)} for a batch of {batch}")
+    lengths, _ = _lengths(input_lengths, "input_lengths", batch, steps, "the number of time steps")
+    most = labels.shape[1] if labels.ndim == 2 else labels.shape[0]
+    sizes, counts = _lengths(target_lengths, "target_lengths", batch, most, f"targets of size {list(labels.shape)}")
+    if labels.ndim == 2:
+        starts = [labels.shape[1] * b for b in range(batch)]
+    else:
+        starts = [sum(counts[:b]) for b in range(batch)]
+        if sum(counts) > most or (not single and sum(counts) != most):
+            raise RuntimeError(f"Expected 1D targets of size {sum(counts)} (the sum of target_lengths), but got size {most}")
+    labels = cast(labels, dtypes.int64)
+    if labels._layout.size:
+        low, high = labels.min().item(), labels.max().item()
+        if low < 0 or high >= classes:
+            labels = _padded_out(labels, counts, classes)
+    places = tensor(starts, dtype=dtypes.int64)
+    d = x.dtype
+    x = cast(x, dtypes.float32) if d is dtypes.float16 else x
+    losses, _ = _ctc_loss(x, labels, places, lengths, sizes, (2 * max(counts, default=0) + 1, int(blank), bool(zero_infinity)))
+    if zero_infinity:
+        losses = OPS["where"].call(losses == math.inf, 0.0, losses)
+    if reduction == "mean":
+        losses = (losses / cast(sizes, x.dtype).clamp(min=1)).mean()
+    elif reduction == "sum":
+        losses = losses.sum()
+    elif single:
+        losses = losses.squeeze(0)
+    return cast(losses, d)
+
+
+def _padded_out(labels: Tensor, counts: list[int], classes: int) -> Tensor:
+    """Targets with what stands behind each sample's length zeroed; RuntimeError for a class that is out of range."""
+    rows = labels.tolist()
+    used = rows if labels.ndim == 1 else [v for row, n in zip(rows, counts, strict=True) for v in row[:n]]
+    wrong = [v for v in used if not 0 <= v < classes]
+    if wrong:
+        raise RuntimeError(f"ctc_loss: targets must be in [0, {classes}), but got {wrong[0]}")
+    return labels.clamp(0, classes - 1)
+
+
+@public(method=False, name="ctc_loss")
+def ctc_loss_(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+    """`nn.functional.ctc_loss` with reductions as numbers: 0 none, 1 mean, 2 sum."""
+    names = ("none", "mean", "sum")
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, names[reduction] if reduction in (0, 1, 2) else reduction, zero_infinity)

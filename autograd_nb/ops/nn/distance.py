@@ -1,0 +1,206 @@
+"""Distances, similarities, and the losses made of them; written with other ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import dtypes
+from ...graph.modes import no_grad
+from ...shapes import wrap_dim
+from ...tensor import Tensor
+from ..core.recording import guarded, store
+from ..core.registry import OPS
+from ..core.structured import tensor_argument
+from ..creation.cast import cast
+from ..creation.create import new_full
+from ..elementwise.activation import functional
+from ..elementwise.arithmetic import minimum
+from ..indexing.take_along import put_along, take_along
+from ..reduce.norms import vector_norm
+from .cross_entropy import _checked_indices, check_reduction
+from .loss import _settled, _total, _where
+
+
+def _clamp(x: Tensor, low: float) -> Tensor:
+    return OPS["clamp"].call(x, min=low)
+
+
+@functional("torch")
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """x₁·x₂/(max(‖x₁‖, eps)·max(‖x₂‖, eps)) along ``dim`` of the broadcast inputs."""
+    a, b = tensor_argument(x1, "cosine_similarity", "x1"), tensor_argument(x2, "cosine_similarity", "x2")
+    d = dtypes.promote_types(a.dtype, b.dtype)
+    if d.category != 2:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {d}")
+    a, b = OPS["broadcast_tensors"].call(cast(a, d), cast(b, d))
+    dim = wrap_dim(dim, a.ndim)
+    return (_unit(a, dim, eps) * _unit(b, dim, eps)).sum(dim)
+
+
+def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
+    """x over its norm; the clamp of the norm is not seen by the gradient."""
+    norm = vector_norm(x, 2, dim, True)
+    with no_grad():
+        missing = _clamp(eps - norm.detach(), 0.0)
+    return x / (norm + missing)
+
+
+@functional("torch")
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """‖x₁ − x₂ + eps‖ₚ along the last dim."""
+    a, b = tensor_argument(x1, "pairwise_distance", "x1"), tensor_argument(x2, "pairwise_distance", "x2")
+    if max(a.ndim, b.ndim) == 0:
+        raise RuntimeError("pairwise_distance: the inputs need at least one dim")
+    return vector_norm(a - b + eps, p, -1, keepdim)
+
+
+@functional()
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """x/max(‖x‖ₚ, eps) along ``dim``."""
+    x = tensor_argument(input, "normalize")
+    y = x / _clamp(vector_norm(x, p, dim, True), eps)
+    if out is None:
+        return y
+    return store(out, y, "normalize")
+
+
+@functional("torch")
+def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+    """1 − cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) − margin) where it is −1."""
+    reduction = _settled(size_average, reduce, reduction)
+    a, b = (
+        tensor_argument(input1, "cosine_embedding_loss", "input1"),
+        tensor_argument(input2, "cosine_embedding_loss", "input2"),
+    )
+    t = tensor_argument(target, "cosine_embedding_loss", "target")
+    if t.ndim > 1:
+        raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})")
+    if t.ndim == 1 and (a.ndim != 2 or b.ndim != 2):
+        raise RuntimeError(
+            f"1D target tensor expects 2D input tensors, but found inputs with sizes {list(a.shape)} and {list(b.shape)}."
+        )
+    if t.ndim == 0 and (a.ndim != 1 or b.ndim != 1):
+        raise RuntimeError(
+            f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(a.shape)} and {list(b.shape)}."
+        )
+    dim = t.ndim
+    cos = (a * b).sum(dim) / (((a * a).sum(dim) + 1e-12) * ((b * b).sum(dim) + 1e-12)).sqrt()
+    value = _where(t == 1, 1 - cos, 0.0) + _where(t == -1, _clamp(cos - margin, 0.0), 0.0)
+    return _total(value, reduction)
+
+
+def _triplet(positive: Tensor, negative: Tensor, margin: float, reduction: str) -> Tensor:
+    return _total(_clamp(margin + positive - negative, 0.0), reduction)
+
+
+def _check_triplet(anchor: Any, positive: Any, negative: Any, margin: float, name: str) -> None:
+    for n, t in (("anchor", anchor), ("positive", positive), ("negative", negative)):
+        tensor_argument(t, name, n)
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+
+
+@functional("torch")
+def triplet_margin_loss(
+    anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"
+):
+    """max(0, d(anchor, positive) − d(anchor, negative) + margin), d the `pairwise_distance`; ``swap`` as in Balntas et al."""
+    reduction = _settled(size_average, reduce, reduction)
+    _check_triplet(anchor, positive, negative, margin, "triplet_margin_loss")
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = minimum(far, pairwise_distance(positive, negative, p, eps))
+    return _triplet(near, far, margin, reduction)
+
+
+@functional()
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
+    """`triplet_margin_loss` with any distance."""
+    check_reduction(reduction)
+    _check_triplet(anchor, positive, negative, margin, "triplet_margin_with_distance_loss")
+    d = distance_function or pairwise_distance
+    near, far = d(anchor, positive), d(anchor, negative)
+    if swap:
+        far = minimum(far, d(positive, negative))
+    return _triplet(near, far, margin, reduction)
+
+
+@functional()
+def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """The mean over classes of the binary cross-entropy of logits."""
+    reduction = _settled(size_average, reduce, reduction)
+    x, t = (
+        tensor_argument(input, "multilabel_soft_margin_loss"),
+        tensor_argument(target, "multilabel_soft_margin_loss", "target"),
+    )
+    log_sigmoid = OPS["nn.functional.logsigmoid"].call
+    value = -(t * log_sigmoid(x) + (1 - t) * log_sigmoid(-x))
+    if weight is not None:
+        value = value * weight
+    return _total(value.sum(-1) / x.shape[-1], reduction)
+
+
+def _one_hot(at: Tensor, classes: int, x: Tensor) -> Tensor:
+    with no_grad():
+        return put_along(new_full(at.shape, 1, x.dtype), at, (at.shape[0], classes), 1)
+
+
+@functional()
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2."""
+    reduction = _settled(size_average, reduce, reduction)
+    x, t = tensor_argument(input, "multi_margin_loss"), tensor_argument(target, "multi_margin_loss", "target")
+    if p not in (1, 2):
+        raise ValueError(f"only p == 1 and p == 2 supported (p={p})")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError(f"weight must be one-dimensional (weight has shape {list(weight.shape)})")
+    x = x.reshape(1) if x.ndim == 0 else x
+    if x.ndim > 2 or (x.ndim == 2 and x.shape[1] == 0):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
+    alone = x.ndim == 1
+    rows = x.unsqueeze(0) if alone else x
+    if t.ndim > 1 or t._layout.size != rows.shape[0]:
+        raise RuntimeError(f"inconsistent target size, expected {rows.shape[0]} but got {list(t.shape)}")
+    classes = rows.shape[1]
+    if weight is not None and weight.shape[0] != classes:
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    at, _ = _checked_indices(t.reshape(-1), classes, -(1 << 62))
+    z = _clamp(margin - take_along(rows, at, 1).unsqueeze(1) + rows, 0.0)
+    z = z * z if p == 2 else z
+    z = z * (1 - _one_hot(at, classes, rows))
+    if weight is not None:
+        z = z * take_along(weight, at, 0).unsqueeze(1)
+    value = z.sum(1) / classes
+    y = _total(value.reshape(()) if alone and t.ndim == 0 else value, reduction)
+    return guarded(y, input, target, weight)
+
+
+@functional()
+def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
+    reduction = _settled(size_average, reduce, reduction)
+    x, t = tensor_argument(input, "multilabel_margin_loss"), tensor_argument(target, "multilabel_margin_loss", "target")
+    if x.ndim == 0 and t._layout.size == 1:
+        x, t = x.reshape(1), t.reshape(1)
+    if x.shape != t.shape or x.ndim not in (1, 2):
+        raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: {list(x.shape)}")
+    if x.shape[-1] == 0:
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
+    alone = x.ndim == 1
+    rows, marks = (x.unsqueeze(0), t.unsqueeze(0)) if alone else (x, t)
+    classes = rows.shape[1]
+    with no_grad():
+        valid = cast((marks >= 0).cumprod(1), x.dtype)
+        at = cast(marks.clamp(min=0) * cast(valid, marks.dtype), dtypes.int64)
+        at, _ = _checked_indices(at, classes, -(1 << 62))
+        others = 1 - cast(put_along(valid, at, rows.shape, 1) > 0, x.dtype)
+    z = _clamp(1 - (take_along(rows, at, 1).unsqueeze(2) - rows.unsqueeze(1)), 0.0)
+    value = (z * (valid.unsqueeze(2) * others.unsqueeze(1))).sum((1, 2)) / classes
+    return guarded(_total(value.reshape(()) if alone else value, reduction), input, target)

@@ -1,0 +1,255 @@
+"""Layer and RMS norm: y = (x − mean)·rstd·weight + bias with the statistics over the last dims.
+
+One fused row kernel forward and one backward. Under ``create_graph`` the gradients are written with ops.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...codegen.loops import SUM
+from ...codegen.maths import m
+from ...codegen.rows import Each, Row, Step
+from ...graph.modes import no_grad, state
+from ...overriding import overridable
+from ...shapes import layout, numel
+from ...tensor import Tensor, make
+from ..core.recording import mark_inference
+from ..core.row_kernel import RowKernel
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense, in_format_of
+from ..creation.numbers import number_argument
+from ..elementwise.activation import functional
+from .normalization import SUM_G, SUM_GX, SUMS, graph_gradients, same_dtype
+
+
+@cache
+def _row_forward(centered: bool, weighted: bool, biased: bool) -> RowKernel:
+    operands = {"x": "full", **({"w": "col"} if weighted else {}), **({"b": "col"} if biased else {}), "eps": "number"}
+    store = {
+        (False, False): lambda x, mean, rstd: (x - mean) * rstd,
+        (True, False): lambda x, mean, rstd, w: ((x - mean) * rstd) * w,
+        (False, True): lambda x, mean, rstd, b: (x - mean) * rstd + b,
+        (True, True): lambda x, mean, rstd, w, b: ((x - mean) * rstd) * w + b,
+    }[weighted, biased]
+    steps: list[Step] = []
+    if centered:
+        steps += [Each(folds={"total": (SUM, lambda x: x)}), Row({"mean": lambda total, n: total / n.cast("float64")})]
+    else:
+        steps += [Row({"mean": lambda n: n.cast("float64") * 0.0})]
+    steps += [
+        Each(folds={"squares": (SUM, lambda x, mean: (x - mean) * (x - mean))}),
+        Row({"rstd": lambda squares, n, eps: 1.0 / m.sqrt(squares / n.cast("float64") + eps)}),
+        Each(stores={"y": store}),  # type: ignore[dict-item]
+    ]
+    return RowKernel("layer_norm", operands, {"mean": "row", "rstd": "row", "y": "full"}, steps)
+
+
+@cache
+def _row_backward(centered: bool, weighted: bool) -> RowKernel:
+    operands = {"g": "full", "x": "full", "mean": "row", "rstd": "row", **({"w": "col"} if weighted else {})}
+    folds: dict[str, Any] = {
+        "tx": (
+            SUM,
+            (lambda g, x, mean, rstd, w: (g * w) * ((x - mean) * rstd))
+            if weighted
+            else (lambda g, x, mean, rstd: g * ((x - mean) * rstd)),
+        )
+    }
+    if centered:
+        folds["t"] = (SUM, (lambda g, w: g * w) if weighted else (lambda g: g))
+        means: dict[str, Any] = {"a": lambda t, n: t / n.cast("float64"), "c": lambda tx, n: tx / n.cast("float64")}
+    else:
+        means = {"a": lambda n: n.cast("float64") * 0.0, "c": lambda tx, n: tx / n.cast("float64")}
+    store = (
+        (lambda g, x, mean, rstd, w, a, c: rstd * (g * w - (a + ((x - mean) * rstd) * c)))
+        if weighted
+        else (lambda g, x, mean, rstd, a, c: rstd * (g - (a + ((x - mean) * rstd) * c)))
+    )
+    return RowKernel("layer_norm_backward", operands, {"o": "full"}, [Each(folds=folds), Row(means), Each(stores={"o": store})])
+
+
+def _rows(x: Tensor, k: int) -> tuple[int, int, int]:
+    """(outer, n, 1) of a tensor normalised over its last ``k`` dims."""
+    return numel(x.shape[: x.ndim - k]), numel(x.shape[x.ndim - k :]), 1
+
+
+def _row_rule(g, x, w, b, mean, rstd, k, eps, centered, needs):
+    lead = x.ndim - k
+    dims, wdims = tuple(range(lead, x.ndim)), tuple(range(lead))
+    if state.grad:
+        grads = graph_gradients(g, x, w, dims, wdims, eps, centered, needs)
+    else:
+        grads = {}
+        d = x.dtype
+        if "x" in needs:
+            lay = x._layout.dense
+            data = launch.empty(lay.size, lay.dtype.carrier)
+            if lay.size:
+                weights = [] if w is None else [dense(w)]
+                _row_backward(centered, w is not None)(
+                    d.name, _rows(x, k), [dense(g), dense(x), mean._data, rstd._data, *weights], [data]
+                )
+            grads["x"] = make(data, lay, [0, 0])
+        if "w" in needs and "b" in needs:
+            grads["b"], grads["w"] = SUMS((g, x, mean, rstd), wdims, True, d, d.name)
+        elif "w" in needs:
+            grads["w"] = SUM_GX((g, x, mean, rstd), wdims, True, d, d.name)
+        elif "b" in needs:
+            grads["b"] = SUM_G((g,), wdims, True, d, d.name)
+    for p in ("w", "b"):
+        if p in grads:
+            grads[p] = grads[p].reshape(x.shape[lead:])
+    return grads
+
+
+@structured(_row_rule, node="NativeLayerNormBackward0", linear="no", batch="samples")
+def _layer_norm(x, w, b, mean, rstd, value, k, eps, centered):
+    return value
+
+
+@overridable
+def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
+    with no_grad():
+        lay = x._layout.dense
+        kept = layout([*x.shape[: x.ndim - k], *[1] * k], None, x.dtype)
+        y, mean, rstd = (launch.empty(n, x.dtype.carrier) for n in (lay.size, kept.size, kept.size))
+        if lay.size:
+            weights = [dense(t) for t in (w, b) if t is not None]
+            kernel = _row_forward(centered, w is not None, b is not None)
+            kernel(x.dtype.name, _rows(x, k), [dense(x), *weights, eps], [mean, rstd, y])
+    value = make(y, lay, [0, 0])
+    return _layer_norm(x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, centered)
+
+
+@_row_norm.decomposed
+def _row_norm_by_ops(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
+    dims = list(range(x.ndim - k, x.ndim))
+    gap = x - x.mean(dims, True) if centered else x
+    y = gap * ((gap * gap).mean(dims, True) + eps).rsqrt()
+    if w is not None:
+        y = y * w
+    return y if b is None else y + b
+
+
+_written = launch.plan_table()  # plans of layer norms by the layouts and constants as written
+
+
+def _keep_rows(key: tuple, x: Tensor, w: Any, b: Any, k: int, eps: float) -> None:
+    """Remember what such a call takes, where nothing has to be brought in order before."""
+    lay = x._layout
+    weights = [t for t in (w, b) if t is not None]
+    if lay.size and all(t._layout.contiguous for t in (x, *weights)):
+        kept = layout([*lay.shape[: lay.ndim - k], *[1] * k], None, lay.dtype)
+        sizes, some = _rows(x, k), np.empty(1, lay.dtype.carrier)
+        operands = [x._data, *[t._data for t in weights], eps]
+        entry = _row_forward(True, w is not None, b is not None).entry(lay.dtype.name, sizes, operands, [some, some, some])
+        launch.keep(_written, key, (entry, sizes, lay, kept, k, eps))
+
+
+def _again(known: tuple, x: Tensor, w: Any, b: Any) -> Tensor:
+    """The layer norm of arguments like those of an earlier call."""
+    entry, sizes, lay, kept, k, eps = known
+    carrier = lay.dtype.carrier
+    empty = np.empty if lay.size * carrier.itemsize < launch.BIG else launch.empty
+    y, mean, rstd = empty(lay.size, carrier), empty(kept.size, carrier), empty(kept.size, carrier)
+    if w is None or b is None:
+        entry(*sizes, x._data, *[t._data for t in (w, b) if t is not None], eps, mean, rstd, y)
+    else:
+        entry(*sizes, x._data, w._data, b._data, eps, mean, rstd, y)
+    value = make(y, lay, [0, 0])
+    if state.grad:
+        _layer_norm.record((x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, True), value, 3)
+    elif state.inference:
+        mark_inference(value)
+    return value
+
+
+def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, name: str) -> tuple[Tensor, int]:
+    x = tensor_argument(input, name)
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            f"normalized_shape = {list(shape)}"
+        )
+    for n, t in (("weight", weight), ("bias", bias)):
+        if t is None:
+            continue
+        if tuple(tensor_argument(t, name, n).shape) != shape:
+            raise RuntimeError(
+                f"Expected {n} to be of same shape as normalized_shape, but got {n} of shape {list(t.shape)} and normalized_shape = {list(shape)}"
+            )
+    if x.ndim < len(shape) or tuple(x.shape[x.ndim - len(shape) :]) != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of size "
+            f"{list(x.shape)}"
+        )
+    if name != "rms_norm":  # which multiplies by a weight of any dtype
+        same_dtype(x, name, weight=weight, bias=bias)
+    return x, len(shape)
+
+
+def _in_float32(function: Any, x: Tensor, *tensors: Any) -> Tensor:
+    """A norm of half precision, computed in float32."""
+    return cast(
+        function(cast(x, dtypes.float32), *[t if t is None else cast(t, dtypes.float32) for t in tensors]), dtypes.float16
+    )
+
+
+@functional("torch")
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """(x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``.
+
+    Errors: RuntimeError when shapes or dtypes do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.layer_norm.html
+
+    >>> import autograd_nb as torch
+    >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0], [0.0, 8.0]]), (2,))
+    tensor([[-1.0000,  1.0000],
+            [-1.0000,  1.0000]])
+    """
+    try:
+        key = (
+            input._layout,
+            normalized_shape,
+            None if weight is None else weight._layout,
+            None if bias is None else bias._layout,
+            eps,
+        )
+        known = _written.get(key)
+    except (AttributeError, TypeError):  # a list, which cannot be a key, or no tensors: said below
+        key = known = None
+    if known is not None:
+        return _again(known, input, weight, bias)
+    x, k = _row_arguments(input, normalized_shape, weight, bias, "layer_norm")
+    eps = number_argument(eps, "layer_norm", "eps")
+    if x.dtype is dtypes.float16:
+        return _in_float32(lambda *t: _row_norm(*t, k, float(eps), True), x, weight, bias)
+    if key is not None and not launch.observing():
+        _keep_rows(key, x, weight, bias, k, float(eps))
+    return _row_norm(x, weight, bias, k, float(eps), True)
+
+
+@functional("torch")
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """x/√(mean x² + eps)·weight over the last dims; ``eps`` None is the dtype's machine epsilon."""
+    x, k = _row_arguments(input, normalized_shape, weight, None, "rms_norm")
+    same_dtype(x, "rms_norm")
+    if weight is not None and weight.dtype is not x.dtype and x.dtype is not dtypes.float16:
+        return cast(rms_norm(x, normalized_shape, None, eps) * weight, x.dtype)
+    e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float(eps)
+    if x.dtype is dtypes.float16:
+        return _in_float32(lambda *t: _row_norm(*t, None, k, e, False), x, weight)
+    if x.dtype.is_complex:
+        y = x * ((x * x).mean(tuple(range(x.ndim - k, x.ndim)), True) + e).rsqrt()
+        return y if weight is None else y * weight
+    if weight is not None and state.grad and weight.requires_grad and not x.requires_grad:
+        y = _row_norm(x, None, None, k, e, False) * weight  # what its derivative keeps is nobody's to change
+    else:
+        y = _row_norm(x, weight, None, k, e, False)
+    return in_format_of(y, x)

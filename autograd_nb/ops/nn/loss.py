@@ -1,0 +1,399 @@
+"""Losses from formulas: one pointwise declaration each gives the loss of every element and its mean or sum in one kernel."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import dtypes, launch
+from ...codegen import loops
+from ...codegen.maths import m
+from ...graph.modes import state
+from ...shapes import broadcast_shapes
+from ...tensor import Tensor
+from ..core.derive import Pair
+from ..core.fused_reduction import FoldOf, reduced
+from ..core.pointwise import pointwise
+from ..core.recording import not_for_complex
+from ..core.registry import OPS
+from ..core.structured import tensor_argument
+from ..creation.cast import cast
+from ..creation.numbers import number_argument
+from ..elementwise.activation import functional
+from .cross_entropy import check_reduction, legacy_reduction
+
+
+class Loss:
+    """A loss of elements and its reductions."""
+
+    def __init__(self, rules: Sequence[Callable | None], formula: Callable, name: str, node: str = ""):
+        camel = "".join(w.capitalize() for w in name.split("_"))
+        self.elements = pointwise(
+            *rules, name=name, public=False, inplace=False, result="float", node=node or f"{camel}Backward0"
+        )(formula)
+        self.reduced = reduced(self.elements, node or f"{camel}Backward0")
+
+    def __call__(self, args: Sequence[Any], reduction: str) -> Tensor:
+        if reduction == "none":
+            return self.elements(*args)
+        return self.reduced(args, mean=reduction == "mean")
+
+
+def loss(*rules: Callable | None, node: str = "") -> Callable[[Callable], Loss]:
+    """Declare a `Loss` from the formula of one element and those of its derivatives (see `pointwise`)."""
+
+    def declare(formula: Callable) -> Loss:
+        return Loss(rules, formula, formula.__name__.strip("_"), node)
+
+    return declare
+
+
+def _total(value: Tensor, reduction: str) -> Tensor:
+    return value.mean() if reduction == "mean" else value.sum() if reduction == "sum" else value
+
+
+def _settled(size_average: Any, reduce: Any, reduction: Any, also: tuple[str, ...] = ()) -> str:
+    reduction = legacy_reduction(size_average, reduce, reduction, 5)
+    check_reduction(reduction, also)
+    return reduction
+
+
+def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor, Tensor]:
+    a, b = tensor_argument(input, name), tensor_argument(target, name, "target")
+    if (a.dtype.is_complex or b.dtype.is_complex) and name != "l1_loss":
+        raise not_for_complex(name)
+    if warn and a.shape != b.shape:
+        warnings.warn(
+            f"Using a target size ({b.shape}) that is different to the input size ({a.shape}). This will likely lead to "
+            f"incorrect results due to broadcasting. Please ensure they have the same size. ({name})",
+            UserWarning,
+            stacklevel=3,
+        )
+    if warn and a.dtype is not b.dtype and a.ndim != b.ndim and not (a.ndim and b.ndim):
+        kind = dtypes.promote_types(a.dtype, b.dtype)  # broadcast first, a 0-d operand has its say about the dtype
+        return cast(a, kind), cast(b, kind)
+    return a, b
+
+
+def _weighted(values: Tensor, weight: Any, a: Tensor, reduction: str) -> Tensor:
+    """Losses of elements with a weight each; the mean is over the weights."""
+    if tensor_argument(weight, "loss", "weight").shape != a.shape:
+        raise ValueError(f"Weights and input must have the same size. (weight {list(weight.shape)}, input {list(a.shape)})")
+    values = values * weight
+    return values.sum() / weight.sum() if reduction == "mean" else _total(values, reduction)
+
+
+# ------------------------------------------------------------------------------------------ of two tensors
+
+
+@loss(lambda a, b: 2 * (a - b), lambda a, b: 2 * (b - a))
+def _mse_loss(a, b):
+    return (a - b) * (a - b)
+
+
+@loss(lambda d: m.sign(d), node="AbsBackward0")
+def _l1_loss(d):
+    return m.abs(d)
+
+
+def _smooth_slope(g, a, b, beta):
+    d = a - b
+    return m.where(d <= -beta, -g, m.where(d >= beta, g, g * (d / beta)))
+
+
+@loss(_smooth_slope, lambda g, a, b, beta: _smooth_slope(g, b, a, beta))
+def _smooth_l1_loss(a, b, beta):
+    z = m.abs(a - b)
+    return m.where(z < beta, 0.5 * (z * z) / beta, z - 0.5 * beta)
+
+
+def _huber_slope(g, a, b, delta):
+    d = a - b
+    return m.where(d <= -delta, -(g * delta), m.where(d >= delta, g * delta, g * d))
+
+
+@loss(_huber_slope, lambda g, a, b, delta: _huber_slope(g, b, a, delta))
+def _huber_loss(a, b, delta):
+    z = m.abs(a - b)
+    return m.where(z <= delta, 0.5 * (z * z), delta * (z - 0.5 * delta))
+
+
+@functional()
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """(a − b)², reduced by ``reduction`` ("none", "mean", "sum"); dL/da = 2(a − b)/n.
+
+    Warns when the shapes differ, as broadcasting is rarely meant. weight: one factor an element.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.mse_loss.html
+    """
+    reduction = _settled(size_average, reduce, reduction)
+    a, b = _pair(input, target, "mse_loss")
+    return _mse_loss((a, b), reduction) if weight is None else _weighted(_mse_loss((a, b), "none"), weight, a, reduction)
+
+
+@functional()
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """|a − b|; dL/da = sign(a − b), 0 at 0."""
+    reduction = _settled(size_average, reduce, reduction)
+    a, b = _pair(input, target, "l1_loss")
+    d = a - b  # an op of its own: what the derivative keeps is nobody's to change
+    if d.dtype.is_complex:
+        d = d.abs()
+    return _l1_loss((d,), reduction) if weight is None else _weighted(_l1_loss((d,), "none"), weight, a, reduction)
+
+
+@functional()
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """(a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
+    reduction = _settled(size_average, reduce, reduction)
+    a, b = _pair(input, target, "smooth_l1_loss")
+    beta = number_argument(beta, "smooth_l1_loss", "beta")
+    if beta < 0:
+        raise RuntimeError(f"smooth_l1_loss does not support negative values for beta (beta={beta})")
+    return _l1_loss((a - b,), reduction) if beta == 0 else _smooth_l1_loss((a, b, float(beta)), reduction)
+
+
+@functional()
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """(a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
+    check_reduction(reduction)
+    a, b = _pair(input, target, "huber_loss")
+    delta = number_argument(delta, "huber_loss", "delta")
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss does not support non-positive values for delta. (delta={delta})")
+    args = (a, b, float(delta))
+    return (
+        _huber_loss(args, reduction)
+        if weight is None
+        else _total(_weighted(_huber_loss(args, "none"), weight, a, "none"), reduction)
+    )
+
+
+# -------------------------------------------------------------------------------------------- of probabilities
+
+
+@loss(
+    lambda g, x, t, w: g * w * (x - t) / m.maximum(x * (1 - x), 1e-12), lambda g, x, t, w: g * w * (m.log1p(-x) - m.log(x)),
+    lambda g, x, t: g * ((t - 1) * m.maximum(m.log1p(-x), -100.0) - t * m.maximum(m.log(x), -100.0)),
+)  # fmt: skip
+def _binary_cross_entropy(x, t, w):
+    return ((t - 1) * m.maximum(m.log1p(-x), -100.0) - t * m.maximum(m.log(x), -100.0)) * w
+
+
+_OUTSIDE_UNIT = FoldOf("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1))
+
+
+def _inside_unit(outside: Any) -> None:
+    if outside[0]:
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1 (input of binary_cross_entropy; apply sigmoid first)"
+        )
+
+
+@functional()
+def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+    """−t·ln x − (1 − t)·ln(1 − x), logarithms kept above −100; dL/dx = (x − t)/(x(1 − x)).
+
+    Errors: ValueError when the shapes differ; RuntimeError for an input outside [0, 1].
+    """
+    reduction = _settled(size_average, reduce, reduction)
+    x, t = _pair(input, target, "binary_cross_entropy", False)
+    if x.shape != t.shape:
+        raise ValueError(
+            f"Using a target size ({t.shape}) that is different to the input size ({x.shape}) is deprecated. Please ensure "
+            "they have the same size."
+        )
+    if x.dtype is not t.dtype:
+        raise RuntimeError(f"Found dtype {t.dtype} but expected {x.dtype} (target of binary_cross_entropy)")
+    if weight is not None and broadcast_shapes(weight.shape, x.shape) != x.shape:
+        raise RuntimeError(f"weight of shape {list(weight.shape)} does not broadcast to the input's shape {list(x.shape)}")
+    if x._layout.size:
+        launch.check(_inside_unit, _OUTSIDE_UNIT((x,), tuple(range(x.ndim)), False, dtypes.bool_, x.dtype.compute)._data)
+    return _binary_cross_entropy((x, t, 1.0 if weight is None else weight), reduction)
+
+
+def _log_sigmoid(x):
+    return m.where(x < 0, x, 0.0) - m.log1p(m.exp(-m.abs(x)))
+
+
+@loss(lambda x, t: m.sigmoid(x) - t, lambda x, t: -x, node="BinaryCrossEntropyWithLogitsBackward0")
+def _bce_with_logits(x, t):
+    return (1 - t) * x - _log_sigmoid(x)
+
+
+def _bce_full(x, t, w, p):
+    return w * ((1 - t) * x - (1 + (p - 1) * t) * _log_sigmoid(x))
+
+
+@loss(
+    lambda g, x, t, w, p: g * w * ((p * t + 1 - t) * m.sigmoid(x) - p * t),
+    lambda g, x, t, w, p: g * w * (_log_sigmoid(x) - x - p * _log_sigmoid(x)),
+    lambda g, x, t, p: g * ((1 - t) * x - (1 + (p - 1) * t) * _log_sigmoid(x)),
+    lambda g, x, t, w: -(g * w * t * _log_sigmoid(x)),
+    node="BinaryCrossEntropyWithLogitsBackward0",
+)  # fmt: skip
+def _bce_with_logits_full(x, t, w, p):
+    return _bce_full(x, t, w, p)
+
+
+@functional()
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """−t·ln σ(x)·pos_weight − (1 − t)·ln(1 − σ(x)), without overflow; dL/dx = σ(x) − t.
+
+    weight, pos_weight: tensors that broadcast to the input. Errors: ValueError when input and target differ in shape.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
+    """
+    reduction = _settled(size_average, reduce, reduction)
+    x, t = _pair(input, target, "binary_cross_entropy_with_logits", False)
+    if x.shape != t.shape:
+        raise ValueError(f"Target size ({t.shape}) must be the same as input size ({x.shape})")
+    if weight is None and pos_weight is None:
+        y = _bce_with_logits((x, t), reduction)
+        # (PyTorch computes in the memory of 1 - t)
+        return cast(y, t.dtype) if t.dtype is not x.dtype and t.dtype.is_floating_point else y
+    return _bce_with_logits_full(
+        (x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight), reduction
+    )
+
+
+# t / t: the derivative by a target of 0 or less is NaN, as PyTorch's
+@loss(lambda t: -t, lambda g, x, t: g * (m.log(t) + t / t - x))
+def _kl_div(x, t):
+    return m.where(t > 0, t * m.log(t), m.where(t == 0, 0.0, math.nan)) - t * x
+
+
+@functional()
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """t·(ln t − x), x a log-probability; with ``log_target`` the target is one too. "batchmean" divides by the batch size."""
+    if size_average is None and reduce is None and reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the "
+            "batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same as 'batchmean' in the "
+            "next major release.",
+            stacklevel=2,
+        )
+    reduction = _settled(size_average, reduce, reduction, ("batchmean",))
+    x, t = _pair(input, target, "kl_div", False)
+    kind = "sum" if reduction == "batchmean" else reduction
+    # (ops one by one where PyTorch has them so: what they keep is nobody's to change)
+    y = _total(t.exp() * (t - x), kind) if log_target else _kl_div((x, t), kind)
+    return y / x.shape[0] if reduction == "batchmean" and x.ndim else y
+
+
+@functional("torch")
+def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+    """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
+    reduction = _settled(size_average, reduce, reduction)
+    x, t = _pair(input, target, "poisson_nll_loss", False)
+    value = x.exp() - t * x if log_input else x - t * (x + eps).log()
+    if full:
+        stirling = t * t.log() - t + 0.5 * (t * (2 * math.pi)).log()
+        value = value + stirling.masked_fill(t <= 1, 0.0)
+    return _total(value, reduction)
+
+
+def _held(v, eps):
+    """max(v, eps); the clamp is not seen by derivatives."""
+    if isinstance(v, Pair):
+        return Pair(_held(v.value, eps), v.tangent)
+    if isinstance(v, Tensor):
+        return v + (m.maximum(v, eps) - v).detach()
+    return m.maximum(v, eps)
+
+
+@loss(
+    lambda d, v, eps: d / _held(v, eps),
+    lambda g, d, v, eps: g * _gaussian_slope(d, v, eps),
+)  # fmt: skip
+def _gaussian_nll_loss(d, v, eps, extra):
+    s = m.maximum(v, eps)
+    return 0.5 * (m.log(s) + d * d / s) + extra
+
+
+def _gaussian_slope(d, v, eps):
+    s = _held(v, eps)
+    return 0.5 * (1 / s - (d * d) / (s * s))
+
+
+@functional()
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
+    """(ln v + (x − t)²/v)/2, v the variance kept above ``eps``; ``full`` adds ln(2π)/2.
+
+    var: of the input's shape, or without its last dim, or with 1 there, or a number.
+
+    Errors: ValueError for negative variances or another shape.
+    """
+    x, t = _pair(input, target, "gaussian_nll_loss", False)
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError(f"var has negative entry/entries (var={var})")
+        v: Any = float(var)
+    else:
+        v = tensor_argument(var, "gaussian_nll_loss", "var")
+        if v._layout.size and v.detach().min().item() < 0:
+            raise ValueError("var has negative entry/entries")
+        if v.shape != x.shape:
+            if tuple(x.shape[:-1]) == tuple(v.shape):
+                v = v.unsqueeze(-1)
+            elif not (x.ndim == v.ndim and sum(b for a, b in zip(x.shape, v.shape, strict=True) if a != b) == 1):
+                raise ValueError(f"var is of incorrect size ({list(v.shape)} for an input of {list(x.shape)})")
+    check_reduction(reduction)
+    if isinstance(v, Tensor):  # what the derivative keeps is nobody's to change
+        v = v.clone()
+    return _gaussian_nll_loss((x - t, v, float(eps), 0.5 * math.log(2 * math.pi) if full else 0.0), reduction)
+
+
+# ------------------------------------------------------------------------------------------------- of margins
+
+
+@loss(lambda g, x, t, margin: m.where(t != -1, g, 0.0) + m.where((t != 1) & (margin - x >= 0), -g, 0.0))
+def _hinge_embedding_loss(x, t, margin):
+    return m.where(t != 1, m.maximum(margin - x, 0.0), 0.0) + m.where(t != -1, x, 0.0)
+
+
+@functional("torch")
+def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
+    """x where the target is 1, max(0, margin − x) where it is −1."""
+    reduction = _settled(size_average, reduce, reduction)
+    x, t = _pair(input, target, "hinge_embedding_loss", False)
+    if state.grad and x.requires_grad:  # what the derivative keeps is nobody's to change
+        x, t = x.clone(), t.clone()
+    return _hinge_embedding_loss((x, t, float(margin)), reduction)
+
+
+@loss(lambda g, z, margin: m.where(z + margin >= 0, g, 0.0), node="ClampMinBackward0")
+def _margin_ranking_loss(z, margin):
+    return m.maximum(z + margin, 0.0)
+
+
+@functional("torch")
+def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction="mean"):
+    """max(0, −t·(a − b) + margin). RuntimeError when the numbers of dims differ."""
+    reduction = _settled(size_average, reduce, reduction)
+    a, b = _pair(input1, input2, "margin_ranking_loss", False)
+    t = tensor_argument(target, "margin_ranking_loss", "target")
+    if not a.ndim == b.ndim == t.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {a.shape}, input2: "
+            f"{b.shape}, target: {t.shape} "
+        )
+    return _margin_ranking_loss((-t * (a - b), float(number_argument(margin, "margin_ranking_loss", "margin"))), reduction)
+
+
+@loss(lambda g, x, t: -(g * t * m.sigmoid(-(t * x))))
+def _soft_margin_loss(x, t):
+    return -_log_sigmoid(t * x)
+
+
+@functional()
+def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
+    """ln(1 + e^(−t·x))."""
+    reduction = _settled(size_average, reduce, reduction)
+    return _soft_margin_loss(_pair(input, target, "soft_margin_loss", False), reduction)
+
+
+def _where(condition: Tensor, a: Any, b: Any) -> Tensor:
+    return OPS["where"].call(condition, a, b)

@@ -1,0 +1,385 @@
+"""Pooling in one, two and three dims: maxima with their places, averages, adaptive parts, unpooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import dtypes, launch
+from ...shapes import as_int, layout, numel
+from ...tensor import Tensor, make
+from ..core.recording import guarded, store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense, images
+from .conv import tuple_of
+
+_MAX = launch.Kernel("pool", "max_forward", outputs=2)
+_MAX_PAIRS = launch.Kernel("pool", "max_forward_pairs", outputs=2)
+_SCATTER = launch.Kernel("pool", "scatter")
+_GATHER = launch.Kernel("pool", "gather")
+_PLACE = launch.Kernel("pool", "place")
+_AVERAGE = launch.Kernel("pool", "average_forward")
+_AVERAGE_BACK = launch.Kernel("pool", "average_backward")
+_ADAPTIVE = launch.Kernel("pool", "adaptive_forward")
+_ADAPTIVE_BACK = launch.Kernel("pool", "adaptive_backward")
+_ADAPTIVE_MAX = launch.Kernel("pool", "adaptive_max", outputs=2)
+
+
+def _new(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
+    lay = layout(shape, None, d)
+    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+
+
+WINDOW = 4  #: what an element of a window costs, see `threads.WORTH`
+
+
+def _geometry(x_shape: Sequence[int], y_spatial: Sequence[int], how: tuple) -> tuple[int, ...]:
+    kernel, stride, padding, dilation = how
+    n = len(kernel)
+    lead = 3 - n
+
+    def three(values: Sequence[int], fill: int) -> tuple[int, ...]:
+        return (fill,) * lead + tuple(values)
+
+    return (
+        *three(x_shape[-n:], 1), *three(y_spatial, 1), *three(kernel, 1), *three(stride, 1), *three(padding, 0), *three(dilation, 1),
+    )  # fmt: skip
+
+
+def _planes(shape: Sequence[int], n: int) -> int:
+    return numel(shape[: len(shape) - n])
+
+
+# ------------------------------------------------------------------------------------------------------- max
+
+
+@structured(
+    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
+    node="MaxPoolWithIndicesBackward0",
+    linear="no", batch="shift",
+)
+@images(4, 5)
+def _max_pool(x, how, y_spatial, n):
+    if x.dtype is dtypes.float16:
+        y, index = _max_pool.forward(cast(x, dtypes.float32), how, y_spatial, n)
+        return cast(y, dtypes.float16), index
+    shape = [*x.shape[: x.ndim - n], *y_spatial]
+    y, index = _new(shape, x.dtype), _new(shape, dtypes.int64)
+    planes, n_in, n_out = _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial)
+    if not y._layout.size:
+        return y, index
+    arrays = (dense(x), y._data, index._data)
+    whole = all(out * 2 <= size for out, size in zip(y_spatial, x.shape[-n:], strict=True))  # ceil_mode: the last may be half
+    if how == ((2, 2), (2, 2), (0, 0), (1, 1)) and whole:
+        _MAX_PAIRS.rows(x.dtype, (0, 0, n_in, n_out, n_out), WINDOW * planes * n_in, planes, x.shape[-2], x.shape[-1], *arrays)
+    else:
+        work = WINDOW * planes * n_out * numel(how[0])
+        _MAX.rows(x.dtype, (0, n_in, n_out, n_out), work, planes, _geometry(x.shape, y_spatial, how), *arrays)
+    return y, index
+
+
+@structured(x=lambda g, index, n: _gather(g, index, n), node="MaxPoolBackwardBackward0", linear="no", batch="shift")
+@images(4, 5)
+def _scatter(x, index, shape, n):
+    if x.dtype is dtypes.float16:
+        return cast(_scatter.forward(cast(x, dtypes.float32), index, shape, n), dtypes.float16)
+    out = _new(shape, x.dtype)
+    n_in, n_out = numel(shape[len(shape) - n :]), numel(x.shape[x.ndim - n :])
+    _SCATTER.rows(
+        x.dtype, (0, 0, n_out, n_out, n_in), WINDOW * numel(shape), _planes(shape, n), n_in, n_out, dense(x), dense(index), out._data
+    )
+    return out
+
+
+@structured(
+    x=lambda g, index, x_shape, n: _scatter(g, index, tuple(x_shape), n), node="GatherBackward0",
+    linear="no", batch="shift",
+)
+@images(4, 5)
+def _gather(x, index, n):
+    if x.dtype is dtypes.float16:
+        return cast(_gather.forward(cast(x, dtypes.float32), index, n), dtypes.float16)
+    out = _new(index.shape, x.dtype)
+    n_in, n_out = numel(x.shape[x.ndim - n :]), numel(index.shape[index.ndim - n :])
+    _GATHER.rows(
+        x.dtype, (0, 0, n_in, n_out, n_out), WINDOW * numel(index.shape), _planes(x.shape, n), n_in, n_out, dense(x), dense(index), out._data
+    )
+    return out
+
+
+def _out_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
+    span = n + 2 * p - d * (k - 1) - 1
+    size = (span + (s - 1 if ceil else 0)) // s + 1
+    # the last window must begin inside the input or its left padding
+    if ceil and (size - 1) * s >= n + p:
+        size -= 1
+    return size
+
+
+def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple:
+    x = tensor_argument(input, op)
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(x.shape)}")
+    if 0 in x.shape[x.ndim - n - 1 :] and not x._layout.size and (x.ndim == n + 1 or 0 in x.shape[1:]) and op.startswith("max"):
+        raise RuntimeError(
+            f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input (only the batch may be "
+            f"empty), but got: {list(x.shape)}"
+        )
+    if x.dtype.category not in (1, 2):
+        raise RuntimeError(f'"{op}" not implemented for {x.dtype}; use numbers')
+    k = tuple_of(kernel, n, "kernel_size", op)
+    s = k if stride is None or (isinstance(stride, (tuple, list)) and not stride) else tuple_of(stride, n, "stride", op)
+    p, d = tuple_of(padding, n, "padding", op), tuple_of(dilation, n, "dilation", op)
+    if any(v < 1 for v in k):
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_size={kernel}")
+    if any(v < 1 for v in s):
+        raise RuntimeError(f"stride should not be zero, but got stride={stride}")
+    if any(v < 1 for v in d):
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation={dilation}")
+    if any(v < 0 for v in p):
+        raise RuntimeError(f"pad must be non-negative, but got pad: {padding}")
+    if any(q > (dv * (kv - 1) + 1) // 2 for q, kv, dv in zip(p, k, d, strict=True)):
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={max(p)}, kernel_size={list(k)} and dilation={list(d)}"
+        )
+    if any(m == 0 for m in x.shape[1:]):
+        raise RuntimeError(f"{op}(): Expected input with non-zero size for non-batch dimensions, but got {list(x.shape)}")
+    y = tuple(_out_size(m, kv, sv, pv, dv, bool(ceil)) for m, kv, sv, pv, dv in zip(x.shape[-n:], k, s, p, d, strict=True))
+    if any(m < 1 for m in y):
+        raise RuntimeError(
+            f"Given input size: ({'x'.join(map(str, x.shape[-n - 1:]))}). Calculated output size: "
+            f"({'x'.join(map(str, (x.shape[-n - 1], *y)))}). Output size is too small"
+        )
+    return x, (k, s, p, d), y
+
+
+def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, both: bool) -> Any:
+    x, how, y = _prepare(op, n, input, kernel_size, stride, padding, dilation, ceil_mode)
+    out = _max_pool(x, how, y, n)
+    return tuple(out) if both else out[0]
+
+
+# --------------------------------------------------------------------------------------------------- average
+
+
+@structured(
+    x=lambda g, x, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0",
+    linear="jointly", batch="shift",
+)
+@images(3, 4)
+def _average(x, how, y_spatial, n, include, divisor):
+    if x.dtype is dtypes.float16:
+        return cast(_average.forward(cast(x, dtypes.float32), how, y_spatial, n, include, divisor), dtypes.float16)
+    y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
+    planes, n_in, n_out = _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial)
+    _AVERAGE.rows(
+        x.dtype, (0, 0, 0, n_in, n_out), WINDOW * planes * n_out * numel(how[0]), planes, _geometry(x.shape, y_spatial, how), include, divisor,
+        dense(x), y._data,
+    )  # fmt: skip
+    return y
+
+
+@structured(
+    x=lambda g, x_shape, how, n, include, divisor: _average(g, how, tuple(x_shape[len(x_shape) - n :]), n, include, divisor),
+    node="AvgPoolBackwardBackward0",
+    linear="jointly", batch="shift",
+)
+@images(3, 4)
+def _average_back(x, shape, how, n, include, divisor):
+    if x.dtype is dtypes.float16:
+        return cast(_average_back.forward(cast(x, dtypes.float32), shape, how, n, include, divisor), dtypes.float16)
+    out = _new(shape, x.dtype)
+    planes, spatial = _planes(shape, n), x.shape[x.ndim - n :]
+    n_in, n_out = numel(shape[len(shape) - n :]), numel(spatial)
+    _AVERAGE_BACK.rows(
+        x.dtype, (0, 0, 0, n_out, n_in), WINDOW * planes * n_out * numel(how[0]), planes, _geometry(shape, spatial, how), include, divisor,
+        dense(x), out._data,
+    )  # fmt: skip
+    return out
+
+
+def _avg(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, ceil: bool, include: bool, divisor: Any) -> Tensor:
+    x, how, y = _prepare(op, n, input, kernel, stride, padding, 1, ceil)
+    if divisor is not None and as_int(divisor, "divisor_override") == 0:
+        raise RuntimeError("divisor must be not zero")
+    return _average(x, how, y, n, bool(include), 0 if divisor is None else divisor)
+
+
+# -------------------------------------------------------------------------------------------------- adaptive
+
+
+def _six(x_shape: Sequence[int], y_spatial: Sequence[int], n: int) -> tuple[int, ...]:
+    lead = (1,) * (3 - n)
+    return (*lead, *x_shape[len(x_shape) - n :], *lead, *y_spatial)
+
+
+@structured(
+    x=lambda g, x_shape, n: _adaptive_back(g, tuple(x_shape), n), node="AdaptiveAvgPoolBackward0",
+    linear="jointly", batch="shift",
+)
+@images(3, 4)
+def _adaptive(x, y_spatial, n):
+    if x.dtype is dtypes.float16:
+        return cast(_adaptive.forward(cast(x, dtypes.float32), y_spatial, n), dtypes.float16)
+    y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
+    if y._layout.size:
+        _ADAPTIVE(x.dtype, _planes(x.shape, n), _six(x.shape, y_spatial, n), dense(x), y._data)
+    return y
+
+
+@structured(
+    x=lambda g, x_shape, n: _adaptive(g, tuple(x_shape[len(x_shape) - n :]), n), node="AdaptiveAvgPoolBackwardBackward0",
+    linear="jointly", batch="shift",
+)
+@images(3, 4)
+def _adaptive_back(x, shape, n):
+    if x.dtype is dtypes.float16:
+        return cast(_adaptive_back.forward(cast(x, dtypes.float32), shape, n), dtypes.float16)
+    out = _new(shape, x.dtype)
+    _ADAPTIVE_BACK(x.dtype, _planes(shape, n), _six(shape, x.shape[x.ndim - n :], n), dense(x), out._data)
+    return out
+
+
+@structured(
+    every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
+    node="AdaptiveMaxPoolBackward0",
+    linear="no", batch="shift",
+)
+@images(3, 4)
+def _adaptive_max(x, y_spatial, n):
+    if x.dtype is dtypes.float16:
+        y, index = _adaptive_max.forward(cast(x, dtypes.float32), y_spatial, n)
+        return cast(y, dtypes.float16), index
+    shape = [*x.shape[: x.ndim - n], *y_spatial]
+    y, index = _new(shape, x.dtype), _new(shape, dtypes.int64)
+    if y._layout.size:
+        _ADAPTIVE_MAX(x.dtype, _planes(x.shape, n), _six(x.shape, y_spatial, n), dense(x), y._data, index._data)
+    return y, index
+
+
+def _max_parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, ...]]:
+    x, sizes = _parts(op, n, input, output_size)
+    if 0 in x.shape[1:]:
+        raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
+    return x, sizes
+
+
+def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, ...]]:
+    x = tensor_argument(input, op)
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{op}(): Expected {n + 1}D or {n + 2}D tensor, but got {list(x.shape)}")
+    if x.dtype.category != 2:
+        raise RuntimeError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
+    if any(m == 0 for m in x.shape[x.ndim - n :]):
+        raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
+    sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n
+    if len(sizes) != n:
+        raise RuntimeError(f"{op}(): output_size must be {n} ints, got {output_size!r}")
+    y = tuple(m if s is None else as_int(s, "output_size") for s, m in zip(sizes, x.shape[x.ndim - n :], strict=True))
+    if any(m < 0 for m in y):
+        raise RuntimeError(f"{op}(): elements of output_size must be greater than or equal to 0 but got {list(y)}")
+    return x, y
+
+
+# ------------------------------------------------------------------------------------------------- unpooling
+
+
+@structured(x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0", linear="no", batch="shift")
+@images(4)
+def _unpool(x, index, y_spatial, n):
+    if x.dtype is dtypes.float16:
+        return cast(_unpool.forward(cast(x, dtypes.float32), index, y_spatial, n), dtypes.float16)
+    y = _new([*x.shape[: x.ndim - n], *y_spatial], x.dtype)
+    _PLACE(x.dtype, _planes(x.shape, n), numel(x.shape[x.ndim - n :]), numel(y_spatial), dense(x), dense(index), y._data)
+    return y
+
+
+def _unpooled(op: str, n: int, input: Any, indices: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Tensor:
+    x, index = tensor_argument(input, op), tensor_argument(indices, op, "indices")
+    if x.shape != index.shape:
+        raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got {list(index.shape)}")
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {index.dtype}")
+    k = tuple_of(kernel, n, "kernel_size", op)
+    s = k if stride is None else tuple_of(stride, n, "stride", op)
+    p = tuple_of(padding, n, "padding", op)
+    default = [(m - 1) * sv + kv - 2 * pv for m, sv, kv, pv in zip(x.shape[x.ndim - n :], s, k, p, strict=True)]
+    y = tuple(default) if output_size is None else tuple(output_size[-n:])
+    for got, want, sv in zip(y, default, s, strict=True):
+        if not want - sv < got < want + sv:
+            raise ValueError(f"invalid output_size {list(y)} (dim 0 must be between {want - sv} and {want + sv})")
+    if x._layout.size:
+        low, high = int(index.min().item()), int(index.max().item())
+        if low < 0 or high >= numel(y):
+            raise RuntimeError(f"Found an invalid max index: {high if high >= numel(y) else low} (output volumes are of size {'x'.join(map(str, y))})")
+    return _unpool(x, index, y, n)
+
+
+# -------------------------------------------------------------------------------------------- public functions
+
+_SOURCE = "https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.{name}.html"
+
+
+def _offer(name: str, function: Any, doc: str, also: bool = False) -> None:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc}\n\n    Errors: RuntimeError naming what does not fit. Source: {_SOURCE.format(name=name)}\n    "
+    public(method=False, namespaces=("nn.functional",), name=f"nn.functional.{name}")(function)
+    if also:
+        public(method=False, namespaces=("torch",), name=name)(function)
+
+
+def _declare(n: int) -> None:
+    def max_pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        return _max(f"max_pool{n}d", n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+    def max_pool_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=True):
+        return _max(f"max_pool{n}d", n, input, kernel_size, stride, padding, dilation, ceil_mode, True)
+
+    if n == 1:
+
+        def avg_pool(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+            return _avg("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+    else:
+
+        def avg_pool(  # type: ignore[misc]
+            input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None
+        ):
+            y = _avg(f"avg_pool{n}d", n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+            return y if out is None else store(out, y, f"avg_pool{n}d")
+
+    def adaptive_avg_pool(input, output_size):
+        x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
+        pooled = _adaptive(x, y, n)
+        return pooled if all(size == 1 for size in y) else guarded(pooled, x)  # (one part is a mean in PyTorch)
+
+    def adaptive_max_pool(input, output_size, return_indices=False):
+        x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)
+        out = _adaptive_max(x, y, n)
+        return tuple(out) if return_indices else out[0]
+
+    def adaptive_max_pool_with_indices(input, output_size, return_indices=True):
+        x, y = _max_parts(f"adaptive_max_pool{n}d", n, input, output_size)
+        return tuple(_adaptive_max(x, y, n))
+
+    def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        k = tuple_of(kernel_size, n, "kernel_size", f"lp_pool{n}d")
+        mean = _avg(f"lp_pool{n}d", n, input.pow(norm_type), k, stride, 0, ceil_mode, True, None)
+        relu = OPS["relu"].call
+        return (mean.sign() * relu(mean.abs())).mul(float(numel(k))).pow(1.0 / norm_type)
+
+    def max_unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        return _unpooled(f"max_unpool{n}d", n, input, indices, kernel_size, stride, padding, output_size)
+
+    _offer(f"max_pool{n}d", max_pool, "The largest element of each window (nan wins); the gradient goes to it.", True)
+    _offer(f"max_pool{n}d_with_indices", max_pool_with_indices, "`max_pool` and the place of each maximum in its plane.")
+    _offer(f"avg_pool{n}d", avg_pool, "The mean of each window; the gradient is shared evenly.", n == 1)
+    _offer(f"adaptive_avg_pool{n}d", adaptive_avg_pool, "The mean of each of ``output_size`` nearly equal parts.", n == 1)
+    _offer(f"adaptive_max_pool{n}d", adaptive_max_pool, "The largest element of each of ``output_size`` nearly equal parts.", n == 1)
+    _offer(f"adaptive_max_pool{n}d_with_indices", adaptive_max_pool_with_indices, "`adaptive_max_pool` and the places of the maxima.")
+    _offer(f"lp_pool{n}d", lp_pool, "(Σ xᵖ)^(1/p) over each window.")
+    _offer(f"max_unpool{n}d", max_unpool, "Values put back where `max_pool` found them, zeros elsewhere.")
+
+
+for _n in (1, 2, 3):
+    _declare(_n)

@@ -1,0 +1,1 @@
+"""Products of matrices, Einstein sums, and distances of all pairs."""

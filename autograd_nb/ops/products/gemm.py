@@ -1,0 +1,301 @@
+"""Products of two tensors as one batched product of matrices: its kernels, plans and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, threads
+from ...graph.modes import state
+from ...shapes import Layout, layout
+from ...tensor import Tensor, blank, make
+from ..core.recording import mark_inference
+from ..core.structured import Structured, structured
+from ..creation.cast import cast, clone
+from ..reduce.reduction import sum as sum_
+
+_MATMUL = launch.Kernel("matmul", "matmul")
+_TILED = launch.Kernel("tiled", "matmul")
+_VECTOR = launch.Kernel("tiled", "vector")
+
+
+def _readable(lay: Layout) -> bool:
+    """Whether BLAS can read the last two dims as they are: one stride of 1, the other no overlap."""
+    (m, n), (s0, s1) = lay.shape[-2:], lay.strides[-2:]
+    return ((s1 == 1 or n == 1) and (s0 >= n or m == 1)) or ((s0 == 1 or m == 1) and (s1 >= m or n == 1))
+
+
+def _matrix(x: Tensor) -> Tensor:
+    """``x`` if BLAS can read it, else a dense copy."""
+    return x if _readable(x._layout) else clone(x)
+
+
+def _strides(lay: Layout) -> tuple[int, int]:
+    """Row and column strides, with those of dims of size 1 made to fit."""
+    (m, n), (s0, s1) = lay.shape[-2:], lay.strides[-2:]
+    if n == 1 and (s0 != 1 or m == 1):
+        s1 = 1
+    if m == 1 and s1 == 1:
+        s0 = max(s0, n)
+    elif m == 1:
+        s0 = 1
+    return s0, s1
+
+
+def _kernel(d: dtypes.dtype, m: int, n: int, k: int) -> launch.Kernel:
+    """The kernel that multiplies m × k and k × n elements; all take the same arguments."""
+    if k == 0 or d.category < 2:
+        return _MATMUL
+    if m == 1 or n == 1:
+        return _VECTOR
+    return _TILED if d.category == 2 else _MATMUL
+
+
+def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+    """a (B × m × k) times b (B × k × n), batches of stride 0 allowed; added to ``out`` when given (dense, no history)."""
+    d = a.dtype
+    if d is dtypes.float16:
+        y = cast(product(cast(a, dtypes.float32), cast(b, dtypes.float32)), d)
+        return y
+    a, b = _matrix(a), _matrix(b)
+    batch, m, k = a.shape
+    n = b.shape[2]
+    accumulate = out is not None
+    if out is None:
+        lay = layout((batch, m, n), None, d)
+        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    sa, sb = a._layout.strides[0], b._layout.strides[0]
+    a0, a1 = _strides(a._layout)
+    b0, b1 = _strides(b._layout)
+    kernel = _kernel(d, m, n, k)
+    left, right, result = a._data, b._data, out._data
+    rows, columns = _blocks(m, n)
+    args = (batch, m, n, k, sa, a0, a1, sb, b0, b1, m * n, n, rows, columns, accumulate, left, right, result)
+    if batch * m * n * k < LARGE:
+        kernel(d, *args)
+        return out
+    if batch == 1 and max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and not accumulate:
+        return _of_sums(kernel, a, b, m, n, k)
+
+    def part(args: tuple, i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple:
+        left, right, result = args[-3:]
+        moved = (left[i * sa + r * a0 :], right[i * sb + s * b1 :], result[i * args[10] + r * args[11] + s :])
+        return (batch, m, n, *args[3:-3], *moved)
+
+    def parts(args: tuple) -> list[tuple]:
+        if batch >= 8 or (rows == m and columns == n):
+            return [part(args, i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, threads.MANY)]
+        places = [(i, r, s) for i in range(batch) for r in range(0, m, rows) for s in range(0, n, columns)]
+        return [part(args, i, 1, r, min(rows, m - r), s, min(columns, n - s)) for i, r, s in places]
+
+    kernel.split(d, args, parts)
+    return out
+
+
+class ProductPlan:
+    """How two matrices are multiplied in one small launch, and for `quick` the kernel's entry point."""
+
+    __slots__ = ("carrier", "entry", "kernel", "layout", "numbers", "rows", "size")
+
+    def __init__(self, la: Layout, lb: Layout):
+        """Of layouts that fit and that BLAS could read, turned where the product turns them."""
+        (m, k), n, d = la.shape, lb.shape[1], la.dtype
+        a0, a1 = _strides(la)
+        b0, b1 = _strides(lb)
+        self.numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
+        self.kernel, self.layout, self.carrier = _kernel(d, m, n, k), layout((m, n), None, d), d.carrier
+        self.rows, self.size = m, m * n
+        self.entry: Any = None
+
+    def __call__(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+        """The product, added to ``out`` when given."""
+        t = make(launch.empty(self.size, self.carrier), self.layout, [0, 0]) if out is None else out
+        self.kernel(self.layout.dtype, *self.numbers, out is not None, a._data, b._data, t._data)
+        return t
+
+
+def _turned(lay: Layout) -> Layout:
+    return layout(tuple(lay.shape)[::-1], lay.strides[::-1], lay.dtype)
+
+
+_PLANS: dict[tuple[Layout, Layout, str], ProductPlan | None] = launch.plan_table()
+_TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
+
+
+def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
+    """The plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
+    try:
+        return _PLANS[la, lb, kind]
+    except KeyError:
+        pass
+    first, second = (_turned(lay) if turn else lay for lay, turn in zip((la, lb), _TURNS[kind], strict=True))
+    (m, k), n = first.shape, second.shape[1]
+    fits = la.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
+    return launch.keep(_PLANS, (la, lb, kind), ProductPlan(first, second) if fits else None)
+
+
+def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
+    plan = _plan(a._layout, b._layout, kind)
+    if plan is not None:
+        return plan(a, b)
+    a, b = (t.t() if turn else t for t, turn in zip((a, b), _TURNS[kind], strict=True))
+    y = product(_batch_of_one(a), _batch_of_one(b))
+    return make(y._data, layout(y.shape[1:], None, y.dtype), [0, 0])
+
+
+def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
+    """Decorator of a function that ends in the product ``op``: where its two operands' layouts were seen before, it begins there.
+
+    Operands of transforms have layouts of their own and so find no plan; while launches are observed nobody does.
+    """
+
+    def decorate(long: Callable) -> Callable:
+        plans: dict = launch.plan_table()
+        empty, new = np.empty, blank
+
+        def first(input, other):
+            y = long(input, other)
+            la, lb = (t._layout for t in (input, other))
+            if la.__class__ is Layout and lb.__class__ is Layout and la.ndim == lb.ndim == 2 and not launch.observing():
+                plan = _plan(la, lb, kind)
+                if plan is not None and plan.size * la.dtype.itemsize < launch.BIG:
+                    plan.entry = plan.kernel.entry(la.dtype)
+                    launch.keep(plans, (la, lb), plan)
+            return y
+
+        @wraps(long)
+        def call(input, other=None, **options):
+            if options:
+                return long(input, **options) if other is None else long(input, other, **options)
+            try:
+                plan = plans[input._layout, other._layout]
+            except (KeyError, AttributeError):
+                return first(input, other)
+            data = empty(plan.size, plan.carrier)
+            plan.entry(*plan.numbers, False, input._data, other._data, data)
+            t = new()  # `make`, written out
+            t._data = data
+            t._layout = plan.layout
+            t._version_ = [0, 0]
+            t._rg = False
+            t._edge = t._grad = t._view = t._leaf_hook_set = None
+            if state.grad:
+                if input._rg or other._rg or input._view is not None or other._view is not None:
+                    op.record((input, other), t, 2)
+            elif state.inference:
+                mark_inference(t)
+            return t
+
+        return call
+
+    return decorate
+
+
+LARGE = 1 << 22  #: multiplications from which a product pays for being shared by threads
+BLOCK = 256  #: rows or columns that one more block of a product may have
+LONG = 1024  #: terms from which part of a sum of products pays for memory of its own
+
+
+def _of_sums(kernel: launch.Kernel, a: Tensor, b: Tensor, m: int, n: int, k: int) -> Tensor:
+    """The product of two long and narrow matrices (gradients of weights are such): the sum of products of their parts."""
+    parts = list(threads.cut(k, min(8, k // LONG)))
+    d, size = a.dtype, m * n
+    a0, a1 = _strides(a._layout)
+    b0, b1 = _strides(b._layout)
+    found = launch.empty(len(parts) * size, d.carrier)
+    kernel.each(d, [
+        (1, m, n, j - i, 0, a0, a1, 0, b0, b1, 0, n, m, n, False,
+         a._data[i * a1 :], b._data[i * b0 :], found[p * size : (p + 1) * size])
+        for p, (i, j) in enumerate(parts)
+    ])  # fmt: skip
+    return sum_(make(found, layout((len(parts), 1, m, n), None, d), [0, 0]), 0)
+
+
+def _blocks(m: int, n: int) -> tuple[int, int]:
+    """Rows and columns of the blocks in which a product is computed.
+
+    They depend on the sizes only and not on the threads: to BLAS a block is a product of its own, whose rounding may differ.
+    """
+    if max(m, n) <= BLOCK:
+        return m, n
+    count = 2
+    while max(m, n) > BLOCK * count and count < 64:
+        count *= 2
+    step = -(-max(m, n) // count // 32) * 32
+    return (step, n) if m >= n else (m, step)
+
+
+@structured(a=lambda g, b: _bmm(g, b.mT), b=lambda g, a: _bmm(a.mT, g), node="BmmBackward0", linear="each")
+def _bmm(a, b):
+    return product(a, b)
+
+
+@_bmm.batched
+def _bmm_of_batch(op, args, batch):
+    a, b = (batch.whole(x) for x in args)
+    n = a.shape[1]
+    y = op(a.reshape(batch.size * n, *a.shape[2:]), b.reshape(batch.size * n, *b.shape[2:]))
+    return y.reshape(batch.size, n, *y.shape[1:])
+
+
+# the three products of matrices are each other's derivatives, so that none needs a transposed view
+@structured(a=lambda g, b: _times_turned(g, b), b=lambda g, a: _turned_times(a, g), node="MmBackward0", linear="each")
+def _mm(a, b):
+    return _multiplied(a, b, "nn")
+
+
+@_mm.batched
+def _mm_of_batch(op, args, batch):
+    (a, in_a), (b, in_b) = (batch.of(x) for x in args)
+    if not in_b:  # the batch is more rows
+        rows = batch.size * a.shape[1]
+        return op(a.reshape(rows, a.shape[2]), b).reshape(batch.size, a.shape[1], b.shape[1])
+    return _bmm(a if in_a else batch.whole(a), b)
+
+
+@structured(a=lambda g, b: _times(g, b), b=lambda g, a: _turned_times(g, a), node="MmBackward0", linear="each")
+def _mm_nt(a, b):
+    return _multiplied(a, b, "nt")
+
+
+@_mm_nt.batched
+def _mm_nt_of_batch(op, args, batch):
+    a, b = args
+    return _mm_of_batch(_mm, (a, b.t()), batch)
+
+
+@structured(a=lambda g, b: _times_turned(b, g), b=lambda g, a: _times(a, g), node="MmBackward0", linear="each")
+def _mm_tn(a, b):
+    return _multiplied(a, b, "tn")
+
+
+@_mm_tn.batched
+def _mm_tn_of_batch(op, args, batch):
+    a, b = args
+    return _mm_of_batch(_mm, (a.t(), b), batch)
+
+
+@quick(_mm, "nn")
+def _times(input, other):
+    """A·B of two matrices that fit."""
+    return _mm(input, other)
+
+
+@quick(_mm_nt, "nt")
+def _times_turned(input, other):
+    """A·Bᵀ."""
+    return _mm_nt(input, other)
+
+
+@quick(_mm_tn, "tn")
+def _turned_times(input, other):
+    """Aᵀ·B."""
+    return _mm_tn(input, other)
+
+
+def _batch_of_one(x: Tensor) -> Tensor:
+    lay = x._layout
+    return make(x._data, layout((1, *lay.shape), (0, *lay.strides), lay.dtype), x._version_)

@@ -1,0 +1,446 @@
+"""Products of vectors, matrices and batches of them, and linear maps, by the products of `product`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...graph.modes import state
+from ...shapes import Layout, broadcast_shapes, layout, numel
+from ...tensor import Tensor, make
+from ..core.recording import guarded, mark_inference, store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.numbers import number_argument
+from ..reduce.reduction import sum as sum_
+from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, product, quick
+
+_FILL_ROWS = launch.Kernel("matmul", "fill_rows")
+
+
+def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
+    if a.dtype is not b.dtype:
+        names = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long", "int32": "int"}
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {names.get(a.dtype.name, a.dtype.name)} != "
+            f"{names.get(b.dtype.name, b.dtype.name)} ({name}(); cast one with .to())"
+        )
+    if a.dtype is dtypes.bool_:
+        raise RuntimeError(f"{name}(): not implemented for 'Bool'; cast to integers first")
+
+
+@public()
+@quick(_mm, "nn")
+def mm(input, mat2, *, out=None):
+    """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g.
+
+    Strided operands are not copied where BLAS can read them. Errors: RuntimeError when shapes or dtypes do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.mm.html
+    """
+    a, b = tensor_argument(input, "mm"), tensor_argument(mat2, "mm", "mat2")
+    if a.ndim != 2:
+        raise RuntimeError(f"self must be a matrix (mm() got a {a.ndim}-D input)")
+    if b.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix (mm() got a {b.ndim}-D mat2)")
+    _fit(a, b)
+    _same_dtype(a, b, "mm")
+    y = _mm(a, b)
+    return y if out is None else store(out, y, "mm")
+
+
+OPS["spmm"] = OPS["mm"]  # PyTorch's name for a sparse first operand
+
+
+def _fit(a: Tensor, b: Tensor) -> None:
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
+        )
+
+
+@public()
+def bmm(input, mat2, *, out=None):
+    """Products of two batches of matrices: y[i] = A[i]·B[i]."""
+    a, b = tensor_argument(input, "bmm"), tensor_argument(mat2, "bmm", "mat2")
+    if a.ndim != 3 or b.ndim != 3:
+        raise RuntimeError(f"batch1 and batch2 must be 3D tensors (bmm() got {a.ndim}-D and {b.ndim}-D)")
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+            f"[{b.shape[0]}, {b.shape[1]}]."
+        )
+    _same_dtype(a, b, "bmm")
+    y = _bmm(a, b)
+    return y if out is None else store(out, y, "bmm")
+
+
+@structured(a=lambda g, b: g.unsqueeze(-1) * b, b=lambda g, a: _mv(a.t(), g), node="MvBackward0", linear="each")
+def _mv(a, b):
+    y = product(_batch_of_one(a), _batch_of_one(b.unsqueeze(1)))
+    return make(y._data, layout((a.shape[0],), None, y.dtype), [0, 0])
+
+
+@_mv.batched
+def _mv_of_batch(op, args, batch):
+    (a, in_a), v = batch.of(args[0]), batch.whole(args[1])
+    return mm(v, a.t()) if not in_a else _bmm(a, v.unsqueeze(2)).squeeze(2)
+
+
+@structured(a=lambda g, b: g * b, b=lambda g, a: g * a, node="DotBackward0", linear="each")
+def _dot(a, b):
+    y = product(_batch_of_one(a.unsqueeze(0)), _batch_of_one(b.unsqueeze(1)))
+    return make(y._data, layout((), None, y.dtype), [0, 0])
+
+
+@_dot.batched
+def _dot_of_batch(op, args, batch):
+    a, b = (batch.whole(x) for x in args)
+    return _bmm(a.unsqueeze(1), b.unsqueeze(2)).reshape(batch.size)
+
+
+@public()
+def mv(input, vec, *, out=None):
+    """Matrix times vector: y = A·v."""
+    a, v = tensor_argument(input, "mv"), tensor_argument(vec, "mv", "vec")
+    if a.ndim != 2 or v.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {v.ndim}, {a.ndim}, {v.ndim}")
+    if a.shape[1] != v.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec ({v.shape[0]})")
+    _same_dtype(a, v, "mv")
+    y = _mv(a, v)
+    return y if out is None else store(out, y, "mv")
+
+
+@public()
+def dot(input, tensor, *, out=None):
+    """Inner product of two vectors: y = Σ aᵢbᵢ."""
+    a, b = tensor_argument(input, "dot"), tensor_argument(tensor, "dot", "tensor")
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, "
+            f"but got {a.shape[0]} and {b.shape[0]} elements respectively"
+        )
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a.dtype} and {b.dtype}")
+    y = _dot(a, b)
+    return y if out is None else store(out, y, "dot")
+
+
+@public("__matmul__")
+@quick(_mm, "nn")
+def matmul(input, other, *, out=None):
+    """Product of vectors, matrices and batches of them; batch dims broadcast.
+
+    1-D·1-D: inner product; 2-D·2-D: matrix product; a 1-D operand of a matrix is a row on the left, a column on the right.
+    dA = g·Bᵀ, dB = Aᵀ·g, summed over broadcast dims. Errors: RuntimeError when shapes or dtypes do not fit.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.matmul.html
+    """
+    a, b = tensor_argument(input, "matmul"), tensor_argument(other, "matmul", "other")
+    y = _matmul(a, b)
+    return y if out is None else store(out, y, "matmul")
+
+
+def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
+    if a.ndim == 2 and b.ndim == 2:
+        _fit(a, b)
+        _same_dtype(a, b, "matmul")
+        return _mm(a, b)
+    if a.ndim == 0 or b.ndim == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
+    if a.ndim == 1 and b.ndim == 1:
+        return dot(a, b)
+    if a.ndim == 2 and b.ndim == 1:
+        return mv(a, b)
+    folded = folded or (a.ndim <= 2 < b.ndim and state.grad and a.requires_grad and not b.mT.is_contiguous())
+    if a.ndim == 1:
+        return _matmul(a.unsqueeze(0), b, folded).squeeze(-2)
+    if b.ndim == 1:
+        return _matmul(a, b.unsqueeze(1)).squeeze(-1)
+    _fit(a, b)
+    _same_dtype(a, b, "matmul")
+    if folded:
+        b = b.clone()  # (PyTorch copies it, to fold its batch into the columns)
+    if b.ndim == 2:  # fold the batch into the rows
+        return _mm(a.reshape(_count(a, list(range(a.ndim - 1))), a.shape[-1]), b).reshape(*a.shape[:-1], b.shape[-1])
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    count = 1
+    for n in batch:
+        count *= n
+    x = a.expand(*batch, *a.shape[-2:]).reshape(count, *a.shape[-2:])
+    z = b.expand(*batch, *b.shape[-2:]).reshape(count, *b.shape[-2:])
+    return _bmm(x, z).reshape(*batch, a.shape[-2], b.shape[-1])
+
+
+def _rmatmul(self: Tensor, other: Any) -> Any:
+    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__rmatmul__ = _rmatmul  # type: ignore[attr-defined]
+
+
+@public("ger")
+def outer(input, vec2, *, out=None):
+    """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
+    a, b = tensor_argument(input, "outer"), tensor_argument(vec2, "outer", "vec2")
+    if a.ndim != 1 or b.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument self and vec2, but got {a.ndim}-D and {b.ndim}-D")
+    y = a.unsqueeze(1) * b
+    return y if out is None else store(out, y, "outer")
+
+
+@public()
+def kron(input, other, *, out=None):
+    """Kronecker product: y[i·n + k, …] = a[i, …]·b[k, …], each dim of size (a's · b's); missing dims in front count as 1.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.kron.html
+    """
+    a, b = tensor_argument(input, "kron"), tensor_argument(other, "kron", "other")
+    rank = max(a.ndim, b.ndim)
+    sizes_a, sizes_b = ((1,) * (rank - t.ndim) + tuple(t.shape) for t in (a, b))
+    if state.grad:  # what the derivative keeps is nobody's to change
+        a, b = a.clone(), b.clone()
+    spread = a.reshape([k for n in sizes_a for k in (n, 1)]) * b.reshape([k for n in sizes_b for k in (1, n)])
+    y = spread.reshape([n * k for n, k in zip(sizes_a, sizes_b, strict=True)])
+    return y if out is None else store(out, y, "kron")
+
+
+@public()
+def inner(input, other, *, out=None):
+    """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
+    a, b = tensor_argument(input, "inner"), tensor_argument(other, "inner", "other")
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b if out is None else store(out, a * b, "inner")
+    if a.shape[-1] != b.shape[-1]:
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
+        )
+    y = tensordot(a, b, ([-1], [-1]))
+    return y if out is None else store(out, y, "inner")
+
+
+@public(method=False)
+def tensordot(a, b, dims=2, out=None):
+    """Contract the last ``dims`` dims of a with the first of b, or the two lists of dims given."""
+    x, z = tensor_argument(a, "tensordot", "a"), tensor_argument(b, "tensordot", "b")
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(x.ndim, z.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        da, db = list(range(x.ndim - dims, x.ndim)), list(range(dims))
+    else:
+        da, db = ([d % x.ndim for d in dims[0]], [d % z.ndim for d in dims[1]])
+    if len(da) != len(db):
+        raise RuntimeError(f"both dimension lists should have same length, got {da} and {db}")
+    for i, j in zip(da, db, strict=True):
+        if x.shape[i] == 1 or z.shape[j] == 1:  # a dim of size 1 stretches: the other is summed first
+            x = sum_(x, i, keepdim=True) if x.shape[i] != 1 else x
+            z = sum_(z, j, keepdim=True) if z.shape[j] != 1 else z
+        if x.shape[i] != z.shape[j]:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {x.shape[i]} in dim {i} and second has size {z.shape[j]} in dim {j}"
+            )
+    fa, fb = [d for d in range(x.ndim) if d not in da], [d for d in range(z.ndim) if d not in db]
+    k = 1
+    for d in da:
+        k *= x.shape[d]
+    left = x.permute(*fa, *da).reshape(-1 if x._layout.size else _count(x, fa), k)
+    right = z.permute(*db, *fb).reshape(k, -1 if z._layout.size else _count(z, fb))
+    y = mm(left, right).reshape(*[x.shape[d] for d in fa], *[z.shape[d] for d in fb])
+    return y if out is None else store(out, y, "tensordot")
+
+
+def _count(x: Tensor, dims: list[int]) -> int:
+    n = 1
+    for d in dims:
+        n *= x.shape[d]
+    return n
+
+
+def _scaled(y: Tensor, factor: Any) -> Tensor:
+    if y.dtype.category < 2:
+        factor = int(factor)  # as PyTorch, which keeps integers integers
+    return y if factor == 1 else y * factor
+
+
+def _added(input: Tensor, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
+    alpha, beta = number_argument(alpha, name, "alpha"), number_argument(beta, name, "beta")
+    # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
+    y = _scaled(y, alpha)
+    if beta == 0:  # PyTorch then ignores what input holds, nan too
+        y = y + input.detach().new_zeros(()) if not input._rg else y + input * 0
+    else:
+        scaled = _scaled(input, beta)
+        y = scaled + y if name == "addr" else y + scaled
+    return y if out is None else store(out, y, name)
+
+
+@public()
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+    """y = beta·input + alpha·A·B."""
+    return _added(tensor_argument(input, "addmm"), mm(mat1, mat2), beta, alpha, out, "addmm")
+
+
+@public()
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+    """y = beta·input + alpha·A·v."""
+    return _added(tensor_argument(input, "addmv"), mv(mat, vec), beta, alpha, out, "addmv")
+
+
+@public()
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+    """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products."""
+    if tensor_argument(input, "addr").dtype is dtypes.bool_:
+        alpha, beta = number_argument(alpha, "addr", "alpha"), number_argument(beta, "addr", "beta")
+        y = outer(vec1, vec2) & bool(alpha)
+        y = y.logical_or(input) if beta else y
+        return y if out is None else store(out, y, "addr")
+    return _added(tensor_argument(input, "addr"), outer(vec1, vec2), beta, alpha, out, "addr")
+
+
+@public()
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """y[i] = beta·input[i] + alpha·A[i]·B[i]."""
+    return _added(tensor_argument(input, "baddbmm"), bmm(batch1, batch2), beta, alpha, out, "baddbmm")
+
+
+@public()
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
+    return _added(tensor_argument(input, "addbmm"), sum_(bmm(batch1, batch2), 0), beta, alpha, out, "addbmm")
+
+
+# ---------------------------------------------------------------------------------------------------- linear
+
+
+@structured(
+    x=lambda g, weight: _times(g, weight),
+    weight=lambda g, x: _turned_times(g, x),
+    bias=lambda g: sum_(g, 0),
+    node="AddmmBackward0",
+    linear="no",
+)
+def _linear(x, weight, bias):
+    plan = _plan(x._layout, weight._layout, "nt")
+    d = x.dtype
+    if plan is not None and x.shape[1]:
+        data = launch.empty(plan.size, plan.carrier)
+        _FILL_ROWS(d, plan.rows, dense(bias), data)
+        return plan(x, weight, make(data, plan.layout, [0, 0]))
+    m, n = x.shape[0], weight.shape[0]
+    if d is dtypes.float16:
+        return cast(_linear.forward(*(cast(t, dtypes.float32) for t in (x, weight, bias))), d)
+    lay = layout((1, m, n), None, d)
+    y = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    _FILL_ROWS.rows(d, (0, n), m * n, m, dense(bias), y._data)
+    if x.shape[1]:
+        product(_batch_of_one(x), _batch_of_one(weight.t()), y)
+    return make(y._data, layout((m, n), None, d), [0, 0])
+
+
+@_linear.batched
+def _linear_of_batch(op, args, batch):
+    (x, in_x), (w, in_w), (b, in_b) = (batch.of(a) for a in args)
+    if in_x and not in_w and not in_b:  # the batch is more rows
+        return op(x.reshape(batch.size * x.shape[1], x.shape[2]), w, b).reshape(batch.size, x.shape[1], w.shape[0])
+    x, w, b = (batch.whole(a) for a in args)
+    return _bmm(x, w.transpose(1, 2)) + b.unsqueeze(1)
+
+
+_LINEAR: dict[tuple[Layout, Layout, Layout], tuple] = launch.plan_table()  #: of layouts of x, weight, bias seen before
+
+
+def _remember_linear(x: Tensor, w: Tensor, b: Tensor) -> None:
+    lays = (x._layout, w._layout, b._layout)
+    if launch.observing() or not lays[2].contiguous or not x.shape[1] or not all(lay.__class__ is Layout for lay in lays):
+        return
+    plan = _plan(lays[0], lays[1], "nt")
+    if plan is not None and plan.size * x.dtype.itemsize < launch.BIG:
+        launch.keep(_LINEAR, lays, (plan, plan.kernel.entry(x.dtype), _FILL_ROWS.entry(x.dtype)))
+
+
+@public(method=False, namespaces=("nn.functional",), name="nn.functional.linear")
+def linear(input, weight, bias=None, *, out=None):
+    """y = x·Wᵀ + b over the last dim: (…, in) → (…, out) with W (out × in); dx = g·W, dW = gᵀ·x, db = Σ g.
+
+    Errors: RuntimeError when shapes or dtypes do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
+    """
+    if bias is None and out is None:
+        return _unbiased(input, weight)
+    try:
+        plan, entry, fill = _LINEAR[input._layout, weight._layout, bias._layout]
+    except (KeyError, AttributeError):
+        return _long_linear(input, weight, bias, out)
+    if out is not None:
+        return _long_linear(input, weight, bias, out)
+    data = np.empty(plan.size, plan.carrier)
+    fill(plan.rows, bias._data, data)
+    entry(*plan.numbers, True, input._data, weight._data, data)
+    t = make(data, plan.layout, [0, 0])
+    if state.grad:
+        _linear.record((input, weight, bias), t, 2)
+    elif state.inference:
+        mark_inference(t)
+    return t
+
+
+@quick(_mm_nt, "nt")
+def _unbiased(input, weight):
+    return _long_linear(input, weight, None, None)
+
+
+def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
+    if out is not None:
+        return store(out, linear(input, weight, bias), "linear")
+    x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
+    if w.ndim == 1:
+        y = matmul(x, w)
+        return y if bias is None else y + bias
+    if w.ndim != 2 or x.ndim == 0:
+        raise RuntimeError(
+            f"linear(): expected a matrix as weight and at least 1-D input, got {list(w.shape)} and {list(x.shape)}"
+        )
+    if x.shape[-1] != w.shape[1]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_rows(x.shape)}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})")
+    _same_dtype(x, w, "linear")
+    flat = x if x.ndim == 2 else x.reshape(_rows(x.shape), x.shape[-1])
+    if bias is None or bias.ndim != 1 or bias.shape[0] != w.shape[0]:
+        y = _mm_nt(flat, w)
+        if bias is not None:
+            y = y + bias
+    else:
+        _same_dtype(x, bias, "linear")
+        y = _linear(flat, w, bias)
+        _remember_linear(flat, w, bias)
+    return y if x.ndim == 2 else y.reshape(*x.shape[:-1], w.shape[0])
+
+
+def _rows(shape: Sequence[int]) -> int:
+    return numel(shape[:-1])
+
+
+@public(method=False, namespaces=("torch", "nn.functional"))
+def bilinear(input1, input2, weight, bias=None):
+    """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
+    x, z, w = (tensor_argument(t, "bilinear", n) for t, n in ((input1, "input1"), (input2, "input2"), (weight, "weight")))
+    if x.shape[:-1] != z.shape[:-1]:
+        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(x.shape)} and {list(z.shape)}")
+    if x.shape[-1] != w.shape[1] or z.shape[-1] != w.shape[2]:
+        raise RuntimeError(
+            f"bilinear(): input1 size does not match weight size: got {list(x.shape)}, {list(z.shape)} for weight {list(w.shape)}"
+        )
+    rows = x.reshape(-1, x.shape[-1])
+    other = z.reshape(-1, z.shape[-1])
+    half = tensordot(rows, w, ([1], [1]))  # rows × out × in2
+    y = sum_(half * other.unsqueeze(1), -1).reshape(*x.shape[:-1], w.shape[0])
+    needs = [t.requires_grad for t in (x, z, w)]
+    y = guarded(y, *[t for t, need in zip((x, z, w), needs, strict=True) if sum(needs) > need])
+    return y if bias is None else y + bias

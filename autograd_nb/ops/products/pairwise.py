@@ -1,0 +1,185 @@
+"""Distances between the rows of matrices: all against all.
+
+Backward passes run kernels of their own; under ``create_graph`` the same gradient is composed of other ops, so derivatives of any
+order are there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...graph.modes import state
+from ...shapes import broadcast_shapes, layout, numel
+from ...tensor import Tensor, make
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from .gemm import _bmm
+
+_BETWEEN = launch.Kernel("distance", "between")
+_BETWEEN_BACKWARD = launch.Kernel("distance", "between_backward")
+_WITHIN = launch.Kernel("distance", "within")
+_WITHIN_BACKWARD = launch.Kernel("distance", "within_backward")
+
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+_MANY = 25  #: rows beyond which a matrix product is the faster way to Euclidean distances
+
+
+def _mode(p: float) -> int:
+    return {0.0: 0, 1.0: 1, 2.0: 2, math.inf: 3}.get(p, 4)
+
+
+def _new(shape: Any, d: dtypes.dtype) -> Tensor:
+    lay = layout(shape, None, d)
+    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+
+
+def _slope(delta: Tensor, y: Tensor, p: float) -> Tensor:
+    """d(‖delta‖ₚ)/d(delta) by other ops, ``y`` the norm with a last dim of 1; 0 where there is no derivative."""
+    where = OPS["where"].call
+    if p == 0:
+        return delta * 0.0
+    if p == 1:
+        return delta.sign()
+    if math.isinf(p):
+        return where(delta.abs() == y, delta.sign(), 0.0)
+    nothing = y == 0
+    safe = where(nothing, 1.0, y)  # not 0/0, whose nan would come back in the next derivative
+    if p == 2:
+        return where(nothing, 0.0, delta / safe)
+    size = delta.abs()
+    still = size == 0
+    power = where(still, 0.0, where(still, 1.0, size).pow(p - 1))
+    return where(nothing, 0.0, delta.sign() * power / safe.pow(p - 1))
+
+
+def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, products: bool) -> Tensor:
+    """The gradient of a."""
+    if state.grad:
+        delta = a.unsqueeze(2) - b.unsqueeze(1)
+        return (g.unsqueeze(-1) * _slope(delta, out.unsqueeze(-1), p)).sum(2)
+    if products:
+        weight = OPS["where"].call(out == 0, 0.0, g / out)
+        return a * weight.sum(-1, True) - _bmm(weight, b)
+    batch, n, width = a.shape
+    m = b.shape[1]
+    da = _new(a.shape, a.dtype)
+    if da._layout.size:
+        # a transposed gradient (that of the second operand) is read in the order of the first
+        turned = not g._layout.contiguous and g.mT._layout.contiguous
+        steps = (1, n) if turned else (m, 1)
+        gd, yd = (dense(g.mT), dense(out.mT)) if turned else (dense(g), dense(out))
+        _BETWEEN_BACKWARD(a.dtype, batch, n, m, width, _mode(p), p, *steps, dense(a), dense(b), gd, yd, da._data)
+    return da
+
+
+@structured(
+    a=lambda g, a, b, out, p, products: _between_rule(g, a, b, out, p, products),
+    b=lambda g, a, b, out, p, products: _between_rule(g.mT, b, a, out.mT, p, products),
+    node="CdistBackward0",
+    linear="no", batch="samples",
+)
+def _between(a, b, p, products):
+    batch, n, width = a.shape
+    m = b.shape[1]
+    if products:  # ‖a − b‖² = ‖a‖² + ‖b‖² − 2a·b, which rounding may take below 0
+        square = (a * a).sum(-1, True) + (b * b).sum(-1, True).mT - 2 * _bmm(a, b.mT)
+        return square.clamp(min=0.0).sqrt()
+    y = _new((batch, n, m), a.dtype)
+    if y._layout.size:
+        _BETWEEN(a.dtype, batch, n, m, width, _mode(p), p, dense(a), dense(b), y._data)
+    return y
+
+
+def _within_rule(g: Tensor, a: Tensor, out: Tensor, p: float) -> Tensor:
+    n, width = a.shape
+    if state.grad:
+        first, second = OPS["triu_indices"].call(n, n, 1).unbind(0)
+        delta = a.index_select(0, first) - a.index_select(0, second)
+        pull = g.unsqueeze(-1) * _slope(delta, out.unsqueeze(-1), p)
+        return (a * 0.0).index_add(0, first, pull).index_add(0, second, -pull)
+    da = _new(a.shape, a.dtype)
+    if da._layout.size:
+        _WITHIN_BACKWARD(a.dtype, n, width, _mode(p), p, dense(a), dense(g), dense(out), da._data)
+    return da
+
+
+@structured(a=_within_rule, node="PdistBackward0", linear="no", batch="samples")
+def _within(a, p):
+    n, width = a.shape
+    y = _new((n * (n - 1) // 2,), a.dtype)
+    if y._layout.size:
+        _WITHIN(a.dtype, n, width, _mode(p), p, dense(a), y._data)
+    return y
+
+
+def _order(p: Any, name: str) -> float:
+    if isinstance(p, bool) or not isinstance(p, (int, float, np.number)):
+        raise TypeError(f"{name}(): argument 'p' must be a number, not {type(p).__name__}")
+    if not p >= 0:
+        raise RuntimeError(f"{name} only supports non-negative p values (p={p})")
+    return float(p)
+
+
+@public(method=False)
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The distances ‖x1[…, i, :] − x2[…, j, :]‖ₚ of all pairs of rows: (…, P, M), (…, R, M) → (…, P, R); batch dims broadcast.
+
+    Euclidean distances of more than 25 rows are found by a matrix product (``compute_mode`` forces either way). The gradient of
+    a distance of 0 is 0.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.cdist(torch.tensor([[0., 0.]]), torch.tensor([[3., 4.], [0., 1.]]))
+        tensor([[5., 1.]])
+
+    Errors: RuntimeError for fewer than 2 dims, other dtypes than floating ones, different numbers of columns, negative p.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.cdist.html
+    """
+    a, b = tensor_argument(x1, "cdist", "x1"), tensor_argument(x2, "cdist", "x2")
+    for label, t in (("X1", a), ("X2", b)):
+        if t.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {label} got: {t.ndim}D")
+        if not t.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {label} got: {t.dtype}")
+    if a.shape[-1] != b.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
+    order = _order(p, "cdist")
+    if compute_mode is None:
+        compute_mode = _MODES[0]
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode (one of {', '.join(_MODES)})")
+    kind = dtypes.promote_types(a.dtype, b.dtype)
+    d = dtypes.float32 if kind is dtypes.float16 else kind
+    a, b = cast(a, d), cast(b, d)
+    (n, width), m = a.shape[-2:], b.shape[-2]
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    count = numel(batch)
+    products = order == 2 and (compute_mode == _MODES[1] or (compute_mode == _MODES[0] and (n > _MANY or m > _MANY)))
+    y = _between(
+        a.expand(*batch, n, width).reshape(count, n, width),
+        b.expand(*batch, m, width).reshape(count, m, width),
+        order,
+        products,
+    )
+    return cast(y.reshape(*batch, n, m), kind)
+
+
+@public(namespaces=("torch", "nn.functional"), method=False)
+def pdist(input, p=2.0):
+    """The distances ‖x[i] − x[j]‖ₚ of all pairs i < j of the rows of a matrix, in order: N rows give N(N−1)/2 numbers.
+
+    Errors: RuntimeError for what is not a matrix of floating numbers, or negative p.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pdist.html
+    """
+    x = tensor_argument(input, "pdist")
+    if x.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"pdist only supports floating-point dtypes (input is {x.dtype})")
+    wide = cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
+    return cast(_within(wide, _order(p, "pdist")), x.dtype)

@@ -1,0 +1,1 @@
+"""Random numbers: the generator, tensors drawn from it, and samples of laws."""

@@ -1,0 +1,532 @@
+"""Tensors of random numbers, new or filled in place.
+
+A number depends only on the generator's seed, on how many calls it has served, and on the element's index: streams are the
+same for any number of threads, and differ from PyTorch's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, strides, threads
+from ...codegen import draws
+from ...codegen.loops import Input
+from ...codegen.maths import m
+from ...dtypes import _default, as_dtype, dtype
+from ...graph import modes
+from ...graph.modes import state
+from ...launch import Kernel
+from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
+from ...tensor import Tensor, check_inplace, make, rewrite_history
+from ..core.recording import store, tensor_type
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+from ..core.views import exact
+from ..creation.cast import as_device, cast, format_name
+from ..creation.create import _finish, new_empty
+from ..creation.ranges import _stored_in_order
+from .generator import default_generator, stream
+
+_dtype = dtype
+
+
+# ------------------------------------------------------------------------------------------------------- filling
+
+
+class Law:
+    """How the elements of a tensor are drawn: the kind of draw, and the formula that finishes it.
+
+    ``finish(draw, *operands)``; operands are arrays of the output's size or numbers. ``compute``: dtype of the draws,
+    None for the output's own.
+    """
+
+    def __init__(self, name: str, draw: Callable, finish: Callable, compute: str | None = None):
+        self.name, self.draw, self.finish, self.compute = name, draw, finish, compute
+        self.entries: dict = launch.plan_table()
+        self.texts: dict[tuple, str] = {}
+
+    def __call__(self, key: tuple[int, int], out: np.ndarray, d: dtype, *operands: Any) -> None:
+        """Fill the flat array ``out`` of dtype ``d``; operands are (flat array, dtype), ints or floats."""
+        if not operands:
+            entry = self.entries.get(d)
+            if entry is None:
+                entry = launch.keep(self.entries, d, self._compile((d,)))
+            seed, call = key
+            if entry.__class__ is _Drawn and out.size * DRAW < threads.WORTH:
+                entry = entry.entry
+            entry(seed, call, 0, out)
+            return
+        kinds = (d, *[a[1] if type(a) is tuple else type(a) for a in operands])
+        entry = self.entries.get(kinds)
+        if entry is None:
+            entry = launch.keep(self.entries, kinds, self._compile(kinds))
+        entry(*key, 0, *[a[0] if type(a) is tuple else a for a in operands], out)
+
+    def _compile(self, kinds: tuple) -> Callable:
+        d, *rest = kinds
+        inputs = [
+            Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest
+        ]
+        source = self.texts.get(kinds)
+        if source is None:
+            compute = self.compute or (d.compute if d.category == 2 else "float32")
+            source = self.texts[kinds] = draws.random_map(self.draw, self.finish, inputs, compute, d.name)
+        types = [s.dtype if s.scalar else k.kernel for s, k in zip(inputs, rest, strict=True)]
+        return launch.entry(source, "kernel", ("int64", "int64", "int64", *types, d.kernel), self.name, split=_Drawn)
+
+
+class _Drawn(threads.Split):
+    """Draws are counted, so any piece of a stream can be made by itself."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> None:
+        if args[-1].size * DRAW < threads.WORTH:
+            self.entry(*args)
+        else:
+            threads.Split.__call__(self, *args)
+
+    def parts(self, args: tuple) -> list[tuple]:
+        seed, call, skipped, *rest = args
+        size = rest[-1].size
+        if size * DRAW < threads.WORTH:
+            return [args]
+        return [
+            (seed, call, skipped + begin, *[a[begin:end] if isinstance(a, np.ndarray) else a for a in rest])
+            for begin, end in threads.pieces(size, size * DRAW, threads.ALIGN)
+        ]
+
+
+DRAW = 16  #: what a random number costs, see `threads.WORTH`
+
+
+def _below(v: Any, low: Any, high: Any) -> Any:
+    return m.where(v < high, v, low)  # rounding may reach the upper end, which is excluded
+
+
+_UNIT = Law("rand", draws.uniform, lambda u: u)
+_UNIFORM = Law("uniform_", draws.uniform, lambda u, low, high: _below(u * (high - low) + low, low, high))
+_STANDARD = Law("randn", draws.normal, lambda z: z)
+_NORMAL = Law("normal_", draws.normal, lambda z, mean, std: z * std + mean)
+_EXPONENTIAL = Law("exponential_", draws.positive, lambda u, rate: -m.log(u) / rate)
+_LOG_NORMAL = Law("log_normal_", draws.normal, lambda z, mean, std: m.exp(z * std + mean))
+_CAUCHY = Law("cauchy_", draws.ratio, lambda c, median, sigma: c * sigma + median)
+_GEOMETRIC = Law("geometric_", draws.positive, lambda u, log_q: m.where(u < 1.0, m.ceil(m.log(u) / log_q), 1.0))
+_BERNOULLI = Law("bernoulli_", draws.uniform, lambda u, p: m.where(u < p, u * 0.0 + 1.0, u * 0.0), "float64")
+_BERNOULLI_32 = Law("bernoulli", draws.uniform, lambda u, p: m.where(u < p, u * 0.0 + 1.0, u * 0.0))
+
+
+def _narrow_int(w, low, width):
+    """low + ⌊w · width / 2^32⌋; the bias is below width / 2^32."""
+    return low + ((w.cast("uint64") * width.cast("uint64")) >> 32).cast("int64")
+
+
+def _middle_int(w, low, width):
+    """low + ⌊w · width / 2^64⌋ for width < 2^32."""
+    r = width.cast("uint64")
+    return low + (((w >> 32) * r + (((w & 0xFFFFFFFF) * r) >> 32)) >> 32).cast("int64")
+
+
+_INT_NARROW = Law("randint", draws.bits, _narrow_int)
+_INT_MIDDLE = Law("randint", draws.wide_bits, _middle_int)
+_INT_WIDE = Law("randint", draws.wide_bits, lambda w, low, width: low + (w % width.cast("uint64")).cast("int64"))
+_INT_ALL = Law("randint", draws.wide_bits, lambda w: w.cast("int64"))
+
+
+def _draw_ints(key: tuple[int, int], out: np.ndarray, d: dtype, low: int, width: int) -> None:
+    if width >= 1 << 64:
+        _INT_ALL(key, out, d)
+    elif width >= 1 << 32:
+        _INT_WIDE(key, out, d, low, width if width < 1 << 63 else width - (1 << 64))
+    else:
+        (_INT_MIDDLE if width > 1 << 16 else _INT_NARROW)(key, out, d, low, width)
+
+
+def _sized(name: str, args: tuple, size: Any) -> tuple[int, ...]:
+    if size is not None:
+        if args:
+            raise TypeError(f"{name}() got multiple values for argument 'size'")
+        args = (size,)
+    shape = as_shape(args) if args else ()
+    check_sizes(shape)
+    return shape
+
+
+def _float_dtype(value: Any, kernel: str) -> dtype:
+    if value is None:
+        return dtypes.get_default_dtype()
+    d = dtypes.get_default_dtype() if value is None else as_dtype(value)
+    if not d.is_floating_point and not d.is_complex:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{_kind(d)}' (dtype={d!r}; use a floating dtype)")
+    return d
+
+
+def _kind(d: dtype) -> str:
+    return {"bool": "Bool"}.get(d.name, tensor_type(d).removesuffix("Tensor"))
+
+
+def _draw_parts(t: Tensor, law: Callable, generator: Any, operands: tuple) -> None:
+    """Fill complex memory with both parts drawn by themselves; a normal number of variance v has parts of variance v/2."""
+    part = t.dtype.to_real()
+    if law is _STANDARD or law is _NORMAL:
+        law, operands = _NORMAL, (0.0, (operands[1] if operands else 1.0) * math.sqrt(0.5))
+    law(stream(generator), t._data.view(part.carrier), part, *operands)
+
+
+def _new(
+    shape: Sequence[int], d: dtype, law: Callable, generator: Any, out: Any, requires_grad: bool, name: str, *operands: Any
+) -> Tensor:
+    t = new_empty(shape, d)
+    if d.is_complex:
+        _draw_parts(t, law, generator, operands)
+    else:
+        law(stream(generator), t._data, d, *operands)
+    if out is not None:
+        return store(out, t, name)
+    return _finish(t, requires_grad)
+
+
+_known: dict = launch.plan_table()  # (layout, entry point) of small tensors, by law and arguments
+
+
+def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
+    """The public function that makes tensors of a law without operands; ``kernel``: what PyTorch calls it in errors."""
+    name = law.name
+
+    def call(
+        *size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw
+    ):  # fmt: skip
+        if device is not None:
+            as_device(device)
+        key = (law, size, dtype, _default[0])
+        try:
+            known = _known.get(key)
+        except TypeError:  # a list cannot be a key
+            known = None
+        if known is not None and out is None and not kw:
+            for n in size:
+                if type(n) is not int and not exact(n):
+                    break
+            else:
+                lay, entry = known
+                seed, served = default_generator._next() if generator is None else stream(generator)
+                data = np.empty(lay.size, lay.dtype.carrier)
+                entry(seed, served, 0, data)
+                t = make(data, lay, [0, 0])
+                return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
+        shape = _sized(name, size, _only_size(name, kw) if kw else None)
+        d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, kernel)
+        t = _new(shape, d, law, generator, out, requires_grad, name)
+        if out is None and not kw:
+            _keep_drawing(key, law, t._layout)
+        return t
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return public(method=False, name=name)(call)
+
+
+def _keep_drawing(key: tuple, law: Law, lay: Layout) -> None:
+    """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
+    entry = law.entries.get(lay.dtype)
+    if (
+        entry is not None
+        and lay.size * max(lay.dtype.itemsize, DRAW) < min(launch.BIG, threads.WORTH)
+        and not launch.observing()
+    ):
+        launch.keep(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
+
+
+rand = _drawing(
+    _UNIT, "check_uniform_bounds",
+    """A tensor of ``size`` filled with numbers uniform on [0, 1).
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.rand(2, 3).shape
+        torch.Size([2, 3])
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.rand.html
+    """,
+)  # fmt: skip
+randn = _drawing(
+    _STANDARD, "normal_kernel_cpu",
+    """A tensor of ``size`` filled with standard normal numbers.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.randn.html
+    """,
+)  # fmt: skip
+
+
+def _only_size(name: str, kw: dict) -> Any:
+    size = kw.pop("size", None)
+    if kw:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
+    return size
+
+
+def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) -> Tensor:
+    """Fresh draws in the order of dims of another tensor."""
+    lay = strides.formatted(x._layout, format_name(memory_format), draws._layout.dtype)
+    if lay is not draws._layout and draws.__class__ is Tensor:
+        draws = make(draws._data, lay, draws._version_)
+    return _finish(draws, requires_grad)
+
+
+@public(method=False)
+def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`rand` with the shape, dtype and order of dims of another tensor."""
+    x = tensor_argument(input, "rand_like")
+    if device is not None:
+        as_device(device)
+    y = rand(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
+    return _laid_as(x, y, memory_format, requires_grad)
+
+
+@public(method=False)
+def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`randn` with the shape, dtype and order of dims of another tensor."""
+    x = tensor_argument(input, "randn_like")
+    if device is not None:
+        as_device(device)
+    y = randn(x._layout.shape, dtype=dtype or x._layout.dtype, generator=generator)
+    return _laid_as(x, y, memory_format, requires_grad)
+
+
+def _limits(d: dtype) -> tuple[int, int]:
+    if d.category == 0:
+        return 0, 1
+    if d.category == 1:
+        info = dtypes.iinfo(d)
+        return info.min, info.max
+    most = 65504 if d.name == "float16" else 1 << 63
+    return -most, most
+
+
+def _int_range(low: Any, high: Any, d: dtype) -> tuple[int, int]:
+    low, high = as_int(low, "low"), as_int(high, "high")
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    least, most = _limits(d)
+    if not least <= low <= most:
+        raise RuntimeError(f"from is out of bounds for {d.name} (from={low})")
+    if not least <= high - 1 <= most:
+        raise RuntimeError(f"to - 1 is out of bounds for {d.name} (to={high})")
+    return low, high
+
+
+@public(method=False)
+def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+            pin_memory=False):  # fmt: skip
+    """Integers uniform on [low, high): ``randint(high, size)`` or ``randint(low, high, size)``; int64 unless ``dtype``.
+
+    Errors: RuntimeError for low >= high, and for bounds that the dtype does not hold.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.randint.html
+    """
+    rest = list(args)
+    if size is None:
+        if not rest or not isinstance(rest[-1], (tuple, list)):
+            raise TypeError("randint() missing a required argument: 'size' (a tuple of ints), as in randint(0, 10, (3,))")
+        size = rest.pop()
+    if high is None:
+        if not rest:
+            raise TypeError("randint() missing a required argument: 'high'")
+        high = rest.pop()
+    if rest:
+        low = rest.pop()
+    if rest:
+        raise TypeError(f"randint() takes low, high and size, but {len(args)} positional arguments were given")
+    d = dtypes.int64 if dtype is None and out is None else as_dtype(dtype if dtype is not None else out.dtype)
+    as_device(device)
+    low, high = _int_range(0 if low is None else low, high, d)
+    shape = as_shape((size,))
+    check_sizes(shape)
+    return _new(shape, d, _draw_ints, generator, out, requires_grad, "randint", low, high - low)
+
+
+@public(method=False)
+def randint_like(
+    input,
+    *args,
+    low=None,
+    high=None,
+    generator=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    memory_format=None,
+):
+    """`randint` with the shape, dtype and order of dims of another tensor: ``randint_like(x, high)`` or ``randint_like(x, low, high)``."""
+    x = tensor_argument(input, "randint_like")
+    y = randint(*args, low=low, high=high, size=tuple(x.shape), generator=generator, dtype=dtype or x.dtype, device=device)
+    return _laid_as(x, y, memory_format, requires_grad)
+
+
+_shuffle = Kernel("random", "shuffle")
+_outside = Kernel("random", "outside_unit")
+_WORDS = dtypes.int64
+
+
+@public(method=False)
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A random order of the integers 0 … n-1; int64 unless ``dtype``."""
+    n = as_int(n, "n")
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}] (randperm needs n >= 0)")
+    as_device(device)
+    d = dtypes.int64 if dtype is None and out is None else as_dtype(dtype if dtype is not None else out.dtype)
+    most = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
+    if n > most + 1:
+        raise RuntimeError(f"n is too large for result tensor type: n={n} for {d!r}")
+    words = launch.empty(n, _WORDS.np)
+    _INT_ALL(stream(generator), words, _WORDS)
+    t = new_empty((n,), _WORDS)
+    _shuffle(0, words, t._data)
+    t = cast(t, d)
+    if out is not None:
+        return _stored_in_order(out, t, "randperm")
+    return _finish(t, requires_grad)
+
+
+# ------------------------------------------------------------------------------------------------------ in place
+
+
+def _fill(name: str, target: Any, law: Callable, generator: Any, *operands: Any) -> Tensor:
+    """Overwrite ``target`` with draws; what it held gets no gradient."""
+    x = tensor_argument(target, name, "self")
+    check_inplace(x)
+    lay = x._layout
+    if is_expanded(lay):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    key = stream(generator)
+    if lay.contiguous:
+        law(key, x._data[: lay.size], lay.dtype, *operands)
+    else:
+        t = new_empty(lay.shape, lay.dtype)
+        law(key, t._data, lay.dtype, *operands)
+        make(x._data, lay, [0, 0]).copy_(t)
+    x._version_[0] += 1
+    if x._rg and state.grad:
+        rewrite_history(x, None)
+    return x
+
+
+def _floats(name: str, x: Any, kernel: str) -> None:
+    if not tensor_argument(x, name, "self").dtype.is_floating_point:
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{_kind(x.dtype)}' ({name}() needs a floating tensor, got {x.dtype!r})"
+        )
+
+
+def _number(name: str, argument: str, value: Any) -> float:
+    if isinstance(value, Tensor) and value._layout.size == 1:
+        value = value.item()
+    if isinstance(value, (bool, int, float, np.number)):
+        return float(value)
+    raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__}")
+
+
+def _found(x: float) -> str:
+    return f"{x:g}"
+
+
+@public(kind="inplace", namespaces=())
+def uniform_(self, from_=0, to=1, *, generator=None, **kw):
+    """Fill with numbers uniform on [from, to)."""
+    low, high = _number("uniform_", "from", kw.pop("from", from_)), _number("uniform_", "to", to)
+    if tensor_argument(self, "uniform_", "self").dtype.is_complex:
+        OPS["view_as_real"].call(self).uniform_(low, high, generator=generator)
+        return self
+    _floats("uniform_", self, "check_uniform_bounds")
+    if not low <= high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={_found(low)} > to={_found(high)}")
+    limit = dtypes.finfo(self.dtype).max
+    if not (abs(low) <= limit and abs(high) <= limit and high - low <= limit):
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{self.dtype.name}>::max(), but found to={high} and from={low}"
+        )
+    if low == 0 and high == 1:
+        return _fill("uniform_", self, _UNIT, generator)
+    return _fill("uniform_", self, _UNIFORM, generator, low, high)
+
+
+def _check_std(std: float) -> float:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {_found(std)}")
+    return std
+
+
+@public(kind="inplace", namespaces=())
+def normal_(self, mean=0, std=1, *, generator=None):
+    """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0."""
+    mean, std = _number("normal_", "mean", mean), _check_std(_number("normal_", "std", std))
+    if tensor_argument(self, "normal_", "self").dtype.is_complex:
+        return self.copy_(randn(*self.shape, generator=generator, dtype=self.dtype) * std + mean)
+    _floats("normal_", self, "normal_kernel_cpu")
+    if mean == 0 and std == 1:
+        return _fill("normal_", self, _STANDARD, generator)
+    return _fill("normal_", self, _NORMAL, generator, mean, std)
+
+
+@public(kind="inplace", namespaces=())
+def log_normal_(self, mean=1, std=2, *, generator=None):
+    """Fill with exp(z) of normal z with the given mean and standard deviation."""
+    mean, std = _number("log_normal_", "mean", mean), _number("log_normal_", "std", std)
+    _floats("log_normal_", self, "log_normal_cpu")
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={_found(std)}")
+    return _fill("log_normal_", self, _LOG_NORMAL, generator, mean, std)
+
+
+@public(kind="inplace", namespaces=())
+def exponential_(self, lambd=1, *, generator=None):
+    """Fill with exponentially distributed numbers of rate ``lambd``."""
+    rate = _number("exponential_", "lambd", lambd)
+    _floats("exponential_", self, "exponential_cpu")
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={_found(rate)}")
+    return _fill("exponential_", self, _EXPONENTIAL, generator, rate)
+
+
+@public(kind="inplace", namespaces=())
+def cauchy_(self, median=0, sigma=1, *, generator=None):
+    """Fill with numbers of the Cauchy distribution."""
+    median, sigma = _number("cauchy_", "median", median), _number("cauchy_", "sigma", sigma)
+    _floats("cauchy_", self, "cauchy_cpu")
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={_found(sigma)}")
+    return _fill("cauchy_", self, _CAUCHY, generator, median, sigma)
+
+
+@public(kind="inplace", namespaces=())
+def geometric_(self, p, *, generator=None):
+    """Fill with the number of trials up to the first success of probability ``p``: 1, 2, …"""
+    p = _number("geometric_", "p", p)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={_found(p)}")
+    if tensor_argument(self, "geometric_", "self").dtype.category == 0:
+        raise NotImplementedError("\"geometric_cpu\" not implemented for 'Bool' (geometric_() needs numbers)")
+    return _fill("geometric_", self, _GEOMETRIC, generator, math.log1p(-p))
+
+
+@public(kind="inplace", namespaces=())
+def random_(self, from_=None, to=None, *, generator=None, **kw):
+    """Fill with integers: uniform on [from, to), on [0, to), or on all that the dtype holds exactly from 0 on."""
+    d = tensor_argument(self, "random_", "self").dtype
+    from_ = kw.pop("from", from_)
+    if from_ is None and to is None:
+        top = {"float16": 1 << 11, "float32": 1 << 24, "float64": 1 << 53}.get(d.name) or _limits(d)[1]
+        low, high = 0, top + 1
+    elif to is None:
+        low, high = _int_range(0, from_, d)
+    else:
+        low, high = _int_range(0 if from_ is None else from_, to, d)
+    return _fill("random_", self, _draw_ints, generator, low, high - low)

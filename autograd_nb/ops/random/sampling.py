@@ -1,0 +1,279 @@
+"""Samples whose law other tensors give: `bernoulli`, `normal`, `multinomial`, `poisson`, `binomial`, gamma."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...codegen import draws
+from ...codegen.maths import m
+from ...graph.modes import no_grad
+from ...launch import Kernel
+from ...shapes import as_int, as_shape, broadcast_shapes, check_sizes
+from ...tensor import Tensor
+from ..core.recording import store
+from ..core.registry import public
+from ..core.structured import Structured, structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import _finish, new_empty
+from .draws import (
+    _BERNOULLI,
+    _BERNOULLI_32,
+    _NORMAL,
+    _UNIT,
+    Law,
+    _check_std,
+    _fill,
+    _float_dtype,
+    _floats,
+    _found,
+    _kind,
+    _new,
+    _number,
+    _outside,
+)
+from .generator import stream
+
+
+def _check_probabilities(p: Tensor) -> None:
+    flat = dense(cast(p, dtypes.float64))
+    bad = np.empty(1, np.int64)
+    _outside(0, flat, bad)
+
+    def inside(bad):
+        if bad[0]:
+            raise RuntimeError(
+                "Expected p_in >= 0 && p_in <= 1 to be true, but got false. (bernoulli() needs probabilities in [0, 1])"
+            )
+
+    launch.check(inside, bad, passes=((0, 0, 0, 0),))
+
+
+def _history(node: str) -> Structured:
+    """An op that gives a sample its history: its values do not follow the tensors of its law, whose gradients are zeros."""
+
+    @structured(
+        a=lambda g, a_shape: g.new_zeros(a_shape), b=lambda g, b_shape: g.new_zeros(b_shape), node=node,
+        linear="no", batch="samples",
+    )
+    def drawn(sample, a, b):
+        return sample
+
+    return drawn
+
+
+_of_bernoulli, _of_poisson = _history("BernoulliBackward0"), _history("PoissonBackward0")
+_of_normal = {
+    (True, False): _history("NormalBackward1"),
+    (False, True): _history("NormalBackward2"),
+    (True, True): _history("NormalBackward3"),
+}
+
+
+@public(kind="inplace", namespaces=())
+def bernoulli_(self, p=0.5, *, generator=None):
+    """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
+    x = tensor_argument(self, "bernoulli_", "self")
+    if isinstance(p, Tensor) and p.ndim:
+        _check_probabilities(p)
+        q = dense(cast(p.detach().expand(x.shape), dtypes.float64))
+        return _fill("bernoulli_", x, _BERNOULLI, generator, (q, dtypes.float64))
+    p = _number("bernoulli_", "p", p)
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={_found(p)}")
+    return _fill("bernoulli_", x, _BERNOULLI, generator, p)
+
+
+@public()
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0.
+
+    Errors: RuntimeError for probabilities outside [0, 1].
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.bernoulli.html
+    """
+    x = tensor_argument(input, "bernoulli").detach()
+    t = new_empty(x.shape, x.dtype)
+    if p is not None:
+        bernoulli_(t, p, generator=generator)
+    else:
+        _floats("bernoulli", x, "bernoulli_tensor_cpu_self_")
+        _check_probabilities(x)
+        _BERNOULLI_32(stream(generator), t._data, x.dtype, (dense(x), x.dtype))
+    t._version_[0] = 0
+    t = _of_bernoulli(_finish(t, False), input, None)
+    return store(out, t, "bernoulli") if out is not None else t
+
+
+@public(method=False)
+def normal(
+    mean=0.0,
+    std=1.0,
+    size=None,
+    *,
+    generator=None,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
+    """Normal numbers whose mean and standard deviation are tensors (broadcast), or numbers with a ``size``.
+
+    Errors: RuntimeError for a negative standard deviation.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.normal.html
+    """
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        if size is None:
+            raise TypeError("normal() needs a size when mean and std are numbers, as in normal(0.0, 1.0, (3,))")
+        shape = as_shape((size,))
+        check_sizes(shape)
+        d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, "normal_kernel_cpu")
+        values = _number("normal", "mean", mean), _check_std(_number("normal", "std", std))
+        return _new(shape, d, _NORMAL, generator, out, requires_grad, "normal", *values)
+    if size is not None:
+        raise TypeError("normal() takes a size only when mean and std are numbers")
+    d = mean.dtype if isinstance(mean, Tensor) else std.dtype
+    if isinstance(mean, Tensor) and isinstance(std, Tensor):
+        d = dtypes.promote_types(mean.dtype, std.dtype)
+    for name, x in (("mean", mean), ("std", std)):
+        if isinstance(x, Tensor):
+            _floats(f"normal ({name})", x, "normal_kernel_cpu")
+    if isinstance(std, Tensor):
+        if std._layout.size:
+            low = np.empty(1, np.float64)
+            _least(0, dense(cast(std.detach(), dtypes.float64)), low)
+
+            def positive(low):
+                if not low[0] >= 0:
+                    raise RuntimeError(f"normal expects all elements of std >= 0.0, but found std {_found(float(low[0]))}")
+
+            launch.check(positive, low)
+    else:
+        _check_std(_number("normal", "std", std))
+    shape = broadcast_shapes(*[x.shape for x in (mean, std) if isinstance(x, Tensor)])
+    operands = [
+        (dense(cast(x.detach().expand(shape), d)), d) if isinstance(x, Tensor) else _number("normal", n, x)
+        for n, x in (("mean", mean), ("std", std))
+    ]
+    t = _new(shape, d, _NORMAL, generator, None, requires_grad, "normal", *operands)
+    laws = [cast(x, d) if isinstance(x, Tensor) else x for x in (mean, std)]
+    t = _of_normal[isinstance(mean, Tensor), isinstance(std, Tensor)](t, *laws)
+    return store(out, t, "normal") if out is not None else t
+
+
+_least = Kernel("random", "least")
+_choose = Kernel("random", "choose_with_replacement", outputs=2)
+_race = Kernel("random", "race", outputs=2)
+_poisson = Kernel("random", "poisson")
+_binomial = Kernel("random", "binomial")
+_POSITIVE = Law("exponential", draws.positive, lambda u: -m.log(u))
+
+
+@public()
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples).
+
+    Errors: RuntimeError for weights that are negative, not finite or all 0, and for more samples than there are weights.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.multinomial.html
+    """
+    x = tensor_argument(input, "multinomial").detach()
+    n = as_int(num_samples, "num_samples")
+    if not 1 <= x.ndim <= 2:
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim (input.shape={list(x.shape)})")
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {_kind(x.dtype)}")
+    if n <= 0:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples (num_samples={n})")
+    if isinstance(out, Tensor) and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {_kind(out.dtype)}")
+    k = x.shape[-1]
+    if not replacement and n > k:
+        raise RuntimeError(
+            f"cannot sample n_sample > prob_dist.size(-1) samples without replacement (num_samples={n}, {k} weights)"
+        )
+    rows = x.shape[0] if x.ndim == 2 else 1
+    flat = dense(cast(x, dtypes.float64))
+    status = launch.empty(1, np.dtype(np.int64))
+    t = new_empty((rows, n), dtypes.int64)
+    size = rows * n if replacement else rows * k
+    random = launch.empty(size, dtypes.float64.np)
+    (_UNIT if replacement else _POSITIVE)(stream(generator), random, dtypes.float64)
+    (_choose if replacement else _race)(0, k, n, flat, random, t._data, status)
+
+    def drawn(status):
+        if status[0] == 1:
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if status[0]:
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+    launch.check(drawn, status, passes=((0, 0, 0, 0),))
+    t = t if x.ndim == 2 else t.reshape(n)
+    return store(out, t, "multinomial") if out is not None else t
+
+
+@public()
+def poisson(input, generator=None):
+    """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.poisson.html
+    """
+    x = tensor_argument(input, "poisson").detach()
+    _floats("poisson", x, "poisson_cpu")
+    rates = dense(cast(x, dtypes.float64))
+    if rates.size:
+        low = np.empty(1, np.float64)
+        _least(0, rates, low)
+
+        def positive(low):
+            if not low[0] >= 0:
+                raise RuntimeError(f"invalid Poisson rate, expected rate to be non-negative (found {_found(float(low[0]))})")
+
+        launch.check(positive, low)
+    t = new_empty(x.shape, dtypes.float64)
+    _poisson(0, *stream(generator), rates, t._data)
+    return _of_poisson(cast(t, x.dtype), input, None)
+
+
+@public(method=False)
+def binomial(count, prob, generator=None):
+    """Binomial numbers: successes in ``count`` trials of probability ``prob`` (tensors that broadcast), of count's dtype.
+
+    Errors: RuntimeError for other dtypes than floating ones, or two different ones.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.binomial.html
+    """
+    n, p = tensor_argument(count, "binomial", "count").detach(), tensor_argument(prob, "binomial", "prob").detach()
+    _floats("binomial", n, "binomial_cpu")
+    if n.dtype is not p.dtype:
+        raise RuntimeError(f"binomial only supports tensors of one dtype, got count of {n.dtype} and prob of {p.dtype}")
+    shape = broadcast_shapes(n.shape, p.shape)
+    t = new_empty(shape, dtypes.float64)
+    trials, chances = (dense(cast(x.expand(shape), dtypes.float64)) for x in (n, p))
+    _binomial(0, *stream(generator), trials, chances, t._data)
+    return cast(t, n.dtype)
+
+
+_gamma = Kernel("random", "gamma")
+_gamma_slope = Kernel("random", "gamma_slope")
+
+
+def _slope(shape: Tensor, sample: Tensor) -> Tensor:
+    with no_grad():
+        t = new_empty(shape.shape, dtypes.float64)
+        _gamma_slope(0, dense(cast(shape.detach(), dtypes.float64)), dense(cast(sample.detach(), dtypes.float64)), t._data)
+        return cast(t, shape.dtype)
+
+
+@structured(shape=lambda g, shape, out: g * _slope(shape, out), node="StandardGammaBackward0", linear="no", batch="samples")
+def _standard_gamma_op(shape, seed, call):
+    t = new_empty(shape.shape, dtypes.float64)
+    _gamma(0, seed, call, dense(cast(shape, dtypes.float64)), t._data)
+    return cast(t, shape.dtype)
+
+
+@public(method=False)
+def _standard_gamma(input, generator=None):
+    """Gamma numbers of the shapes ``input`` and scale 1; the gradient is that of the sample at a fixed place (implicit)."""
+    x = tensor_argument(input, "_standard_gamma")
+    _floats("_standard_gamma", x, "gamma")
+    return _standard_gamma_op(x, *stream(generator))

@@ -1,0 +1,1 @@
+"""Sums, extremes, statistics, running sums and histograms."""

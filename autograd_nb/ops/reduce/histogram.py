@@ -1,0 +1,167 @@
+"""Histograms over bins of any edges, in one dim and several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, return_types
+from ...graph.modes import no_grad
+from ...tensor import Tensor
+from ..core.recording import store
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+from ..creation.cast import dense
+from ..creation.create import new_empty
+
+_HISTOGRAMDD = launch.Kernel("histogram", "histogramdd")
+
+
+def _limits(x: Tensor, range: Any, name: str) -> list[tuple[float, float]]:
+    """The outer edges of each column: given, or found in the data; widened where both are equal."""
+    columns = x.shape[1]
+    if range is not None:
+        if len(range) != 2 * columns:
+            raise RuntimeError(
+                f"{name}(): for a {columns}-dimensional histogram range should have {2 * columns} elements, but got {len(range)}"
+            )
+        found = [(float(a), float(b)) for a, b in zip(range[::2], range[1::2], strict=True)]
+    elif x._layout.size:
+        found = list(zip(x.amin(0).tolist(), x.amax(0).tolist(), strict=True))
+    else:
+        found = [(0.0, 1.0)] * columns
+    for d, (a, b) in enumerate(found):
+        if not (math.isfinite(a) and math.isfinite(b)):
+            raise RuntimeError(f"{name}(): dimension {d}'s range [{a}, {b}] is not finite")
+        if a > b:
+            raise RuntimeError(f"{name}(): min should not exceed max, but got min {a} max {b} for dimension {d}")
+    return [(a - 0.5, b + 0.5) if a == b else (a, b) for a, b in found]
+
+
+def _counts(x: Tensor, edges: Sequence[Tensor], even: bool, weight: Any, density: bool, name: str) -> Tensor:
+    """The histogram of the rows of ``x`` (N × D) over D rows of edges."""
+    shape = [len(e) - 1 for e in edges]
+    if weight is not None:
+        tensor_argument(weight, name, "weight")
+        if weight.dtype is not x.dtype:
+            raise RuntimeError(
+                f"{name}(): if weight tensor is provided, input tensor and weight tensor should have the same dtype, but got input "
+                f"{x.dtype} and weight {weight.dtype}"
+            )
+    y = new_empty(shape, x.dtype)
+    d = x.dtype
+    lines = dense(OPS["cat"].call(list(edges)))
+    sizes = np.array([len(e) for e in edges], dtype=np.int64)
+    weights = dense(weight) if weight is not None else np.zeros(1, d.carrier)
+    _HISTOGRAMDD(d, x.shape[0], weight is not None, even, dense(x), weights, lines, sizes, y._data)
+    if density:
+        y = y / y.sum()
+        for k, e in enumerate(edges):
+            widths = e[1:] - e[:-1]
+            y = y / widths.reshape([-1 if i == k else 1 for i in range(len(edges))])
+    return y
+
+
+def _checked(input: Any, name: str) -> Tensor:
+    x = tensor_argument(input, name)
+    if x.dtype not in (dtypes.float32, dtypes.float64):
+        raise NotImplementedError(f'"{name}" not implemented for {x.dtype} (use float32 or float64)')
+    return x.detach()
+
+
+def _edges(bins: Tensor, x: Tensor, name: str) -> Tensor:
+    if bins.ndim != 1:
+        raise RuntimeError(f"{name}(): bins tensor should have one dimension, but got {bins.ndim} dimensions")
+    if bins.numel() == 0:
+        raise RuntimeError(f"{name}(): bins tensor should have at least 1 element, but got {bins.numel()}")
+    if bins.dtype is not x.dtype:
+        raise RuntimeError(
+            f"{name}(): input tensor and bins tensors should have the same dtype, but got input with dtype {x.dtype} and bins with "
+            f"dtype {bins.dtype}"
+        )
+    return bins.detach()
+
+
+def _count(bins: Any, name: str) -> int:
+    if isinstance(bins, bool) or not isinstance(bins, int):
+        raise TypeError(f"{name}(): argument 'bins' must be an int or a Tensor, not {type(bins).__name__}")
+    if bins <= 0:
+        raise RuntimeError(f"{name}(): bins must be > 0, but got {bins}")
+    return bins
+
+
+@public()
+def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+    """(hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1.
+
+    ``bins``: a number of equal bins from range[0] to range[1] (default the data's), or the increasing edges. The last bin includes
+    its right edge. No gradient.
+
+    Errors: RuntimeError for bins, ranges and weights that do not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.histogram.html
+    """
+    x = _checked(input, "histogram")
+    if weight is not None and tensor_argument(weight, "histogram", "weight").shape != x.shape:
+        raise RuntimeError(
+            f"histogram(): if weight tensor is provided it should have the same shape as the input tensor, but got {list(weight.shape)} "
+            f"for {list(x.shape)}"
+        )
+    with no_grad():
+        column = x.reshape(-1, 1)
+        if isinstance(bins, Tensor):
+            edges = _edges(bins, x, "histogram")
+        else:
+            count = _count(bins, "histogram")
+            ((low, high),) = _limits(column, range, "histogram")
+            edges = OPS["linspace"].call(low, high, count + 1, dtype=x.dtype)
+        hist = _counts(
+            column,
+            [edges],
+            not isinstance(bins, Tensor),
+            None if weight is None else weight.detach().reshape(-1),
+            bool(density),
+            "histogram",
+        )
+    if out is not None:
+        return return_types.histogram(store(out[0], hist, "histogram"), store(out[1], edges, "histogram"))
+    return return_types.histogram(hist, edges)
+
+
+@public(method=False)
+def histogramdd(input, bins, *, range=None, weight=None, density=False):
+    """(hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim.
+
+    ``bins``: one int for all dims, D ints, or D tensors of edges; ``range``: 2·D numbers.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.histogramdd.html
+    """
+    x = _checked(input, "histogramdd")
+    if x.ndim < 2:
+        raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {x.ndim}")
+    width = x.shape[-1]
+    if weight is not None and tensor_argument(weight, "histogramdd", "weight").shape != x.shape[:-1]:
+        raise RuntimeError(
+            f"histogramdd(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
+            f"dimension, but got input with shape {list(x.shape)} and weight with shape {list(weight.shape)}"
+        )
+    each = [bins] * width if isinstance(bins, int) else list(bins)
+    if len(each) != width:
+        raise RuntimeError(
+            f"histogramdd(): expected {width} sequences of bin edges for a {width}-dimensional histogram but got {len(each)}"
+        )
+    with no_grad():
+        rows = x.reshape(-1, width)
+        given = all(isinstance(b, Tensor) for b in each)
+        if given:
+            edges = [_edges(b, x, "histogramdd") for b in each]
+        else:
+            counts = [_count(b, "histogramdd") for b in each]
+            limits = _limits(rows, range, "histogramdd")
+            edges = [OPS["linspace"].call(a, b, n + 1, dtype=x.dtype) for n, (a, b) in zip(counts, limits, strict=True)]
+        hist = _counts(
+            rows, edges, not given, None if weight is None else weight.detach().reshape(-1), bool(density), "histogramdd"
+        )
+    return return_types.histogramdd(hist, tuple(edges))

@@ -1,0 +1,170 @@
+"""Vector norms and what is measured with them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ...codegen import loops
+from ...codegen.maths import m
+from ...shapes import wrap_dim, wrap_dims
+from ...tensor import Tensor
+from ..core.pointwise import pointwise
+from ..core.recording import guarded, store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, contiguous
+from .reduction import Reduction, _all_dims, reduced_shape
+
+_NORM2 = Reduction("norm", loops.SUM, lambda x: x * x, lambda total: m.sqrt(total))
+_NORM1 = Reduction("norm", loops.SUM, lambda x: m.abs(x))
+_NORM0 = Reduction("norm", loops.SUM, lambda x: m.where(x != 0, 1.0, 0.0))
+_NORM_MAX = Reduction("norm", loops.MAX, lambda x: m.order_key(m.abs(x)), m.from_order_key)
+_NORM_MIN = Reduction("norm", loops.MIN, lambda x: m.order_key_min(m.abs(x)), m.from_order_key)
+_NORM_P = Reduction(
+    "norm", loops.SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p), extra=1
+)
+
+
+# g·x/y, 0 where the norm y is 0: the gradient of the Euclidean norm
+@pointwise(
+    lambda g, g0, y0: m.where(y0 == 0, 0.0, g * (g0 / y0)),
+    lambda g, x, y0: m.where(y0 == 0, 0.0, g * (x / y0)),
+    lambda g, x, g0, y0: m.where(y0 == 0, 0.0, -(g * ((x * g0) / (y0 * y0)))),
+    name="norm_backward", public=False, inplace=False,
+)  # fmt: skip
+def _norm2_backward(x, g0, y0):
+    return m.where(y0 == 0, 0.0, (x * g0) / y0)
+
+
+def _rule(g: Tensor, x: Tensor, out: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    if not keepdim and dims:
+        shape = reduced_shape(x.shape, dims, True)
+        g, out = g.reshape(shape), out.reshape(shape)
+    where = OPS["where"].call
+    if p == 2:
+        return _norm2_backward(x, g, out)
+    if p == 0:
+        return x * 0.0
+    if p == 1:
+        return x.sign() * g
+    if math.isinf(p):
+        hit = (x.abs() == out).logical_or(x.isnan())
+        count = cast(hit.sum(dims, True) if dims else hit, g.dtype)
+        return where(hit, x.sign() * (g / count), 0.0)
+    if p < 1:
+        return where(x == 0, 0.0, x.sign() * x.abs().pow(p - 1)) * g * out.pow(1 - p)
+    scale = where(out == 0, 0.0, g / out.pow(p - 1))
+    if p < 2:
+        return x.sign() * x.abs().pow(p - 1) * scale
+    return x * x.abs().pow(p - 2) * scale
+
+
+@structured(x=_rule, node="LinalgVectorNormBackward0", linear="no", batch="shift")
+def _norm(x, p, dims, keepdim):
+    d = x.dtype
+    if p == 2:
+        return _NORM2(x, dims, keepdim, d, d.compute)
+    if p == 1:
+        return _NORM1(x, dims, keepdim, d, d.compute)
+    if p == 0:
+        return _NORM0(x, dims, keepdim, d, d.compute)
+    if math.isinf(p):
+        return (_NORM_MAX if p > 0 else _NORM_MIN)(x, dims, keepdim, d, d.compute)
+    return _NORM_P(x, dims, keepdim, d, d.compute, float(p))
+
+
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None, name: str = "linalg.vector_norm"
+) -> Tensor:
+    """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|. The gradient is 0 at norm 0."""
+    tensor_argument(x, name)
+    if dtype is not None:
+        x = cast(x, dtypes.as_dtype(dtype))
+    if x.dtype.category < 2:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype}")
+    if isinstance(ord, np.number):
+        ord = ord.item()
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)):
+        raise TypeError(f"{name}(): argument 'ord' must be a number, not {type(ord).__name__}")
+    if x.dtype.is_complex:  # of magnitudes: their gradient brings in the directions
+        x = x.abs()
+    dims = _all_dims(dim, x.ndim)
+    if math.isinf(ord) or ord < 0:
+        for d in dims:
+            if x.ndim and x.shape[d] == 0:
+                raise RuntimeError(
+                    f"{name} cannot compute the {ord} norm on an empty dimension {d} because the operation does not have an "
+                    "identity"
+                )
+    return _norm(x, float(ord), dims, bool(keepdim))
+
+
+@public(method=False, namespaces=("linalg",), name="linalg.vector_norm")
+def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+    """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|; 0 is the subgradient at 0.
+
+    Errors: RuntimeError for integers, and for ±∞ and negative orders over nothing.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.vector_norm.html
+    """
+    y = vector_norm(x, ord, dim, keepdim, dtype)
+    return y if out is None else store(out, y, "linalg.vector_norm")
+
+
+@public()
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); "fro" is p = 2. "nuc" is the sum of the singular values of a matrix."""
+    x = tensor_argument(input, "norm")
+    if p == "nuc":
+        dims = tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
+        return OPS["linalg.matrix_norm"].call(x, p, dims, keepdim, dtype=dtype, out=out)
+    order = 2 if p is None or p == "fro" else p
+    if isinstance(order, str):
+        raise RuntimeError(f"norm(): p must be a number, 'fro' or 'nuc', got p={p!r}")
+    y = vector_norm(x, order, dim, keepdim, dtype, "norm")
+    return y if out is None else store(out, y, "norm")
+
+
+@public()
+def dist(input, other, p=2):
+    """The p-norm of input − other."""
+    y = vector_norm(tensor_argument(input, "dist") - tensor_argument(other, "dist", "other"), p, name="dist")
+    return guarded(y, input, other, y)
+
+
+@public(method=False)
+def norm_except_dim(v, pow=2, dim=0):
+    """The norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
+    x = tensor_argument(v, "norm_except_dim", "v")
+    if dim == -1:
+        return vector_norm(x, pow)
+    d = wrap_dim(dim, x.ndim)
+    return vector_norm(x, pow, tuple(k for k in range(x.ndim) if k != d), True)
+
+
+@public()
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """The slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it.
+
+    Errors: RuntimeError for fewer than 2 dims, p ≤ 0 or a negative maxnorm.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.renorm.html
+    """
+    x = tensor_argument(input, "renorm")
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
+    if not p > 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported (p={p})")
+    if isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: maxnorm must be real-valued")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if x.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
+    x = contiguous(x)  # as the result is
+    d = wrap_dim(dim, x.ndim)
+    sizes = vector_norm(x, float(p), tuple(k for k in range(x.ndim) if k != d), True, name="renorm")
+    y = x * OPS["where"].call(sizes > maxnorm, maxnorm / (sizes + 1e-7), 1.0)
+    return y if out is None else store(out, y, "renorm")

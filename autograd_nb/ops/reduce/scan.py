@@ -1,0 +1,295 @@
+"""Running sums, products and extremes along a dim, and products; differences and areas.
+
+The gradients of running products are linear recurrences (`_linear_scan`), which makes them right where elements are 0, and
+closed under differentiation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch, return_types
+from ...codegen import loops
+from ...dtypes import dtype as _dtype
+from ...shapes import layout, wrap_dim
+from ...tensor import Tensor, make
+from ..core.recording import store
+from ..core.registry import OPS, public
+from ..core.row_kernel import row_sizes
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import new_full
+from ..indexing.take_along import put_along
+from .reduction import Reduction, expand_reduced
+
+_CUMSUM = launch.Kernel("scan", "cumsum")
+_CUMPROD = launch.Kernel("scan", "cumprod")
+_LINEAR = launch.Kernel("scan", "linear_scan")
+_CUMMAX = launch.Kernel("scan", "cummax", outputs=2)
+_LOGCUMSUMEXP = launch.Kernel("scan", "logcumsumexp")
+_COMPLEX_LOGCUMSUMEXP = launch.Kernel("scan", "complex_logcumsumexp")
+
+
+def _accumulator(d: _dtype, inner: int) -> np.ndarray:
+    return launch.empty(max(inner, 1), (dtypes.int64, dtypes.float64, dtypes.complex128)[max(d.category - 1, 0)].carrier)
+
+
+def _scanned(kernel: launch.Kernel, d: int, flags: tuple, *operands: Tensor) -> Tensor:
+    x = operands[0]
+    if x.dtype is dtypes.float16:
+        return cast(_scanned(kernel, d, flags, *[cast(o, dtypes.float32) for o in operands]), dtypes.float16)
+    sizes = row_sizes(x.shape, d)
+    lay = x._layout.dense
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    if lay.size:
+        kernel(x.dtype, *sizes, *flags, *[dense(o) for o in operands], _accumulator(x.dtype, sizes[2]), data)
+    return make(data, lay, [0, 0])
+
+
+@structured(x=lambda g, d, reverse: _cumsum(g, d, not reverse), linear="jointly", batch="shift")
+def _cumsum(x, d, reverse):
+    return _scanned(_CUMSUM, d, (reverse,), x)
+
+
+def _along(name: str, input: Any, dim: Any, dtype: Any) -> tuple[Tensor, int]:
+    x = tensor_argument(input, name)
+    d = wrap_dim(dim, x.ndim)
+    if dtype is not None:
+        x = cast(x, dtypes.as_dtype(dtype))
+    elif x.dtype.category < 2:
+        x = cast(x, dtypes.int64)
+    return x, d
+
+
+def _kept_in(out: Any, dtype: Any) -> Any:
+    """The dtype to compute in: the one asked for, or that of ``out=``."""
+    return out.dtype if dtype is None and isinstance(out, Tensor) else dtype
+
+
+@public()
+def cumsum(input, dim, *, dtype=None, out=None):
+    """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
+    x, d = _along("cumsum", input, dim, _kept_in(out, dtype))
+    y = _cumsum(x, d, False)
+    return y if out is None else store(out, y, "cumsum")
+
+
+# ------------------------------------------------------------------------------------------------- products
+
+
+def _shift(x: Tensor, d: int, back: bool, fill: float) -> Tensor:
+    """yₖ = xₖ₋₁ (or xₖ₊₁ when ``back``), the place left empty filled."""
+    if x.ndim == 0:
+        return new_full((), fill, x.dtype)
+    n = x.shape[d]
+    edge = new_full([1 if i == d else s for i, s in enumerate(x.shape)], fill, x.dtype)
+    parts = [x.narrow(d, 1, n - 1), edge] if back else [edge, x.narrow(d, 0, n - 1)]
+    return OPS["cat"].call(parts, d)
+
+
+def _linear_rule(g, a, out, d, reverse, needs):
+    t = _linear_scan(_shift(a, d, not reverse, 0.0), g, d, not reverse)
+    grads = {"b": t}
+    if "a" in needs:
+        grads["a"] = t * _shift(out, d, reverse, 0.0)
+    return grads
+
+
+@structured(_linear_rule, linear="no", batch="shift")
+def _linear_scan(a, b, d, reverse):
+    """sₖ = bₖ + aₖ·sₖ₋₁ (or sₖ₊₁ when ``reverse``)."""
+    return _scanned(_LINEAR, d, (reverse,), a, b)
+
+
+def _cumprod_rule(g, x, d, reverse, exclusive):
+    if not x._layout.size:
+        return g
+    before = _cumprod(x, d, reverse, True)
+    if exclusive:
+        return before * _shift(_linear_scan(x, g, d, not reverse), d, not reverse, 0.0)
+    return before * _linear_scan(_shift(x, d, not reverse, 0.0), g, d, not reverse)
+
+
+# (PyTorch keeps the result too, and so refuses to have it changed)
+@structured(x=lambda g, x, out, d, reverse, exclusive: _cumprod_rule(g, x, d, reverse, exclusive), linear="no", batch="shift")
+def _cumprod(x, d, reverse, exclusive):
+    return _scanned(_CUMPROD, d, (reverse, exclusive), x)
+
+
+@public()
+def cumprod(input, dim, *, dtype=None, out=None):
+    """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
+    x, d = _along("cumprod", input, dim, _kept_in(out, dtype))
+    y = _cumprod(x, d, False, False)
+    return y if out is None else store(out, y, "cumprod")
+
+
+_PROD = Reduction("prod", loops.PROD)
+
+
+def _prod_rule(g, x, d, keepdim):
+    if not x._layout.size:
+        return g.expand(x.shape) if g.ndim == x.ndim else new_full(x.shape, 0, x.dtype)
+    rest = _cumprod(x, d, False, True) * _cumprod(x, d, True, True)
+    return rest * expand_reduced(g, x.shape, (d,) if x.ndim else (), keepdim)
+
+
+@structured(x=lambda g, x, out, d, keepdim: _prod_rule(g, x, d, keepdim), linear="no", batch="shift")
+def _prod(x, d, keepdim):
+    return _PROD(x, (d,) if x.ndim else (), keepdim, x.dtype, x.dtype.compute)
+
+
+@public()
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+    x = tensor_argument(input, "prod")
+    dtype = _kept_in(out, dtype)
+    if dtype is not None:
+        x = cast(x, dtypes.as_dtype(dtype))
+    elif x.dtype.category < 2:
+        x = cast(x, dtypes.int64)
+    y = _prod(x.reshape(-1), 0, False) if dim is None else _prod(x, wrap_dim(dim, x.ndim), bool(keepdim))
+    return y if out is None else store(out, y, "prod")
+
+
+# ------------------------------------------------------------------------------------------------- extremes
+
+
+def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tensor]:
+    values: Any
+    index: Any
+    if x.dtype is dtypes.float16:
+        values, index = _cumulative_extreme(cast(x, dtypes.float32), d, largest)
+        return cast(values, dtypes.float16), index
+    lay = x._layout.dense
+    places = layout(lay.shape, None, dtypes.int64)
+    values, index = launch.empty(lay.size, lay.dtype.carrier), launch.empty(lay.size, places.dtype.carrier)
+    if lay.size:
+        _CUMMAX(x.dtype, *row_sizes(x.shape, d), largest, dense(x), values, index)
+    return make(values, lay, [0, 0]), make(index, places, [0, 0])
+
+
+@structured(x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift")
+def _cummax(x, d):
+    return _cumulative_extreme(x, d, True)
+
+
+@structured(x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift")
+def _cummin(x, d):
+    return _cumulative_extreme(x, d, False)
+
+
+@public()
+def cummax(input, dim, *, out=None):
+    """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
+    x = tensor_argument(input, "cummax")
+    y = return_types.cummax(*_cummax(x, wrap_dim(dim, x.ndim)))
+    return y if out is None else return_types.cummax(store(out[0], y[0], "cummax"), store(out[1], y[1], "cummax"))
+
+
+@public()
+def cummin(input, dim, *, out=None):
+    """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
+    x = tensor_argument(input, "cummin")
+    y = return_types.cummin(*_cummin(x, wrap_dim(dim, x.ndim)))
+    return y if out is None else return_types.cummin(store(out[0], y[0], "cummin"), store(out[1], y[1], "cummin"))
+
+
+# --------------------------------------------------------------------------------------------- logcumsumexp
+
+
+def _logcumsumexp_rule(g, x, out, d):
+    # r_k = g_k + e^(y_k − y_k+1)·r_k+1, every factor ≤ 1
+    n = x.shape[d] if x.ndim else 1
+    following = OPS["cat"].call([out.narrow(d, 1, n - 1), out.narrow(d, n - 1, 1)], d) if n > 1 else out
+    r = _linear_scan((out - following).exp(), g, d, True)
+    return (x - out).exp() * r
+
+
+@structured(x=_logcumsumexp_rule, linear="no", batch="shift")
+def _logcumsumexp(x, d):
+    if x.dtype is dtypes.float16:
+        return cast(_logcumsumexp(cast(x, dtypes.float32), d), dtypes.float16)
+    lay = x._layout.dense
+    data = launch.empty(lay.size, lay.dtype.carrier)
+    if lay.size:
+        sizes = row_sizes(x.shape, d)
+        if x.dtype.is_complex:
+            _COMPLEX_LOGCUMSUMEXP(x.dtype, *sizes, dense(x), _accumulator(x.dtype, sizes[2]), data)
+            return make(data, lay, [0, 0])
+        buffers = [_accumulator(x.dtype, sizes[2]) for _ in range(2)]
+        _LOGCUMSUMEXP(x.dtype, *sizes, dense(x), *buffers, data)
+    return make(data, lay, [0, 0])
+
+
+@public()
+def logcumsumexp(input, dim, *, out=None):
+    """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow."""
+    x = tensor_argument(input, "logcumsumexp")
+    if x.dtype.category < 2:
+        raise NotImplementedError(f'"logcumsumexp" not implemented for {x.dtype}: it takes floating point tensors')
+    y = _logcumsumexp(x, wrap_dim(dim, x.ndim))
+    return y if out is None else store(out, y, "logcumsumexp")
+
+
+# --------------------------------------------------------------------------------------- differences and areas
+
+
+@public()
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+    """The n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first.
+
+    Errors: RuntimeError for 0-d input and a negative ``n``.
+    """
+    x = tensor_argument(input, "diff")
+    if x.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = wrap_dim(dim, x.ndim)
+    if n == 0:
+        y = x.clone()
+        return y if out is None else store(out, y, "diff")
+    if prepend is not None or append is not None:
+        x = OPS["cat"].call([t for t in (prepend, x, append) if t is not None], d)
+    for _ in range(n if x.shape[d] > n else x.shape[d]):
+        size = x.shape[d]
+        if size == 0:
+            break
+        after, before = x.narrow(d, 1, size - 1), x.narrow(d, 0, size - 1)
+        x = after.logical_xor(before) if x.dtype is dtypes.bool_ else after - before
+    return x if out is None else store(out, x, "diff")
+
+
+def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
+    """The areas of the trapezoids between neighbours."""
+    t = tensor_argument(y, name, "y")
+    d = wrap_dim(dim, t.ndim)
+    n = t.shape[d]
+    sides = t.narrow(d, 1, n - 1) + t.narrow(d, 0, n - 1) if n else t
+    if x is None:
+        return sides * (dx / 2), d
+    tensor_argument(x, name, "x")
+    if x.ndim == 1:
+        if x.shape[0] != n:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point ({x.shape[0]} for {n})")
+        width = diff(x).reshape([-1] + [1] * (t.ndim - d - 1))
+    else:
+        width = diff(x, dim=d - t.ndim)
+    return sides * width / 2, d
+
+
+@public("trapz", method=False)
+def trapezoid(y, x=None, *, dx=1, dim=-1):
+    """The area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
+    pieces, d = _pieces(y, x, dx, dim, "trapezoid")
+    return pieces.sum(d)
+
+
+@public(method=False)
+def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
+    """The running area under ``y`` along ``dim`` by trapezoids."""
+    pieces, d = _pieces(y, x, dx, dim, "cumulative_trapezoid")
+    return cumsum(pieces, d)

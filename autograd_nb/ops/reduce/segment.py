@@ -1,0 +1,87 @@
+"""`segment_reduce`: reductions over consecutive runs of a dim."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ... import dtypes
+from ...graph.modes import no_grad
+from ...shapes import wrap_dim
+from ...tensor import Tensor
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+from ..creation.cast import cast
+
+_REDUCTIONS = {
+    "sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0), "max": ("amax", -math.inf), "amax": ("amax", -math.inf),
+    "min": ("amin", math.inf), "amin": ("amin", math.inf),
+}  # fmt: skip
+
+
+def _lengths(x: Tensor, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Tensor:
+    """How long each segment is, along the last dim; checked."""
+    given = lengths if lengths is not None else offsets
+    label = "lengths" if lengths is not None else "offsets"
+    if given is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    tensor_argument(given, "segment_reduce", label)
+    if given.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(f"segment_reduce(): {label} must be int32 or int64, not {given.dtype}")
+    if given.ndim - 1 != axis or tuple(given.shape[:-1]) != tuple(x.shape[:axis]):
+        raise RuntimeError(
+            f"segment_reduce(): Expected axis to be the last dimension of {label} (axis={axis}, {label}.shape={list(given.shape)}, "
+            f"data.shape={list(x.shape)})"
+        )
+    if lengths is None:
+        lengths = given[..., 1:] - given[..., :-1]
+    if lengths.numel() and int(lengths.min().item()) < 0:
+        raise RuntimeError("lengths contains negative value!")
+    total = lengths.sum(-1)
+    n = x.shape[axis]
+    if bool((total > n).any() if unsafe else (total != n).any()):
+        raise RuntimeError(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe. "
+            f"(data has {n} along axis {axis})"
+        )
+    return lengths
+
+
+@public(method=False)
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+    """Reduce runs of ``lengths`` (or between ``offsets``) along ``axis``: "sum", "mean", "prod", "max", "min".
+
+    lengths has the dims of the data up to ``axis``, the last counting segments. ``initial`` takes part in every segment; without
+    it an empty one gives the reduction's identity (nan for a mean).
+
+    Errors: RuntimeError for lengths that are negative or do not add up, and other reductions.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.segment_reduce.html
+    """
+    x = tensor_argument(data, "segment_reduce", "data")
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if not x.dtype.is_floating_point:
+        raise RuntimeError(f"segment_reduce(): the data must be of a floating point dtype, not {x.dtype}")
+    d = wrap_dim(axis, x.ndim, "axis")
+    where = OPS["where"].call
+    with no_grad():
+        sizes = cast(_lengths(x, lengths, offsets, d, bool(unsafe)), dtypes.int64)
+        # the segment of each place: how many segments end at or before it
+        places = OPS["arange"].call(x.shape[d]).expand(*sizes.shape[:-1], x.shape[d])
+        segment = OPS["searchsorted"].call(sizes.cumsum(-1), places.contiguous(), right=True)
+        beyond = segment >= sizes.shape[-1]
+        tail = [1] * (x.ndim - d - 1)
+        index = where(beyond, 0, segment).reshape(*segment.shape, *tail).expand(x.shape)
+        outside = beyond.reshape(*beyond.shape, *tail)
+        counts = cast(sizes, x.dtype).reshape(*sizes.shape, *tail)
+    kind, identity = _REDUCTIONS[reduce]
+    start = identity if initial is None else float(initial)
+    if bool(beyond.any()):  # places after the last segment
+        x = where(outside, identity, x)
+    y = OPS["full"].call((*sizes.shape, *x.shape[d + 1 :]), start, dtype=x.dtype)
+    y = y.scatter_reduce(d, index, x, kind, include_self=True)
+    if reduce == "mean":
+        y = y / (counts if initial is None else counts.clamp(min=1.0))
+    return y

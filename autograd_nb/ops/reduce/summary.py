@@ -1,0 +1,127 @@
+"""Covariance, correlation and histograms."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...graph.modes import no_grad
+from ...shapes import layout
+from ...tensor import make
+from ..core.recording import store
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.numbers import number_argument
+
+_HISTOGRAM = launch.Kernel("scan", "histogram")
+
+
+def _check_weights(w, name, n):
+    """RuntimeError where ``w`` cannot be the weights ``name`` of ``n`` observations."""
+    tensor_argument(w, "cov", name)
+    if w.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
+    if (name == "fweights") != (w.dtype.category == 1):
+        kind = "integral" if name == "fweights" else "floating point"
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {w.dtype} dtype")
+    if w._layout.size != n:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {w._layout.size} != {n}"
+        )
+    if n and w.detach().min().item() < 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+@public()
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariance matrix of the rows (variables) over the columns (observations).
+
+    fweights: integers, how often each observation counts; aweights: its weight.
+
+    Errors: RuntimeError for more than 2 dims, weights that do not fit or are negative.
+    """
+    x = tensor_argument(input, "cov")
+    if x.ndim > 2:
+        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions")
+    if x.dtype is dtypes.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = x.reshape(1, -1) if x.ndim < 2 else x
+    n = rows.shape[1]
+    weights = None
+    for name, w in (("fweights", fweights), ("aweights", aweights)):
+        if w is not None:
+            _check_weights(w, name, n)
+            weights = w if weights is None else weights * w
+    if rows.dtype.category < 2:
+        rows = cast(rows, dtypes.get_default_dtype())
+    if weights is None:
+        total = n
+        mean = rows.mean(1, True)
+        free = n - correction
+    else:
+        total = weights.sum()
+        if n == 0 or total.item() == 0:
+            raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+        mean = (rows * weights).sum(1, True) / total
+        if correction == 0:
+            free = total
+        elif aweights is None:
+            free = total - correction
+        else:
+            free = total - correction * (weights * aweights).sum() / total
+    if (free if isinstance(free, (int, float)) else free.item()) <= 0:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            UserWarning,
+            stacklevel=2,
+        )
+        free = 0.0
+    centered = rows - mean
+    other = centered if weights is None else centered * weights
+    y = OPS["matmul"].call(centered, other.mH) / free
+    return y.squeeze()
+
+
+@public()
+def corrcoef(input):
+    """The matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
+    x = tensor_argument(input, "corrcoef")
+    if x.ndim > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions"
+        )
+    c = cov(x)
+    if c.ndim == 0:
+        return c / c
+    deviation = OPS["real"].call(c.diagonal()).sqrt()
+    y = c / deviation.unsqueeze(1) / deviation.unsqueeze(0)
+    return OPS["complex"].call(y.real.clamp(-1, 1), y.imag.clamp(-1, 1)) if y.dtype.is_complex else y.clamp(-1, 1)
+
+
+@public()
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """How many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
+    x = tensor_argument(input, "histc")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype} (histc(); use .float(), or bincount)')
+    if bins <= 0:
+        raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
+    low, high = (float(number_argument(v, "histc", n)) for v, n in ((min, "min"), (max, "max")))
+    with no_grad():
+        if low == high and x._layout.size:
+            low, high = float(x.detach().min().item()), float(x.detach().max().item())
+        if low == high:
+            low, high = low - 1, high + 1
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+        if low > high:
+            raise RuntimeError(f"torch.histc(): max must be larger than min (min={min}, max={max})")
+        wide = cast(x.detach(), dtypes.float32) if x.dtype is dtypes.float16 else x.detach()
+        lay = layout((bins,), None, wide.dtype)
+        data = launch.empty(bins, lay.dtype.carrier)
+        _HISTOGRAM(wide.dtype, low, high, dense(wide), data)
+        y = cast(make(data, lay, [0, 0]), x.dtype)
+    return y if out is None else store(out, y, "histc")

@@ -1,0 +1,1 @@
+"""Views, other shapes, parts and joins."""

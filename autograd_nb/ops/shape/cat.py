@@ -1,0 +1,171 @@
+"""Joining tensors: `cat`, `stack`, and copies of one side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ... import dtypes, launch, strides
+from ...shapes import Layout, Size, as_shape, layout, wrap_dim
+from ...tensor import Tensor, make
+from ..core.recording import store
+from ..core.registry import public
+from ..core.structured import structured, tensor_argument, tensors_argument
+from ..creation.cast import clone
+from .joining import Joins
+from .parts import _select, _slice
+from .shape import _unsqueeze, expand, reshape
+
+
+def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple:
+    out, start = [], 0
+    for shape in tensors_shape:
+        n = shape[d]
+        out.append(_slice(g, d, start, n, 1))
+        start += n
+    return tuple(out)
+
+
+def _joined(layouts: Sequence[Layout], shape: Sequence[int]) -> Layout:
+    """The layout of parts joined to ``shape``: channels last if all parts are."""
+    formats = {strides.suggested(lay) for lay in layouts}
+    if formats == {"contiguous_format"} or len(formats) > 1:
+        return layout(shape, None, layouts[0].dtype)
+    return strides.channels_last(shape, layouts[0].dtype)
+
+
+@structured(tensors=_cat_rule, node="CatBackward0", linear="jointly", batch="shift")
+def _cat(tensors, d):
+    first = tensors[0]
+    shape = list(first.shape)
+    shape[d] = sum(t.shape[d] for t in tensors)
+    lay = _joined([t._layout for t in tensors], shape)
+    y = make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
+    start = 0
+    for t in tensors:
+        n = t.shape[d]
+        if t._layout.size:
+            _slice(y, d, start, n, 1).copy_(t)
+        start += n
+    y._version_[0] = 0
+    return y
+
+
+_cats = Joins(_cat)
+
+
+@public("concat", "concatenate", method=False)
+def cat(tensors, dim=0, *, axis=None, out=None):
+    """Join tensors along ``dim``; other sizes must be equal. dtypes are promoted.
+
+    Errors: RuntimeError for an empty list or sizes that differ. Source: https://docs.pytorch.org/docs/stable/generated/torch.cat.html
+
+    >>> import autograd_nb as torch
+    >>> torch.cat((torch.ones(2, 1), torch.zeros(2, 2)), 1)
+    tensor([[1., 0., 0.],
+            [1., 0., 0.]])
+    """
+    if out is None and axis is None:
+        y = _cats.find(dim, tensors)
+        if y is not None:
+            return y
+    ts = tensors_argument(tensors, "cat")
+    # PyTorch lets old-style empty tensors of shape (0,) join anything
+    kept = [t for t in ts if tuple(t.shape) != (0,)] or [ts[0]]
+    first = kept[0]
+    if any(t.ndim == 0 for t in ts):
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    d = wrap_dim(dim if axis is None else axis, first.ndim)
+    kind = ts[0].dtype
+    for t in ts[1:]:
+        kind = dtypes.promote_types(kind, t.dtype)
+    for i, t in enumerate(kept):
+        if t.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}")
+        for k, (a, b) in enumerate(zip(first.shape, t.shape, strict=True)):
+            if k != d and a != b:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {a} but got size {b} for tensor number {i} in "
+                    "the list."
+                )
+    if len(kept) == len(ts) and out is None and axis is None:
+        y = _cats.first(dim, ts, d, [*first.shape[:d], sum(t.shape[d] for t in ts), *first.shape[d + 1 :]])
+        if y is not None:
+            return y
+    if len(kept) < len(ts):  # the result requires grad if one of these does, which then gets a gradient of no elements
+        nothing = [*first.shape[:d], 0, *first.shape[d + 1 :]]
+        kept += [reshape(t, nothing) for t in ts if t.requires_grad and tuple(t.shape) == (0,) and t is not first]
+    y = _cat(tuple(t.to(kind) for t in kept), d)
+    if out is None:
+        return y
+    return store(out, y, "cat", ts)
+
+
+@structured(
+    tensors=lambda g, tensors_shape, d: tuple([_select(g, d, i) for i in range(len(tensors_shape))]), node="StackBackward0",
+    linear="jointly", batch="shift",
+)
+def _stack(tensors, d):
+    first = tensors[0]._layout
+    if d == first.ndim:
+        return _cat.forward([_unsqueeze(t, d) for t in tensors], d)
+    y = _cat.forward(tensors, d)
+    lay, n = y._layout, first.shape[d]
+    shape = (*lay.shape[:d], len(tensors), *first.shape[d:])
+    return make(y._data, layout(shape, (*lay.strides[:d], n * lay.strides[d], *lay.strides[d:]), lay.dtype), y._version_)
+
+
+_stacks = Joins(_stack)
+
+
+@public(method=False)
+def stack(tensors, dim=0, *, axis=None, out=None):
+    """Join tensors of one shape along a new dim. RuntimeError when shapes differ."""
+    dim = dim if axis is None else axis
+    if out is None:
+        y = _stacks.find(dim, tensors)
+        if y is not None:
+            return y
+    ts = tensors_argument(tensors, "stack")
+    d = wrap_dim(dim, ts[0].ndim + 1)
+    for i, t in enumerate(ts):
+        if t.shape != ts[0].shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(ts[0].shape)} at entry 0 and {list(t.shape)} at entry {i}"
+            )
+    kind = ts[0].dtype
+    for t in ts[1:]:
+        kind = dtypes.promote_types(kind, t.dtype)
+    if out is None:
+        y = _stacks.first(dim, ts, d, [*ts[0].shape[:d], len(ts), *ts[0].shape[d:]])
+        if y is not None:
+            return y
+    y = _stack(tuple(t.to(kind) for t in ts), d)
+    if out is None:
+        return y
+    return store(out, y, "stack")
+
+
+@public()
+def tile(input, *counts, dims=None):
+    """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
+    x = tensor_argument(input, "tile")
+    reps = as_shape(counts if dims is None else (dims,), "dims")
+    return repeat(x, *((1,) * (x.ndim - len(reps)) + tuple(reps)))
+
+
+@public()
+def repeat(input, *counts, repeats=None):
+    """Repeat the tensor along each dim; needs at least as many numbers as dims."""
+    x = tensor_argument(input, "repeat")
+    reps = as_shape(counts if repeats is None else (repeats,), "repeats")
+    if len(reps) < x.ndim:
+        raise RuntimeError(
+            f"Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor (repeats={list(reps)}, "
+            f"tensor has {x.ndim})"
+        )
+    if any(n < 0 for n in reps):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(reps)}: {list(reps)}")
+    shape = (1,) * (len(reps) - x.ndim) + tuple(x.shape)
+    y = reshape(x, *[k for n in shape for k in (1, n)])
+    y = expand(y, *[k for r, n in zip(reps, shape, strict=True) for k in (r, n)])
+    return reshape(clone(y), *[r * n for r, n in zip(reps, shape, strict=True)])

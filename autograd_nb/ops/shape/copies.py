@@ -1,0 +1,172 @@
+"""Forms of the view ops that copy: ``permute_copy`` and the like, and splits whose parts may be changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ... import dtypes
+from ...shapes import as_int, wrap_dim
+from ...tensor import Tensor, make
+from ..core.recording import store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, clone
+from .parts import _join_parts, _split, slice_dim, split
+from .shape import alias_view
+
+
+def _copy_of(name: str, function: Callable | None = None, method: bool = False) -> None:
+    """Register ``<name>_copy``: what ``name`` gives, in memory of its own."""
+    view: Callable = function or OPS[name].call
+
+    def call(input, *args, out=None, **kw):
+        tensor_argument(input, name + "_copy")
+        y = view(input, *args, **kw)
+        if isinstance(y, tuple):
+            parts = tuple(clone(t) for t in y)
+            if out is None:
+                return parts
+            for target, t in zip(out, parts, strict=True):
+                store(target, t, name + "_copy")
+            return None
+        y = clone(y)
+        return y if out is None else store(out, y, name + "_copy")
+
+    call.__name__ = call.__qualname__ = name + "_copy"
+    call.__doc__ = f"`{name}` in memory of its own, in C order: what is written to the result leaves the input as it is."
+    public(method=method)(call)
+
+
+for _name in (
+    "as_strided", "diagonal", "expand", "permute", "select", "split", "split_with_sizes", "squeeze", "t", "transpose", "unbind",
+    "unfold", "unsqueeze", "view_as_complex", "view_as_real",
+):  # fmt: skip
+    _copy_of(_name)
+
+
+def _viewed(x: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """`view`, or a copy in C order under the new shape where the strides allow none."""
+    if args and not kw and not isinstance(args[0], dtypes.dtype):
+        return OPS["reshape"].call(x, *args)
+    return OPS["view"].call(x, *args, **kw)
+
+
+_copy_of("view", _viewed)
+_copy_of("narrow", method=True)
+_copy_of("alias", alias_view)
+_copy_of("detach", lambda x: x.detach())
+
+
+def _slice(input: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    return slice_dim(input, wrap_dim(dim, input.ndim), start, end, step)
+
+
+_copy_of("slice", _slice)
+
+
+@public(method=False)
+def detach(input):
+    """The same memory without a history."""
+    return tensor_argument(input, "detach").detach()
+
+
+# ---------------------------------------------------------------------------------------- parts that are not views
+
+
+@structured(
+    x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), node="UnsafeSplitBackward0",
+    linear="no", batch="samples",
+)
+def _unsafe_split(x, d, sizes):
+    return [make(t._data, t._layout, [0, 0]) for t in _split(x, d, sizes)]
+
+
+def _sizes(input: Tensor, parts: tuple[Tensor, ...], dim: int) -> tuple[Tensor, ...]:
+    d = wrap_dim(dim, input.ndim)
+    return tuple(_unsafe_split(input, d, tuple(t.shape[d] for t in parts)))
+
+
+@public()
+def unsafe_split(input, split_size, dim=0):
+    """`split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
+    return _sizes(input, split(input.detach(), split_size, dim), dim)
+
+
+@public()
+def unsafe_split_with_sizes(input, split_sizes, dim=0):
+    """`split_with_sizes` as `unsafe_split` does it."""
+    return _sizes(input, split(input.detach(), list(split_sizes), dim), dim)
+
+
+@public()
+def unsafe_chunk(input, chunks, dim=0):
+    """`chunk` as `unsafe_split` does it."""
+    return _sizes(input, OPS["chunk"].call(input.detach(), chunks, dim), dim)
+
+
+# ------------------------------------------------------------------------------------------------------ filling
+
+
+@structured(
+    x=lambda g: OPS["zeros_like"].call(g), value=lambda g, value: cast(g.sum(), value.dtype), node="FillBackward1",
+    linear="no", batch="samples",
+)
+def _fill(x, value):
+    return OPS["empty_like"].call(x).fill_(value)
+
+
+@public()
+def fill(input, value):
+    """A tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
+    x = tensor_argument(input, "fill")
+    if isinstance(value, Tensor) and value.ndim:
+        raise RuntimeError(
+            f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions (value.shape="
+            f"{list(value.shape)})"
+        )
+    return _fill(x, value)
+
+
+@public(method=False)
+def constant_pad_nd(input, pad, value=0):
+    """`nn.functional.pad` with a constant."""
+    return OPS["nn.functional.pad"].call(input, pad, value=value)
+
+
+@public()
+def nonzero_static(input, *, size, fill_value=-1):
+    """`nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``.
+
+    Errors: RuntimeError for a negative size.
+    """
+    x = tensor_argument(input, "nonzero_static")
+    n = as_int(size, "size")
+    if n < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer (size={size})")
+    found = OPS["nonzero"].call(x)[:n]
+    missing = OPS["full"].call((n - found.shape[0], x.ndim), as_int(fill_value, "fill_value"), dtype=dtypes.int64)
+    return OPS["cat"].call([found, missing])
+
+
+@public(method=False)
+def unravel_index(indices, shape):
+    """The coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim.
+
+    Errors: TypeError for indices that are not integers and a shape that is not of ints, ValueError for negative sizes.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.unravel_index.html
+    """
+    x = tensor_argument(indices, "unravel_index", "indices")
+    if x.dtype.category != 1:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {x.dtype}")
+    if not isinstance(shape, (int, tuple, list)) or isinstance(shape, bool):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape).__name__}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(as_int(n, "shape") for n in shape)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
+    out = []
+    step = 1
+    for n in reversed(sizes):
+        out.append(OPS["div"].call(x, step, rounding_mode="floor") % n if n else x)
+        step *= n
+    return tuple(reversed(out))

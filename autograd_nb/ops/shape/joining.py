@@ -1,0 +1,167 @@
+"""Joining small tensors along a dim: a handful of parts in one launch, found by their layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ... import launch
+from ...codegen.loops import HEADER, storage
+from ...graph.modes import state
+from ...graph.node import Output
+from ...shapes import Layout, layout, numel
+from ...tensor import Tensor, blank, refresh
+from ..core.recording import finish_node, mark_inference
+
+ARITIES = (2, 4, 8)  #: how many parts the kernels take; what is missing has no elements
+MOST = 1 << 16  #: bytes up to which copying is cheaper than a launch for each part
+
+
+@cache
+def _source(parts: int) -> str:
+    """``kernel(dims, a0, a1, …, o)``: in every row of ``o`` the rows of the parts one behind the other.
+
+    ``dims``: the number of rows, the length of a row of ``o``, and that of each part's rows.
+    """
+    each = range(parts)
+    lines = ["def kernel(dims, " + "".join(f"a{k}, " for k in each) + "o):"]
+    lines += [f"    n{k} = dims[{k + 2}]" for k in each]
+    lines += ["    for j in range(dims[0]):", "        at = j * dims[1]"]
+    for k in each:
+        lines += [
+            f"        x, y = row(a{k}, j * n{k}, n{k}, 1), row(o, at, n{k}, 1)",
+            f"        for i in range(n{k}):",
+            "            y[i] = x[i]",
+            f"        at += n{k}",
+        ]
+    return HEADER + "from autograd_nb.codegen.runtime import row\n\n\n" + "\n".join(lines) + "\n"
+
+
+class Join:
+    """How parts of given layouts are joined at dim ``d``.
+
+    ``launches``: (kernel, dims, the parts that it takes, how many it lacks, where the first goes); ``entry`` and ``dims`` are those
+    of the only one, where it lacks none.
+    """
+
+    __slots__ = ("carrier", "d", "dims", "entry", "launches", "out", "shapes", "size")
+
+    def __init__(self, layouts: Sequence[Layout], d: int, out: Layout):
+        self.d, self.out, self.size, self.carrier = d, out, out.size, out.dtype.carrier
+        self.shapes = tuple([lay.shape for lay in layouts])
+        rows = numel(out.shape[:d])
+        sizes = [lay.size // rows for lay in layouts]
+        self.launches: list[tuple[Callable, np.ndarray, slice, int, int]] = []
+        kind = f"{storage(out.dtype.name)}[:]"
+        for first in range(0, len(sizes), ARITIES[-1]):
+            taken = sizes[first : first + ARITIES[-1]]
+            arity = next(n for n in ARITIES if n >= len(taken))
+            entry = launch.entry(_source(arity), "kernel", ("int64[:]", *[kind] * (arity + 1)), "cat")
+            missing = arity - len(taken)
+            dims = np.array([rows, out.size // rows, *taken, *[0] * missing], np.int64)
+            self.launches.append((entry, dims, slice(first, first + len(taken)), missing, sum(sizes[:first])))
+        self.entry: Callable | None
+        self.entry, self.dims, _, missing, _ = self.launches[0]
+        if missing or len(self.launches) > 1:
+            self.entry = None
+
+    def run(self, parts: Sequence[Tensor], out: np.ndarray) -> None:
+        for entry, dims, which, missing, start in self.launches:
+            arrays = [t._data for t in parts[which]]
+            entry(dims, *arrays, *arrays[:1] * missing, out[start:] if start else out)
+
+
+def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
+    """How parts like these are joined to ``shape``, side by side from dim ``d`` on, where one launch pays.
+
+    Not where launches are watched: a compiler can do without copies that it sees one by one.
+    """
+    kind = parts[0]._layout.dtype
+    out = layout(shape, None, kind)
+    if not out.size or out.size * kind.itemsize > MOST or launch.observing():
+        return None
+    layouts = [t._layout for t in parts]
+    if any(not lay.contiguous or lay.dtype is not kind or lay.__class__ is not Layout for lay in layouts):
+        return None
+    return Join(layouts, d, out)
+
+
+_layout_of, _data_of = attrgetter("_layout"), attrgetter("_data")
+
+
+class Joins:
+    """The plans of an op that joins: by the dim as the user wrote it and the parts' layouts."""
+
+    def __init__(self, op: Any):
+        self.op = op
+        self.plans = launch.plan_table()
+
+    def first(self, dim: Any, parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Tensor | None:
+        """Remember how parts like these are joined to ``shape``, and join them, where one launch pays."""
+        plan = join(parts, d, shape) if dim.__class__ is int else None
+        if plan is None:
+            return None
+        launch.keep(self.plans, (dim, *map(_layout_of, parts)), plan)
+        return self.find(dim, parts)
+
+    def find(self, dim: Any, parts: Any) -> Tensor | None:
+        """The parts joined and recorded, if there is a plan for them."""
+        if dim.__class__ is not int or (parts.__class__ is not list and parts.__class__ is not tuple):
+            return None
+        pair = len(parts) == 2
+        try:
+            if pair:
+                a, b = parts
+                plan = self.plans[dim, a._layout, b._layout]
+            else:
+                plan = self.plans[(dim, *map(_layout_of, parts))]
+        except (KeyError, AttributeError):
+            return None
+        data = np.empty(plan.size, plan.carrier)
+        if pair:
+            plan.entry(plan.dims, a._data, b._data, data)
+        elif plan.entry is not None:
+            plan.entry(plan.dims, *map(_data_of, parts), data)
+        else:
+            plan.run(parts, data)
+        y = blank()  # `make`, written out
+        y._data, y._layout, y._version_, y._rg = data, plan.out, [0, 0], False
+        y._edge = y._grad = y._view = y._leaf_hook_set = None
+        if state.grad:
+            for t in parts:
+                if t._rg or t._view is not None:
+                    self._record(plan, parts, y)
+                    break
+        elif state.inference:
+            mark_inference(y)
+        return y
+
+    def _record(self, plan: Join, parts: Sequence[Tensor], y: Tensor) -> None:
+        """What `Structured.record` does, of which here all but the edges is known."""
+        mask, plain, edges = 0, 2, []
+        for t in parts:
+            e = None
+            if t._view is not None:
+                refresh(t)
+            if t._rg:
+                mask |= 1 << len(edges)
+                e = t._edge
+                if e is None:
+                    e = t
+                    if plain:
+                        plain = 1
+                elif e.__class__ is Output:
+                    plain = 0
+            edges.append(e)
+        if mask and plan.out.dtype.category >= 2:
+            node = self.op.node()
+            node.edges, node.plain = tuple(edges), plain
+            node.recording = self.op.recording(mask, 1, (0, len(edges)))
+            node.values, node.made = {"tensors_shape": plan.shapes, "d": plan.d}, plan.out
+            node.saved, node.versions, node.stamp = None, (), 0
+            finish_node(node, 4)
+            y._edge, y._rg = node, True

@@ -1,0 +1,129 @@
+"""Padding: constants around a tensor, or its own edges repeated, reflected or wrapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...shapes import as_int
+from ...tensor import Tensor
+from ..core.recording import guarded
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import images, in_format_of
+from ..creation.create import new_full
+from ..creation.numbers import number_argument
+from ..creation.ranges import arange
+from .parts import slice_dim
+
+
+@structured(
+    x=lambda g, x_shape, places: _unpad(g, tuple(x_shape), places), node="ConstantPadNdBackward0",
+    linear="no", batch="shift",
+)
+@images(4, 5)
+def _pad(x, places, shape, value):
+    y = new_full(shape, value, x.dtype)
+    _inside(y, x.shape, places).copy_(x)
+    y._version_[0] = 0
+    return y
+
+
+@structured(x=lambda g, x_shape, places: _pad(g, places, tuple(x_shape), 0), linear="no", batch="shift")
+@images(4, 5)
+def _unpad(x, shape, places):
+    return _inside(x, shape, places).clone()
+
+
+def _inside(y: Tensor, shape: Any, places: tuple[int, ...]) -> Tensor:
+    for d, (start, n) in enumerate(zip(places, shape, strict=True)):
+        if y.shape[d] != n:
+            y = slice_dim(y, d, start, start + n, 1)
+    return y
+
+
+def _source(n: int, before: int, after: int, mode: str) -> Tensor:
+    """For each place of the padded dim the place it is read from."""
+    i = arange(-before, n + after)
+    if mode == "replicate":
+        return i.clamp(0, n - 1)
+    if mode == "circular":
+        return i.remainder(n)
+    i = i.abs()  # reflect: −k is k, n − 1 + k is n − 1 − k
+    return (n - 1) - ((n - 1) - i).abs()
+
+
+@public(method=False, namespaces=("nn.functional",), name="nn.functional.pad")
+def pad(input, pad, mode="constant", value=None):
+    """Pad the last dims: ``pad`` lists (before, after) from the last dim forward; negative numbers cut off.
+
+    mode: "constant" (with ``value``, default 0), "reflect", "replicate", "circular". The gradient is that of what was copied.
+
+    Errors: RuntimeError or NotImplementedError naming what does not fit.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
+    """
+    x = tensor_argument(input, "pad")
+    pads = [as_int(p, "pad") for p in (pad.tolist() if isinstance(pad, Tensor) else pad)]
+    if len(pads) % 2:
+        raise RuntimeError(f"Padding length must be divisible by 2 (pad={pads})")
+    if len(pads) > 2 * x.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension. Got padding length "
+            f"{len(pads)} and input of dimension {x.ndim}"
+        )
+    if mode == "constant":
+        return _constant(x, pads, 0 if value is None else value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value is not None and value != 0:
+        raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument (value={value})')
+    n = len(pads) // 2
+    if x.ndim not in (n + 1, n + 2):
+        raise NotImplementedError(
+            f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (pad={pads}, input of size {list(x.shape)})"
+        )
+    if mode != "circular" and 0 in x.shape[x.ndim - n - 1 :]:
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
+            f"got: {list(x.shape)}"
+        )
+    y = x
+    for k in range(n):
+        d = x.ndim - 1 - k
+        before, after, size = pads[2 * k], pads[2 * k + 1], x.shape[d]
+        if size + before + after < 1 or size == 0:
+            raise RuntimeError(f"input (size {size} in dim {d}) is too small for padding ({before}, {after})")
+        if mode == "reflect" and max(before, after) >= size:
+            raise RuntimeError(
+                f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ({before}, {after}) "
+                f"at dimension {d} of input {list(x.shape)}"
+            )
+        if mode == "circular" and max(before, after) > size:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if mode == "circular" and (before < 0 or after < 0):  # what is cut off does not come round
+            y = slice_dim(y, d, max(-before, 0), size - max(-after, 0), 1)
+            before, after, size = max(before, 0), max(after, 0), y.shape[d]
+        if before or after:
+            y = OPS["index_select"].call(y, d, _source(size, before, after, mode))
+    return y if mode == "circular" or y is x else guarded(in_format_of(y, x), x)
+
+
+def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:
+    value = number_argument(value, "pad", "value")
+    for k in range(len(pads) // 2):  # what is cut off first
+        d = x.ndim - 1 - k
+        before, after = pads[2 * k], pads[2 * k + 1]
+        if x.shape[d] + before + after < 0:
+            raise RuntimeError(
+                f"The input size {x.shape[d]}, plus negative padding {before} and {after} resulted in a negative output size, which is "
+                f"invalid. Check dimension {d} of your input."
+            )
+        if before < 0 or after < 0:
+            x = slice_dim(x, d, max(-before, 0), x.shape[d] - max(-after, 0), 1)
+    places, shape = [0] * x.ndim, list(x.shape)
+    for k in range(len(pads) // 2):
+        d = x.ndim - 1 - k
+        places[d] = max(pads[2 * k], 0)
+        shape[d] += max(pads[2 * k], 0) + max(pads[2 * k + 1], 0)
+    if tuple(shape) == tuple(x.shape):
+        return x.clone()
+    return _pad(x, tuple(places), tuple(shape), value)

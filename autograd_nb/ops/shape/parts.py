@@ -1,0 +1,261 @@
+"""Parts of a tensor: slices and diagonals, the tensor split or taken apart; views all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ...shapes import as_int, as_shape, wrap_dim
+from ...tensor import Tensor
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..core.views import quick
+from .shape import _with, _zeros, alias_view
+
+
+@structured(
+    x=lambda g, x_shape, d, index: _select_backward(g, x_shape, d, index), view=True, node="SelectBackward0",
+    linear="jointly", batch="shift",
+)
+def _select(x, d, index):
+    lay = x._layout
+    return _with(x, [*lay.shape[:d], *lay.shape[d + 1 :]], [*lay.strides[:d], *lay.strides[d + 1 :]], index * lay.strides[d])
+
+
+@structured(x=lambda g, d, index: _select(g, d, index), linear="jointly", batch="shift")
+def _select_backward(x, shape, d, index):
+    z = _zeros(shape, x.dtype)
+    _select(z, d, index).copy_(x)
+    return z
+
+
+@public()
+@quick
+def select(input, dim, index):
+    """The slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
+    x = tensor_argument(input, "select")
+    if x.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, x.ndim)
+    n, i = x.shape[d], as_int(index, "index")
+    if not -n <= i < n:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(x.shape)} at dimension {d}")
+    return _select, d, i + n if i < 0 else i
+
+
+@structured(
+    x=lambda g, x_shape, d, start, count, step: _slice_backward(g, x_shape, d, start, count, step),
+    view=True,
+    node="SliceBackward0",
+    linear="jointly", batch="shift",
+)
+def _slice(x, d, start, count, step):
+    lay = x._layout
+    shape, strides = list(lay.shape), list(lay.strides)
+    shape[d] = count
+    offset = start * strides[d] if count and lay.size else 0
+    strides[d] *= step
+    return _with(x, shape, strides, offset)
+
+
+@structured(x=lambda g, d, start, count, step: _slice(g, d, start, count, step), linear="jointly", batch="shift")
+def _slice_backward(x, shape, d, start, count, step):
+    z = _zeros(shape, x.dtype)
+    _slice(z, d, start, count, step).copy_(x)
+    return z
+
+
+def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int | None) -> Tensor:
+    """``x[start:stop:step]`` along ``d``. ValueError for a step below 1."""
+    step = 1 if step is None else as_int(step, "step")
+    if step < 1:
+        raise ValueError(f"step must be greater than zero (step={step}); use flip() to reverse")
+    start, stop, _ = slice(start, stop, step).indices(x.shape[d])
+    count = max(0, -(-(stop - start) // step))
+    if count == x.shape[d] and step == 1:
+        return alias_view(x)
+    return _slice(x, d, start, count, step)
+
+
+@public()
+@quick
+def narrow(input, dim, start, length):
+    """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
+    x = tensor_argument(input, "narrow")
+    if x.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, x.ndim)
+    n = x.shape[d]
+    if isinstance(start, Tensor) and (start.ndim or start.dtype.category != 1):
+        raise RuntimeError(f"start must be an 0-dim integral Tensor. (start is {start.dtype} of shape {list(start.shape)})")
+    start, length = int(as_int(start, "start")), as_int(length, "length")
+    if length < 0:
+        raise RuntimeError(f"narrow(): length must be non-negative. (length={length})")
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [-{n}, {n}], but got {start})")
+    start = start + n if start < 0 else start
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return _slice, d, start, length, 1
+
+
+@structured(
+    x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), view=True, node="SplitBackward0",
+    linear="jointly", batch="shift",
+)
+def _split(x, d, sizes):
+    out, start = [], 0
+    for n in sizes:
+        out.append(_slice(x, d, start, n, 1))
+        start += n
+    return out
+
+
+def _join_parts(grads: list, shape: Sequence[int], d: int, sizes: Sequence[int]) -> Tensor:
+    there = [k for k, g in enumerate(grads) if g is not None]
+    first = grads[there[0]]
+    if len(there) == 1 < len(grads):
+        return _slice_backward(first, shape, d, sum(sizes[: there[0]]), first.shape[d], 1)
+    parts = [
+        g if g is not None else _zeros([*shape[:d], n, *shape[d + 1 :]], first.dtype) for g, n in zip(grads, sizes, strict=True)
+    ]
+    return OPS["cat"].call(parts, d)
+
+
+def _parts_of(n: int, size: int) -> tuple[int, ...]:
+    return tuple(min(size, n - i) for i in range(0, n, size)) if n else (0,)
+
+
+@public()
+@quick
+def split(tensor, split_size_or_sections=None, dim=0, **kw):
+    """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
+
+    Errors: RuntimeError when the sizes do not add up.
+
+    >>> import autograd_nb as torch
+    >>> [part.tolist() for part in torch.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    x = tensor_argument(tensor, "split")
+    size = split_size_or_sections if split_size_or_sections is not None else kw.get("split_size")
+    if x.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = wrap_dim(dim, x.ndim)
+    n = x.shape[d]
+    if isinstance(size, (list, tuple)):
+        sizes = as_shape((size,), "split_sizes")
+        if sum(sizes) != n or any(s < 0 for s in sizes):
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {d}), but got "
+                f"split_sizes={list(sizes)}"
+            )
+    else:
+        size = as_int(size, "split_size")
+        if size < 0 or (size == 0 and n):
+            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+        sizes = _parts_of(n, size)
+    return _split, d, sizes
+
+
+@public(method=True)
+def split_with_sizes(input, split_sizes, dim=0):
+    """`split` by a list of sizes."""
+    return split(input, list(split_sizes), dim)
+
+
+@public()
+@quick
+def chunk(input, chunks, dim=0):
+    """At most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
+    x = tensor_argument(input, "chunk")
+    if x.ndim == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    n = as_int(chunks, "chunks")
+    if n < 1:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {n}")
+    d = wrap_dim(dim, x.ndim)
+    if not x.shape[d]:
+        return _split, d, (0,) * n
+    return _split, d, _parts_of(x.shape[d], -(-x.shape[d] // n))
+
+
+@public()
+def tensor_split(input, indices_or_sections, dim=0):
+    """Views of nearly equal parts, or of the parts between given indices."""
+    x = tensor_argument(input, "tensor_split")
+    if x.ndim == 0:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    d = wrap_dim(dim, x.ndim)
+    n = x.shape[d]
+    sections = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    if isinstance(sections, int):
+        if sections <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
+        base, more = divmod(n, sections)
+        sizes = [base + (i < more) for i in range(sections)]
+        bounds = [sum(sizes[:i]) for i in range(sections + 1)]
+    else:
+        bounds = [0, *sections, n]
+    return tuple(slice_dim(x, d, a, b, 1) for a, b in pairwise(bounds))
+
+
+@structured(
+    x=lambda g, x_shape, d: _stack_parts(g, x_shape, d), view=True, node="UnbindBackward0",
+    linear="jointly", batch="shift",
+)
+def _unbind(x, d):
+    return [_select(x, d, i) for i in range(x.shape[d])]
+
+
+def _stack_parts(grads: list, shape: Sequence[int], d: int) -> Tensor:
+    there = [k for k, g in enumerate(grads) if g is not None]
+    first = grads[there[0]]
+    if len(there) == 1 < len(grads):
+        return _select_backward(first, shape, d, there[0])
+    rest = [*shape[:d], *shape[d + 1 :]]
+    return OPS["stack"].call([g if g is not None else _zeros(rest, first.dtype) for g in grads], d)
+
+
+@public()
+@quick
+def unbind(input, dim=0):
+    """A tuple of the slices along ``dim``, views."""
+    x = tensor_argument(input, "unbind")
+    if x.ndim == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = wrap_dim(dim, x.ndim)
+    return (_unbind, d) if x.shape[d] else ()
+
+
+@structured(
+    x=lambda g, x_shape, offset, a, b: _diagonal_backward(g, x_shape, offset, a, b), view=True, node="DiagonalBackward0",
+    linear="jointly", batch="shift",
+)
+def _diagonal(x, offset, a, b):
+    lay = x._layout
+    n, m = lay.shape[a], lay.shape[b]
+    count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+    start = (offset * lay.strides[b] if offset >= 0 else -offset * lay.strides[a]) if count else 0
+    rest = [d for d in range(lay.ndim) if d not in (a, b)]
+    return _with(
+        x, [*[lay.shape[d] for d in rest], count], [*[lay.strides[d] for d in rest], lay.strides[a] + lay.strides[b]], start
+    )
+
+
+@structured(x=lambda g, offset, a, b: _diagonal(g, offset, a, b), linear="jointly", batch="shift")
+def _diagonal_backward(x, shape, offset, a, b):
+    z = _zeros(shape, x.dtype)
+    _diagonal(z, offset, a, b).copy_(x)
+    return z
+
+
+@public()
+@quick
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
+    x = tensor_argument(input, "diagonal")
+    a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return _diagonal, as_int(offset, "offset"), a, b

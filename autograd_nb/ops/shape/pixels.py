@@ -1,0 +1,80 @@
+"""Rearranging pixels and channels; copies of views, so that gradients follow by themselves."""
+
+from __future__ import annotations
+
+from ...shapes import as_int
+from ..core.registry import public
+from ..core.structured import tensor_argument
+from ..creation.cast import in_format_of
+
+_WHERE = ("torch", "nn.functional")
+
+
+@public(method=False, namespaces=_WHERE)
+def pixel_shuffle(input, upscale_factor):
+    """(…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r².
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelShuffle.html
+    """
+    x = tensor_argument(input, "pixel_shuffle")
+    r = as_int(upscale_factor, "upscale_factor")
+    if x.ndim < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *lead, c, h, w = x.shape
+    if c % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            f"input.size(-3)={c} is not divisible by {r * r}"
+        )
+    n = len(lead)
+    y = x.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return in_format_of(y.reshape(*lead, c // (r * r), h * r, w * r), x)
+
+
+@public(method=False, namespaces=_WHERE)
+def pixel_unshuffle(input, downscale_factor):
+    """(…, C, H r, W r) → (…, C r², H, W). RuntimeError unless height and width divide by r.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelUnshuffle.html
+    """
+    x = tensor_argument(input, "pixel_unshuffle")
+    r = as_int(downscale_factor, "downscale_factor")
+    if x.ndim < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *lead, c, h, w = x.shape
+    for name, d, size in (("height", -2, h), ("width", -1, w)):
+        if size % r:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({d})={size} is not divisible by {r}"
+            )
+    n = len(lead)
+    y = x.reshape(*lead, c, h // r, r, w // r, r).permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return in_format_of(y.reshape(*lead, c * r * r, h // r, w // r), x)
+
+
+@public("native_channel_shuffle", method=False, namespaces=_WHERE)
+def channel_shuffle(input, groups):
+    """The channels (dim 1) of ``groups`` groups, taken in turn. RuntimeError unless they divide by it.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.ChannelShuffle.html
+    """
+    x = tensor_argument(input, "channel_shuffle")
+    g = as_int(groups, "groups")
+    if x.ndim <= 2:
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(x.shape)}"
+        )
+    if g <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{g}")
+    n, c, *rest = x.shape
+    if c % g:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {g} groups.")
+    return in_format_of(x.reshape(n, g, c // g, *rest).transpose(1, 2).reshape(n, c, *rest), x)

@@ -1,0 +1,500 @@
+"""Rearranging, repeating and joining: flip, roll, triangles, diagonals, grids, stacks, and views written into copies."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ... import dtypes
+from ...launch import Kernel
+from ...shapes import as_int, as_shape, numel, wrap_dim, wrap_dims
+from ...tensor import Tensor
+from ..core.inplace import inplace_version
+from ..core.recording import guarded, store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument, tensors_argument
+from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
+from ..creation.create import as_tensor, new_empty, new_full
+from ..indexing.picking import pick
+from .cat import cat, stack
+from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
+from .shape import _transpose, expand, reshape, unsqueeze
+
+_flip_kernel = Kernel("index", "flip")
+_roll_kernel = Kernel("index", "roll")
+_triangle = Kernel("index", "triangle")
+_triangle_places = Kernel("index", "triangle_places")
+_repeats = Kernel("index", "repeats")
+
+
+# ------------------------------------------------------------------------------------------------- flip and roll
+
+
+def _along(kernel: Kernel, x: Tensor, d: int, *more: Any) -> Tensor:
+    shape = x.shape
+    out = new_empty(shape, x.dtype)
+    if out._layout.size:
+        kernel(x.dtype.carrier, numel(shape[:d]), shape[d], numel(shape[d + 1 :]), *more, dense(x), out._data)
+    return out
+
+
+@structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift")
+def _flip(x, dims):
+    y, order = in_memory_order(x)
+    for d in dims:
+        y = _along(_flip_kernel, y, d if order is None else order.index(d))
+    return in_order_again(y, order) if dims else copied(x)
+
+
+@public()
+def flip(input, *axes, dims=None):
+    """The elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
+    x = tensor_argument(input, "flip")
+    return _flip(x, wrap_dims(as_shape(axes if dims is None else (dims,), "dims"), x.ndim, "dims"))
+
+
+@public()
+def fliplr(input):
+    """`flip` of dim 1. RuntimeError for fewer than 2 dims."""
+    if tensor_argument(input, "fliplr").ndim < 2:
+        raise RuntimeError(f"Input must be >= 2-d. (input.shape={list(input.shape)})")
+    return flip(input, 1)
+
+
+@public()
+def flipud(input):
+    """`flip` of dim 0. RuntimeError for 0-d tensors."""
+    if tensor_argument(input, "flipud").ndim < 1:
+        raise RuntimeError("Input must be >= 1-d. (input is 0-d)")
+    return flip(input, 0)
+
+
+@structured(
+    x=lambda g, shifts, dims: _roll(g, tuple(-s for s in shifts), dims), node="RollBackward0",
+    linear="jointly", batch="shift",
+)
+@images(4, 5)
+def _roll(x, shifts, dims):
+    for s, d in zip(shifts, dims, strict=True):
+        x = _along(_roll_kernel, x, d, s % x.shape[d] if x.shape[d] else 0)
+    return x
+
+
+@public()
+def roll(input, shifts, dims=None):
+    """The elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
+
+    Without ``dims`` on the flattened tensor. RuntimeError when their numbers differ.
+    """
+    x = tensor_argument(input, "roll")
+    amounts = as_shape((shifts,), "shifts")
+    if not amounts:
+        raise RuntimeError("`shifts` required")
+    where = () if dims is None else as_shape((dims,), "dims")
+    if not where and len(amounts) == 1:
+        return reshape(_roll(reshape(x, -1), amounts, (0,)), x.shape)
+    if len(where) != len(amounts):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(where)}")
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {where[0]} but tensor has no dimensions")
+    return _roll(x, amounts, tuple(wrap_dim(d, x.ndim, "dims") for d in where))
+
+
+@public()
+def rot90(input, k=1, dims=(0, 1)):
+    """The tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
+    x = tensor_argument(input, "rot90")
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if x.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {x.ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == x.ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    a, b = (wrap_dim(d, x.ndim, "dims") for d in dims)
+    k = as_int(k, "k") % 4
+    if k == 1:
+        return copied(_transpose(flip(x, b), a, b))
+    if k == 2:
+        return flip(x, a, b)
+    if k == 3:
+        return copied(_transpose(flip(x, a), a, b))
+    return copied(x)
+
+
+# -------------------------------------------------------------------------------------------- triangles, diagonals
+
+
+def _tri(name: str, upper: bool) -> Any:
+    @structured(x=lambda g, k: tri(g, k), node=f"{name.capitalize()}Backward0", linear="no", batch="shift")
+    def tri(x, k):
+        out = new_empty(x.shape, x.dtype)
+        if out._layout.size:
+            r, c = x.shape[-2:]
+            _triangle(x.dtype.carrier, out._layout.size // (r * c), r, c, k, upper, dense(x), out._data)
+        return out
+
+    def call(input, diagonal=0, *, out=None):
+        x = tensor_argument(input, name)
+        if x.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions (input.shape={list(x.shape)})")
+        y = tri(x, as_int(diagonal, "diagonal"))
+        if out is None:
+            return y
+
+        return store(out, y, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``."
+    public()(call)
+    inplace_version(name, call)
+    return call
+
+
+tril = _tri("tril", False)
+triu = _tri("triu", True)
+
+
+def _tri_indices(name: str, upper: bool) -> Any:
+    def call(row, col, offset=0, *, dtype=dtypes.int64, device=None, layout=None):
+        r, c, k = as_int(row, "row"), as_int(col, "col"), as_int(offset, "offset")
+        if r < 0 or c < 0:
+            raise RuntimeError(f"{'row' if r < 0 else 'col'} must be non-negative, got {min(r, c)}")
+        n = sum(max(c - max(i + k, 0), 0) if upper else min(max(i + k + 1, 0), c) for i in range(r))
+        out = new_empty((2, n), dtypes.int64)
+        if n:
+            _triangle_places(0, r, c, k, upper, out._data)
+        return cast(out, dtypes.as_dtype(dtype))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Rows and columns of the {'upper' if upper else 'lower'} triangle of a ``row`` × ``col`` matrix, [2, n]."
+    return public(method=False)(call)
+
+
+tril_indices = _tri_indices("tril_indices", False)
+triu_indices = _tri_indices("triu_indices", True)
+
+
+@public()
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """Matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
+    x = tensor_argument(input, "diag_embed")
+    k = as_int(offset, "offset")
+    a, b = wrap_dim(dim1, x.ndim + 1, "dim1"), wrap_dim(dim2, x.ndim + 1, "dim2")
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    n = x.shape[-1] + abs(k)
+    rest = iter(x.shape[:-1])
+    shape = tuple(n if d in (a, b) else next(rest) for d in range(x.ndim + 1))
+    return _diagonal_backward(x, shape, k, a, b)
+
+
+@public()
+def diag(input, diagonal=0, *, out=None):
+    """A matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
+    x = tensor_argument(input, "diag")
+    if x.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.ndim}D")
+    y = diag_embed(x, diagonal) if x.ndim == 1 else clone(_diagonal(x, as_int(diagonal, "diagonal"), 0, 1))
+    if out is None:
+        return y
+
+    return store(out, y, "diag")
+
+
+@public()
+def diagflat(input, offset=0):
+    """A matrix with all elements on its diagonal."""
+    return diag_embed(reshape(tensor_argument(input, "diagflat"), -1), offset)
+
+
+@public()
+def trace(input):
+    """The sum of the diagonal of a matrix. RuntimeError unless 2-d."""
+    x = tensor_argument(input, "trace")
+    if x.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
+    return _diagonal(x, 0, 0, 1).sum()
+
+
+# --------------------------------------------------------------------------------------------- views into copies
+
+
+@structured(
+    x=lambda g, look, args: _hole(g, look, args),
+    src=lambda g, look, args: look(g, *args),
+    node="ScatterIntoViewBackward0",
+    linear="no", batch="samples",
+)
+def _write_view(x, src, look, args):
+    y = copied(x)
+    look(y, *args).copy_(src)
+    return y
+
+
+@structured(x=lambda g, look, args: _hole(g, look, args), linear="no", batch="samples")
+def _hole(x, look, args):
+    """``x`` with zeros where the view looks."""
+    y = copied(x)
+    look(y, *args).zero_()
+    return y
+
+
+def _into_view(name: str, x: Tensor, src: Any, look: Any, *args: Any) -> Tensor:
+    tensor_argument(src, name, "src")
+    shape = look.forward(x.detach(), *args).shape
+    if src.shape != shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(shape)} "
+            f"({name})"
+        )
+    return _write_view(x, cast(src, x.dtype), look, args)
+
+
+@public()
+def select_scatter(input, src, dim, index):
+    """A copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
+    x = tensor_argument(input, "select_scatter")
+    d = wrap_dim(dim, x.ndim)
+    n, i = x.shape[d] if x.ndim else 0, as_int(index, "index")
+    if not -n <= i < n:
+        raise IndexError(f"select(): index {i} out of range for tensor of size {list(x.shape)} at dimension {d}")
+    return _into_view("select_scatter", x, src, _select, d, i % n)
+
+
+@public()
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
+    """A copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
+    x = tensor_argument(input, "slice_scatter")
+    d = wrap_dim(dim, x.ndim)
+    if step < 1:
+        raise RuntimeError(f"slice step must be positive (step={step})")
+    a, b, _ = slice(start, end, step).indices(x.shape[d])
+    y = _into_view("slice_scatter", x, src, _slice, d, a, max(0, -(-(b - a) // step)), step)
+    return y if out is None else store(out, y, "slice_scatter")
+
+
+@public()
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    """A copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
+    x = tensor_argument(input, "diagonal_scatter")
+    a, b = wrap_dim(dim1, x.ndim, "dim1"), wrap_dim(dim2, x.ndim, "dim2")
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return _into_view("diagonal_scatter", x, src, _diagonal, as_int(offset, "offset"), a, b)
+
+
+# ------------------------------------------------------------------------------------------------ repeats and grids
+
+
+@public()
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each.
+
+    With a single argument: index i ``input[i]`` times. Errors: RuntimeError for negative or unmatched repeats.
+    """
+    if repeats is None:
+        counts = tensor_argument(input, "repeat_interleave", "repeats")
+        return _repeat_index(counts, output_size)
+    x = tensor_argument(input, "repeat_interleave")
+    if dim is None:
+        x, dim = reshape(x, -1), 0
+    d = wrap_dim(dim, x.ndim)
+    if not x.ndim:
+        x = reshape(x, 1)
+    n = x.shape[d]
+    if isinstance(repeats, Tensor):
+        if repeats.ndim > 1:
+            raise RuntimeError(f"repeats must be 0-dim or 1-dim tensor (repeats.shape={list(repeats.shape)})")
+        counts = repeats if repeats.ndim else reshape(repeats, 1)
+        if counts._layout.size == 1 and n != 1:
+            counts = expand(counts, n)
+    elif isinstance(repeats, (list, tuple)):
+        counts = as_tensor(repeats)
+    else:
+        counts = new_full((n,), as_int(repeats, "repeats"), dtypes.int64)
+    if counts._layout.size != n:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts._layout.size} and "
+            f"input.size({d}) = {n}"
+        )
+    return OPS["index_select"].call(x, d, _repeat_index(counts, output_size))
+
+
+def _repeat_index(counts: Tensor, size: Any) -> Tensor:
+    if counts.ndim != 1:
+        raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat (repeats.shape={list(counts.shape)})")
+    if counts.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(f"repeats has to be Long or Int tensor (repeats.dtype={counts.dtype})")
+    counts = cast(contiguous(counts), dtypes.int64)
+    n = counts._layout.size
+    if n and int(counts.min().item()) < 0:
+        raise RuntimeError("repeats can not be negative")
+    total = int(counts.sum().item())
+    if size is not None and size != total:
+        raise RuntimeError(f"allocated size does not match required size (output_size={size}, sum of repeats={total})")
+    out = new_empty((total,), dtypes.int64)
+    if total:
+        _repeats(0, dense(counts), out._data)
+    return out
+
+
+def _sequence(tensors: tuple, name: str) -> tuple[Tensor, ...]:
+    """Tensors given one by one or as one list."""
+    return tensors_argument(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors, name)
+
+
+@public(method=False)
+def meshgrid(*tensors, indexing=None):
+    """For 1-d tensors the coordinates of their grid, views; ``indexing`` "ij" (matrix) or "xy" (first two dims swapped)."""
+    ts = list(_sequence(tensors, "meshgrid"))
+    if indexing is None:
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument ('ij' here).",
+            stacklevel=2,
+        )
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for t in ts:
+        if t.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(t.shape)}")
+        if t.dtype is not ts[0].dtype:
+            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+    swap = indexing == "xy" and len(ts) > 1
+    if swap:
+        ts[0], ts[1] = ts[1], ts[0]
+    shape = [t._layout.size for t in ts]
+    grids = [expand(reshape(t, [-1 if k == i else 1 for k in range(len(ts))]), shape) for i, t in enumerate(ts)]
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@public(method=False)
+def cartesian_prod(*tensors):
+    """All combinations of the elements of 1-d tensors, one a row."""
+    ts = _sequence(tensors, "cartesian_prod")
+    for t in ts:
+        if t.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
+    if len(ts) == 1:
+        return ts[0]
+    return stack([reshape(g, -1) for g in meshgrid(*ts, indexing="ij")], 1)
+
+
+@public()
+def combinations(input, r=2, with_replacement=False):
+    """All ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+    x = tensor_argument(input, "combinations")
+    if x.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+    r = as_int(r, "r")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return new_empty((0,), x.dtype)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    flat = [i for row in choose(range(x.shape[0]), r) for i in row]
+    index = as_tensor(flat, dtype=dtypes.int64)
+    return reshape(guarded(pick(x, index, (0,), 0), x), -1 if flat else 0, r)
+
+
+@public(method=False)
+def block_diag(*tensors):
+    """A matrix with the given ones (at most 2-d) on its diagonal and zeros elsewhere."""
+    if not tensors:
+        return new_empty((1, 0), dtypes.get_default_dtype())
+    ts = _sequence(tensors, "block_diag")
+    for i, t in enumerate(ts):
+        if t.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.ndim} dimensions"
+            )
+    kind = ts[0].dtype
+    for t in ts:
+        kind = dtypes.promote_types(kind, t.dtype)
+    ts = [cast(atleast_2d(t), kind) for t in ts]
+    width = sum(t.shape[1] for t in ts)
+    rows, start = [], 0
+    for t in ts:
+        n, k = t.shape
+        parts = [new_full((n, start), 0, kind), t, new_full((n, width - start - k), 0, kind)]
+        rows.append(cat([p for p in parts if p.shape[1]] or [t], 1) if width else t)
+        start += k
+    return cat(rows, 0)
+
+
+# ------------------------------------------------------------------------------------------------- stacks and splits
+
+
+def _atleast(name: str, grow: Any, rank: int) -> Any:
+    def call(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+            return grow(tensors[0])
+        return tuple(grow(t) for t in _sequence(tensors, name))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"Views with at least {rank} dim{'s' if rank > 1 else ''}; of several tensors a tuple."
+    return public(method=False)(call)
+
+
+atleast_1d = _atleast("atleast_1d", lambda t: reshape(t, 1) if not t.ndim else t, 1)
+atleast_2d = _atleast("atleast_2d", lambda t: t if t.ndim > 1 else reshape(t, 1, -1), 2)
+atleast_3d = _atleast("atleast_3d", lambda t: t if t.ndim > 2 else unsqueeze(t if t.ndim == 2 else reshape(t, 1, -1), -1), 3)
+
+
+def _joined(name: str, join: Any, doc: str, *aliases: str) -> Any:
+    def call(tensors, *, out=None):
+        ts = tensors_argument(tensors, name)
+        y = join(ts)
+        if out is None:
+            return y
+
+        return store(out, y, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return public(*aliases, method=False)(call)
+
+
+def _columns(ts: Sequence[Tensor]) -> Tensor:
+    return cat([reshape(t, -1, 1) if t.ndim < 2 else t for t in ts], 1)
+
+
+def _beside(ts: Sequence[Tensor]) -> Tensor:
+    grown = [atleast_1d(t) for t in ts]
+    return cat(grown, 0 if grown[0].ndim == 1 else 1)
+
+
+hstack = _joined("hstack", _beside, "Join along dim 1 (1-d tensors along dim 0).")
+vstack = _joined("vstack", lambda ts: cat([atleast_2d(t) for t in ts], 0), "Join as rows, along dim 0.", "row_stack")
+dstack = _joined("dstack", lambda ts: cat([atleast_3d(t) for t in ts], 2), "Join along dim 2.")
+column_stack = _joined("column_stack", _columns, "Join as columns; 1-d tensors become columns first.")
+
+
+def _split_along(name: str, rank: int, dim: int) -> Any:
+    def call(input, indices_or_sections):
+        x = tensor_argument(input, name)
+        if x.ndim < rank:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {rank} dimension, but got a tensor with {x.ndim} dimensions!"
+            )
+        d = dim if x.ndim > 1 else 0
+        parts = indices_or_sections
+        if isinstance(parts, int) and (parts <= 0 or x.shape[d] % parts):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {x.shape[d]} is not "
+                f"divisible by the split_size {parts}!"
+            )
+        return tensor_split(x, indices_or_sections, d)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`tensor_split` along dim {dim} into equal parts or at indices. RuntimeError where it does not divide."
+    return public()(call)
+
+
+hsplit = _split_along("hsplit", 1, 1)
+vsplit = _split_along("vsplit", 2, 0)
+dsplit = _split_along("dsplit", 3, 2)

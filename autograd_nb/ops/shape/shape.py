@@ -1,0 +1,400 @@
+"""Other shapes: reshape, permute, expand, squeeze; views where possible, one copying kernel where not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from ... import dtypes, launch
+from ...shapes import as_shape, broadcast_shapes, infer_shape, layout, numel, view_strides, wrap_dim, wrap_dims
+from ...tensor import Tensor, make
+from ..core.registry import public
+from ..core.structured import structured, tensor_argument, tensors_argument
+from ..core.views import quick
+from ..creation.cast import clone, contiguous
+
+
+def _zeros(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
+    lay = layout(shape, None, d)
+    data = launch.zeros(lay.size, d.carrier)
+    if data is not None:
+        return make(data, lay, [0, 0])
+    t = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    t.zero_()
+    return t
+
+
+def _with(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Tensor:
+    """``x``'s memory from element ``offset`` on under another shape and strides."""
+    data = x._data[offset:] if offset else x._data
+    return make(data, layout(shape, strides, x._layout.dtype), x._version_)
+
+
+@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="ViewBackward0", linear="jointly", batch="shift")
+def _view(x, shape):
+    return make(x._data, layout(shape, view_strides(x._layout, shape), x._layout.dtype), x._version_)
+
+
+@structured(x=lambda g, x_shape: reshape(g, x_shape), node="UnsafeViewBackward0", linear="jointly", batch="shift")
+def _copied_view(x, shape):
+    y = clone(x)
+    return make(y._data, layout(shape, None, y._layout.dtype), y._version_)
+
+
+@public()
+@quick
+def view(input, *shape, dtype=None, size=None):
+    """The same memory under another shape (one size may be -1), or read as another dtype of the same width.
+
+    Errors: RuntimeError where the strides do not allow it (then `reshape` copies).
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.view.html
+    """
+    x = tensor_argument(input, "view")
+    if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.dtype):
+        dtype = shape[0]
+    if dtype is not None:
+        return _view_dtype(x, dtype)
+    sizes = infer_shape(as_shape(shape if size is None else (size,)), x._layout.size)
+    if view_strides(x._layout, sizes) is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
+            f"subspaces). Use .reshape(...) instead. (size {list(x.shape)}, stride {x._layout.strides}, asked for {list(sizes)})"
+        )
+    return _view, sizes
+
+
+def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
+    lay = x._layout
+    if d is lay.dtype:
+        return alias_view(x)
+    a, b = lay.dtype.itemsize, d.itemsize
+    shape, strides = list(lay.shape), list(lay.strides)
+    if a != b:
+        if not lay.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {lay.dtype} as {d} (different element sizes)")
+        if strides[-1] != 1:
+            raise RuntimeError(
+                f"self.stride(-1) must be 1 to view {lay.dtype} as {d} (different element sizes), but got {strides[-1]}"
+            )
+        if a > b:
+            k = a // b
+            shape[-1] *= k
+            strides = [s * k for s in strides[:-1]] + [1]
+        else:
+            k = b // a
+            if shape[-1] % k or any(s % k for s in strides[:-1]):
+                raise RuntimeError(
+                    f"self.size(-1) must be divisible by {k} to view {lay.dtype} as {d} (different element sizes), but got {shape[-1]}"
+                )
+            shape[-1] //= k
+            strides = [s // k for s in strides[:-1]] + [1]
+    data = x._data[: lay.extent].view(d.carrier)
+    return make(data, layout(shape, strides, d), x._version_)
+
+
+@structured(x=lambda g: g, view=True, linear="jointly", batch="shift")
+def _alias(x):
+    return make(x._data, x._layout, x._version_)
+
+
+def alias_view(x: Tensor) -> Tensor:
+    """A view of all of ``x``."""
+    return _alias(x)
+
+
+@public()
+@quick
+def reshape(input, *sizes, shape=None):
+    """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1.
+
+    Errors: RuntimeError when the sizes do not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.reshape.html
+    """
+    x = tensor_argument(input, "reshape")
+    shape = infer_shape(as_shape(sizes if shape is None else (shape,)), x._layout.size)
+    return _reshape(x, shape)
+
+
+def _reshape(x: Tensor, shape: Sequence[int]) -> tuple:
+    return (_copied_view if view_strides(x._layout, shape) is None else _view), shape
+
+
+@public()
+def view_as(input, other):
+    """``view`` with the shape of ``other``."""
+    return view(input, other._layout.shape)
+
+
+@public()
+def reshape_as(input, other):
+    """``reshape`` with the shape of ``other``."""
+    return reshape(input, other.shape)
+
+
+@public()
+@quick
+def flatten(input, start_dim=0, end_dim=-1):
+    """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
+    x = tensor_argument(input, "flatten")
+    if x.ndim == 0:
+        return _view, (1,)
+    a, b = wrap_dim(start_dim, x.ndim, "start_dim"), wrap_dim(end_dim, x.ndim, "end_dim")
+    if a > b:
+        raise RuntimeError(
+            f"flatten() has invalid args: start_dim cannot come after end_dim (start_dim={start_dim}, end_dim={end_dim})"
+        )
+    if a == b:
+        return x
+    return _reshape(x, (*x.shape[:a], numel(x.shape[a : b + 1]), *x.shape[b + 1 :]))
+
+
+@public()
+def ravel(input):
+    """All elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
+    return reshape(contiguous(input), -1)
+
+
+@public()
+@quick
+def unflatten(input, dim, sizes):
+    """Split one dim into ``sizes`` (one may be -1)."""
+    x = tensor_argument(input, "unflatten")
+    d = wrap_dim(dim, x.ndim)
+    if not sizes:
+        raise RuntimeError(f"unflatten: sizes must be non-empty (sizes={sizes!r})")
+    try:
+        inner = infer_shape(as_shape((sizes,)), x.shape[d])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({x.shape[d]}) in the input tensor"
+        ) from None
+    return _reshape(x, (*x.shape[:d], *inner, *x.shape[d + 1 :]))
+
+
+def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+    out = [0] * len(order)
+    for i, d in enumerate(order):
+        out[d] = i
+    return tuple(out)
+
+
+@structured(
+    x=lambda g, order: _permute(g, _inverse(order)), view=True, node="PermuteBackward0",
+    linear="jointly", batch="shift",
+)
+def _permute(x, order):
+    lay = x._layout
+    return _with(x, [lay.shape[d] for d in order], [lay.strides[d] for d in order])
+
+
+@structured(x=lambda g, a, b: _transpose(g, a, b), view=True, node="TransposeBackward0", linear="jointly", batch="shift")
+def _transpose(x, a, b):
+    lay = x._layout
+    shape, strides = list(lay.shape), list(lay.strides)
+    shape[a], shape[b] = shape[b], shape[a]
+    strides[a], strides[b] = strides[b], strides[a]
+    return _with(x, shape, strides)
+
+
+@structured(x=lambda g: _t(g), view=True, node="TBackward0", linear="jointly")
+def _t(x):
+    lay = x._layout
+    return _with(x, lay.shape[::-1], lay.strides[::-1])
+
+
+@_t.batched
+def _t_of_batch(op, args, batch):
+    x = batch.whole(args[0])
+    return x.transpose(1, 2) if x.ndim == 3 else x.view(x.shape)
+
+
+@public()
+@quick
+def permute(input, *axes, dims=None):
+    """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
+    x = tensor_argument(input, "permute")
+    order = as_shape(axes if dims is None else (dims,), "dims")
+    if len(order) != x.ndim:
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+            f"dimensions i.e. input.dim() = {x.ndim} is not equal to len(dims) = {len(order)}"
+        )
+    if x.ndim == 0:
+        return (_alias,)
+    return _permute, wrap_dims(order, x.ndim, "dims")
+
+
+@public("swapaxes", "swapdims")
+@quick
+def transpose(input, dim0, dim1):
+    """Swap two dims, a view."""
+    x = tensor_argument(input, "transpose")
+    a, b = wrap_dim(dim0, x.ndim, "dim0"), wrap_dim(dim1, x.ndim, "dim1")
+    return (_transpose, a, b) if x.ndim else (_alias,)
+
+
+@public()
+@quick
+def t(input):
+    """The transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
+    x = tensor_argument(input, "t")
+    if x.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D")
+    return (_t,) if x.ndim == 2 else (_alias,)
+
+
+@public("moveaxis")
+@quick
+def movedim(input, source, destination):
+    """Move dims to other places, the rest keeping their order."""
+    x = tensor_argument(input, "movedim")
+    if isinstance(source, int):
+        source, destination = (source,), (destination,)
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims as "
+            f"destination ({list(destination)} dims)"
+        )
+    src, dst = wrap_dims(tuple(source), x.ndim, "source"), wrap_dims(tuple(destination), x.ndim, "destination")
+    if not x.ndim:
+        return (_alias,)
+    order: list[int | None] = [None] * x.ndim
+    for s, d in zip(src, dst, strict=True):
+        order[d] = s
+    rest = iter(d for d in range(x.ndim) if d not in src)
+    return _permute, tuple(next(rest) if o is None else o for o in order)
+
+
+@structured(x=lambda g, x_shape: g.sum_to_size(x_shape), view=True, node="ExpandBackward0", linear="jointly")
+def _expand(x, shape):
+    lay = x._layout
+    lead = len(shape) - lay.ndim
+    strides = [0] * lead + [
+        0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))
+    ]
+    return _with(x, shape, strides)
+
+
+@_expand.batched
+def _expand_of_batch(op, args, batch):
+    x, shape = args
+    value = batch.whole(x)
+    for _ in range(len(shape) - x.ndim):
+        value = value.unsqueeze(1)
+    return op(value, (batch.size, *shape))
+
+
+@public()
+@quick
+def expand(input, *sizes, size=None, implicit=False):
+    """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
+
+    Errors: RuntimeError where a size does not match.
+    """
+    x = tensor_argument(input, "expand")
+    sizes = list(as_shape(sizes if size is None else (size,)))
+    lead = len(sizes) - x.ndim
+    if lead < 0:
+        raise RuntimeError(
+            f"expand({list(x.shape)}, size={sizes}): the number of sizes provided ({len(sizes)}) must be greater or equal to the "
+            f"number of dimensions in the tensor ({x.ndim})"
+        )
+    for i, n in enumerate(sizes):
+        have = x.shape[i - lead] if i >= lead else None
+        if n == -1:
+            if have is None:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing dimension {i}"
+                )
+            sizes[i] = have
+        elif n < 0:
+            raise RuntimeError(f"expand: size must be >= 0 or -1, got {n} at dimension {i}")
+        elif have is not None and have != n and have != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension {i}.  "
+                f"Target sizes: {sizes}.  Tensor sizes: {list(x.shape)}"
+            )
+    return _expand, tuple(sizes)
+
+
+@public()
+def expand_as(input, other):
+    """``expand`` to the shape of ``other``."""
+    return expand(input, other.shape)
+
+
+@public()
+def broadcast_to(input, size):
+    """``expand`` under its NumPy name."""
+    return expand(input, size)
+
+
+@public(method=False)
+def broadcast_tensors(*tensors):
+    """The tensors expanded to their common shape."""
+    ts = tensors_argument(
+        tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
+    )
+    shape = broadcast_shapes(*[x.shape for x in ts])
+    return tuple(x if x.shape == shape else expand(x, shape) for x in ts)
+
+
+@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="SqueezeBackward0", linear="jointly", batch="shift")
+def _squeeze(x, dims):
+    lay = x._layout
+    keep = [d for d in range(lay.ndim) if d not in dims or lay.shape[d] != 1]
+    return _with(x, [lay.shape[d] for d in keep], [lay.strides[d] for d in keep])
+
+
+@public()
+@quick
+def squeeze(input, dim=None):
+    """Drop the dims of size 1 (all, or those in ``dim``), a view."""
+    x = tensor_argument(input, "squeeze")
+    return _squeeze, tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
+
+
+@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="UnsqueezeBackward0", linear="jointly", batch="shift")
+def _unsqueeze(x, d):
+    lay = x._layout
+    step = lay.strides[d] * lay.shape[d] if d < lay.ndim else 1
+    return _with(x, [*lay.shape[:d], 1, *lay.shape[d:]], [*lay.strides[:d], step, *lay.strides[d:]])
+
+
+@public()
+@quick
+def unsqueeze(input, dim):
+    """A view with a new dim of size 1 at ``dim``."""
+    x = tensor_argument(input, "unsqueeze")
+    return _unsqueeze, wrap_dim(dim, x.ndim + 1)
+
+
+def _warn_of_rank(name: str, x: Tensor, remedy: str) -> None:
+    warnings.warn(
+        f"The use of Tensor.{name} on tensors of {x.ndim} dimensions is deprecated and will throw an error in a future release of "
+        f"PyTorch. {remedy}",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+@quick
+def _transposed(x):
+    if x.ndim != 2:
+        _warn_of_rank("T", x, "Use x.mT for batches of matrices, or x.permute(*range(x.ndim - 1, -1, -1)) for all dims in reverse order.")
+    return (_permute, tuple(range(x.ndim))[::-1]) if x.ndim else (_alias,)
+
+
+Tensor.T = property(_transposed, doc="The dims in reverse order, a view.")  # type: ignore[attr-defined]
+
+
+@quick
+def _matrix_transposed(x):
+    if not x.ndim:
+        _warn_of_rank("mT", x, "The result is the tensor itself.")
+        return (_alias,)
+    if x.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
+    return _transpose, x.ndim - 2, x.ndim - 1
+
+
+Tensor.mT = property(_matrix_transposed, doc="The last two dims swapped, a view.")  # type: ignore[attr-defined]

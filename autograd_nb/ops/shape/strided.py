@@ -1,0 +1,267 @@
+"""Strided geometry: `as_strided`, `unfold` of a dim, and the gradients of views of any strides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import launch
+from ...shapes import Layout, as_int, as_shape, is_expanded, layout, numel, overlaps_itself, wrap_dim
+from ...tensor import Tensor, _storage, make
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, clone, contiguous
+from ..creation.create import new_full
+from ..elementwise.operators import add_overlapping
+from .shape import _with, _zeros, reshape
+
+
+def _strided_buffer(g: Tensor, base: Layout) -> Tensor:
+    """``g`` (of the base's shape) laid out in memory as the base is; elements that share memory give their mean."""
+    if base.contiguous:
+        return contiguous(g)
+    z = _zeros((base.extent,), g.dtype)
+    buffer = make(z._data, layout(base.shape, base.strides, g.dtype), z._version_)
+    if overlaps_itself(base):
+        _add_repeated(z, g, base.shape, base.strides)
+        _divide_by_count(z, base)
+    else:
+        buffer.copy_(g)
+    return buffer
+
+
+def _add_repeated(z: Tensor, x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> None:
+    """Add ``x`` to the memory ``z`` seen through a geometry in which elements may share memory."""
+    # an element seen along a stretched dim collects the sum over it
+    stretched = tuple(d for d, (n, s) in enumerate(zip(shape, strides, strict=True)) if s == 0 and n > 1)
+    if stretched:
+        x = x.sum(stretched, keepdim=True)
+    add_overlapping(_with(z, x.shape, strides, offset), x)
+
+
+def _divide_by_count(z: Tensor, base: Layout) -> None:
+    """Divide each place of the memory ``z`` by the number of elements of ``base`` that share it (as PyTorch does)."""
+    count = _zeros((base.extent,), z.dtype.to_real())
+    _add_repeated(count, new_full(base.shape, 1, count.dtype), base.shape, base.strides)
+    z.div_(OPS["maximum"].call(count, new_full((), 1, count.dtype)))
+
+
+def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Tensor:
+    """A gradient of a view as the gradient of its base: zero outside the view; elements seen twice add up."""
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(embed_view, g, base, view_layout, offset, base)
+    return _embed(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _read(g, base_shape, base_strides, shape, strides, offset),
+    linear="no", batch="samples",
+)
+def _embed(x, base_shape, base_strides, shape, strides, offset):
+    base = layout(base_shape, base_strides, x.dtype)
+    z = _zeros((base.extent,), x.dtype)
+    _add_repeated(z, x, shape, strides, offset)
+    if overlaps_itself(base):
+        _divide_by_count(z, base)
+    buffer = make(z._data, base, z._version_)
+    return buffer if base.contiguous else clone(buffer)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset),
+    linear="no", batch="samples",
+)
+def _read(x, base_shape, base_strides, shape, strides, offset):
+    buffer = _strided_buffer(x, layout(base_shape, base_strides, x.dtype))
+    return clone(_with(buffer, shape, strides, offset))
+
+
+def _parts(lay: Layout) -> Layout:
+    """A complex layout as that of its real and imaginary parts, a last dim of 2."""
+    if not lay.dtype.is_complex:
+        return lay
+    return layout((*lay.shape, 2), (*(2 * s for s in lay.strides), 1), lay.dtype.to_real())
+
+
+def _through_parts(function: Any, g: Tensor, base: Layout, view_layout: Layout, offset: int, result: Layout) -> Tensor:
+    """``function(g, base, view, offset)`` for a real view of complex memory or a complex view of real memory: all as reals."""
+    parts = OPS["view_as_real"].call(g) if g.dtype.is_complex else g
+    out = function(parts, _parts(base), _parts(view_layout), offset * 2 if view_layout.dtype.is_complex else offset)
+    return OPS["view_as_complex"].call(out.contiguous()) if result.dtype.is_complex else out
+
+
+def read_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
+    """The part of a base's gradient that a view sees."""
+    base = base or g._layout.dense
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(lambda g, b, v, o: read_view(g, v, o, b), g, base, view_layout, offset, view_layout)
+    return _read(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
+
+
+def without_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | None = None) -> Tensor:
+    """A base's gradient with zeros where a view looks."""
+    base = base or g._layout.dense
+    if base.dtype.is_complex is not view_layout.dtype.is_complex:
+        return _through_parts(lambda g, b, v, o: without_view(g, v, o, b), g, base, view_layout, offset, base)
+    return _without(g, tuple(base.shape), base.strides, tuple(view_layout.shape), view_layout.strides, offset)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _without(g, base_shape, base_strides, shape, strides, offset),
+    linear="no", batch="samples",
+)
+def _without(x, base_shape, base_strides, shape, strides, offset):
+    base = layout(base_shape, base_strides, x.dtype)
+    buffer = _strided_buffer(x, base)
+    if buffer._data is x._data:
+        buffer = clone(x)
+    _with(buffer, shape, strides, offset).zero_()
+    return buffer if base.contiguous else clone(buffer)
+
+
+@structured(
+    x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset),
+    view=True,
+    node="AsStridedBackward0",
+    linear="no",  # (a tangent's memory may be in another order than its primal's)
+)
+def _as_strided(x, base_shape, base_strides, shape, strides, offset):
+    return _with(x, shape, strides, offset)
+
+
+@_as_strided.batched
+def _as_strided_of_batch(op, args, batch):
+    x, _, _, shape, strides, offset = args
+    if offset:
+        return None
+    whole = batch.whole(x)
+    return whole.as_strided((batch.size, *shape), (whole._layout.strides[0], *strides))
+
+
+def _part_within(
+    g: Tensor, own: int, x_shape: Any, x_strides: Any, shape: Sequence[int], strides: Sequence[int], offset: int
+) -> Tensor:
+    """The part of a storage's gradient that a tensor sees, whose first element is at ``own``; the rest leads nowhere."""
+    start = min(own, offset)
+    end = max(own + layout(x_shape, x_strides, g.dtype).extent, offset + layout(shape, strides, g.dtype).extent)
+    flat = _embed(g, (end - start,), (1,), shape, strides, offset - start)
+    return _read(flat, (end - start,), (1,), x_shape, x_strides, own - start)
+
+
+@structured(x=_part_within, view=True, node="AsStridedBackward0", linear="no", batch="samples")
+def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
+    """`as_strided` that reaches outside the tensor into its storage."""
+    return make(_storage(x)[0][offset:], layout(shape, strides, x.dtype), x._version_)
+
+
+@public()
+def as_strided(input, size, stride, storage_offset=None):
+    """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients.
+
+    ``storage_offset`` counts from the beginning of the storage (default: the tensor's own). Errors: RuntimeError when it would
+    reach outside the storage. What it sees of the storage outside this tensor has no gradient.
+
+    >>> import autograd_nb as torch
+    >>> torch.arange(4).as_strided((3, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3]])
+    """
+    x = tensor_argument(input, "as_strided")
+    shape, strides = as_shape((size,)), as_shape((stride,), "stride")
+    if len(shape) != len(strides):
+        raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(strides)})")
+    base, own = _storage(x)
+    if own or base.size != x._layout.extent:
+        launch.escapes("as_strided() of a part, which may look at the memory around it")
+    offset = own if storage_offset is None else as_int(storage_offset, "storage_offset")
+    if offset < 0 or any(s < 0 for s in strides) or any(n < 0 for n in shape):
+        raise RuntimeError(
+            f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})"
+        )
+    extent = layout(shape, strides, x.dtype).extent + offset if numel(shape) else 0
+    if extent > base.size:
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} need {extent} elements, but the "
+            f"storage has {base.size}"
+        )
+    if own <= offset and extent <= own + x._layout.extent:
+        return _as_strided(x, tuple(x.shape), x._layout.strides, shape, strides, offset - own)
+    return _as_strided_beyond(x, own, tuple(x.shape), x._layout.strides, shape, strides, offset)
+
+
+def _windows(lay: Layout, d: int, size: int, step: int) -> tuple[tuple, tuple]:
+    """Shape and strides of the windows of ``size`` elements every ``step`` along dim ``d``, in a new last dim."""
+    shape = (*lay.shape[:d], (lay.shape[d] - size) // step + 1, *lay.shape[d + 1 :], size)
+    return shape, (*lay.strides[:d], lay.strides[d] * step, *lay.strides[d + 1 :], lay.strides[d])
+
+
+def _unfolded_gradient(g: Tensor, x_shape: Sequence[int], d: int, size: int, step: int) -> Tensor:
+    # of each element for itself, also where the tensor's elements share memory
+    base = layout(tuple(x_shape), None, g.dtype)
+    return embed_view(g, base, layout(*_windows(base, d, size, step), g.dtype), 0)
+
+
+@structured(x=_unfolded_gradient, view=True, node="UnfoldBackward0", linear="jointly")
+def _unfold(x, d, size, step):
+    return _with(x, *_windows(x._layout, d, size, step))
+
+
+@_unfold.batched
+def _unfold_of_batch(op, args, batch):
+    x, d, size, step = args
+    return op(batch.whole(x), d + 1, size, step)
+
+
+@structured(
+    x=lambda g, x_shape, x_strides, shape, strides, offset: _without(g, tuple(x_shape), x_strides, shape, strides, offset),
+    src=lambda g, x_shape, x_strides, shape, strides, offset: _read(g, tuple(x_shape), x_strides, shape, strides, offset),
+    node="AsStridedScatterBackward0", linear="no", batch="samples",
+)
+def _write_strided(x, src, x_strides, shape, strides, offset):
+    """A copy of the memory that ``x`` spans, ``src`` written over a part of it, read as ``x`` is."""
+    memory = clone(make(x._data, layout((x._layout.extent,), None, x.dtype), x._version_))
+    _with(memory, shape, strides, offset).copy_(src)
+    return _with(memory, tuple(x.shape), x_strides)
+
+
+@public()
+def as_strided_scatter(input, src, size, stride, storage_offset=None):
+    """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides.
+
+    ``storage_offset`` counts from the beginning of the storage (default: the tensor's own).
+    """
+    x = tensor_argument(input, "as_strided_scatter")
+    tensor_argument(src, "as_strided_scatter", "src")
+    if is_expanded(x._layout):
+        x = clone(x)
+    shape, strides = as_shape((size,)), as_shape((stride,), "stride")
+    part = as_strided(x.detach(), shape, strides, storage_offset)  # its checks
+    if src.shape != part.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)} "
+            "(as_strided_scatter)"
+        )
+    offset = 0 if storage_offset is None else as_int(storage_offset, "storage_offset") - _storage(x)[1]
+    if offset < 0 or (part._layout.size and offset + part._layout.extent > x._layout.extent):
+        raise RuntimeError(
+            f"as_strided_scatter: size {list(shape)}, stride {list(strides)} and storage_offset {storage_offset} reach outside the "
+            "memory of the tensor"
+        )
+    return _write_strided(x, cast(src, x.dtype), x._layout.strides, shape, strides, offset)
+
+
+@public()
+def unfold(input, dimension, size, step):
+    """Views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
+    x = tensor_argument(input, "unfold")
+    d = wrap_dim(dimension, x.ndim, "dimension")
+    n = x.shape[d] if x.ndim else 1
+    size, step = as_int(size, "size"), as_int(step, "step")
+    if not 0 <= size <= n:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
+    if step < 1:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not x.ndim:
+        return reshape(x, 1)[:size]
+    return _unfold(x, d, size, step)

@@ -1,0 +1,327 @@
+"""Discrete Fourier transforms: three linear ops, complex to complex, real to half complex and back, and their many names.
+
+Each op's gradient is another of the three with the opposite sign in the exponent, so that the family is closed under
+differentiation. Lengths ``n`` and ``s`` cut the input or pad it with zeros first.
+
+Source: https://docs.pytorch.org/docs/stable/fft.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import config, dtypes
+from ...launch import Kernel
+from ...shapes import as_int, wrap_dim
+from ...tensor import Tensor
+from ..core.recording import guarded, store
+from ..core.registry import OPS, public
+from ..core.structured import structured, tensor_argument
+from ..creation.cast import cast, dense
+from ..creation.create import new_empty, new_full
+from ..creation.ranges import arange
+from ..elementwise.complex import real
+from ..shape.rearrange import roll
+
+_C2C, _R2C, _C2R = Kernel("fft", "c2c"), Kernel("fft", "r2c"), Kernel("fft", "c2r")
+MANY = 1 << 16  #: elements from which several threads are worth being woken
+
+
+def _workers(x: Tensor) -> int:
+    return config.get_num_threads() if x._layout.size >= MANY else 1
+
+
+# ------------------------------------------------------------------------------------------- the three transforms
+
+
+def _c2c_rule(g: Tensor, x_real: bool, dims: tuple, scale: int, forward: bool) -> Tensor:
+    y = _c2c(g, False, dims, scale, not forward)
+    return real(y) if x_real else y
+
+
+@structured(x=_c2c_rule, node="FftC2CBackward0", linear="no", batch="shift")
+def _c2c(x, x_real, dims, scale, forward):
+    out = new_empty(x.shape, x.dtype.to_complex())
+    if x._layout.size:
+        _C2C(x.dtype, tuple(x.shape), dims, forward, scale, _workers(x), dense(x), out._data)
+    return out
+
+
+def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple, dims: tuple, scale: int, forward: bool) -> Tensor:
+    return real(_c2c(_resized(g, dims[-1], x_shape[dims[-1]]), False, dims, scale, not forward))
+
+
+@structured(x=_r2c_rule, node="FftR2CBackward0", linear="no", batch="shift")
+def _r2c(x, dims, scale, forward):
+    half = [n // 2 + 1 if d == dims[-1] else n for d, n in enumerate(x.shape)]
+    out = new_empty(half, x.dtype.to_complex())
+    if out._layout.size:
+        _R2C(x.dtype, tuple(x.shape), tuple(half), dims, forward, scale, _workers(x), dense(x), out._data)
+    return out
+
+
+def _c2r_rule(g: Tensor, dims: tuple, scale: int, forward: bool, last: int) -> Tensor:
+    y = _r2c(g, dims, scale, not forward)
+    # a frequency and its mirror image, which was not given, both come from the one that was
+    d, half = dims[-1], y.shape[dims[-1]]
+    weights = new_full((half,), 2, g.dtype)
+    weights.narrow(0, 0, 1).fill_(1)
+    if last % 2 == 0:
+        weights.narrow(0, half - 1, 1).fill_(1)
+    return y * weights.detach().reshape([half if i == d else 1 for i in range(y.ndim)])
+
+
+@structured(x=_c2r_rule, node="FftC2RBackward0", linear="no", batch="shift")
+def _c2r(x, dims, scale, forward, last):
+    shape = [last if d == dims[-1] else n for d, n in enumerate(x.shape)]
+    out = new_empty(shape, x.dtype.to_real())
+    if out._layout.size:
+        _C2R(x.dtype, tuple(x.shape), tuple(shape), dims, forward, scale, _workers(x), dense(x), out._data)
+    return out
+
+
+# ------------------------------------------------------------------------------------------------ arguments
+
+
+def _scale(norm: Any, forward: bool) -> int:
+    """How a transform is scaled: 0 not at all, 1 by 1/√n, 2 by 1/n."""
+    if norm == "ortho":
+        return 1
+    if norm is None or norm == "backward":
+        return 0 if forward else 2
+    if norm == "forward":
+        return 2 if forward else 0
+    raise RuntimeError(f'Invalid normalization mode: "{norm}" (norm must be "backward", "ortho" or "forward")')
+
+
+def _floating(value: Any, name: str, complex_input: bool = False) -> Tensor:
+    """The input as float or complex numbers."""
+    x = tensor_argument(value, name)
+    if x.dtype is dtypes.float16:
+        raise RuntimeError("Unsupported dtype Half: cast to float32 first")
+    if x.dtype.category < 2:
+        x = cast(x, dtypes.get_default_dtype())
+    return cast(x, x.dtype.to_complex()) if complex_input else x
+
+
+def _only_real(x: Tensor, name: str) -> Tensor:
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype}")
+    return x
+
+
+def _resized(x: Tensor, d: int, n: int) -> Tensor:
+    """Cut to n elements along d, or padded with zeros behind."""
+    have = x.shape[d]
+    if have == n:
+        return x
+    if have > n:
+        return x.narrow(d, 0, n)
+    rest = new_full([n - have if i == d else s for i, s in enumerate(x.shape)], 0, x.dtype)
+    return OPS["cat"].call([x, rest], d)
+
+
+def _points(n: int) -> int:
+    if n < 1:
+        raise RuntimeError(f"Invalid number of data points ({n}) specified")
+    return n
+
+
+def _one_dim(x: Tensor, n: Any, dim: Any) -> tuple[int, int | None]:
+    if not x.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return wrap_dim(dim, x.ndim), None if n is None else _points(as_int(n, "n"))
+
+
+def _many_dims(x: Tensor, s: Any, dim: Any, name: str = "", last: bool = False) -> tuple[tuple[int, ...], list[int]]:
+    """(dims, sizes to transform); ``last``: the last size is that of a real array of which half the transform is given."""
+    sizes = None if s is None else [as_int(n, "s") for n in ((s,) if isinstance(s, int) else s)]
+    if dim is not None:
+        dims = tuple(wrap_dim(d, x.ndim) for d in ((dim,) if isinstance(dim, int) else dim))
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"FFT dims must be unique, got dim={tuple(dim)}")
+        if sizes is not None and len(sizes) != len(dims):
+            raise RuntimeError(f"When given, dim and shape arguments must have the same length (dim={dim}, s={s})")
+    elif sizes is not None:
+        if len(sizes) > x.ndim:
+            raise RuntimeError(f"Got shape with {len(sizes)} values but input tensor only has {x.ndim} dimensions.")
+        dims = tuple(range(x.ndim - len(sizes), x.ndim))
+    else:
+        dims = tuple(range(x.ndim))
+    if name and not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+    given = sizes or [-1] * len(dims)
+    found = [x.shape[d] if n == -1 else n for d, n in zip(dims, given, strict=True)]
+    if last and given[-1] == -1:
+        found[-1] = 2 * (found[-1] - 1)
+    for n in found:
+        _points(n)
+    return dims, found
+
+
+def _given(y: Tensor, out: Tensor | None, name: str) -> Tensor:
+    return y if out is None else store(out, y, name)
+
+
+# ------------------------------------------------------------------------------------------------- one dim
+
+
+def _declare_one(name: str, compute: Any, doc: str) -> None:
+    def call(input, n=None, dim=-1, norm=None, *, out=None):
+        return _given(compute(input, n, dim, norm), out, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"{doc}\n\n    n: the length, to which the input is cut or padded with zeros. norm: which direction is divided by n: "
+        '"backward" (the default), "forward", or "ortho": both by √n.\n    Errors: RuntimeError for n < 1.\n'
+        f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"
+    )
+    public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
+
+
+def _whole(forward: bool) -> Any:
+    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
+        x = _floating(input, "fft" if forward else "ifft")
+        d, n = _one_dim(x, n, dim)
+        x = _resized(x, d, _points(x.shape[d]) if n is None else n)
+        y = _c2c(x, not x.dtype.is_complex, (d,), _scale(norm, forward), forward)
+        return y if x.dtype.is_complex else guarded(y, x)  # (of real numbers it is PyTorch's rfft, which keeps them)
+
+    return compute
+
+
+def _to_half(name: str, forward: bool) -> Any:
+    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
+        x = _only_real(_floating(input, name), name)
+        d, n = _one_dim(x, n, dim)
+        x = _resized(x, d, _points(x.shape[d]) if n is None else n)
+        return _r2c(x, (d,), _scale(norm, forward), forward)
+
+    return compute
+
+
+def _from_half(name: str, forward: bool) -> Any:
+    def compute(input: Any, n: Any, dim: Any, norm: Any) -> Tensor:
+        x = _floating(input, name, complex_input=True)
+        d, n = _one_dim(x, n, dim)
+        n = _points(2 * (x.shape[d] - 1)) if n is None else n
+        return _c2r(_resized(x, d, n // 2 + 1), (d,), _scale(norm, forward), forward, n)
+
+    return compute
+
+
+_declare_one("fft", _whole(True), "yₖ = Σⱼ xⱼ·e^(−2πi·jk/n) along ``dim``.")
+_declare_one("ifft", _whole(False), "The inverse of `fft`: yⱼ = Σₖ xₖ·e^(2πi·jk/n)/n along ``dim``.")
+_declare_one("rfft", _to_half("rfft", True), "`fft` of a real input, its n//2 + 1 frequencies that are not mirror images.")
+_declare_one("irfft", _from_half("irfft", False), "The inverse of `rfft`; n is 2·(size − 1) where not given.")
+_declare_one("hfft", _from_half("hfft", True), "`fft` of a signal that is its own mirrored conjugate, given by half: real.")
+_declare_one("ihfft", _to_half("ihfft", False), "The inverse of `hfft`: half of the transform of a real input.")
+
+
+# ------------------------------------------------------------------------------------------------ several dims
+
+
+def _declare_many(name: str, compute: Any, doc: str) -> None:
+    def call(input, s=None, dim=None, norm=None, *, out=None):
+        return _given(compute(input, s, dim, norm), out, name + "n")
+
+    def call2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+        return _given(compute(input, s, dim, norm), out, name + "2")
+
+    for suffix, function in (("n", call), ("2", call2)):
+        function.__name__ = function.__qualname__ = name + suffix
+        function.__doc__ = (
+            f"{doc} over {'several dims (default all, or the last of ``s``)' if suffix == 'n' else 'two dims, the last by default'}."
+            "\n\n    s: the lengths along them, −1 for the input's. norm: as in `fft`."
+            "\n    Errors: RuntimeError for repeated dims and lengths below 1.\n"
+            f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}{suffix}.html"
+        )
+        public(method=False, namespaces=("fft",), name=f"fft.{name}{suffix}")(function)
+
+
+def _all_resized(x: Tensor, dims: tuple[int, ...], sizes: list[int]) -> Tensor:
+    for d, n in zip(dims, sizes, strict=True):
+        x = _resized(x, d, n)
+    return x
+
+
+def _whole_many(forward: bool) -> Any:
+    def compute(input: Any, s: Any, dim: Any, norm: Any) -> Tensor:
+        x = _floating(input, "fftn" if forward else "ifftn")
+        dims, sizes = _many_dims(x, s, dim)
+        x = _all_resized(x, dims, sizes)
+        if not dims:
+            return cast(x, x.dtype.to_complex())
+        return _c2c(x, not x.dtype.is_complex, dims, _scale(norm, forward), forward)
+
+    return compute
+
+
+def _to_half_many(name: str, forward: bool) -> Any:
+    def compute(input: Any, s: Any, dim: Any, norm: Any) -> Tensor:
+        x = _only_real(_floating(input, name), name)
+        dims, sizes = _many_dims(x, s, dim, name)
+        return _r2c(_all_resized(x, dims, sizes), dims, _scale(norm, forward), forward)
+
+    return compute
+
+
+def _from_half_many(name: str, forward: bool) -> Any:
+    def compute(input: Any, s: Any, dim: Any, norm: Any) -> Tensor:
+        x = _floating(input, name, complex_input=True)
+        dims, sizes = _many_dims(x, s, dim, name, last=True)
+        x = _all_resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1])
+        return _c2r(x, dims, _scale(norm, forward), forward, sizes[-1])
+
+    return compute
+
+
+_declare_many("fft", _whole_many(True), "`fft`")
+_declare_many("ifft", _whole_many(False), "`ifft`")
+_declare_many("rfft", _to_half_many("rfftn", True), "`rfft` (half of the frequencies of the last dim)")
+_declare_many("irfft", _from_half_many("irfftn", False), "`irfft` (half of the frequencies of the last dim)")
+_declare_many("hfft", _from_half_many("hfftn", True), "`hfft` (half of the signal along the last dim)")
+_declare_many("ihfft", _to_half_many("ihfftn", False), "`ihfft` (half of the signal along the last dim)")
+
+
+# ------------------------------------------------------------------------------------------------- frequencies
+
+
+def _frequencies(name: str, of: Any, doc: str) -> None:
+    def call(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+        target = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
+        if target.category < 2:
+            raise RuntimeError(f"{name} requires a floating point or complex dtype (dtype={target!r})")
+        places = cast(of(as_int(n, "n"), target), target)
+        y = places * (1.0 / (n * d)) if n else places
+        return _given(y, out, name).requires_grad_(requires_grad)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = (
+        f"{doc}, for samples ``d`` apart.\n\n    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"
+    )
+    public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
+
+
+_frequencies(
+    "fftfreq",
+    lambda n, d: OPS["cat"].call([arange(0, (n + 1) // 2), arange(-(n // 2), 0)]),
+    "The frequencies of `fft`'s output",
+)
+_frequencies("rfftfreq", lambda n, d: arange(0, n // 2 + 1), "The frequencies of `rfft`'s output")
+
+
+def _rolled(name: str, step: Any, doc: str) -> None:
+    def call(input, dim=None):
+        x = tensor_argument(input, name)
+        dims = tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+        dims = tuple(wrap_dim(d, x.ndim) for d in dims)
+        return roll(x, [step(x.shape[d]) for d in dims], dims) if dims else x.clone()
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{doc}\n\n    Source: https://docs.pytorch.org/docs/stable/generated/torch.fft.{name}.html"
+    public(method=False, namespaces=("fft",), name=f"fft.{name}")(call)
+
+
+_rolled("fftshift", lambda n: n // 2, "The frequencies in order, 0 in the middle, along ``dim`` (default all dims).")
+_rolled("ifftshift", lambda n: (n + 1) // 2, "The inverse of `fftshift`.")
