@@ -159,6 +159,9 @@ def _kind(layouts: Iterable[Layout | None]) -> str:
 def _arrays(node: Any) -> Iterator[np.ndarray]:
     """The arrays that a node saved. What hooks packed is no longer the graph's, unless it is a tensor."""
     saved = node.saved
+    if hasattr(saved, "bound"):  # of a compiled function: (buffer, memory, bytes before it)
+        yield from [memory for _, memory, _ in saved.bound if isinstance(memory, np.ndarray)]
+        return
     for item in getattr(saved, "items", saved) or ():
         if hasattr(item, "packed"):
             item = item.packed

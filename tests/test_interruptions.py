@@ -116,7 +116,7 @@ def test_handlers_are_shown_as_they_were_given():
     def handler(number, frame):
         raise ValueError(number)
 
-    before = signal.signal(signal.SIGUSR1, handler)
+    before, plain = signal.signal(signal.SIGUSR1, handler), signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert signal.getsignal(signal.SIGUSR1) is handler
         with pytest.raises(ValueError, match=str(int(signal.SIGUSR1))):
@@ -125,7 +125,7 @@ def test_handlers_are_shown_as_they_were_given():
         assert signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.signal(signal.SIGINT, plain) is signal.default_int_handler
 
 
 def test_a_handler_runs_the_compiled_function_that_it_interrupts(ticking):

@@ -12,8 +12,8 @@ import pytest
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import Tensor, nn
-from autograd_nb.compiler.guards.guard import memory_words
-from autograd_nb.compiler.guards.guard.guard import Reach
+from autograd_nb.compiler.guards import memory_words
+from autograd_nb.compiler.guards.guard import Reach
 
 pytestmark = pytest.mark.skipif(not memory_words.known(), reason="objects of this interpreter are not watched")
 

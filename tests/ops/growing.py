@@ -12,10 +12,9 @@ import warnings
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
-from autograd_nb.codegen import loops
-from autograd_nb.ops.core import row_kernel as rowwise
+from autograd_nb.codegen import draws, loops
+from autograd_nb.ops.core import row_kernel
 from autograd_nb.ops.core.registry import OPS
-from autograd_nb.ops.random.draws import draws
 
 from .table import INTEGER_ONLY, sample
 
@@ -35,8 +34,8 @@ def counted(module, name: str) -> None:
 
 
 for module, name in (
-    (loops, "trace_body"), (loops, "pointwise_flat"), (loops, "pointwise_strided"), (loops, "reduction"), (rowwise, "row_kernel"),
-    (draws.draws, "random_map"),
+    (loops, "trace_body"), (loops, "pointwise_flat"), (loops, "pointwise_strided"), (loops, "reduction"), (row_kernel, "row_kernel"),
+    (draws, "random_map"),
 ):  # fmt: skip
     counted(module, name)
 

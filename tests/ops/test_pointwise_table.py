@@ -83,7 +83,8 @@ def test_float32_and_strides(name):
     if name == "nextafter":
         expected = np.nextafter(*plain)
     np.testing.assert_allclose(out.numpy(), expected, rtol=3e-5, atol=1e-6)
-    assert out.is_contiguous()
+    if count(name) == 1:  # the operand's order of dims
+        assert out.stride() == views[0].stride()
 
 
 def numeric(name: str, arrays: list[np.ndarray], i: int, weight: np.ndarray, h: float = 1e-6) -> np.ndarray:

@@ -226,7 +226,8 @@ class Structured:
 
     def _plain(self, args: tuple, out: Tensor) -> None:
         """A result that looks at a tensor which the op made for itself is no view to anybody else."""
-        if not any(isinstance(a, Tensor) and a._version_ is out._version_ for a in args):
+        given = [t for a in args for t in (a if isinstance(a, _SEQUENCES) else (a,)) if isinstance(t, Tensor)]
+        if not any(t._version_ is out._version_ for t in given):
             out._view, out._view_kind = None, ""
 
     def _share(self, source: Tensor, out: Any) -> None:
