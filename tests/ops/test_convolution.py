@@ -51,7 +51,6 @@ CASES = {
     "by planes, borders wider than the kernel": ((2, 2, 3, 2), (2, 1, 2, 3), {"groups": 2, "padding": 4}),
     "by planes, a line": ((2, 6, 30), (6, 1, 4), {"groups": 6, "stride": 3, "padding": 2, "dilation": 2}),
     "by planes, a volume": ((2, 2, 7, 9, 8), (2, 1, 3, 2, 3), {"groups": 2, "stride": (2, 1, 2), "padding": (1, 0, 1)}),
-    "no channels": ((2, 0, 5, 5), (3, 0, 2, 2), {}),
     "no images": ((0, 2, 5, 5), (3, 2, 2, 2), {}),
     "shared by threads": ((9, 16, 24, 24), (24, 16, 3, 3), {"padding": 1}),
 }
