@@ -10,6 +10,7 @@ import operator
 from _weakref import _remove_dead_weakref as _remove_dead  # type: ignore[attr-defined]
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 from weakref import ref
 
@@ -55,21 +56,29 @@ class Layout:
     """Shape, strides (in elements) and dtype of a tensor; interned, compare with ``is``.
 
     ``contiguous``: elements stand in C order without gaps. ``size``: number of elements. ``extent``: how many elements of
-    storage it spans. ``sizes``: the shape as a plain tuple, which is quicker to take numbers from.
+    storage it spans. ``sizes``: the shape as a plain tuple, which is quicker to take numbers from. ``usual``: the strides are those
+    of C order, also along dims of size 1, where they say nothing.
     """
 
-    __slots__ = ("__weakref__", "_dense", "contiguous", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides")
+    __slots__ = ("__weakref__", "_dense", "contiguous", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides", "usual")
 
     def __init__(self, shape: Size, strides: tuple[int, ...], d: dtype):
         self.shape, self.strides, self.dtype = shape, strides, d
         self.ndim, self.sizes = len(shape), tuple(shape)
-        self.size = size = numel(shape)
-        self.contiguous = is_contiguous(shape, strides)
+        size, step, extent, contiguous, usual = 1, 1, 1, True, True
+        for n, s in zip(self.sizes[::-1], strides[::-1]):  # noqa: B905  (strict costs time; a layout is made for each new shape)
+            if s != step:
+                usual = False
+                if n != 1:
+                    contiguous = False
+            if n != 1:
+                size *= n
+                step *= n or 1
+                extent += (n - 1) * s
+        self.size, self.usual = size, usual
+        self.contiguous = contiguous or not size
+        self.extent = size if self.contiguous else extent
         self._dense: Layout | None = None
-        if self.contiguous or size == 0:
-            self.extent = size
-        else:
-            self.extent = 1 + sum([(n - 1) * s for n, s in zip(shape, strides, strict=True)])
 
     @property
     def dense(self) -> Layout:
@@ -113,19 +122,18 @@ def layout(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Lay
 def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -> Layout:
     """The layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
     steps = contiguous_strides(shape) if strides is None else strides
+    made = Layout(Size(shape), steps, d)
+    key = (shape, steps, d)
     while True:
-        made = Layout(Size(shape), steps, d)
         known = _Interned(made, _forget)
-        key = (shape, steps, d)
-        usual = strides is None or (made.contiguous and steps == contiguous_strides(shape))
-        known.keys = ((shape, None, d), key) if usual else (key,)
+        known.keys = ((shape, None, d), key) if made.usual else (key,)
         kept = _layouts.setdefault(key, known)  # another thread may have been quicker
         found = made if kept is known else kept()
         if found is None:  # on its way out
             _forget(kept)
             continue
-        for other in kept.keys:
-            _layouts[other] = kept
+        if made.usual:
+            _layouts[kept.keys[0]] = kept
         _recent.append(found)
         return found
 
@@ -144,7 +152,7 @@ def numel(shape: Iterable[int]) -> int:
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     strides, step = [], 1
-    for n in shape[::-1]:
+    for n in reversed(shape):
         strides.append(step)
         step *= n or 1
     strides.reverse()
@@ -179,7 +187,10 @@ def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
         args = args[0]
     elif len(args) == 1 and hasattr(args[0], "__iter__") and not hasattr(args[0], "_layout"):
         args = tuple(args[0])
-    return tuple([a if type(a) is int else as_int(a, name) for a in args])
+    for a in args:
+        if a.__class__ is not int:
+            return tuple([as_int(a, name) for a in args])
+    return tuple(args)
 
 
 def check_sizes(shape: Sequence[int]) -> None:
@@ -237,42 +248,50 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
 
 def broadcast_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
     """Element strides that read ``lay`` as if it had ``shape`` (0 along stretched dims)."""
-    if lay.shape == shape:
+    sizes = lay.sizes
+    if sizes == shape:
         return lay.strides
-    lead = len(shape) - lay.ndim
-    own = tuple(
-        0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))
-    )
-    return (0,) * lead + own
+    lead = len(shape) - len(sizes)
+    if not sizes:
+        return (0,) * lead
+    own = [0 if n == 1 and shape[i] != 1 else s for i, (n, s) in enumerate(zip(sizes, lay.strides), lead)]  # noqa: B905
+    return (*[0] * lead, *own)
 
 
 def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
     """Drop dims of size 1 and merge neighbours that every operand walks in one stride."""
+    return merged(shape, zip(*strides), len(strides))  # noqa: B905  (strict costs time, and this is done for each new shape)
+
+
+def merged(shape: Sequence[int], columns: Iterable[tuple[int, ...]], count: int) -> tuple[list[int], list[list[int]]]:
+    """`coalesce` of ``count`` operands' strides given by dim."""
     sizes: list[int] = []
-    steps: list[list[int]] = [[] for _ in strides]
-    for d, n in enumerate(shape):
+    steps: list[list[int]] = []  # by dim
+    last: list[int] = []
+    for n, here in zip(shape, columns):  # noqa: B905
         if n == 1:
             continue
-        if sizes and all(t[-1] == s[d] * n for t, s in zip(steps, strides, strict=True)):
+        if last and last == [s * n for s in here]:
             sizes[-1] *= n
-            for t, s in zip(steps, strides, strict=True):
-                t[-1] = s[d]
+            steps[-1] = last = list(here)
         else:
             sizes.append(n)
-            for t, s in zip(steps, strides, strict=True):
-                t.append(s[d])
-    return sizes, steps
+            last = list(here)
+            steps.append(last)
+    return sizes, [list(t) for t in zip(*steps)] if steps else [[] for _ in range(count)]  # noqa: B905
 
 
 def sort_dims(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
     """An order of the dims that puts the widest strides outermost, judged by the last operand (the output), then the rest."""
-    priority = [strides[-1], *strides[:-1]]
-    return sorted(range(len(shape)), key=lambda d: tuple(-abs(s[d]) for s in priority))
+    if len(shape) < 2:
+        return list(range(len(shape)))
+    keys = [[-abs(s) for s in here] for here in zip(strides[-1], *strides[:-1])]  # noqa: B905
+    return sorted(range(len(shape)), key=keys.__getitem__)
 
 
 def dims_array(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:
     """The ``dims`` argument of strided kernels: sizes, then the strides operand by operand."""
-    return np.array([*sizes, *(s for t in strides for s in t)], dtype=np.int64)
+    return np.array([*sizes, *chain.from_iterable(strides)], dtype=np.int64)
 
 
 def view_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
@@ -311,13 +330,17 @@ def view_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
 
 def infer_shape(shape: Sequence[int], size: int) -> tuple[int, ...]:
     """``shape`` with its one -1 filled in so that it has ``size`` elements."""
-    out = list(shape)
-    holes = [i for i, n in enumerate(out) if n == -1]
-    if any(n < -1 for n in out):
-        raise RuntimeError(f"invalid shape dimension {min(out)} in shape {list(shape)}")
-    if len(holes) > 1:
+    rest, hole, holes = 1, -1, 0
+    for i, n in enumerate(shape):
+        if n >= 0:
+            rest *= n
+        elif n == -1:
+            hole = i
+            holes += 1
+        else:
+            raise RuntimeError(f"invalid shape dimension {min(shape)} in shape {list(shape)}")
+    if holes > 1:
         raise RuntimeError(f"only one dimension can be inferred (shape {list(shape)})")
-    rest = numel(n for n in out if n != -1)
     if holes:
         if rest == 0:
             raise RuntimeError(
@@ -325,10 +348,9 @@ def infer_shape(shape: Sequence[int], size: int) -> tuple[int, ...]:
                 "can be any value and is ambiguous"
             )
         if size % rest == 0:
-            out[holes[0]] = size // rest
-            return tuple(out)
+            return (*shape[:hole], size // rest, *shape[hole + 1 :])
     elif rest == size:
-        return tuple(out)
+        return tuple(shape)
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
 
 

@@ -136,6 +136,11 @@ def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: 
     ``apart``: one more operand is a number, and so of another shape. Operands of one shape that lie alike in memory hand their
     strides on; else the dims are ordered by the strides of the first operand that tells them apart.
     """
+    for lay in operands:
+        if not lay.usual:
+            break
+    else:
+        return layout(shape, None, d)
     if not apart and all(lay.shape == shape for lay in operands):
         if all(lay.contiguous for lay in operands):
             return layout(shape, None, d)
@@ -144,8 +149,6 @@ def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: 
             return channels_last(shape, d)
         if all(lay.strides == first.strides for lay in operands) and packed(first):
             return layout(shape, first.strides, d)
-    elif all(lay is layout(lay.shape, None, lay.dtype) for lay in operands):
-        return layout(shape, None, d)
     order = _order(shape, [broadcast_strides(lay, shape) for lay in operands])
     if order == list(range(len(shape))):
         return layout(shape, None, d)

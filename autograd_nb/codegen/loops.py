@@ -149,17 +149,20 @@ def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int) -> str:
         for row in (sizes, *steps):
             row.insert(to, row.pop(d))
 
-    longest = max(range(RANK), key=lambda d: sizes[d])
-    if sizes[inner] < SHORT and sizes[longest] >= SHORT * sizes[inner]:
-        move(longest, inner)
-    across = {d for t in steps[:inputs] if t[inner] not in kinds for d in range(inner) if t[d] == 1 and sizes[d] >= SQUARE}
+    if sizes[inner] < SHORT:
+        longest = sizes.index(max(sizes))
+        if sizes[longest] >= SHORT * sizes[inner]:
+            move(longest, inner)
+    across: set[int] = set()
+    for t in steps[:inputs]:
+        if t[inner] not in kinds:
+            across.update([d for d in range(inner) if t[d] == 1 and sizes[d] >= SQUARE])
     if across and sizes[inner] >= SQUARE:
         move(max(across), inner - 1)
     else:
-        across = set()
+        return "".join([kinds.get(t[inner], "s") for t in steps])
     return "".join(
-        "t" if across and p < inputs and t[inner] not in kinds and t[inner - 1] == 1 else kinds.get(t[inner], "s")
-        for p, t in enumerate(steps)
+        ["t" if p < inputs and t[inner] not in kinds and t[inner - 1] == 1 else kinds.get(t[inner], "s") for p, t in enumerate(steps)]
     )
 
 

@@ -24,7 +24,7 @@ from ...shapes import Layout, layout
 from ...tensor import Tensor, attach, make
 from .entries import PointwiseKernel, operand, signature
 from .recording import tensor_type
-from .reduction_kernel import FoldKernel, NestedReduction, folding
+from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 
 if TYPE_CHECKING:
     from .pointwise import Pointwise
@@ -297,11 +297,14 @@ class BackKind:
 
     def fold(self, k: int, out: str, layouts: list[Layout], shape: Sequence[int], axes: list[int]) -> tuple:
         """(entry point, dims) of the kernel that sums what rule ``k`` gives."""
-        of = folding(self.formulas((k,)), self.inputs, self.compute, loops.SUM, None, out, layouts, shape, axes)
+        def of() -> Folding:
+            return folding(self.formulas((k,)), self.inputs, self.compute, loops.SUM, None, out, layouts, shape, axes)
+
         kernel = self.folds.get(k)
         if kernel is None:
-            kernel = self.folds[k] = FoldKernel(self.spec.op.name + "_backward", of)
-        return kernel.entry(of)
+            kernel = self.folds[k] = FoldKernel(self.spec.op.name + "_backward", of())
+        whole = layout([1 if d in axes else n for d, n in enumerate(shape)], None, BY_NAME[out])
+        return kernel.at(shape, axes, [*layouts, whole], of)
 
 
 class BackPlan:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ... import dtypes, launch, threads
 from ...codegen import loops
 from ...codegen.loops import Fold, Input
 from ...codegen.symbols import COMPONENT
-from ...shapes import Layout, broadcast_strides, coalesce, contiguous_strides, dims_array, layout, numel
+from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, merged, numel
 from .recording import real_only
 
 FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as good
@@ -86,8 +86,7 @@ class NestedReduction(Exception):
     """The reduced dims do not merge into the template's loops; the caller copies into a friendlier layout first."""
 
 
-@dataclass(frozen=True)
-class Loops:
+class Loops(NamedTuple):
     """The template's six loops, of which the innermost is ``inner``: "reduced" or "kept"; and kept ones too many around them."""
 
     sizes: list[int]
@@ -98,34 +97,34 @@ class Loops:
 
 def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequence[int]]) -> Loops:
     """The loops of a fold over operands of these strides; the innermost goes along the narrowest dim of the first of them."""
-    gone = set(axes)
-    kept, kept_steps = _group([d for d in range(len(shape)) if d not in gone], shape, strides)
+    columns = list(zip(*strides))  # noqa: B905
+    kept, kept_steps = _group([d for d in range(len(shape)) if d not in axes], shape, strides, columns)
     # the reduced dims may be walked in any order: widest strides of the first operand outermost
-    red, red_steps = _group(sorted(gone, key=lambda d: tuple(-s[d] for s in strides)), shape, strides)
+    red, red_steps = _group(sorted(axes, key=columns.__getitem__, reverse=True), shape, strides, columns)
     inner = "reduced"
-    if kept and red:
-        narrow_kept, narrow_red = (abs(t[0][-1]) or 1 << 60 for t in (kept_steps, red_steps))
-        inner = "kept" if narrow_kept < narrow_red and kept[-1] >= 8 else "reduced"
-    elif kept and not red:
-        inner = "kept"
+    if not red:
+        inner = "kept" if kept else "reduced"
+    elif kept and kept[-1] >= 8:
+        narrow_kept, narrow_red = abs(kept_steps[0][-1]) or 1 << 60, abs(red_steps[0][-1]) or 1 << 60
+        inner = "kept" if narrow_kept < narrow_red else "reduced"
     most_kept, most_red = loops.KEPT + (inner == "kept"), loops.REDUCED + (inner == "reduced")
     if len(red) > most_red:
         raise NestedReduction
     lead = max(0, len(kept) - most_kept)
+    more_kept, more_red = most_kept - len(kept) + lead, most_red - len(red)
 
     def placed(kept: list[int], red: list[int], fill: int) -> list[int]:
-        kept = [fill] * (most_kept - len(kept)) + kept
-        red = [fill] * (most_red - len(red)) + red
+        kept, red = [fill] * more_kept + kept, [fill] * more_red + red
         return kept + red if inner == "reduced" else [*kept[:-1], *red, kept[-1]]
 
-    steps = [placed(k[lead:], r, 0) for k, r in zip(kept_steps, red_steps, strict=True)]
+    steps = [placed(k[lead:], r, 0) for k, r in zip(kept_steps, red_steps)]  # noqa: B905
     return Loops(placed(kept[lead:], red, 1), steps, inner, (kept[:lead], [k[:lead] for k in kept_steps]))
 
 
 class FoldKernel:
     """A kernel that folds operands of given dtypes, of whatever sizes: its body is traced once, each text is written once."""
 
-    __slots__ = ("argtypes", "blocks", "body", "effort", "name", "texts", "totals")
+    __slots__ = ("argtypes", "blocks", "body", "effort", "inputs", "name", "results", "scalars", "texts", "totals")
 
     def __init__(self, name: str, of: Folding):
         self.name = name
@@ -140,18 +139,25 @@ class FoldKernel:
         types = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
         self.argtypes = ("int64[:]", *types, *[f"{loops.storage(lay.dtype.name)}[:]" for lay in of.out_layouts])
         self.effort = self.body.effort()
+        self.scalars = [s.scalar for s in of.inputs] + [False] * len(of.out_layouts)
+        self.inputs, self.results = len(of.in_layouts), len(of.results)
         self.texts: dict[tuple[str, str], str] = {}  # by the innermost loop and the operands' strides in it
         self.blocks: FoldKernel | None = None  # folds the blocks of one long fold
         self.totals: FoldKernel | None = None  # and their results
 
     def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
         """(entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
-        strides = [broadcast_strides(lay, of.shape) for lay in (*of.in_layouts, *of.out_layouts)]
-        walk = arranged(of.shape, of.axes, strides)
+        return self.at(of.shape, of.axes, [*of.in_layouts, *of.out_layouts], lambda: of, least)
+
+    def at(
+        self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = threads.MANY
+    ) -> tuple[Callable, np.ndarray]:
+        """The same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
+        walk = arranged(shape, axes, [broadcast_strides(lay, shape) for lay in layouts])
         sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
         source = self._text(of, walk)
         if not more and numel(sizes) * self.effort >= least and all(n < FEW for n in sizes[: loops.KEPT]):
-            blocks = _blocks(self, of)
+            blocks = _blocks(self, of())
             if blocks is not None:
                 return blocks, dims
 
@@ -159,27 +165,26 @@ class FoldKernel:
             axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
             return threads.walk(entry, sizes, axes, self.effort, loops.CHUNK)
 
-        written = len(of.out_layouts)
-        recipe = of if launch.observing() and not more else None
-        entry = launch.entry(source, "kernel", self.argtypes, self.name, written, recipe, split=split)
+        recipe = of() if launch.observing() and not more else None
+        entry = launch.entry(source, "kernel", self.argtypes, self.name, len(layouts) - self.inputs, recipe, split=split)
         if more:
-            entry = nested(entry, *walk.outer, [s.scalar for s in of.inputs] + [False] * written)
+            entry = nested(entry, *walk.outer, self.scalars)
         return entry, dims
 
-    def _text(self, of: Folding, walk: Loops) -> str:
-        first, sizes = len(of.in_layouts), walk.sizes
-        last = first + len(of.results)
-
-        def kind(p: int, stride: int) -> str:
+    def _text(self, make: Callable[[], Folding], walk: Loops) -> str:
+        first, last, single = self.inputs, self.inputs + self.results, walk.sizes[-1] == 1
+        kinds = ""
+        for p, t in enumerate(walk.steps):
+            stride = t[-1]
             if first <= p < last:
-                return "s"
-            if stride == 1 or (stride == 0 and sizes[-1] == 1):  # a loop of one step may take any; unit keeps the variants few
-                return "u"
-            return "0" if stride == 0 and p < first else "s"
-
-        kinds = "".join([kind(p, t[-1]) for p, t in enumerate(walk.steps)])
+                kinds += "s"
+            elif stride == 1 or (stride == 0 and single):  # a loop of one step may take any; unit keeps the variants few
+                kinds += "u"
+            else:
+                kinds += "0" if stride == 0 and p < first else "s"
         found = self.texts.get((walk.inner, kinds))
         if found is None:
+            of = make()
             outs = [lay.dtype.name for lay in of.results]
             with real_only(self.name):
                 found = loops.reduction(self.body, of.folds, walk.inner, kinds, of.finish, outs, of.wide, over=of.over)
@@ -208,8 +213,13 @@ def nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: l
     return run
 
 
-def _group(dims: Sequence[int], shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    return coalesce([shape[d] for d in dims], [[s[d] for d in dims] for s in strides])
+def _group(
+    dims: Sequence[int], shape: Sequence[int], strides: Sequence, columns: Sequence[tuple[int, ...]]
+) -> tuple[list[int], list[list[int]]]:
+    """These dims as `coalesce` makes them."""
+    if not dims:
+        return [], [[] for _ in strides]
+    return merged([shape[d] for d in dims], [columns[d] for d in dims], len(strides))
 
 
 # ------------------------------------------------------------------------------------------------------- blocks

@@ -44,7 +44,7 @@ from ...overriding import overridable
 from ...tensor import Tensor, attach, make, refresh, share_view
 from .recorders import recorder, runner
 from .recording import finish_node, mark_inference, refuse_inference, tensor_type
-from .views import keep, look, recipe_of
+from .views import keep, look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
 
@@ -149,6 +149,7 @@ class Structured:
         self.batch: str | Callable | None = batch
         self.ours = True  # whether the rules are this library's: a user's may keep what they get and give
         self.forward = forward
+        self.geometry: Callable | None = getattr(forward, "geometry", None)  # of a view, see `views.geometry`
         self.name = forward.__name__.strip("_")
         self.params = tuple(inspect.signature(forward).parameters)
         self.rules = {p: (r, tuple(inspect.signature(r).parameters)) for p, r in rules.items()}
@@ -189,6 +190,8 @@ class Structured:
             recipe = None
         if recipe is not None:
             return look(args[0], recipe)
+        if self.geometry is not None:
+            return look(args[0], launch.keep(self.recipes, key, recipe_from(self, args)))
         out = self._call(args)
         keep(self.recipes, key, recipe_of(self, args, out))
         return out

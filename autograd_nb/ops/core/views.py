@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import Signature, signature
 from sys import _getframe
 from typing import Any
 
@@ -17,8 +18,8 @@ from ...dtypes import dtype
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
-from ...shapes import Layout, Size
-from ...tensor import Tensor, blank, offset_in, refresh
+from ...shapes import Layout, Size, layout
+from ...tensor import Tensor, blank, make, offset_in, refresh
 from .registry import numpy_names
 
 
@@ -106,6 +107,35 @@ def _record(x: Tensor, node_class: Any, recording: Any, values: dict, made: Any)
     return node
 
 
+def geometry(function: Callable[..., tuple]) -> Callable[..., Tensor]:
+    """Decorator: the forward function of a view op whose shape, strides and offset ``function(layout, \\*args)`` tells.
+
+    Such an op runs nothing for a layout that it has not seen: what it says is all that its recipe takes (see `recipe_from`).
+    """
+
+    def forward(x: Any, *args: Any) -> Tensor:
+        lay = x._layout
+        shape, strides, offset = function(lay, *args)
+        return make(x._data[offset:] if offset else x._data, layout(shape, strides, lay.dtype), x._version_)
+
+    forward.__name__ = function.__name__
+    first, *rest = signature(function).parameters.values()
+    forward.__signature__ = Signature([first.replace(name="x"), *rest])  # type: ignore[attr-defined]
+    forward.geometry = function  # type: ignore[attr-defined]
+    return forward
+
+
+def recipe_from(op: Any, args: tuple) -> tuple:
+    """How the view op looks at its first operand, by its geometry."""
+    lay = args[0]._layout
+    shape, strides, offset = op.geometry(lay, *args[1:])
+    recording = op.recording(1, 1)
+    values = {p: args[i] for p, i, _ in recording.saved}
+    for name, _ in recording.shapes:
+        values[name] = lay.shape
+    return (layout(shape, strides, lay.dtype), slice(offset, None) if offset else None, op.node, recording, values)
+
+
 def recipe_of(op: Any, args: tuple, out: Any) -> tuple | None:
     """How ``op(*args)`` made the view ``out`` (or several), or None where the layout alone does not tell."""
     x = args[0]
@@ -132,7 +162,10 @@ def recipe_of(op: Any, args: tuple, out: Any) -> tuple | None:
 
 def plain(args: Iterable[Any]) -> bool:
     """Whether arguments tell by themselves what they ask for: not tensors, whose values may change, nor what must be converted."""
-    return all(type(a) in _NUMBERS or exact(a) for a in args)
+    for a in args:
+        if type(a) not in _NUMBERS and not exact(a):
+            return False
+    return True
 
 
 _NUMBERS = frozenset((int, float, bool, complex))

@@ -20,7 +20,7 @@ from ...tensor import Tensor
 from ..core.recording import guarded
 from ..core.registry import OPS
 from ..core.structured import structured
-from ..core.views import keep, known, look
+from ..core.views import geometry, keep, known, look
 from ..creation.cast import cast, dense
 from ..creation.create import from_numpy, new_empty, new_full, tensor
 from ..shape.parts import _select
@@ -117,7 +117,7 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
             dim += 1
             last = "select"
         elif kind is slice:
-            n = lay.shape[dim]
+            n = lay.sizes[dim]
             part = _slice_part(item, n)
             recipe.append(part)
             tensors.append(None)
@@ -168,9 +168,10 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
                 tensors.append(item if d is dtypes.bool_ else OPS["ne"].call(item, 0))
                 tensors.extend([_COVERED] * (k - 1))
                 dim += k
-    recipe.extend([(0, n, 1) for n in lay.shape[dim:]])
-    tensors.extend([None] * (ndim - dim))
-    advanced = any(t is not None for t in tensors)
+    if dim < ndim:
+        recipe.extend([(0, n, 1) for n in lay.sizes[dim:]])
+        tensors.extend([None] * (ndim - dim))
+    advanced = any([t is not None for t in tensors])
     if last:
         return (_VIEWS[last], tuple(recipe)), tensors if advanced else None
     return ((), tensors) if advanced else ((_alias,), None)
@@ -213,8 +214,8 @@ def _slice_number(value: Any) -> int:
         ) from None
 
 
-def _follow(x: Tensor, recipe: tuple) -> Tensor:
-    lay = x._layout
+def _followed(lay: Layout, recipe: tuple) -> tuple[list[int], list[int], int]:
+    """Shape, strides and offset of the view that a recipe tells of."""
     shape: list[int] = []
     strides: list[int] = []
     offset = dim = 0
@@ -224,7 +225,7 @@ def _follow(x: Tensor, recipe: tuple) -> Tensor:
             dim += 1
         elif part is None:
             shape.append(1)
-            strides.append(lay.shape[dim] * lay.strides[dim] if dim < lay.ndim else 1)
+            strides.append(lay.sizes[dim] * lay.strides[dim] if dim < lay.ndim else 1)
         else:
             start, count, step = part
             if count:
@@ -234,24 +235,24 @@ def _follow(x: Tensor, recipe: tuple) -> Tensor:
             dim += 1
     if offset and 0 in shape:
         offset = 0
-    return _with(x, shape, strides, offset)
+    return shape, strides, offset
 
 
 @structured(x=lambda g, recipe: _VIEWS["slice"](g, recipe), linear="jointly", batch="shift")
 def _basic_backward(x, shape, recipe):
     z = new_full(shape, 0, x.dtype)
-    _follow(z, recipe).copy_(x)
+    _with(z, *_followed(z._layout, recipe)).copy_(x)
     return z
 
 
 def _basic(name: str) -> Any:
-    def forward(x, recipe):
-        return _follow(x, recipe)
+    def followed(lay, recipe):
+        return _followed(lay, recipe)
 
-    forward.__name__ = "basic_" + name
+    followed.__name__ = "basic_" + name
     rule = {"x": lambda g, x_shape, recipe: _basic_backward(g, tuple(x_shape), recipe)}
     node = name.capitalize() + "Backward0"
-    return structured(view=True, node=node, linear="jointly", batch="shift", **rule)(forward)  # type: ignore[arg-type]
+    return structured(view=True, node=node, linear="jointly", batch="shift", **rule)(geometry(followed))  # type: ignore[arg-type]
 
 
 _VIEWS = {name: _basic(name) for name in ("select", "slice", "unsqueeze")}

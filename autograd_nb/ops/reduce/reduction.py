@@ -19,7 +19,7 @@ from ...overriding import overridable
 from ...shapes import Layout, as_shape, layout, numel, wrap_dims
 from ...tensor import Tensor, blank, make, refresh
 from ..core.recording import mark_inference, store
-from ..core.reduction_kernel import FoldKernel, NestedReduction, folding
+from ..core.reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 from ..core.registry import numpy_names, public
 from ..core.structured import Structured, structured, tensor_argument
 
@@ -55,19 +55,21 @@ class Reduction:
         return make(data, lay, [0, 0])
 
     def _plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str) -> tuple:
-        inputs = [Input(lay.dtype.name)] + [Input("float64", scalar=True)] * self.extra
-
         def formula(x, *scalars):
             return (self.feed(x, *scalars) if self.extra else self.feed(x),)
 
-        computes = [compute] + ["float64"] * self.extra
-        of = folding(formula, inputs, computes, self.fold, self.finish, out.name, [lay], lay.shape, dims)
+        def of() -> Folding:
+            inputs = [Input(lay.dtype.name)] + [Input("float64", scalar=True)] * self.extra
+            computes = [compute] + ["float64"] * self.extra
+            return folding(formula, inputs, computes, self.fold, self.finish, out.name, [lay], lay.shape, dims)
+
         key = (lay.dtype, out, compute)
         kernel = self.kernels.get(key)
         if kernel is None:
-            kernel = self.kernels[key] = FoldKernel(self.name, of)
-        entry, array = kernel.entry(of)
-        return entry, array, layout(reduced_shape(lay.shape, dims, keepdim), None, out), out.carrier
+            kernel = self.kernels[key] = FoldKernel(self.name, of())
+        whole = layout([1 if d in dims else n for d, n in enumerate(lay.sizes)], None, out)
+        entry, array = kernel.at(lay.sizes, dims, (lay, whole), of)
+        return entry, array, whole if keepdim else layout(reduced_shape(lay.sizes, dims, False), None, out), out.carrier
 
 
 def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:

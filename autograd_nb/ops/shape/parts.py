@@ -9,17 +9,18 @@ from ...shapes import as_int, as_shape, wrap_dim
 from ...tensor import Tensor
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..core.views import quick
-from .shape import _with, _zeros, alias_view
+from ..core.views import geometry, quick
+from .shape import _zeros, alias_view
 
 
 @structured(
     x=lambda g, x_shape, d, index: _select_backward(g, x_shape, d, index), view=True, node="SelectBackward0",
     linear="jointly", batch="shift",
 )
-def _select(x, d, index):
-    lay = x._layout
-    return _with(x, [*lay.shape[:d], *lay.shape[d + 1 :]], [*lay.strides[:d], *lay.strides[d + 1 :]], index * lay.strides[d])
+@geometry
+def _select(lay, d, index):
+    strides = lay.strides
+    return [*lay.sizes[:d], *lay.sizes[d + 1 :]], [*strides[:d], *strides[d + 1 :]], index * strides[d]
 
 
 @structured(x=lambda g, d, index: _select(g, d, index), linear="jointly", batch="shift")
@@ -49,13 +50,13 @@ def select(input, dim, index):
     node="SliceBackward0",
     linear="jointly", batch="shift",
 )
-def _slice(x, d, start, count, step):
-    lay = x._layout
+@geometry
+def _slice(lay, d, start, count, step):
     shape, strides = list(lay.shape), list(lay.strides)
     shape[d] = count
     offset = start * strides[d] if count and lay.size else 0
     strides[d] *= step
-    return _with(x, shape, strides, offset)
+    return shape, strides, offset
 
 
 @structured(x=lambda g, d, start, count, step: _slice(g, d, start, count, step), linear="jointly", batch="shift")
@@ -232,15 +233,13 @@ def unbind(input, dim=0):
     x=lambda g, x_shape, offset, a, b: _diagonal_backward(g, x_shape, offset, a, b), view=True, node="DiagonalBackward0",
     linear="jointly", batch="shift",
 )
-def _diagonal(x, offset, a, b):
-    lay = x._layout
+@geometry
+def _diagonal(lay, offset, a, b):
     n, m = lay.shape[a], lay.shape[b]
     count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
     start = (offset * lay.strides[b] if offset >= 0 else -offset * lay.strides[a]) if count else 0
     rest = [d for d in range(lay.ndim) if d not in (a, b)]
-    return _with(
-        x, [*[lay.shape[d] for d in rest], count], [*[lay.strides[d] for d in rest], lay.strides[a] + lay.strides[b]], start
-    )
+    return [*[lay.shape[d] for d in rest], count], [*[lay.strides[d] for d in rest], lay.strides[a] + lay.strides[b]], start
 
 
 @structured(x=lambda g, offset, a, b: _diagonal(g, offset, a, b), linear="jointly", batch="shift")

@@ -6,11 +6,21 @@ import warnings
 from collections.abc import Sequence
 
 from ... import dtypes, launch
-from ...shapes import as_shape, broadcast_shapes, infer_shape, layout, numel, view_strides, wrap_dim, wrap_dims
+from ...shapes import (
+    as_shape,
+    broadcast_shapes,
+    broadcast_strides,
+    infer_shape,
+    layout,
+    numel,
+    view_strides,
+    wrap_dim,
+    wrap_dims,
+)
 from ...tensor import Tensor, make
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
-from ..core.views import quick
+from ..core.views import geometry, quick
 from ..creation.cast import clone, contiguous
 
 
@@ -31,8 +41,9 @@ def _with(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int =
 
 
 @structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="ViewBackward0", linear="jointly", batch="shift")
-def _view(x, shape):
-    return make(x._data, layout(shape, view_strides(x._layout, shape), x._layout.dtype), x._version_)
+@geometry
+def _view(lay, shape):
+    return shape, view_strides(lay, shape), 0
 
 
 @structured(x=lambda g, x_shape: reshape(g, x_shape), node="UnsafeViewBackward0", linear="jointly", batch="shift")
@@ -55,7 +66,7 @@ def view(input, *shape, dtype=None, size=None):
     if dtype is not None:
         return _view_dtype(x, dtype)
     sizes = infer_shape(as_shape(shape if size is None else (size,)), x._layout.size)
-    if view_strides(x._layout, sizes) is None:
+    if not x._layout.contiguous and view_strides(x._layout, sizes) is None:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous "
             f"subspaces). Use .reshape(...) instead. (size {list(x.shape)}, stride {x._layout.strides}, asked for {list(sizes)})"
@@ -93,8 +104,9 @@ def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
 
 
 @structured(x=lambda g: g, view=True, linear="jointly", batch="shift")
-def _alias(x):
-    return make(x._data, x._layout, x._version_)
+@geometry
+def _alias(lay):
+    return lay.shape, lay.strides, 0
 
 
 def alias_view(x: Tensor) -> Tensor:
@@ -115,7 +127,7 @@ def reshape(input, *sizes, shape=None):
 
 
 def _reshape(x: Tensor, shape: Sequence[int]) -> tuple:
-    return (_copied_view if view_strides(x._layout, shape) is None else _view), shape
+    return (_view if x._layout.contiguous or view_strides(x._layout, shape) is not None else _copied_view), shape
 
 
 @public()
@@ -181,24 +193,24 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
     x=lambda g, order: _permute(g, _inverse(order)), view=True, node="PermuteBackward0",
     linear="jointly", batch="shift",
 )
-def _permute(x, order):
-    lay = x._layout
-    return _with(x, [lay.shape[d] for d in order], [lay.strides[d] for d in order])
+@geometry
+def _permute(lay, order):
+    return [lay.sizes[d] for d in order], [lay.strides[d] for d in order], 0
 
 
 @structured(x=lambda g, a, b: _transpose(g, a, b), view=True, node="TransposeBackward0", linear="jointly", batch="shift")
-def _transpose(x, a, b):
-    lay = x._layout
+@geometry
+def _transpose(lay, a, b):
     shape, strides = list(lay.shape), list(lay.strides)
     shape[a], shape[b] = shape[b], shape[a]
     strides[a], strides[b] = strides[b], strides[a]
-    return _with(x, shape, strides)
+    return shape, strides, 0
 
 
 @structured(x=lambda g: _t(g), view=True, node="TBackward0", linear="jointly")
-def _t(x):
-    lay = x._layout
-    return _with(x, lay.shape[::-1], lay.strides[::-1])
+@geometry
+def _t(lay):
+    return lay.sizes[::-1], lay.strides[::-1], 0
 
 
 @_t.batched
@@ -265,13 +277,9 @@ def movedim(input, source, destination):
 
 
 @structured(x=lambda g, x_shape: g.sum_to_size(x_shape), view=True, node="ExpandBackward0", linear="jointly")
-def _expand(x, shape):
-    lay = x._layout
-    lead = len(shape) - lay.ndim
-    strides = [0] * lead + [
-        0 if n == 1 and shape[lead + i] != 1 else s for i, (n, s) in enumerate(zip(lay.shape, lay.strides, strict=True))
-    ]
-    return _with(x, shape, strides)
+@geometry
+def _expand(lay, shape):
+    return shape, broadcast_strides(lay, shape), 0
 
 
 @_expand.batched
@@ -339,10 +347,10 @@ def broadcast_tensors(*tensors):
 
 
 @structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="SqueezeBackward0", linear="jointly", batch="shift")
-def _squeeze(x, dims):
-    lay = x._layout
-    keep = [d for d in range(lay.ndim) if d not in dims or lay.shape[d] != 1]
-    return _with(x, [lay.shape[d] for d in keep], [lay.strides[d] for d in keep])
+@geometry
+def _squeeze(lay, dims):
+    keep = [d for d in range(lay.ndim) if d not in dims or lay.sizes[d] != 1]
+    return [lay.sizes[d] for d in keep], [lay.strides[d] for d in keep], 0
 
 
 @public()
@@ -354,10 +362,10 @@ def squeeze(input, dim=None):
 
 
 @structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="UnsqueezeBackward0", linear="jointly", batch="shift")
-def _unsqueeze(x, d):
-    lay = x._layout
-    step = lay.strides[d] * lay.shape[d] if d < lay.ndim else 1
-    return _with(x, [*lay.shape[:d], 1, *lay.shape[d:]], [*lay.strides[:d], step, *lay.strides[d:]])
+@geometry
+def _unsqueeze(lay, d):
+    step = lay.strides[d] * lay.sizes[d] if d < lay.ndim else 1
+    return [*lay.sizes[:d], 1, *lay.sizes[d:]], [*lay.strides[:d], step, *lay.strides[d:]], 0
 
 
 @public()

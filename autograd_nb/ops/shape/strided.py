@@ -10,6 +10,7 @@ from ...shapes import Layout, as_int, as_shape, is_expanded, layout, numel, over
 from ...tensor import Tensor, _storage, make
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
+from ..core.views import geometry
 from ..creation.cast import cast, clone, contiguous
 from ..creation.create import new_full
 from ..elementwise.operators import add_overlapping
@@ -125,8 +126,9 @@ def _without(x, base_shape, base_strides, shape, strides, offset):
     node="AsStridedBackward0",
     linear="no",  # (a tangent's memory may be in another order than its primal's)
 )
-def _as_strided(x, base_shape, base_strides, shape, strides, offset):
-    return _with(x, shape, strides, offset)
+@geometry
+def _as_strided(lay, base_shape, base_strides, shape, strides, offset):
+    return shape, strides, offset
 
 
 @_as_strided.batched
@@ -203,8 +205,9 @@ def _unfolded_gradient(g: Tensor, x_shape: Sequence[int], d: int, size: int, ste
 
 
 @structured(x=_unfolded_gradient, view=True, node="UnfoldBackward0", linear="jointly")
-def _unfold(x, d, size, step):
-    return _with(x, *_windows(x._layout, d, size, step))
+@geometry
+def _unfold(lay, d, size, step):
+    return *_windows(lay, d, size, step), 0
 
 
 @_unfold.batched
