@@ -100,8 +100,8 @@ def reset() -> None:
     """Forget what was captured: every compiled function begins anew."""
     import sys
 
-    step = sys.modules.get(f"{__name__}.step")
-    for compiled in list(step._all) if step is not None else ():
+    dispatch = sys.modules.get(f"{__name__}.dispatch")
+    for compiled in list(dispatch._all) if dispatch is not None else ():
         compiled.forget()
 
 

@@ -20,10 +20,11 @@ from .capture.recorder import Capture, Problem, address, in_order, root
 from .capture.sections import Standing
 from .guards.carried_state import Kept, form, keepable
 from .guards.guard import Reach
-from .lower.program import Program, live
+from .lower.program import Program, live, written
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .passes.loop_fusion import fuse
 from .passes.simplify import checks_first, simplify
+from .run.again import Changes
 from .run.fast_path import quick
 from .run.variant import Argument, Variant, seen_as
 
@@ -163,7 +164,9 @@ class Session:
         variant.asked = capture.asked
         variant.written = [i for i, a in enumerate(arguments) if a.written]
         variant.sharing = any(a.shares is not None for a in arguments)
-        variant.plain, variant.stores, variant.carries = isinstance(result, Tensor), stores, bool(self.given)
+        variant.plain, variant.stores = isinstance(result, Tensor), stores
+        variant.carried = [(k, emptied(value)) for k, value in self.given]
+        variant.carried_leaves = len(tensors_in([value for _, value in self.given]))
         variant.gradients, variant.expects_none = gradients, expects_none
         variant.decided = [(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided]
         own = {id(t._version_) for t in self.leaves}
@@ -178,6 +181,8 @@ class Session:
             if counter[0] != before and id(counter) not in seen:
                 seen.add(id(counter))
                 variant.versions.append((counter, counter[0] - before))
+        if back is not None and back.lives:
+            variant.changes = self._changes(variant)
         variant.result = emptied(result)
         program.starts_over = True
         variant.quick = quick(variant, self.replaced)
@@ -187,6 +192,11 @@ class Session:
             if b.kind in ("argument", "temporary"):
                 b.array, b.owner = np.empty(0, b.array.dtype), None
         return variant
+
+    def _changes(self, variant: Variant) -> Changes | None:
+        """What another run of the function must begin from, if it changes anything."""
+        numbers = {u.buffer.number for step in variant.program.steps for u in written(step)}
+        return Changes(variant, [t for t in self.watched if self.capture.buffer_of(t._data).number in numbers], numbers) or None
 
     def _same_arguments(self) -> None:
         """Problem where the run has made something else of an argument than other values."""

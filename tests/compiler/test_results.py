@@ -190,6 +190,73 @@ def test_derivatives_of_derivatives_draw_the_numbers_of_the_call():
         eq(second(compiled, torch.ones(20)), second(run, torch.ones(20)))
 
 
+class Momentum(nn.Module):
+    """Changes in all ways: memory of its own, a gradient, a place where it leaves a tensor that the next call reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([1.0, 2.0]))
+        self.register_buffer("seen", torch.zeros(2))
+        self.last = torch.ones(2, dtype=torch.float64)
+
+    def forward(self, x):
+        self.seen.mul_(0.5).add_(x.detach())
+        self.weight.grad = None
+        (self.weight * x.detach() * self.seen).sum().backward()
+        y = (x * self.weight * (self.seen * 1)).exp() * self.last * (1 + self.weight.grad)
+        self.last = y.detach() * 0.5
+        return y
+
+
+@pytest.mark.parametrize("make", [lambda: nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Tanh()), Momentum])
+def test_derivatives_of_derivatives_of_a_function_that_changes_tensors(make):
+    found = []
+    for compiling in (False, True):
+        torch.manual_seed(0)
+        model = make().double()
+        function = torch.compile(model, fullgraph=True) if compiling else model
+        mine = []
+        for k in range(5):
+            x = torch.arange(2).double() / 3 + k / 8
+            if make is not Momentum:
+                x = x * torch.linspace(1, 2, 4)[:, None] ** 2
+            x.requires_grad_()
+            first, second = function(x), function(x)
+            (g,) = torch.autograd.grad(second.sum(), x, create_graph=True)
+            model.zero_grad()
+            ((g**2).sum() + first.sum()).backward()
+            mine += [g.detach(), x.grad, *[p.grad for p in model.parameters()], *[b.clone() for b in model.buffers()]]
+            mine += [b._version for b in model.buffers()]
+        found.append(mine)
+    eq(*found)
+
+
+def test_derivatives_of_derivatives_through_an_earlier_call_begin_where_that_began():
+    model = nn.BatchNorm1d(2)
+    total = torch.zeros(2)
+
+    def run(x):
+        total.add_(x.detach().sum(0))
+        return (model(x) * total).tanh()
+
+    compiled = torch.compile(run, fullgraph=True)
+    x = torch.tensor([[1.0, 2.0], [4.0, -1.0], [0.5, 0.5]], requires_grad=True)
+    found = []
+    for function in (run, compiled):
+        total.zero_()
+        model.reset_running_stats()
+        for _ in range(3):
+            y = function(x)
+        z = function(x * 2)
+        total_then = total.clone()
+        with pytest.raises(ModifiedError):  # total is saved, and not what it was
+            torch.autograd.grad(y.sum(), x, create_graph=True)
+        (g,) = torch.autograd.grad(z.sum(), x, create_graph=True)
+        found.append([g.detach(), *torch.autograd.grad((g * g).sum(), [x, *model.parameters()]), model.running_mean.clone(), total_then])
+        eq(total, total_then)
+    eq(*found)
+
+
 def test_derivatives_of_derivatives_after_a_change_are_refused():
     w = leaf(1.0, 2.0)
     compiled = torch.compile(lambda x: (x + w).exp(), fullgraph=True)

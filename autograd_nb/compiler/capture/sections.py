@@ -8,8 +8,10 @@ where nothing flows. Nodes that the function itself has used up are sections apa
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from typing import Any
 
+from ... import launch
 from ...graph import engine
 from ...graph.modes import state
 from ...graph.node import Node, Output, sequence
@@ -191,11 +193,23 @@ def _rehang(node: Node, before: Any) -> None:
     node.hooks = None
 
 
-def graph_of(variant: Any, leaves: list[Tensor]) -> list[Section] | None:
-    """The sections of a captured call, as running its function again makes them; None where they are others."""
+class _Alike:
+    """An observer that lets launches be: what is observed goes another way in places, with other nodes."""
+
+    draws = ()
+
+    def __call__(self, call: Any, args: tuple) -> None:
+        call.entry(*args)
+
+
+def graph_of(variant: Any, leaves: list[Tensor], observed: bool) -> list[Section] | None:
+    """The sections of a captured call, as running its function again makes them; None where they are others.
+
+    ``observed``: go the ways that a captured run goes.
+    """
     args, kwargs = rebuild(variant.given, iter(leaves))
     began = sequence()
-    with Standing(leaves) as standing:
+    with Standing(leaves) as standing, launch.observe(_Alike()) if observed else nullcontext():
         result = variant.function(*args, **kwargs)
         flat = list({id(t): t for t in tensors_in(result)}.values())
         try:

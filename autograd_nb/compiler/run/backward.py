@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...dtypes import get_default_dtype
 from ...graph import engine
-from ...graph.modes import state
 from ...graph.node import Node, Output, changed, here, sequence, set_edges
 from ...graph.ownership import OURS, share
 from ...ops.core.recording import tensor_type
@@ -22,8 +20,8 @@ from ...ops.creation.cast import dense
 from ...ops.creation.create import new_full
 from ...shapes import Layout
 from ...tensor import Tensor, edge, make
-from ..capture.sections import gradients, graph_of
 from ..lower.program import Program
+from .again import Before, Call
 
 
 class Run:
@@ -170,67 +168,14 @@ def spent_class(node: Node, edges: tuple) -> type[Spent]:
     return type(node.name(), (Spent,), what)
 
 
-class Call:
-    """One call of a compiled function, for derivatives of derivatives: these come of the function's own graph, made again."""
-
-    __slots__ = ("counters", "drawn", "graph", "leaves", "stamp", "variant")
-
-    def __init__(self, variant: Any, leaves: list[Tensor], drawn: list | None):
-        self.drawn = drawn  # where it found the random streams
-        # (what an earlier call has left may have a graph, which would keep the calls before that one alive)
-        self.variant, self.leaves = variant, [] if variant.carries else leaves
-        self.counters = [t._version_ for t in (*self.leaves, *variant.back.reads)]
-        self.stamp = sum([c[0] for c in self.counters])
-        self.graph: Any = None
-
-    def again(self, part: Part, gs: Any) -> tuple:
-        """The gradients at the exits of a part as functions of everything.
-
-        RuntimeError for a function of which a second run would do something else than the first.
-        """
-        back = self.variant.back
-        if self.graph is None:
-            self.graph = self._graph()
-        return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)
-
-    def _graph(self) -> list[Any]:
-        variant = self.variant
-        why = ""
-        changes = variant.program.writes or variant.versions or variant.gradients or variant.held or variant.stores
-        if changes or variant.carries:
-            why = "that changes tensors"
-        elif self.drawn is None:
-            why = "that drew random numbers while another thread did"
-        elif sum(c[0] for c in self.counters) != self.stamp:
-            why = "some of whose tensors have been modified by an inplace operation since"
-        elif variant.guard() >= 0:
-            why = "that reads Python values which have changed since"
-        if why:
-            raise RuntimeError(
-                f"create_graph=True through a compiled function {why} is not supported; call the function itself, without compile()"
-            )
-        grad, dtype = variant.key[2]
-        previous, places = state.grad, [(source, source._place) for source, _ in self.drawn or ()]
-        state.grad = grad
-        for source, place in self.drawn or ():
-            source._place = place
-        try:
-            found = graph_of(variant, self.leaves) if dtype is get_default_dtype() else None
-        finally:
-            state.grad = previous
-            for source, place in places:
-                source._place = place
-        if found is None:
-            raise RuntimeError("create_graph=True through a compiled function whose graph is another the second time is not supported")
-        return found
-
-
 class Back:
     """The backward pass of a program's results. ``results``: (index of the result, part, slot)."""
 
     def __init__(self, parts: list[Part], results: list[tuple[int, int, int]], signature: list):
         self.parts, self.results, self.signature = parts, results, signature
         self.lives = any(p.spent is None for p in parts)  # whether any of it can be run
+        self.observed = False  # whether another run makes this graph only where its launches are observed
+        self.ends = {e[1] for p in parts for e in p.exits if e[0] == "argument"}
         self.reads: list[Tensor] = []  # the user's tensors that the forward pass alone reads
         self.saved = list({s[0]: s for p in parts for r in p.runs for s in r.saved}.values())
         self.live = [[r.program for r in p.runs] for p in parts]
@@ -238,14 +183,20 @@ class Back:
         self.simple = parts[0].spent if len(parts) == len(results) == 1 and all(e[0] == "state" for e in parts[0].exits) else None
 
     def attach(
-        self, variant: Any, leaves: list[Tensor], made: dict[int, np.ndarray], results: list[Tensor], drawn: list | None = None
+        self,
+        variant: Any,
+        leaves: list[Tensor],
+        made: dict[int, np.ndarray],
+        results: list[Tensor],
+        drawn: list | None = None,
+        before: Before | None = None,
     ) -> None:
-        """Give the results of a call their place in the graph. ``made``: the memory that the run has left; ``drawn``: see `Call`."""
+        """Give the results of a call their place in the graph. ``made``: the memory that the run has left; the rest: see `Call`."""
         if self.simple is not None:
             t = results[self.results[0][0]]
             t._edge, t._rg = self.simple(), True
             return
-        call = Call(variant, leaves, drawn) if self.lives else None
+        call = Call(variant, leaves, drawn, before) if self.lives else None
         code, lasti = here(3)
         nodes: list[list] = [[]] * len(self.parts)  # the edges to each one's slots: every consumer's is the same object
         for k in range(len(self.parts) - 1, -1, -1):

@@ -16,6 +16,7 @@ from ..guards.guard import Guard, Reach
 from ..live_numbers import _Slot
 from ..lower.program import Program
 from ..nested import rebuild
+from .again import Before, Changes
 from .backward import Back
 from .holders import alone
 
@@ -67,7 +68,9 @@ class Variant:
         self.reason = ""
         self.plain = True
         self.stores: list[Kept] = []  # where the last of the results are left
-        self.carries = False  # whether the last arguments are what earlier calls have left
+        self.carried: list[tuple[Kept, Any]] = []  # places from which the last arguments were taken, and the forms of what was there
+        self.carried_leaves = 0  # how many arguments these are
+        self.changes: Changes | None = None  # for results of which another run may be needed: what the function changes
         self.back: Back | None = None
         self.quick: Callable[[list[Tensor]], Any] | None = None
 
@@ -159,9 +162,10 @@ class Variant:
         """The results of a call that this program serves."""
         if self.quick is not None:
             return self.quick(leaves)
+        before = None if self.changes is None else Before(self.changes, leaves)
         results, made, drawn = self._run(leaves)
         if self.back is not None:
-            self.back.attach(self, leaves, made, results, drawn)
+            self.back.attach(self, leaves, made, results, drawn, before)
         return self.rebuilt(results)
 
     def rebuilt(self, results: Any) -> Any:

@@ -1,0 +1,161 @@
+"""Derivatives of derivatives of compiled calls: the function runs again, from the state that the call began with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from ... import launch
+from ...dtypes import get_default_dtype
+from ...graph.modes import state
+from ...tensor import Tensor, make
+from ..capture.sections import gradients, graph_of
+from ..live_numbers import FloatSlot
+from ..nested import rebuild
+
+
+class Changes:
+    """What a captured function changes of the user's tensors, as far as another run of it begins from that.
+
+    ``memory``: tensors that it reaches and writes to, ``arguments``: which arguments it writes to, ``counters``: the version lists
+    that grow, ``held``: leaves to whose gradients it adds, ``left``: all leaves whose gradient it sets or adds to, ``numbers``: the
+    live numbers that it reads.
+    """
+
+    def __init__(self, variant: Any, state: list[Tensor], written: set[int]):
+        self.memory = state
+        self.arguments = [i for i, a in enumerate(variant.arguments) if a.written or a.buffer in written]
+        self.counters = [counter for counter, _ in variant.versions]
+        self.held = [leaf for leaf, *_ in variant.held]
+        self.left = list({id(leaf): leaf for leaf, *_ in (*variant.gradients, *variant.held)}.values())
+        self.places = list({k.place: k for k in (*variant.stores, *[k for k, _ in variant.carried])}.values())
+        self.numbers = [slot for _, slot, _ in variant.program._live if isinstance(slot, FloatSlot)]
+
+    def __bool__(self) -> bool:
+        return bool(self.memory or self.arguments or self.counters or self.left or self.places or self.numbers)
+
+
+class Before:
+    """The state before a call, of all that the call changes."""
+
+    __slots__ = ("changes", "counters", "gradients", "memory", "numbers")
+
+    def __init__(self, changes: Changes, leaves: list[Tensor]):
+        written = [*changes.memory, *[leaves[i] for i in changes.arguments]]
+        self.changes = changes
+        self.memory = [(t._data, t._data.copy()) for t in written]
+        self.counters = {id(c): (c, c[0]) for c in (*changes.counters, *[t._version_ for t in written])}
+        self.gradients = [(t, t._grad._data.copy(), t._grad._layout, t._grad._version_[0]) for t in changes.held if t._grad is not None]
+        self.numbers = [slot.read() for slot in changes.numbers]
+
+    def same_numbers(self) -> bool:
+        """Whether the live numbers are those of the call."""
+        return self.numbers == [slot.read() for slot in self.changes.numbers]
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """While this is open everything is as before the call; afterwards as it was."""
+        leaves, places = self.changes.left, self.changes.places
+        memory = [(data, data.copy()) for data, _ in self.memory]
+        counters = [(c, c[0]) for c, _ in self.counters.values()]
+        grads = [(t, t._grad) for t in leaves]
+        left = [(k, k.get()) for k in places]
+        try:
+            for data, then in self.memory:
+                data[...] = then
+            for c, count in self.counters.values():
+                c[0] = count
+            for t in leaves:
+                t._grad = None
+            for t, data, layout, count in self.gradients:
+                t._grad = make(data.copy(), layout, [count, 0])
+            yield
+        finally:
+            for data, now in memory:
+                data[...] = now
+            for c, count in counters:
+                c[0] = count
+            for t, g in grads:
+                t._grad = g
+            for k, value in left:
+                k.set(value)
+
+
+class Call:
+    """One call of a compiled function, for derivatives of derivatives: these come of the function's own graph, made again."""
+
+    __slots__ = ("before", "counters", "drawn", "graph", "leaves", "stamp", "variant")
+
+    def __init__(self, variant: Any, leaves: list[Tensor], drawn: list | None, before: Before | None):
+        self.drawn, self.before = drawn, before  # where it found the random streams, and what it has changed
+        self.variant = variant
+        self.leaves = leaves if not variant.carried else [_apart(t, i, variant.back.ends) for i, t in enumerate(leaves)]
+        known = {} if before is None else before.counters
+        self.counters = [t._version_ for t in (*leaves, *variant.back.reads) if id(t._version_) not in known]
+        self.stamp = sum([c[0] for c in self.counters])
+        self.graph: Any = None
+
+    def again(self, part: Any, gs: Any) -> tuple:
+        """The gradients at the exits of a part as functions of everything.
+
+        RuntimeError for a function of which a second run would do something else than the first.
+        """
+        back = self.variant.back
+        if self.graph is None:
+            self.graph = self._graph()
+        return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)
+
+    def _refusal(self) -> str:
+        """Why a second run would do something else; empty where it would not."""
+        if self.drawn is None:
+            return "that drew random numbers while another thread did"
+        if sum(c[0] for c in self.counters) != self.stamp:
+            return "some of whose tensors have been modified by an inplace operation since"
+        if self.variant.guard() >= 0 or (self.before is not None and not self.before.same_numbers()):
+            return "that reads Python values which have changed since"
+        return ""
+
+    def _graph(self) -> list[Any]:
+        variant = self.variant
+        why = self._refusal()
+        if why:
+            raise RuntimeError(
+                f"create_graph=True through a compiled function {why} is not supported; call the function itself, without compile()"
+            )
+        found = None
+        if variant.key[2][1] is get_default_dtype():
+            found = None if variant.back.observed else self._made(False)
+            if found is None and launch.observer() is None:
+                found = self._made(True)
+                variant.back.observed = True
+        if found is None:
+            raise RuntimeError("create_graph=True through a compiled function whose graph is another the second time is not supported")
+        return found
+
+    def _made(self, observed: bool) -> list[Any] | None:
+        """The graph that another run makes (see `graph_of`), with all that runs change as it was before."""
+        variant = self.variant
+        previous, places = state.grad, [(source, source._place) for source, _ in self.drawn or ()]
+        state.grad = variant.key[2][0]
+        for source, place in self.drawn or ():
+            source._place = place
+        try:
+            with nullcontext() if self.before is None else self.before.again():
+                leaves = iter(self.leaves[len(self.leaves) - variant.carried_leaves :])
+                for k, value in variant.carried:
+                    k.set(rebuild(value, leaves))
+                return graph_of(variant, self.leaves, observed)
+        finally:
+            state.grad = previous
+            for source, place in places:
+                source._place = place
+
+
+def _apart(t: Tensor, index: int, ends: set[int]) -> Tensor:
+    """An argument that is kept for another run: without its graph, which would keep earlier calls alive, where no gradient goes there."""
+    if t._edge is None or index in ends:
+        return t
+    other = make(t._data, t._layout, t._version_)
+    other._rg = t.requires_grad
+    return other
