@@ -87,7 +87,7 @@ from .compiler import compile  # noqa: A004, E402
 _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
     "GradScaler": "amp", "is_autocast_enabled": "amp", "vmap": "func",
-    "pointwise": "ops.core.custom", "custom_op": "ops.core.custom", "m": "codegen.maths", "load_graph": "compiler.trace.stored",
+    "pointwise": "ops.core.custom", "custom_op": "ops.core.custom", "m": "codegen.formula.namespace", "load_graph": "compiler.trace.stored",
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
@@ -115,7 +115,7 @@ def __getattr__(name: str) -> _Any:
     """Modules that few programs need are imported when they are asked for (a type checker learns that ops exist)."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .codegen.apart import imported
+    from .codegen.build.apart import imported
 
     module = imported(f"{__name__}.{_LAZY[name] or name}")
     value = globals()[name] = getattr(module, name) if _LAZY[name] else module

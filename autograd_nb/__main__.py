@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from .codegen.cache import Store, describe
+from .codegen.build.cache import Store, describe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes, threads
-from .codegen import build
+from .codegen.build import compilation
 
 Entry = Callable[..., Any]
 
@@ -126,7 +126,7 @@ def entry(
 
     ``split``: makes of it one that runs on several threads, where that pays. An observer is told of the one kernel.
     """
-    compiled = build.build(source, name, argtypes)
+    compiled = compilation.build(source, name, argtypes)
     whole = compiled if split is None else split(compiled)
     _observers.planned = _epoch
     if _observing:
@@ -150,7 +150,7 @@ def described(entry: Entry, name: str, outputs: int) -> _Observed:
         return entry
     parts = entry.parts if isinstance(entry, threads.Split) else None
     entry = entry.entry if isinstance(entry, threads.Split) else entry
-    return _Observed(entry, name, outputs, origin=build.source_of(entry), parts=parts)
+    return _Observed(entry, name, outputs, origin=compilation.source_of(entry), parts=parts)
 
 
 def observing() -> bool:
@@ -214,7 +214,7 @@ class Kernel:
 
     ``key`` names what decides the types of ``args`` (a dtype, or a tuple of them); arguments are flat C arrays, lists of 1 to `MOST`
     such arrays (all lists of a call of one length), ints, floats, bools and tuples of ints, in the kernel's order, its ``outputs``
-    written arrays or lists last. A function marked `build.foreign` is called as it is: the work of another library's compiled
+    written arrays or lists last. A function marked `compilation.foreign` is called as it is: the work of another library's compiled
     code, which is launched and observed like any kernel. ``recipe``: from the arguments to what a generated kernel could be made
     from that does the same, for the compiler to fuse, or None.
     """
@@ -275,12 +275,12 @@ class Kernel:
             self.split(key, (count, *args), lambda args: threads.rows(args, strides, work))
 
     def _compile(self, key: Any, args: tuple) -> Entry:
-        function = build.written(self.module, self.name)
+        function = compilation.written(self.module, self.name)
         if getattr(function, "foreign", False):
             compiled = function
         else:
             try:
-                compiled = build.build_function(function, tuple(argument_type(a) for a in args))
+                compiled = compilation.build_function(function, tuple(argument_type(a) for a in args))
             except Exception:
                 if any(isinstance(a, np.ndarray) and a.dtype.kind == "c" for a in args):  # it compares or rounds them
                     raise NotImplementedError(f'"{self.name}" not implemented for complex tensors') from None

@@ -22,7 +22,7 @@ from time import perf_counter
 begin = perf_counter()
 import autograd_nb as ag
 imported = perf_counter()
-from autograd_nb.codegen import build
+from autograd_nb.codegen.build import compilation
 import autograd_nb.compiler.session as session
 made, loaded, programs = [], [], []
 def timed(function, into, label):
@@ -33,8 +33,8 @@ def timed(function, into, label):
             into.append((perf_counter() - start, label(*args)))
         return found
     return call
-build._compile = timed(build._compile, made, lambda f, types, *_: f"{f.__module__.rpartition('.')[2]}.{f.__name__}({', '.join(types)})")
-build._load = timed(build._load, loaded, lambda key: "")
+compilation._compile = timed(compilation._compile, made, lambda f, types, *_: f"{f.__module__.rpartition('.')[2]}.{f.__name__}({', '.join(types)})")
+compilation._load = timed(compilation._load, loaded, lambda key: "")
 session.Session.variant = timed(session.Session.variant, programs, lambda *_: "")
 ag.set_num_threads(1)
 from bench.cases import CASES

@@ -181,12 +181,12 @@ def test_a_handler_wants_memory_while_memory_is_given(ticking):
 KERNELS = """
 import os, signal, sys, time, threading
 import numpy as np
-from autograd_nb.codegen import build
+from autograd_nb.codegen.build import compilation
 def text(k):
     return f"def kernel(x, y):\\n    for i in range(y.size):\\n        y[i] = x[i] * {k}\\n"
 def run(k):
     x, y = np.ones(2, np.float32), np.zeros(2, np.float32)
-    build.build(text(k), "kernel", ("float32[:]", "float32[:]"))(x, y)
+    compilation.build(text(k), "kernel", ("float32[:]", "float32[:]"))(x, y)
     assert y.tolist() == [k, k], (k, y)
 """
 
@@ -238,7 +238,7 @@ def test_a_handler_needs_a_kernel_while_numba_compiles_the_users_code(tmp_path):
 
 def test_a_finalizer_needs_a_kernel_in_the_midst_of_compiling(tmp_path):
     code = KERNELS + textwrap.dedent("""
-    plain = build._compile
+    plain = compilation._compile
     def compile_(*args):
         if len(said) == 0:
             said.append("")
@@ -248,7 +248,7 @@ def test_a_finalizer_needs_a_kernel_in_the_midst_of_compiling(tmp_path):
                 said[0] = str(error)
         return plain(*args)
     said = []
-    build._compile = compile_
+    compilation._compile = compile_
     run(4)
     print(said[0][:52])
     run(5)

@@ -34,6 +34,18 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "__main__", "warm", "alias", "moved", "version"),
 )
 
+#: the layers inside of a folder, from the ground up, by file or folder; what a row does not name is on top of all
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "codegen": (
+        ("formula",),
+        ("templates",),
+        ("plain_math", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary", "iterative"),
+        ("build",),
+    ),
+    "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
+    "codegen.build": (("apart", "cache", "digest"), ("entry_point",), ("machine_code", "pipeline"), ("compilation",)),
+}
+
 #: imports inside functions that may point up: (layer's module, what it imports) -> why
 ALLOWED: dict[tuple[str, str], str] = {
     ("tensor", "ops"): "a history is rewritten with ops, and the class is called as PyTorch's legacy constructor",
@@ -124,6 +136,31 @@ def test_every_module_has_a_layer():
 def test_imports_point_down():
     wrong = [str(i) for i in INSIDE if points_up(i) and not (i.deferred and i.layers in ALLOWED)]
     assert not wrong, "these imports point up the layers:\n" + "\n".join(wrong)
+
+
+def room_and_layers(i: Import) -> Iterator[tuple[str, int, int]]:
+    """The rooms that both ends of an import are in, with the layers of the importer and of the imported."""
+    imported = i.imported.removeprefix(PACKAGE.name + ".")
+    for room, layers in ROOMS.items():
+        inside = room + "."
+        if i.importer.startswith(inside) and imported.startswith(inside):
+            level = {name: n for n, names in enumerate(layers) for name in names}
+            a, b = (name.removeprefix(inside).split(".")[0] for name in (i.importer, imported))
+            if a != b:
+                yield room, level.get(a, len(layers)), level.get(b, len(layers))
+
+
+def test_imports_point_down_inside_of_folders():
+    """Also those that wait for a call."""
+    wrong = [f"{room}: {i}" for i in INSIDE for room, importer, imported in room_and_layers(i) if imported > importer]
+    assert not wrong, "these imports point up the layers of a folder:\n" + "\n".join(wrong)
+
+
+def test_rooms_name_what_is_there():
+    for room, layers in ROOMS.items():
+        folder = PACKAGE.joinpath(*room.split("."))
+        missing = [n for names in layers for n in names if not (folder / n).is_dir() and not (folder / f"{n}.py").is_file()]
+        assert not missing, f"{room} has no {missing}"
 
 
 def circles(imports: list[Import]) -> list[list[str]]:

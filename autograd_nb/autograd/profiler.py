@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import launch
-from ..codegen import build
+from ..codegen.build import compilation
 from ..graph import engine
 from ..graph.node import Node, here, place
 from ..ops.core.structured import Structured
@@ -236,7 +236,7 @@ def _applied(inner: Any) -> Any:
     return classmethod(apply)
 
 
-@_OVERRIDES.at(build._entry)
+@_OVERRIDES.at(compilation._entry)
 def _built(inner: Callable) -> Callable:
     def entry(*args: Any) -> Any:
         with record_function("autograd_nb::compile"):  # or found on disk: the cost of a kernel's first use

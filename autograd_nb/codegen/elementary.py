@@ -11,10 +11,10 @@ from typing import Any
 from numba import config
 from numba.extending import overload
 
+from .formula.namespace import FORMULAS, m
+from .formula.symbols import FLOATS, Trace
 from .jit import helper, math
-from .loops import HEADER
-from .maths import FORMULAS, m
-from .symbols import FLOATS, Trace
+from .templates.loops import HEADER
 
 
 def _text(name: str, dtype: str) -> str:

@@ -16,7 +16,7 @@ from .. import dtypes, launch
 from ..autograd.anomaly import _state as _anomaly
 from ..autograd.interpreters import Wrapped
 from ..autograd.saved import _state as _saved_hooks
-from ..codegen import build
+from ..codegen.build import compilation
 from ..graph.modes import state
 from ..tensor import Tensor
 from .capture.recorder import Problem
@@ -239,7 +239,7 @@ class Compiled:
 
 def compile_function(function: Any, fullgraph: bool, check: bool) -> Any:
     """The compiled form of a function (see `autograd_nb.compile`)."""
-    if build.numba().config.DISABLE_JIT:
+    if compilation.numba().config.DISABLE_JIT:
         return function
     return Compiled(function, fullgraph, check)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from scipy.fft._pocketfft import pypocketfft
 
-from ..codegen.build import foreign
+from ..codegen.build.compilation import foreign
 
 
 @foreign

@@ -17,9 +17,9 @@ from scipy import special
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from autograd_nb.codegen import loops
-from autograd_nb.codegen.build import build
-from autograd_nb.codegen.maths import m
+from autograd_nb.codegen.build.compilation import build
+from autograd_nb.codegen.formula.namespace import m
+from autograd_nb.codegen.templates import loops
 
 try:
     import torch

@@ -20,9 +20,8 @@ import numpy as np
 import pytest
 
 from autograd_nb.__main__ import main
-from autograd_nb.codegen import build as builder
-from autograd_nb.codegen import cache
-from autograd_nb.codegen.cache import CacheWarning, Store
+from autograd_nb.codegen.build import cache, compilation, digest, machine_code
+from autograd_nb.codegen.build.cache import CacheWarning, Store
 
 ROOT = Path(__file__).parents[2]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs fork")
@@ -30,14 +29,14 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="needs fork")
 PRELUDE = """
 import os, sys, warnings
 import numpy as np
-from autograd_nb.codegen import build as builder
+from autograd_nb.codegen.build import compilation
 made = []
-compile_ = builder._compile
-builder._compile = lambda function, *rest: made.append(function.__name__) or compile_(function, *rest)
+compile_ = compilation._compile
+compilation._compile = lambda function, *rest: made.append(function.__name__) or compile_(function, *rest)
 def run(source, n=4, argtypes=("float32[:]", "float32[:]"), name="kernel"):
     x = np.arange(1, n + 1, dtype=np.float32)
     y = np.zeros_like(x)
-    builder.build(source, name, argtypes)(x, y)
+    compilation.build(source, name, argtypes)(x, y)
     return y.tolist()
 """
 DOUBLE = """
@@ -76,7 +75,7 @@ def python(folder: Path | str, code: str, **extra: str) -> str:
 def store(tmp_path, monkeypatch):
     """A store of its own for the kernels that this process builds."""
     mine = Store(tmp_path / "kernels")
-    monkeypatch.setattr(builder, "store", mine)
+    monkeypatch.setattr(machine_code, "store", mine)
     return mine
 
 
@@ -174,7 +173,7 @@ def test_edited_helper_in_another_file(tmp_path):
     sys.dont_write_bytecode = True
     from autograd_nb.kernels.extra_kernel import entry
     x, y = np.ones(1, np.float32), np.zeros(1, np.float32)
-    builder.build_function(entry, ("float32[:]", "float32[:]"))(x, y)
+    compilation.build_function(entry, ("float32[:]", "float32[:]"))(x, y)
     print(y[0], len(made))
     """
     folder = tmp_path / "kernels"
@@ -235,10 +234,10 @@ def kernel(x, y):
 
 
 def key(function, *more) -> str:
-    digest = builder._Digest()
-    digest.add(more)
-    digest.add(function)
-    return digest.hexdigest()
+    found = digest.Digest()
+    found.add(more)
+    found.add(function)
+    return found.hexdigest()
 
 
 def defined(text: str, **names):
@@ -290,17 +289,17 @@ def test_recursion_and_unknown_objects():
     assert key(defined("def f(x): return f(x - 1) if x > 0 else x")) != key(
         defined("def f(x): return f(x - 2) if x > 0 else x")
     )
-    with pytest.raises(builder._Unknown):
+    with pytest.raises(digest.Unknown):
         key(defined("def f(x): return k.real", k=object()))
 
 
 def test_what_has_no_key_is_compiled_and_not_kept(store):
     address = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(lambda x: x + 2)  # valid in this process alone
     function = defined("def f(x):\n    x[0] = k(x[0])", k=address)
-    with pytest.raises(builder._Unknown):
+    with pytest.raises(digest.Unknown):
         key(function)
     x = np.ones(1)
-    builder.build_function(function, ("float64[:]",))(x)
+    compilation.build_function(function, ("float64[:]",))(x)
     assert x[0] == 3
     assert not list(store.files())
 
@@ -323,7 +322,7 @@ def test_threads_at_once(store):
 
     def work(k):
         gate.wait()
-        found[k] = [builder.build(s, "kernel", ("float32[:]", "float32[:]")) for s in (sources if k % 2 else sources[::-1])]
+        found[k] = [compilation.build(s, "kernel", ("float32[:]", "float32[:]")) for s in (sources if k % 2 else sources[::-1])]
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
@@ -376,8 +375,8 @@ def test_fork(tmp_path):
     import signal, threading
     sources = {sources!r}
     run({DOUBLE!r})
-    inside, plain = threading.Event(), builder._compile
-    builder._compile = lambda *rest: inside.set() or plain(*rest)
+    inside, plain = threading.Event(), compilation._compile
+    compilation._compile = lambda *rest: inside.set() or plain(*rest)
     thread = threading.Thread(target=run, args=(sources[0],))
     thread.start()
     inside.wait()
@@ -598,7 +597,7 @@ def test_warm_reports_and_goes_on(tmp_path, monkeypatch, capsys, tqdm):
 
 def test_source_is_shown_to_debuggers(store):
     source = "# a line that only this text has\n" + DOUBLE
-    builder.build(source, "kernel", ("float32[:]", "float32[:]"))
+    compilation.build(source, "kernel", ("float32[:]", "float32[:]"))
     shown = [name for name, entry in linecache.cache.items() if len(entry) > 2 and "".join(entry[2]) == source]
     assert len(shown) == 1
     assert re.fullmatch(r"<autograd_nb:kernel:[0-9a-f]{8}>", shown[0])
@@ -633,7 +632,7 @@ def test_walk():
                 at = np.array(outer + inner)
                 expected += [at @ a, at @ b + x[at @ a] + sizes[5]]
     out = np.full(len(expected) + 1, -1)
-    builder.build(WALK, "kernel", ("int64[:]",) * 3)(dims, x, out)
+    compilation.build(WALK, "kernel", ("int64[:]",) * 3)(dims, x, out)
     assert out.tolist() == [*expected, 0]
 
 
@@ -643,7 +642,7 @@ def test_texts_are_the_same_in_every_process():
         import hashlib
         import autograd_nb as torch
         from autograd_nb import nn
-        from autograd_nb.codegen import build
+        from autograd_nb.codegen.build import compilation
         torch.manual_seed(0)
         model = nn.Sequential(nn.Embedding(5, 4), nn.LayerNorm(4), nn.Dropout(0.5), nn.Linear(4, 3), nn.GELU(), nn.Linear(3, 3))
         optimizer = torch.optim.AdamW(model.parameters())
@@ -655,7 +654,7 @@ def test_texts_are_the_same_in_every_process():
             optimizer.step()
         for _ in range(3):
             step(torch.tensor([0, 1, 2]), torch.tensor([0, 1, 2]))
-        texts = sorted(w[0] for w in build._built if isinstance(w[0], str))
+        texts = sorted(w[0] for w in compilation._built if isinstance(w[0], str))
         print(len(texts), hashlib.sha256("".join(texts).encode()).hexdigest())
     """
     printed = set()
@@ -670,7 +669,7 @@ def test_texts_are_the_same_in_every_process():
 
 def test_entry_points_take_what_they_were_built_for():
     text = "def taken(a, n, f, t, b, out):\n    for i in range(out.size):\n        out[i] = a[i] * n + f + t[1] + (1 if b else 0)\n"
-    entry = builder.build(text, "taken", ("float64[:]", "int64", "float64", "(3)", "bool", "float64[:]"))
+    entry = compilation.build(text, "taken", ("float64[:]", "int64", "float64", "(3)", "bool", "float64[:]"))
     a, out = np.arange(4.0), np.empty(4)
 
     class Sizes(tuple):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from autograd_nb.codegen import cache
-from autograd_nb.codegen.cache import CacheWarning, Store
+from autograd_nb.codegen.build import cache
+from autograd_nb.codegen.build.cache import CacheWarning, Store
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="owners and permissions are POSIX's")
 ROOT = pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root can give files to others")
@@ -182,7 +182,7 @@ def test_whole_files_with_other_contents(folder, file):
 WRITER = """
 import sys
 from pathlib import Path
-from autograd_nb.codegen.cache import Store
+from autograd_nb.codegen.build.cache import Store
 store = Store(Path(sys.argv[1]))
 k = 0
 print("ready", flush=True)

@@ -14,7 +14,8 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb import launch
-from autograd_nb.codegen import build, loops
+from autograd_nb.codegen.build import compilation
+from autograd_nb.codegen.templates import loops
 
 DTYPES = ["float32", "float64", "int16", "uint8", "bool", "complex64", "complex128"]
 
@@ -85,12 +86,12 @@ def machine_code(f: Callable[[], Any]) -> list[str]:
     texts = []
     for origin in origins:
         if origin[0] == "source":
-            space: dict[str, Any] = {"__name__": build.__name__}
+            space: dict[str, Any] = {"__name__": compilation.__name__}
             exec(compile(origin[1], "<kernel>", "exec"), space)
             function = space["kernel"]
         else:
             function = getattr(import_module(f"autograd_nb.kernels.{origin[1]}"), origin[2])
-        texts.append(build._compile(function, origin[-1], None, origin[0] == "source").library.get_asm_str())  # one from disk has no text
+        texts.append(compilation._compile(function, origin[-1], None, origin[0] == "source").library.get_asm_str())  # one from disk has no text
     return texts
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from autograd_nb.codegen import loops
-from autograd_nb.codegen.build import build
-from autograd_nb.codegen.maths import m
+from autograd_nb.codegen.build.compilation import build
+from autograd_nb.codegen.formula.namespace import m
+from autograd_nb.codegen.templates import loops
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of overflows in references
 

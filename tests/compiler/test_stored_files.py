@@ -228,13 +228,13 @@ def test_every_generated_kernel_passes():
     """Texts of all pointwise ops, reductions and row kernels, as their tests make them, in plain Python."""
     code = """
 import sys, pytest
-from autograd_nb.codegen import build
+from autograd_nb.codegen.build import compilation
 texts = {}
-build_ = build.build
+build_ = compilation.build
 def noted(source, name, argtypes, checked=False):
     texts[source] = argtypes
     return build_(source, name, argtypes, checked)
-build.build = noted
+compilation.build = noted
 files = ["tests/ops/test_pointwise_table.py", "tests/ops/test_softmax.py"]
 pytest.main(["-q", "-p", "no:cacheprovider", "--maxfail=100000", *files, "-k", "value or grad or soft"])
 from autograd_nb.compiler.trace.source import checked_source

@@ -12,7 +12,7 @@ import warnings
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
-from autograd_nb.codegen import draws, loops
+from autograd_nb.codegen.templates import draws, loops
 from autograd_nb.ops.core import row_kernel
 from autograd_nb.ops.core.registry import OPS
 

@@ -2,9 +2,10 @@
 
 import sys
 
-from ...codegen import build, elementary, iterative, vectors
+from ...codegen import elementary, iterative, vectors
+from ...codegen.build import compilation
 
-for _module in (build, elementary, iterative, vectors):
+for _module in (compilation, elementary, iterative, vectors):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
-__all__ = ["build", "elementary", "iterative", "vectors"]
+__all__ = ["compilation", "elementary", "iterative", "vectors"]

@@ -13,7 +13,7 @@ from threading import Thread, local
 from typing import Any
 
 from ... import launch
-from ...codegen import build
+from ...codegen.build import compilation
 from ...graph import engine
 from ...ops.random import generator
 from ...overriding import Overrides
@@ -98,7 +98,7 @@ def _exchange(functions: Sequence[tuple[Any, str, Callable | None]]) -> None:
             setattr(owner, name, function)
 
 
-@_BUILDS.at(build._entry)
+@_BUILDS.at(compilation._entry)
 def _built(inner: Callable) -> Callable:
     """Numba's compiler asks for hundreds of thousands of attributes, none of which is the captured function's doing."""
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen import build
+from ...codegen.build import compilation
 
 _trampolines: dict[tuple[str, ...], int] = {}
 _engine: Any = None
@@ -196,7 +196,7 @@ def _machine_code(text: str, name: str) -> int:
 def trampoline(argtypes: tuple[str, ...]) -> int:
     """The address of the trampoline for kernels of these argument types."""
     found = _trampolines.get(argtypes)
-    return found if found is not None else build.apart(_make_trampoline, argtypes)
+    return found if found is not None else compilation.apart(_make_trampoline, argtypes)
 
 
 def _make_trampoline(argtypes: tuple[str, ...]) -> int:
@@ -213,7 +213,7 @@ def driver() -> Any:
     Other threads run meanwhile: the interpreter's lock is released.
     """
     if _driver is None:
-        build.apart(_make_driver)
+        compilation.apart(_make_driver)
     return _driver
 
 
@@ -238,7 +238,7 @@ def method(name: str, text: str) -> Callable[[int], Callable[[], Any]]:
     ``self`` is the address, as a Python int, of words that the function works on; the caller keeps them alive. A builtin function
     without arguments costs a tenth of what ctypes takes to convert some.
     """
-    definition = _methods.get(name) or build.apart(_make_method, name, text)
+    definition = _methods.get(name) or compilation.apart(_make_method, name, text)
     new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
@@ -286,7 +286,7 @@ def runner(arguments: int) -> Callable[[], int]:
 
 def _test_address() -> int:
     found = _trampolines.get(("test",))
-    return found if found is not None else build.apart(_make_test)
+    return found if found is not None else compilation.apart(_make_test)
 
 
 def _make_test() -> int:
@@ -323,7 +323,7 @@ class Table:
 
         A place is (cell, byte offset, elements).
         """
-        address, argtypes = build.native(entry)
+        address, argtypes = compilation.native(entry)
         body: list[int] = []
         for o, t in zip(operands, argtypes, strict=True):
             expected = (

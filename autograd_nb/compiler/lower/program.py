@@ -95,7 +95,7 @@ def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
 def _in_python(step: Step) -> bool:
     """Whether Python calls a kernel: that of another library, or one of complex numbers, for which a cell has no room."""
     entry = step.call.entry
-    return getattr(entry, "foreign", False) or "complex128" in driver.build.native(entry)[1]
+    return getattr(entry, "foreign", False) or "complex128" in driver.compilation.native(entry)[1]
 
 
 class Refused(Exception):
@@ -181,7 +181,7 @@ class Program:
         return cell, 0
 
     def _operands(self, step: Step) -> list[tuple]:
-        _, argtypes = driver.build.native(step.call.entry)
+        _, argtypes = driver.compilation.native(step.call.entry)
         found: list[tuple] = []
         for o, t in zip(grouped(step.operands, argtypes), argtypes, strict=True):
             if isinstance(o, Use):
@@ -201,7 +201,7 @@ class Program:
 
     def _part(self, step: Step, part: list) -> list[tuple]:
         """The operands of one of a step's records, see `sharing.shared`."""
-        _, argtypes = driver.build.native(step.call.entry)
+        _, argtypes = driver.compilation.native(step.call.entry)
         found: list[tuple] = []
         for o, t in zip(part, argtypes, strict=True):
             if isinstance(o, np.ndarray):
@@ -300,7 +300,7 @@ class Program:
             record = self.table.places.index(at)
             step = self.steps[self.table.steps[record]]
             if step.check is None:
-                _, argtypes = driver.build.native(step.call.entry)
+                _, argtypes = driver.compilation.native(step.call.entry)
                 step.call.entry(*grouped(self._values_of(step), argtypes))  # raises what the kernel has raised
                 raise RuntimeError(f"the kernel {step.name} of a compiled function failed (not enough memory?)")
             self._python(step)  # says what is wrong; where it finds nothing, go on behind this record

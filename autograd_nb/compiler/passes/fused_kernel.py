@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch, threads
-from ...codegen.loops import Input
+from ...codegen.templates.loops import Input
 from ...dtypes import BY_NAME
 from ...ops.core.entries import pointwise_entry
 from ...ops.core.reduction_kernel import Blocks, Folding, fold_entry

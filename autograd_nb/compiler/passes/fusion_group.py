@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ...codegen.loops import CHUNK
+from ...codegen.templates.loops import CHUNK
 from ...ops.core.reduction_kernel import NestedReduction, arranged
 from ...shapes import Layout, contiguous_strides, numel
 from ..capture.recorder import Use

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...codegen.loops import Input
-from ...codegen.symbols import Trace
+from ...codegen.formula.symbols import Trace
+from ...codegen.templates.loops import Input
 from ...ops.core.entries import Recipe
 from ...ops.core.reduction_kernel import Folding
 from ...shapes import Layout, broadcast_strides, layout, numel, view_strides

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...codegen.rows import begins, row_kernel
+from ...codegen.templates.row import begins, row_kernel
 from ...ops.core.reduction_kernel import Folding
 from ...ops.core.row_kernel import split_rows
 from ..capture.recorder import Buffer, Step, Use

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
-from ...codegen.loops import SUM, Fold
-from ...codegen.rows import Each, Row
-from ...codegen.symbols import FLOATS
+from ...codegen.formula.symbols import FLOATS
+from ...codegen.templates.loops import SUM, Fold
+from ...codegen.templates.row import Each, Row
 from ...dtypes import BY_NAME
 from ...ops.core.reduction_kernel import Folding
 from ...ops.core.row_kernel import RowRecipe

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
-from ...codegen.loops import Fold
-from ...codegen.rows import Each, Row, Step, named
-from ...codegen.symbols import Sym, Trace, closure
+from ...codegen.formula.symbols import Sym, Trace, closure
+from ...codegen.templates.loops import Fold
+from ...codegen.templates.row import Each, Row, Step, named
 from .shared_factor import replay
 
 CHEAP = 4  #: instructions that are as quickly computed again as kept

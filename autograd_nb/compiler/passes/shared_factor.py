@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.symbols import FLOATS, Sym, Trace, closure
+from ...codegen.formula.symbols import FLOATS, Sym, Trace, closure
 from ...shapes import layout
 from ..capture.recorder import Buffer, Step, Use
 from .pointwise_step import Member, member, pointwise, walk

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...codegen import build
+from ...codegen.build import compilation
 from ...tensor import make
 from ..capture.recorder import address
 from ..guards.memory_words import Watch, held_alone
@@ -25,7 +25,7 @@ def _binder(types: list[str]) -> Callable[..., None]:
     names = [f"a{k}" for k in range(len(types))]
     lines = "".join(f"    cells[places[{k}]] = {a}.ctypes.data - shifts[{k}]\n" for k, a in enumerate(names))
     source = f"def kernel(cells, places, shifts, {', '.join(names)}):\n{lines}"
-    return build.build(source, "kernel", ("int64[:]", "int64[:]", "int64[:]", *types))
+    return compilation.build(source, "kernel", ("int64[:]", "int64[:]", "int64[:]", *types))
 
 
 class _Gradients:

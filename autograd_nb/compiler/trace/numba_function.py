@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen import build
+from ...codegen.build import compilation
 from ...ops.creation.create import as_tensor
 from ...tensor import Tensor
 from ..capture.recorder import Step
@@ -33,7 +33,7 @@ def numba_callable(function: Callable, example: Any) -> Any:
         >>> f(np.array([1.0, 2.0]), g), g.tolist()
         (5.0, [2.0, 4.0])
     """
-    numba = build.numba()
+    numba = compilation.numba()
     from numba import types
     from numba.extending import intrinsic
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...codegen import build
+from ...codegen.build import compilation
 from ...dtypes import ALL, BY_NAME
 from ...shapes import layout
 from ..capture.recorder import Buffer, Step, Use, grouped
@@ -210,8 +210,8 @@ class _Reader:
         try:
             if self.trusted:
                 check_source(text)
-                return build.build(text, "kernel", argtypes)
-            return build.build(checked_source(text, argtypes), "kernel", argtypes, checked=True)
+                return compilation.build(text, "kernel", argtypes)
+            return compilation.build(checked_source(text, argtypes), "kernel", argtypes, checked=True)
         except SourceError as error:
             raise _Damaged(str(error)) from None
 
@@ -220,7 +220,7 @@ class _Reader:
             raise _Damaged(f"{module!r:.40}.{name!r:.40} is not a kernel")
         package = "autograd_nb.kernels" if self.trusted else "autograd_nb.checked.kernels"
         try:
-            function = build.written(module, name, package)
+            function = compilation.written(module, name, package)
         except (ImportError, AttributeError):
             raise _Damaged(f"{module}.{name} is not a kernel") from None
         if not isinstance(function, types.FunctionType) or function.__module__ != f"{package}.{module}":
@@ -229,7 +229,7 @@ class _Reader:
             return function
         if not self.trusted and _reaches_lapack(function, set()):
             raise _Damaged(f"{module}.{name} calls LAPACK, which looks at no bounds: load_graph(..., trusted=True) if you wrote the file")
-        return build.build_function(function, argtypes, checked=not self.trusted)
+        return compilation.build_function(function, argtypes, checked=not self.trusted)
 
     def _operand(self, o: Any, t: str, limit: int) -> Any:
         if t.endswith("]"):

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen import build, loops
-from ...codegen.maths import m
-from ...codegen.symbols import INTEGERS
+from ...codegen.build import compilation
+from ...codegen.formula.namespace import m
+from ...codegen.formula.symbols import INTEGERS
+from ...codegen.templates import loops
 from ...dtypes import as_dtype
 from ...graph.modes import state
 from ...graph.nested import users
@@ -145,7 +146,7 @@ class _Kernel(launch.Kernel):
         self.function = function
 
     def _compile(self, key: Any, args: tuple) -> Any:
-        njit = build.numba().njit
+        njit = compilation.numba().njit
         count = len(args) // 2
         inner = self.function if hasattr(self.function, "py_func") else njit(error_model="numpy", nogil=True)(self.function)
         names = [f"a{k}" for k in range(count)]
@@ -162,7 +163,7 @@ class _Kernel(launch.Kernel):
             scope,
         )
         scope["size"] = njit(scope["size"])
-        compiled = build.build_function(scope["kernel"], tuple(launch.argument_type(a) for a in args))
+        compiled = compilation.build_function(scope["kernel"], tuple(launch.argument_type(a) for a in args))
         self._entries[key] = compiled
         return compiled
 

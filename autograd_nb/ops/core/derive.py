@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from .registry import OPS
 
 #: functions that are flat almost everywhere

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...codegen import loops
-from ...codegen.loops import Input
+from ...codegen.templates import loops
+from ...codegen.templates.loops import Input
 from .calls import binary_call
 from .derive import Pair, derivative
 from .pointwise import Pointwise

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ... import launch, threads
-from ...codegen import loops
-from ...codegen.loops import Input
+from ...codegen.templates import loops
+from ...codegen.templates.loops import Input
 from ...dtypes import get_default_dtype
 from ...shapes import Layout, broadcast_strides, coalesce, dims_array, sort_dims
 from .recording import real_only

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import launch
-from ...codegen import loops
-from ...codegen.loops import Fold, Input
+from ...codegen.templates import loops
+from ...codegen.templates.loops import Fold, Input
 from ...dtypes import dtype
 from ...graph.modes import state
 from ...overriding import overridable

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import launch, strides
-from ...codegen import loops
-from ...codegen.loops import Input
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
+from ...codegen.templates import loops
+from ...codegen.templates.loops import Input
 from ...dtypes import BY_NAME, dtype
 from ...graph.node import Node
 from ...graph.ownership import OURS, share
@@ -442,7 +442,7 @@ class Rule:
             return value
         if isinstance(value, (int, float, complex)):
             if value == 0:  # not g * 0, which is nan for an infinite g
-                from ...codegen.maths import m
+                from ...codegen.formula.namespace import m
 
                 return m.zero_like(g)
             return g if value == 1 else -g if value == -1 else g * value

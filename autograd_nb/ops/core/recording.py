@@ -9,7 +9,7 @@ from sys import _getframe
 from typing import Any
 
 from ... import launch, strides
-from ...codegen.symbols import ComplexError
+from ...codegen.formula.symbols import ComplexError
 from ...dtypes import dtype
 from ...errors import shorten
 from ...graph.modes import state

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ... import dtypes, launch, threads
-from ...codegen import loops
-from ...codegen.loops import Fold, Input
-from ...codegen.symbols import COMPONENT
+from ...codegen.formula.symbols import COMPONENT
+from ...codegen.templates import loops
+from ...codegen.templates.loops import Fold, Input
 from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, merged, numel
 from .recording import real_only
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch, threads
-from ...codegen.rows import Step, Total, row_kernel, together
+from ...codegen.templates.row import Step, Total, row_kernel, together
 from ...shapes import numel
 from .recording import not_for_complex, real_only
 
@@ -37,7 +37,7 @@ def as_rows(operands: Mapping[str, str], outputs: Mapping[str, str], step: Step)
 
 
 class RowKernel:
-    """A list of steps (see `autograd_nb.codegen.rows`) with the kinds of its operands and outputs.
+    """A list of steps (see `autograd_nb.codegen.templates.row`) with the kinds of its operands and outputs.
 
     Call with (compute dtype, (outer, n, inner), operands in order, outputs in order); arrays are flat and in C order, numbers
     are floats or ints. Half arrays are cast before.

@@ -36,7 +36,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import launch
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...graph.node import Node, Output, set_edges
 from ...graph.ownership import handed, settle

@@ -188,7 +188,7 @@ def from_dlpack(ext_tensor):
 
 
 def _pointwise(self: Tensor, name: str, args: tuple, options: dict) -> Any:
-    """``m.<name>`` on tensors (see `autograd_nb.codegen.maths`)."""
+    """``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
     if name == "zero_like":
         return new_full((), 0, self.dtype).expand(self.shape)
     if name == "where" and not isinstance(args[0], Tensor):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen import loops
+from ...codegen.templates import loops
 from ...dtypes import dtype
 from ...shapes import as_int, check_sizes
 from ...tensor import Tensor

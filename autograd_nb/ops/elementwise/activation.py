@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.pointwise import pointwise

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...shapes import Layout
 from ...tensor import Tensor

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from ... import dtypes
-from ...codegen.maths import m
-from ...codegen.symbols import libm
+from ...codegen.formula.namespace import m
+from ...codegen.formula.symbols import libm
 from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import only_tensors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import dtypes
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...graph.modes import no_grad
 from ..core.calls import only_tensors
 from ..core.pointwise import pointwise

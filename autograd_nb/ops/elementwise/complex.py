@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...shapes import layout
 from ...tensor import Tensor, _storage, make
 from ..core.pointwise import pointwise

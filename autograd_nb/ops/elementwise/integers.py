@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes
-from ...codegen.maths import m
-from ...codegen.symbols import libm
+from ...codegen.formula.namespace import m
+from ...codegen.formula.symbols import libm
 from ...tensor import Tensor
 from ..core.calls import only_tensors
 from ..core.pointwise import pointwise

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from ... import launch, strides
-from ...codegen.loops import Input
+from ...codegen.templates.loops import Input
 from ...dtypes import dtype
 from ...graph import engine, ownership
 from ...graph.ownership import OURS

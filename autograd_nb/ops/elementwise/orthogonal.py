@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...codegen.symbols import libm
+from ...codegen.formula.symbols import libm
 from ..core.calls import only_tensors
 from ..core.pointwise import pointwise
 from ..core.recording import store

@@ -9,8 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...codegen.maths import FORMULAS, m
-from ...codegen.symbols import libm
+from ...codegen.formula.namespace import FORMULAS, m
+from ...codegen.formula.symbols import libm
 from ...graph.modes import state
 from ...shapes import Layout
 from ...tensor import Tensor

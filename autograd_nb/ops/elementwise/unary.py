@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ... import dtypes, return_types
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ..core.pointwise import pointwise
 from ..core.recording import real_operands, store
 from ..core.registry import public

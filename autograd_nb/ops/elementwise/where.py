@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...tensor import Tensor, make
 from ..core.plans import Plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import dtypes
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...shapes import Size, broadcast_shapes, is_expanded, layout
 from ...tensor import Tensor
 from ..core.calls import inplace_call

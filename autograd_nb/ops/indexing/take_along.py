@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ... import dtypes, launch
-from ...codegen.maths import m
-from ...codegen.rows import Each
+from ...codegen.formula.namespace import m
+from ...codegen.templates.row import Each
 from ...shapes import layout
 from ...tensor import Tensor, make
 from ..core.row_kernel import as_rows, row_sizes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...errors import LinAlgError
 from ...overriding import overridable
 from ...shapes import Size, broadcast_shapes, layout, numel

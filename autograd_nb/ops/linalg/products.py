@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
 from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
 from ..core.recording import guarded

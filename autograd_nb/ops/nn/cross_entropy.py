@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen.loops import MAX, SUM
-from ...codegen.maths import m
-from ...codegen.rows import Each, Pick, Put, Row, Step, Total
+from ...codegen.formula.namespace import m
+from ...codegen.templates.loops import MAX, SUM
+from ...codegen.templates.row import Each, Pick, Put, Row, Step, Total
 from ...graph.modes import no_grad, state
 from ...overriding import overridable
 from ...shapes import Layout, layout

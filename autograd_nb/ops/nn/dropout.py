@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...codegen import draws
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
+from ...codegen.templates import draws
 from ...shapes import layout
 from ...tensor import Tensor, make
 from ..core.inplace import write_inplace

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen.loops import SUM
-from ...codegen.maths import m
-from ...codegen.rows import Each, Row, Step
+from ...codegen.formula.namespace import m
+from ...codegen.templates.loops import SUM
+from ...codegen.templates.row import Each, Row, Step
 from ...graph.modes import no_grad, state
 from ...overriding import overridable
 from ...shapes import layout, numel

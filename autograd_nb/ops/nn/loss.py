@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dtypes, launch
-from ...codegen import loops
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
+from ...codegen.templates import loops
 from ...graph.modes import state
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor

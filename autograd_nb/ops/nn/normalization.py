@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen.loops import SUM
+from ...codegen.templates.loops import SUM
 from ...graph.modes import no_grad, state
 from ...overriding import overridable
 from ...shapes import numel

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen.loops import MAX, SUM
-from ...codegen.maths import m
-from ...codegen.rows import Each, Row
+from ...codegen.formula.namespace import m
+from ...codegen.templates.loops import MAX, SUM
+from ...codegen.templates.row import Each, Row
 from ...graph.modes import state
 from ...shapes import wrap_dim
 from ...tensor import Tensor, blank, make

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, strides, threads
-from ...codegen import draws
-from ...codegen.loops import Input
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
+from ...codegen.templates import draws
+from ...codegen.templates.loops import Input
 from ...dtypes import _default, as_dtype, dtype
 from ...graph import modes
 from ...graph.modes import state

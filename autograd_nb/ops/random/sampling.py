@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen import draws
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
+from ...codegen.templates import draws
 from ...graph.modes import no_grad
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, broadcast_shapes, check_sizes

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes
-from ...codegen import loops
-from ...codegen.maths import m
+from ...codegen.formula.namespace import m
+from ...codegen.templates import loops
 from ...shapes import wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.pointwise import pointwise

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...codegen import loops
-from ...codegen.loops import Fold, Input
+from ...codegen.templates import loops
+from ...codegen.templates.loops import Fold, Input
 from ...dtypes import dtype
 from ...graph.modes import state
 from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
-from ...codegen import loops
+from ...codegen.templates import loops
 from ...dtypes import dtype as _dtype
 from ...shapes import layout, wrap_dim
 from ...tensor import Tensor, make

@@ -7,9 +7,9 @@ import warnings
 from typing import Any
 
 from ... import dtypes, launch, return_types
-from ...codegen import loops
-from ...codegen.maths import m
-from ...codegen.rows import Each, Row
+from ...codegen.formula.namespace import m
+from ...codegen.templates import loops
+from ...codegen.templates.row import Each, Row
 from ...graph.modes import no_grad
 from ...overriding import overridable
 from ...shapes import Layout, layout, numel, wrap_dim

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch
-from ...codegen.loops import HEADER, storage
+from ...codegen.templates.loops import HEADER, storage
 from ...graph.modes import state
 from ...graph.node import Output
 from ...shapes import Layout, layout, numel

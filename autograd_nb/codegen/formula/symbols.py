@@ -1,6 +1,6 @@
 """Symbolic scalars: run a formula on them and they write the text of a kernel's loop body.
 
-A formula is plain branch-free Python over operators and the namespace ``m`` (`autograd_nb.codegen.maths`).
+A formula is plain branch-free Python over operators and the namespace ``m`` (`autograd_nb.codegen.formula.namespace`).
 Running it on `Sym` records a straight list of typed primitive instructions (static single assignment, with
 common subexpressions shared); `Trace.lines` prints them as Python statements for Numba.
 
@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import Any
+
+from .namespace import COMPLEX, FORMULAS, m
 
 FLOATS = ("float32", "float64")
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -170,8 +172,7 @@ class Sym:
     def _binary(self, op: str, other: Any, swap: bool = False) -> Sym:
         t = self.trace
         if self.dtype in COMPONENT or isinstance(other, complex) or (isinstance(other, Sym) and other.dtype in COMPONENT):
-            from .complexes import arithmetic
-
+            arithmetic = COMPLEX["arithmetic"]
             return arithmetic(op, other, self) if swap else arithmetic(op, self, other)
         other = t.as_sym(other, self.dtype)
         a, b = (other, self) if swap else (self, other)
@@ -208,23 +209,25 @@ class Sym:
     def __rshift__(self, o): return self._binary("shr", o)
     def __neg__(self): return self._parts(lambda x: x.trace._emit("neg", (x,), x.dtype))
     def __abs__(self):
-        from .maths import m
-
         return m.abs(self) if self.dtype in COMPONENT else self.trace._emit("abs", (self,), self.dtype)
     def __invert__(self):
         return self.trace._emit("not" if self.dtype == BOOL else "invert", (self,), self.dtype)
 
     def __pow__(self, o):
-        from .maths import m
-
         return m.pow(self, o)
 
     def __rpow__(self, o):
-        from .maths import m
-
         return m.pow(self.trace.as_sym(o, self.dtype), self)
 
     __hash__ = object.__hash__
+
+    def __pointwise__(self, name, args, options):
+        """``m.<name>(*args, **options)`` where one argument is a symbol."""
+        if any(isinstance(a, Sym) and a.dtype in COMPONENT for a in args):
+            if name not in COMPLEX:
+                raise ComplexError(f"{name} is not defined for complex values")
+            return COMPLEX[name](*args, **options)
+        return FORMULAS[name](*args, **options) if name in FORMULAS else libm(f"math.{name}", *args)
 
     def __bool__(self):
         raise SymbolError(

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..formula.namespace import m
+from ..formula.symbols import Sym, Trace, numpy_name, primitive, where
 from .loops import HEADER, Input, _indent, storage
-from .maths import m
-from .symbols import Sym, Trace, numpy_name, primitive, where
 
 BLOCK = 64  #: counters in a tile
 

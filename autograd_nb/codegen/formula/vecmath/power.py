@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import FLOATS, Sym, SymbolError, libm, where
 from .common import INF, NAN, at_least, at_most, const, copysign, isnan, pair, sqrt, trunc
 from .exponential import LOG2E, exp2_short

@@ -28,9 +28,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..formula.namespace import m
+from ..formula.symbols import BOOL, FLOATS, Sym, Trace, closure, numpy_name
 from .loops import CHUNK, MAX, MIN, SUM, Fold, _indent, _ordered
-from .maths import m
-from .symbols import BOOL, FLOATS, Sym, Trace, closure, numpy_name
 
 BLOCK = 256  #: rows at a time where rows are interleaved
 SHORT = 16  #: contiguous rows at a time at most,

@@ -1,7 +1,7 @@
 """Complex values in formulas: pairs of real symbols.
 
 Arithmetic and functions of a complex symbol expand to real arithmetic on its two parts, so that the vectorisable functions
-of `autograd_nb.codegen.vecmath` serve both, and only loads and stores see a complex number. A real operand beside a complex
+of `autograd_nb.codegen.formula.vecmath` serve both, and only loads and stores see a complex number. A real operand beside a complex
 one stays real: it has no imaginary part to multiply with.
 
 Inverse functions after W. Kahan, "Branch cuts for complex elementary functions", 1987, with C's conventions at the cuts.
@@ -10,22 +10,12 @@ Inverse functions after W. Kahan, "Branch cuts for complex elementary functions"
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-from .maths import FORMULAS, formula, m
+from .namespace import COMPLEX, FORMULAS, formula, m, on_complex
 from .symbols import BOOL, COMPONENT, ComplexError, Sym, primitive, where
 
-#: name -> formula over complex symbols
-COMPLEX: dict[str, Callable[..., Sym]] = {}
-
 _OF_PARTS = {"float32": "complex64", "float64": "complex128"}
-
-
-def on_complex(function: Callable[..., Sym]) -> Callable[..., Sym]:
-    """Register a function as ``m.<name>`` of complex symbols (a trailing underscore is dropped)."""
-    COMPLEX[function.__name__.rstrip("_")] = function
-    return function
 
 
 def pair(re: Any, im: Any) -> Sym:
@@ -43,6 +33,7 @@ def _is(x: Any) -> bool:
     return x.dtype in COMPONENT
 
 
+@on_complex
 def arithmetic(op: str, a: Any, b: Any) -> Sym:
     """``a op b`` where at least one is complex."""
     trace = (a if isinstance(a, Sym) else b).trace
@@ -321,14 +312,6 @@ def atanh(z):
     return pair(
         0.25 * m.log1p(4.0 * x / ((1.0 - x) * (1.0 - x) + y * y)), 0.5 * m.atan2(2.0 * y, (1.0 - x) * (1.0 + x) - y * y)
     )
-
-
-def expand(name: str, args: tuple, options: dict) -> Sym:
-    """``m.<name>`` of arguments of which one is complex."""
-    function = COMPLEX.get(name)
-    if function is None:
-        raise ComplexError(f"{name} is not defined for complex values")
-    return function(*args, **options)
 
 
 # both come as functions of real symbols too

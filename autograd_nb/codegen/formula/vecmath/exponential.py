@@ -5,7 +5,7 @@ All use ``x = n ln2 + r`` with |r| <= ln2 / 2, a polynomial for e^r - 1, and a p
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, where
 from .common import LAYOUT, at_least, at_most, floating, horner
 

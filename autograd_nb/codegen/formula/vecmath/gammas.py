@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, libm, where
 from .common import INF, NAN, copysign, floating, floor, horner, rint
 from .logarithm import log

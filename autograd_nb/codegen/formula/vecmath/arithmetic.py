@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import FLOATS, Sym, libm, where
 from .common import INF, LAYOUT, NAN, const, copysign, float_pair, floating, floor, isnan, pair, sqrt
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, where
 from .common import INF, NAN, at_least, at_most, copysign, floating, horner, sqrt
 from .exponential import exp_any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, where
 from .common import INF, LAYOUT, NAN, at_least, at_most, copysign, floating, horner, sqrt
 from .exponential import EXP, EXP2, LN2, LOG2E, exp, exp2_short, exp_mid, power_of_two, round_bits, scale

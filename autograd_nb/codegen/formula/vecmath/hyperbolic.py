@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, where
 from .common import INF, LAYOUT, NAN, at_most, copysign, floating, horner, sqrt
 from .exponential import exp_mid, exp_parts, scale

@@ -18,8 +18,8 @@ from numba.core import cgutils
 from numba.core.callwrapper import PyCallWrapper
 from numba.core.lowering import Lower
 
-from .arrays import Arrays
-from .library import WRAPPER
+from ..arrays import Arrays
+from ..library import WRAPPER
 
 _FASTCALL = 0x80
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)

@@ -5,7 +5,7 @@ All use ``x = m 2^e`` with m within [sqrt(1/2), sqrt(2)), so that log x = e ln2 
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, where
 from .common import INF, LAYOUT, NAN, at_most, const, float_pair, floating, horner, isnan
 from .exponential import LN2, LOG2E, exp, exp2

@@ -20,8 +20,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from .maths import m
-from .symbols import BOOL, COMPONENT, FLOATS, ComplexError, Sym, Trace, literal, numpy_name
+from ..formula.namespace import m
+from ..formula.symbols import BOOL, COMPONENT, FLOATS, ComplexError, Sym, Trace, literal, numpy_name
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 

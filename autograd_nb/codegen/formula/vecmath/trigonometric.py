@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, where
 from .common import INF, NAN, const, copysign, float_pair, floating, horner, isnan, rint, sqrt
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..maths import formula
+from ..namespace import formula
 from ..symbols import Sym, where
 
 
