@@ -281,12 +281,13 @@ def merged(shape: Sequence[int], columns: Iterable[tuple[int, ...]], count: int)
     return sizes, [list(t) for t in zip(*steps)] if steps else [[] for _ in range(count)]  # noqa: B905
 
 
-def sort_dims(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
-    """An order of the dims that puts the widest strides outermost, judged by the last operand (the output), then the rest."""
-    if len(shape) < 2:
-        return list(range(len(shape)))
-    keys = [[-abs(s) for s in here] for here in zip(strides[-1], *strides[:-1])]  # noqa: B905
-    return sorted(range(len(shape)), key=keys.__getitem__)
+def sort_dims(columns: Sequence[Sequence[int]]) -> list[int]:
+    """An order of the dims that puts the widest strides outermost, judged by the last operand (the output), then the rest.
+
+    ``columns``: the operands' strides by dim.
+    """
+    keys = [[-abs(here[-1]), *[-abs(s) for s in here[:-1]]] for here in columns]
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def dims_array(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:

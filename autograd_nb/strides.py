@@ -137,7 +137,7 @@ def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: 
     strides on; else the dims are ordered by the strides of the first operand that tells them apart.
     """
     for lay in operands:
-        if not lay.usual:
+        if not lay.usual and any(lay.strides):  # one element everywhere tells nothing
             break
     else:
         return layout(shape, None, d)

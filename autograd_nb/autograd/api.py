@@ -9,8 +9,7 @@ from typing import Any
 from ..errors import AutogradError
 from ..graph import engine
 from ..graph.node import Output
-from ..graph.ownership import OURS
-from ..ops.creation.create import new_full
+from ..ops.creation.create import new_full, seed
 from ..tensor import Tensor, edge
 
 _TensorOrTensors = Any
@@ -59,7 +58,9 @@ def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) ->
             raise RuntimeError(
                 f"{function}(): output {i} is a tensor inside of vmap, which stands for a whole batch. Use func.grad or func.vjp there."
             )
-        target = out._edge if isinstance(out, GradientEdge) else edge(out)
+        target = out._edge
+        if out.__class__ is not GradientEdge and (target is None or out._view is not None):
+            target = edge(out)
         if target is None:
             raise AutogradError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn. Make what it is computed from with "
@@ -74,9 +75,9 @@ def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) ->
                 )
             if not lay.dtype.is_floating_point:
                 raise AutogradError(f"grad can be implicitly created only for real scalar outputs but got {lay.dtype}")
-            g = new_full(lay.shape, 1, lay.dtype)
-            if not create_graph:
-                g._version_[1] = OURS
+            g = seed(lay)
+            if create_graph:
+                g._version_[1] = 0
         else:
             if g.shape != lay.shape:
                 raise RuntimeError(
@@ -118,7 +119,13 @@ def backward(
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         grad_tensors = grad_variables if grad_tensors is None else grad_tensors
-    roots = _tensors(tensors, "tensors", "backward")
+    _backward(_tensors(tensors, "tensors", "backward"), grad_tensors, retain_graph, create_graph, inputs, _depth + 2)
+
+
+def _backward(
+    roots: tuple, grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any, depth: int
+) -> None:
+    """`backward` of tensors; the user's line is ``depth`` frames above."""
     targets: tuple | None = None
     if inputs is not None:
         targets = _tensors(list(inputs.values()) if isinstance(inputs, dict) else inputs, "inputs", "backward")
@@ -133,14 +140,14 @@ def backward(
             "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the "
             "leak.",
             UserWarning,
-            stacklevel=_depth + 1,
+            stacklevel=depth,
         )
     if targets is None:
-        engine.run(edges, grads, retain_graph=retain, create_graph=create_graph, depth=_depth + 1)
+        engine.run(edges, grads, retain_graph=retain, create_graph=create_graph, depth=depth)
         return
     wanted = _target_edges(targets, "backward")
     found = engine.run(
-        edges, grads, targets=wanted, accumulate=True, retain_graph=retain, create_graph=create_graph, depth=_depth + 1
+        edges, grads, targets=wanted, accumulate=True, retain_graph=retain, create_graph=create_graph, depth=depth
     )
     for t, e, g in zip(targets, wanted, found, strict=True):
         if not e.is_leaf_edge and g is not None:
@@ -280,7 +287,7 @@ def _method(
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.backward.html
     """
-    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs=inputs, _depth=2)
+    _backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs, 3)
 
 
 _method.__name__ = "backward"

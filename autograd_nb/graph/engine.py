@@ -263,8 +263,11 @@ def run(
     previous = state.grad
     state.grad = create_graph
     try:
-        for root, g in zip(roots, gradients, strict=True):
-            work.arrive(root, g)
+        if len(roots) == 1 and running is None and roots[0].__class__ is not Output:
+            pending[roots[0]] = gradients[0]
+        else:
+            for root, g in zip(roots, gradients, strict=True):
+                work.arrive(root, g)
         if None in finals:
             for leaf in finals[None]:
                 work.finish(leaf)

@@ -226,7 +226,9 @@ def user_frame(frame: Any) -> Any:
 
 def here(depth: int = 1) -> tuple[Any, int]:
     """(code, instruction offset) of the user's line that is running."""
-    frame = user_frame(sys._getframe(depth))
+    frame = sys._getframe(depth)
+    if _internal.get(frame.f_code.co_filename, True):
+        frame = user_frame(frame)
     return frame.f_code, frame.f_lasti
 
 

@@ -12,7 +12,7 @@ from ... import launch, threads
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Input
 from ...dtypes import get_default_dtype
-from ...shapes import Layout, broadcast_strides, coalesce, dims_array, sort_dims
+from ...shapes import Layout, broadcast_strides, dims_array, merged, sort_dims
 from .recording import real_only
 from .reduction_kernel import nested
 
@@ -76,11 +76,17 @@ class PointwiseKernel:
                 break
         else:
             return self.flat(in_layouts, out_layouts), None
-        strides: list[Sequence[int]] = [broadcast_strides(lay, shape) for lay in everyone]
-        order = sort_dims(shape, strides)  # by the last output first, also where it has no argument of its own
-        strides = strides[: len(in_layouts)] + [strides[len(in_layouts) + k] for k in self.own]
-        sizes, steps = coalesce([shape[d] for d in order], [[s[d] for d in order] for s in strides])
-        if len(sizes) <= 1 and all(not t or t[0] == 1 for t in steps):
+        columns = list(zip(*[broadcast_strides(lay, shape) for lay in everyone]))  # noqa: B905  (by dim)
+        sizes: Sequence[int] = shape
+        last = everyone[-1]
+        if not (last.usual and last.sizes == shape):  # else the dims are in order
+            order = sort_dims(columns)  # by the last output first, also where it has no argument of its own
+            sizes, columns = [shape[d] for d in order], [columns[d] for d in order]
+        if self.over:
+            chosen = [*range(len(in_layouts)), *[len(in_layouts) + k for k in self.own]]
+            columns = [tuple([here[k] for k in chosen]) for here in columns]
+        sizes, steps = merged(sizes, columns, len(in_layouts) + len(self.own))
+        if not sizes or (len(sizes) == 1 and not [t for t in steps if t[0] != 1]):
             return self.flat(in_layouts, out_layouts), None
         return self._walk(sizes, steps, in_layouts, out_layouts)
 

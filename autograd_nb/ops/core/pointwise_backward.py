@@ -55,7 +55,10 @@ class PointwiseNode(Node):
         if plan.simple:
             lay, carrier = plan.simple
             data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
-            plan.entry(g._data, *self.saved, data)
+            if plan.dims is None:
+                plan.entry(g._data, *self.saved, data)
+            else:
+                plan.entry(plan.dims, g._data, *self.saved, data)
             t = make(data, lay, [0, OURS])
             return (t,) if plan.count == 1 else plan.placed(t)
         if plan.both:  # two operands of the output's shape and dtype
@@ -343,11 +346,11 @@ class BackPlan:
         if full:
             kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
             self.entry, self.dims = kernel.entry(layouts, [lay for _, lay, _ in self.outs])
-        # the commonest: one gradient from one flat kernel
+        # the commonest: one gradient from one kernel
         self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
-        self.simple = self.outs[0][1:] if len(full) == 1 and not kind.reduced and not self.alias and self.dims is None else None
+        self.simple = self.outs[0][1:] if len(full) == 1 and not kind.reduced and not self.alias else None
         self.over, self.overwrite = None, None
-        if self.simple and self.simple[0].dtype is g.dtype and not launch._observing:
+        if self.simple and self.dims is None and self.simple[0].dtype is g.dtype and not launch._observing:
             size = self.simple[0].size
             if size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
                 self.over = self.simple[0]

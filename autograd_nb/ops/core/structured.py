@@ -191,7 +191,7 @@ class Structured:
         if recipe is not None:
             return look(args[0], recipe)
         if self.geometry is not None:
-            return look(args[0], launch.keep(self.recipes, key, recipe_from(self, args)))
+            return look(args[0], launch.keep(self.recipes, key, recipe_from(self, args[0]._layout, args[1:])))
         out = self._call(args)
         keep(self.recipes, key, recipe_of(self, args, out))
         return out

@@ -7,7 +7,7 @@ the arguments as users write them, so that a repeated ``x.view(2, -1)`` is one l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from inspect import Signature, signature
 from sys import _getframe
@@ -125,12 +125,11 @@ def geometry(function: Callable[..., tuple]) -> Callable[..., Tensor]:
     return forward
 
 
-def recipe_from(op: Any, args: tuple) -> tuple:
-    """How the view op looks at its first operand, by its geometry."""
-    lay = args[0]._layout
-    shape, strides, offset = op.geometry(lay, *args[1:])
+def recipe_from(op: Any, lay: Layout, args: Sequence[Any]) -> tuple:
+    """How the view op looks at an operand of this layout, by its geometry."""
+    shape, strides, offset = op.geometry(lay, *args)
     recording = op.recording(1, 1)
-    values = {p: args[i] for p, i, _ in recording.saved}
+    values = {p: args[i - 1] for p, i, _ in recording.saved}
     for name, _ in recording.shapes:
         values[name] = lay.shape
     return (layout(shape, strides, lay.dtype), slice(offset, None) if offset else None, op.node, recording, values)
@@ -213,6 +212,12 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
         if x is None:
             x = options[first]
         op, *arguments = found
+        lay = x._layout
+        if lay.__class__ is Layout and op.geometry is not None and not launch.observing():
+            recipe = recipe_from(op, lay, arguments)
+            if not options and plain(args):
+                launch.keep(recipes, (lay, args), recipe)
+            return look(x, recipe)
         out = op(x, *arguments)
         if out.__class__ is list:
             out = tuple(out)

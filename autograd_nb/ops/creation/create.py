@@ -14,6 +14,7 @@ from ... import dtypes, launch, strides
 from ...dtypes import _default, as_dtype, dtype, from_numpy_dtype
 from ...graph import modes
 from ...graph.modes import state
+from ...graph.ownership import OURS
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
 from ...tensor import Tensor, blank, make, ndarray, set_requires_grad, wrap
 from ..core.recording import check_output, fit_output, mark_inference
@@ -49,6 +50,21 @@ def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
     t.fill_(value)
     t._version_[0] = 0
     return t
+
+
+_ONES: dict[dtype, np.ndarray] = {}
+
+
+def seed(lay: Layout) -> Tensor:
+    """What a backward pass of one element begins with: a new 1, which the pass may overwrite."""
+    one = None if launch._observing else _ONES.get(lay.dtype)
+    if one is None or lay.__class__ is not Layout:
+        t = new_full(lay.shape, 1, lay.dtype)
+        if not launch._observing:
+            _ONES[lay.dtype] = t._data.copy()
+        t._version_[1] = OURS
+        return t
+    return make(one.copy(), lay if lay.usual else layout(lay.shape, None, lay.dtype), [0, OURS])
 
 
 def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:

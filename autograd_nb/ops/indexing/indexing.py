@@ -20,7 +20,7 @@ from ...tensor import Tensor
 from ..core.recording import guarded
 from ..core.registry import OPS
 from ..core.structured import structured
-from ..core.views import geometry, keep, known, look
+from ..core.views import geometry, look, recipe_from
 from ..creation.cast import cast, dense
 from ..creation.create import from_numpy, new_empty, new_full, tensor
 from ..shape.parts import _select
@@ -339,11 +339,11 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         view, tensors = (_select, 0, _select_number(index, lay.shape, 0)), None
     else:
         view, tensors = read_index(self, index)
+    if tensors is None and key is not None and lay.__class__ is Layout and not launch.observing():
+        return look(self, launch.keep(_recipes, key, recipe_from(view[0], lay, view[1:])))
     out = view[0](self, *view[1:]) if view else self
     if tensors is not None:
         return guarded(pick(out, *advanced_index(out, tensors)), *tensors)
-    if key is not None and not launch.observing():
-        keep(_recipes, key, known(view[0], lay, view[1:]))
     return out
 
 

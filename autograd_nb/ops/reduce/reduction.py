@@ -81,19 +81,19 @@ def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> l
 _expanded: dict[tuple, Layout] = launch.plan_table()
 
 
-def expand_reduced(g: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
+def expand_reduced(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
     """A gradient of a reduction read with the shape of its input."""
     if g.__class__ is Tensor and not (state.grad and (g._rg or g._view is not None)):  # without a history: only another layout
-        key = (g._layout, shape, dims, keepdim)
+        key = (g._layout, x_shape, dims, keepdim)
         found = _expanded.get(key)
         if found is None:
             lay = g._layout
-            found = layout(shape, _expanded_strides(lay, shape, dims, keepdim), lay.dtype)
+            found = layout(x_shape, _expanded_strides(lay, x_shape, dims, keepdim), lay.dtype)
             launch.keep(_expanded, key, found)
         return make(g._data, found, g._version_)
     if not keepdim and dims:
-        g = g.reshape([1 if d in dims else n for d, n in enumerate(shape)])
-    return g.expand(shape)
+        g = g.reshape([1 if d in dims else n for d, n in enumerate(x_shape)])
+    return g.expand(x_shape)
 
 
 def _expanded_strides(lay: Layout, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
@@ -233,7 +233,7 @@ def _sum_of(lay: Layout, dims: tuple[int, ...]) -> tuple:
     return _SUM, dtypes.int64 if d.category < 2 else d, d.compute, ()
 
 
-@structured(x=lambda g, x_shape, dims, keepdim: expand_reduced(g, x_shape, dims, keepdim), linear="jointly", batch="shift")
+@structured(x=expand_reduced, linear="jointly", batch="shift")
 def _sum(x, dims, keepdim):
     return fold(_sum_of(x._layout, dims), x, dims, keepdim)
 
