@@ -1,0 +1,1 @@
+"""From a text or a function to machine code: compiling, the cache on disk, entry points."""

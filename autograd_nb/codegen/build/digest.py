@@ -1,0 +1,177 @@
+"""What a kernel's machine code depends on, as one number: see `Digest`."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import types as pytypes
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+#: the module that generated functions say they are of; its own text does not matter to them
+GENERATED = __package__ or ""
+
+
+class Unknown(Exception):
+    """Met an object whose influence on the machine code cannot be told."""
+
+
+class Digest:
+    """sha256 of a value as a kernel sees it: functions by their code and by all that it refers to, transitively.
+
+    It reads the functions in memory, not their files, as those may have been edited since they were imported.
+    The text of autograd_nb's modules that are met goes in as well, for what does not show in code (``@overload``).
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+        self._seen: dict[int, int] = {}
+        self._kept: list[Any] = []  # an id names an object only while it lives
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+    def _put(self, kind: str, *parts: str | bytes) -> None:
+        for part in (kind, *parts):
+            data = part.encode() if isinstance(part, str) else part
+            self._hash.update(b"%d:" % len(data) + data)
+
+    def _first_time(self, value: Any) -> bool:
+        number = self._seen.get(id(value))
+        if number is not None:
+            self._put("again", str(number))
+            return False
+        self._seen[id(value)] = len(self._seen)
+        self._kept.append(value)
+        return True
+
+    def add(self, value: Any) -> None:
+        if value is None or isinstance(value, (bool, int, float, complex, str, np.generic)):
+            self._put(type(value).__name__, value.tobytes() if isinstance(value, np.generic) else repr(value))
+        elif isinstance(value, bytes):
+            self._put("bytes", value)
+        elif isinstance(value, (tuple, list)):
+            self._put(type(value).__qualname__, str(len(value)))
+            for item in value:
+                self.add(item)
+        elif isinstance(value, (set, frozenset)):
+            self._put("set", *sorted(_alone(item) for item in value))
+        elif isinstance(value, dict):
+            self._put("dict", str(len(value)))
+            for key, item in sorted(value.items(), key=lambda pair: _alone(pair[0])):
+                self.add(key)
+                self.add(item)
+        elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            self._put("array", repr(value.dtype), repr(value.shape), repr(value.flags.c_contiguous), value.tobytes())
+        elif isinstance(value, np.dtype):
+            self._put("dtype", repr(value))
+        elif isinstance(value, pytypes.CodeType):
+            self._code(value)
+        elif isinstance(value, pytypes.FunctionType):
+            self._function(value)
+        elif isinstance(value, pytypes.ModuleType):
+            self._put("module", value.__name__)  # what is used of it is added where it is used
+        elif isinstance(value, (pytypes.BuiltinFunctionType, np.ufunc)):
+            self._put("builtin", str(getattr(value, "__module__", "")), value.__name__)
+        elif isinstance(value, type):
+            self._put("class", value.__module__, value.__qualname__)
+            self._text(value.__module__)
+        elif isinstance(value, slice):
+            self._put("slice", repr(value))
+        elif value is Ellipsis:
+            self._put("ellipsis")
+        else:
+            self._numba(value)
+
+    def _numba(self, value: Any) -> None:
+        from numba.core import types
+        from numba.core.dispatcher import Dispatcher
+
+        if isinstance(value, Dispatcher):
+            if self._first_time(value):
+                self._put("dispatcher")
+                self.add(value.targetoptions)
+                self.add(value.py_func)
+        elif isinstance(value, types.ExternalFunctionPointer):
+            raise Unknown  # an address of this process
+        elif isinstance(value, types.ExternalFunction):
+            self._put("external", str(value.symbol), str(value.sig))
+        elif isinstance(value, types.Type):
+            self._put("type", str(value))
+        elif isinstance(getattr(value, "_defn", None), pytypes.FunctionType):  # an intrinsic
+            self._put("intrinsic")
+            self.add(value._defn)
+        elif isinstance(getattr(value, "__wrapped__", None), pytypes.FunctionType) and value.__module__.startswith("numpy"):
+            self._put("builtin", value.__module__, value.__name__)  # np.empty and its like
+        else:
+            raise Unknown
+
+    def _code(self, code: pytypes.CodeType) -> None:
+        self._put("code", code.co_code, getattr(code, "co_exceptiontable", b""), code.co_name)
+        self.add((code.co_flags, code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount))
+        self.add((code.co_consts, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars))
+
+    def _function(self, function: pytypes.FunctionType) -> None:
+        if not self._first_time(function):
+            return
+        module = function.__module__ or ""
+        if module.partition(".")[0] in ("numba", "numpy", "math", "operator"):
+            self._put("library", module, function.__qualname__)  # its version is in the key
+            return
+        self._put("function", module)
+        self._code(function.__code__)
+        self.add(function.__defaults__)
+        self.add(function.__kwdefaults__)
+        for cell in function.__closure__ or ():
+            self.add(cell.cell_contents)
+        self._text(module)
+        names = sorted(set(_names(function.__code__)))
+        for name in names:
+            if name not in function.__globals__:
+                continue  # a builtin or an attribute
+            value = function.__globals__[name]
+            self._put("global", name)
+            self.add(value)
+            if isinstance(value, pytypes.ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
+                for attribute in names:
+                    if hasattr(value, attribute):
+                        self._put("attribute", attribute)
+                        self.add(getattr(value, attribute))
+
+    def _text(self, module: str) -> None:
+        if module != GENERATED and module.startswith(__name__.partition(".")[0] + "."):
+            self._put("text", _module_digest(module))
+
+
+_LIBRARIES = {"numba", "numpy", "math", "cmath", "operator"}  # with versions of their own, which are in the key
+
+
+def _alone(value: Any) -> str:
+    digest = Digest()
+    digest.add(value)
+    return digest.hexdigest()
+
+
+def _names(code: pytypes.CodeType) -> Iterable[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, pytypes.CodeType):
+            yield from _names(constant)
+
+
+_module_digests: dict[str, str] = {}
+
+
+def _module_digest(name: str) -> str:
+    found = _module_digests.get(name)
+    if found is None:
+        module = sys.modules.get(name)
+        loader = getattr(getattr(module, "__spec__", None), "loader", None)
+        try:
+            text = loader.get_source(name) if loader is not None else None
+        except (AttributeError, ImportError, OSError):
+            text = None
+        found = _module_digests[name] = hashlib.sha256((text or "").encode()).hexdigest()
+    return found

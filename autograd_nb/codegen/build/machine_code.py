@@ -1,0 +1,145 @@
+"""Machine code on disk: what Numba makes of a kernel, written to the cache and read from it."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from typing import Any
+
+import numpy as np
+
+from .cache import Store
+from .digest import GENERATED
+
+store = Store()
+
+_machine_known: tuple | None = None
+
+
+def machine() -> tuple | None:
+    """What besides its text decides a kernel's machine code; None when this Numba has no way to keep machine code."""
+    global _machine_known
+    if _machine_known is None:
+        import llvmlite
+        import numba
+        from numba import config
+
+        try:
+            from numba.core.bytecode import FunctionIdentity
+            from numba.core.compiler import CompileResult
+            from numba.core.registry import cpu_target
+            from numba.core.serialize import dumps  # noqa: F401
+
+            known = CompileResult._reduce, CompileResult._rebuild, FunctionIdentity._unique_ids
+            processor = cpu_target.target_context.codegen().magic_tuple()
+        except (ImportError, AttributeError) as error:
+            _machine_known = ()
+            store.warn(f"this version of Numba ({numba.__version__}) keeps no machine code ({error})")
+            return None
+        del known
+        switches = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LLVM_REFPRUNE_PASS")
+        _machine_known = (
+            ("python", sys.implementation.cache_tag, *sys.version_info, sys.platform),
+            ("numpy", np.__version__, "numba", numba.__version__, "llvmlite", llvmlite.__version__),
+            tuple(str(part) for part in processor),
+            tuple((switch, repr(getattr(config, switch, None))) for switch in switches),
+        )
+    return _machine_known or None
+
+
+_swept = False
+
+
+def save(key: str, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
+    global _swept
+    if store.folder is None or result.lifted or result.objectmode or result.library.has_dynamic_globals:
+        return
+    import numba
+    from numba.core.serialize import dumps
+
+    try:
+        code, fndesc, env, signature, objectmode, lifted, _, reload_init, envs = result._reduce()
+        code = _without_bitcode(code, fndesc.llvm_cpython_wrapper_name)
+        payload = dumps((code, fndesc, _plain(env), signature, objectmode, lifted, reload_init, [_plain(e) for e in envs]))
+    except Exception:  # something in it cannot be pickled; the compiled kernel is as good as ever
+        return
+    if not _swept:
+        _swept = True
+        store.sweep()
+    store.save(key, payload, {"name": name, "argtypes": list(argtypes), "numba": numba.__version__})
+
+
+def load(key: str) -> Any | None:
+    payload = store.load(key)
+    if payload is None:
+        return None
+    from numba.core.compiler import CompileResult
+    from numba.core.registry import cpu_target
+
+    context = cpu_target.target_context  # as it is: to refresh() it would import all of Numba's typing, and SciPy
+    _declare_runtime(context)
+    try:
+        code, fndesc, env, signature, objectmode, lifted, reload_init, envs = pickle.loads(payload)
+        env, *envs = [_environment(*e) for e in (env, *envs)]
+        result = CompileResult._rebuild(context, code, fndesc, env, signature, objectmode, lifted, "", reload_init, envs)
+    except Exception:  # whole, yet of no use here: compile it, and replace the file
+        return None
+    return result
+
+
+_runtime_declared = False
+
+
+def _declare_runtime(context: Any) -> None:
+    """Tell the linker where Numba's memory management is. (Its own initialisation also compiles the atomics, which kernels
+    have inlined: 15 ms. It runs anyway when something is compiled.)"""
+    global _runtime_declared
+    if _runtime_declared:
+        return
+    try:
+        from llvmlite import binding
+        from numba.core.runtime._nrt_python import c_helpers
+
+        for name, address in c_helpers.items():
+            binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+    except (ImportError, AttributeError):
+        from numba.core.runtime import rtsys
+
+        rtsys.initialize(context)
+    _runtime_declared = True
+
+
+def _without_bitcode(code: Any, symbol: str) -> Any:
+    """Serialised code without the LLVM bitcode that lets other functions inline it.
+
+    Nothing inlines a kernel, and it is half of the file and of the time to load it. A few bytes that define ``symbol`` stand
+    in for it, as Numba reads there what the machine code defines.
+    """
+    from llvmlite import binding
+
+    name, kind, (machine_code, _) = code
+    if kind != "object":
+        return code
+    stub = binding.parse_assembly(f'define void @"{symbol}"() {{ ret void }}').as_bitcode()
+    return name, kind, (machine_code, stub)
+
+
+def _plain(env: Any) -> tuple[str, list]:
+    return env.env_name, list(env.consts)
+
+
+def _environment(name: str, constants: list) -> Any:
+    """The objects that a compiled function refers to.
+
+    Numba's own way to restore them imports the module of every function that was compiled along (SciPy, in the end),
+    for the sake of globals that only its object mode reads.
+    """
+    from numba.core.environment import Environment, lookup_environment
+
+    env = lookup_environment(name)
+    if env is None:
+        env = Environment({"__name__": GENERATED})
+        env.consts[:] = constants
+        env.env_name = name
+        Environment._memo[name] = env
+    return env
