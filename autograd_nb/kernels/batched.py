@@ -146,6 +146,7 @@ def lu_solve(batch, n, columns, trans, sl, sp, sb, lu, pivots, b, x):
     """As `lapack.lu_solve`."""
     lanes = BYTES // b.itemsize
     group, right = np.empty(n * n * lanes, b.dtype), np.empty(n * columns * lanes, b.dtype)
+    turned = np.empty(n * columns * lanes, b.dtype)
     places = np.empty(n * lanes, np.int32)
     for i in range(0, batch, lanes):
         count = min(lanes, batch - i)
@@ -157,7 +158,11 @@ def lu_solve(batch, n, columns, trans, sl, sp, sb, lu, pivots, b, x):
                 places[j * lanes + k] = pivots[start + j] - 1
         gather(count, n * columns, b, i * sb, sb, right)
         solve_group(n, columns, trans, group, places, right, lanes)
-        turn_rows(n * columns, count, right, 0, lanes, x, i * n * columns, n * columns)
+        for r in range(n):
+            for c in range(columns):
+                to, come = (c * n + r) * lanes, (r * columns + c) * lanes
+                turned[to : to + lanes] = right[come : come + lanes]
+        turn_rows(n * columns, count, turned, 0, lanes, x, i * n * columns, n * columns)
 
 
 def inverse(batch, n, a, out, info):
@@ -175,7 +180,7 @@ def inverse(batch, n, a, out, info):
             one = right[(j * n + j) * lanes : (j * n + j + 1) * lanes]
             for k in range(one.size):
                 one[k] = a.dtype.type(1)
-        solve_group(n, n, False, group, places, right, lanes)
+        solve_group(n, n, True, group, places, right, lanes)
         turn_rows(n * n, count, right, 0, lanes, out, i * n * n, n * n)
         for k in range(count):
             info[i + k] = bad[k]

@@ -1,7 +1,8 @@
 """Factorisations and solvers on batches of dense row-major matrices: LAPACK through Numba's own binding, loops for what is small.
 
 LAPACK reads columns where these matrices have rows: it sees their transposes. Where that is as good (symmetric matrices; the
-singular value decomposition, whose factors swap places) nothing is copied, elsewhere a matrix is transposed into scratch memory.
+singular value decomposition, whose factors swap places) nothing is copied, elsewhere a matrix is transposed before. What a kernel's
+text calls "by columns" is a result whose matrices stand in memory as LAPACK, and PyTorch, leave them: columns one after the other.
 
 Every kernel loops over the batch; ``info`` receives per matrix what LAPACK reports: 0, or where it failed.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba.np.linalg import F_INT_nptype
 
-from ..codegen.jit import LETTER, NO, POINTER, SIZE, external, helper
+from ..codegen.jit import LETTER, NO, POINTER, SIZE, YES, external, helper
 from ..codegen.runtime import copy
 from ..codegen.vectors import rolled
 from .matmul import C, D, N, S, Z, gemm
@@ -236,7 +237,7 @@ def lu_solve_one(n, k, trans, lu, pivots, x):
 
 
 def inverse(batch, n, a, out, info):
-    """out[i] = a[i]⁻¹."""
+    """out[i] = a[i]⁻¹ by columns, which is the inverse of the transpose by rows."""
     lu = np.empty(n * n, a.dtype)
     scratch = np.empty(n * n if n > SMALL else 0, a.dtype)
     pivots = np.empty(n, np.int32)
@@ -247,15 +248,25 @@ def inverse(batch, n, a, out, info):
         mine[:] = a.dtype.type(0)
         for j in range(n):
             mine[j * n + j] = a.dtype.type(1)
-        lu_solve_one(n, n, NO, lu, pivots, mine)
+        lu_solve_one(n, n, YES, lu, pivots, mine)
 
 
 def lu_solve(batch, n, k, trans, sl, sp, sb, lu, pivots, b, x):
-    """x[i] = op(a[i])⁻¹·b[i] for the a whose factors are given; ``sl``, ``sp``, ``sb``: from one to the next of each."""
+    """x[i] = op(a[i])⁻¹·b[i], by columns, for the a whose factors are given; ``sl``, ``sp``, ``sb``: from one to the next of each."""
+    scratch = np.empty(n * k if k > 1 else 0, x.dtype)
     for i in range(batch):
         mine = x[i * n * k:(i + 1) * n * k]
-        copy(mine, b[i * sb:])
-        lu_solve_one(n, k, trans, lu[i * sl:i * sl + n * n], pivots[i * sp:i * sp + n], mine)
+        rows = scratch if k > 1 else mine
+        copy(rows, b[i * sb:])
+        lu_solve_one(n, k, trans, lu[i * sl:i * sl + n * n], pivots[i * sp:i * sp + n], rows)
+        if k > 1:
+            transpose(n, k, scratch, mine)
+
+
+def by_columns(batch, m, n, a, out):
+    """out[i] = a[i], by columns."""
+    for i in range(batch):
+        transpose(m, n, a[i * m * n:(i + 1) * m * n], out[i * m * n:(i + 1) * m * n])
 
 
 def determinant(batch, n, lu, pivots, det):
@@ -324,45 +335,47 @@ def cholesky_loops(n, a):
 
 
 def cholesky(batch, n, upper, a, out, info):
-    """out[i] = the lower (upper) factor of a[i], of which that triangle is read; the other is set to 0."""
+    """out[i] = the lower (upper) factor of a[i] by columns, of which that triangle is read; the other is set to 0."""
     zero = a.dtype.type(0)
     kind = kind_of(a)
+    loops = n <= SMALL
     for i in range(batch):
         mine = out[i * n * n:(i + 1) * n * n]
         source = a[i * n * n:(i + 1) * n * n]
-        loops = n <= SMALL
-        for r in range(n):
+        if not loops:
             for c in range(n):
-                if loops and upper:  # the loops know lower factors
-                    mine[r * n + c] = source[c * n + r].conjugate() if c <= r else zero
-                else:
-                    mine[r * n + c] = source[r * n + c] if (c >= r if upper else c <= r) else zero
-        if loops:
-            info[i] = cholesky_loops(n, mine)
-            if upper:
                 for r in range(n):
-                    for c in range(r):
-                        mine[c * n + r] = mine[r * n + c].conjugate()
-                        mine[r * n + c] = zero
-        else:  # rows are its columns, so its triangle is the other
-            info[i] = _potrf(kind, np.uint8(L if upper else U), n, mine.ctypes, n)
+                    mine[c * n + r] = source[r * n + c] if (c >= r if upper else c <= r) else zero
+            info[i] = _potrf(kind, np.uint8(U if upper else L), n, mine.ctypes, n)
+            continue
+        for r in range(n):  # the loops make a lower factor by rows
+            for c in range(r + 1):
+                mine[r * n + c] = source[c * n + r].conjugate() if upper else source[r * n + c]
+        info[i] = cholesky_loops(n, mine)
+        for r in range(n):
+            for c in range(r):
+                if upper:  # by columns, it is the conjugate of an upper one
+                    mine[r * n + c] = mine[r * n + c].conjugate()
+                    mine[c * n + r] = zero
+                else:
+                    mine[c * n + r] = mine[r * n + c]
+                    mine[r * n + c] = zero
 
 
 # ------------------------------------------------------------------------------------------------- reflections
 
 
 def geqrf(batch, m, n, a, out, tau):
-    """out[i] = R above, and the vectors of the reflections below the diagonal, that make a[i] triangular."""
+    """out[i] = R above, and the vectors of the reflections below the diagonal, that make a[i] triangular; by columns."""
     r = min(m, n)
-    scratch = np.empty(m * n, a.dtype)
     for i in range(batch):
-        transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
-        _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau[i * r:].ctypes)
-        transpose(n, m, scratch, out[i * m * n:(i + 1) * m * n])
+        mine = out[i * m * n:(i + 1) * m * n]
+        transpose(m, n, a[i * m * n:(i + 1) * m * n], mine)
+        _geqrf(kind_of(a), m, n, mine.ctypes, m, tau[i * r:].ctypes)
 
 
 def qr(batch, m, n, columns, a, q, r):
-    """a[i] = q[i]·r[i]: the first ``columns`` of q, at most m, and as many rows of r; no q where ``columns`` is 0."""
+    """a[i] = q[i]·r[i], by columns: the first ``columns`` of q, at most m, and as many rows of r; no q where ``columns`` is 0."""
     k = min(m, n)
     rows = r.size // (batch * n)
     scratch = np.zeros(m * max(n, columns), a.dtype)
@@ -371,38 +384,37 @@ def qr(batch, m, n, columns, a, q, r):
     for i in range(batch):
         transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
         _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau.ctypes)
-        for row in range(rows):
-            for c in range(n):
-                r[(i * rows + row) * n + c] = scratch[c * m + row] if row <= c else zero
+        for c in range(n):
+            for row in range(rows):
+                r[(i * n + c) * rows + row] = scratch[c * m + row] if row <= c else zero
         if columns:
             _orgqr(kind_of(a), m, columns, k, scratch.ctypes, m, tau.ctypes)
-            transpose(columns, m, scratch, q[i * m * columns:(i + 1) * m * columns])
+            copy(q[i * m * columns:(i + 1) * m * columns], scratch)
 
 
 # ------------------------------------------------------------------------------------ eigen- and singular values
 
 
 def svd(batch, m, n, job, a, u, s, vt, info):
-    """a[i] = u[i]·diag(s[i])·vt[i]; ``job``: "N" only s, "S" the first min(m, n) vectors, "A" all. info −1: not finite."""
+    """a[i] = u[i]·diag(s[i])·vt[i], u and vt by columns; ``job``: "N" only s, "S" the first min(m, n) vectors, "A" all. info −1: not finite."""
     r = min(m, n)
     scratch = np.empty(m * n, a.dtype)
-    rows_u = m if job == A else r  # of uᵀ
-    columns = n if job == A else r
+    columns = m if job == A else r  # of u
+    rows = n if job == A else r  # of vt
     kind = kind_of(a)
     for i in range(batch):
-        copy(scratch, a[i * m * n:])
+        transpose(m, n, a[i * m * n:(i + 1) * m * n], scratch)
         if not finite(scratch):
             info[i] = -1
             continue
-        # of the transpose, which LAPACK sees, v is the left and u the right factor, each as its own transpose
-        start_u, start_v = (0, 0) if job == N else (i * m * rows_u, i * columns * n)
+        start_u, start_v = (0, 0) if job == N else (i * m * columns, i * rows * n)
         info[i] = _gesdd(
-            kind, np.uint8(job), n, m, scratch.ctypes, n, s[i * r:].ctypes, vt[start_v:].ctypes, n, u[start_u:].ctypes, max(rows_u, 1),
+            kind, np.uint8(job), m, n, scratch.ctypes, m, s[i * r:].ctypes, u[start_u:].ctypes, m, vt[start_v:].ctypes, max(rows, 1),
         )  # fmt: skip
 
 
 def eigh(batch, n, vectors, upper, a, w, v, info):
-    """a[i] = v[i]·diag(w[i])·v[i]ᴴ, w ascending, for matrices given by one triangle."""
+    """a[i] = v[i]·diag(w[i])·v[i]ᴴ, w ascending, v by columns, for matrices given by one triangle."""
     kind = kind_of(a)
     for i in range(batch):
         mine = v[i * n * n:(i + 1) * n * n]
@@ -415,17 +427,13 @@ def eigh(batch, n, vectors, upper, a, w, v, info):
             info[i] = -1
             continue
         info[i] = _evd(kind, np.uint8(V if vectors else N), np.uint8(L if upper else U), n, mine.ctypes, n, w[i * n:].ctypes)
-        if vectors:  # they are its columns, our rows, and those of the conjugate matrix
-            for r in range(n):
-                mine[r * n + r] = mine[r * n + r].conjugate()
-                for c in range(r):
-                    x = mine[r * n + c].conjugate()
-                    mine[r * n + c] = mine[c * n + r].conjugate()
-                    mine[c * n + r] = x
+        if vectors and np.iscomplexobj(a):  # they are those of the transpose, the conjugate matrix
+            for c in range(mine.size):
+                mine[c] = mine[c].conjugate()
 
 
 def eig(batch, n, vectors, a, w, v, info):
-    """a[i]·v[i] = v[i]·diag(w[i]) for a real matrix; w and v are complex, the vectors of length 1."""
+    """a[i]·v[i] = v[i]·diag(w[i]) for a real matrix; w and v are complex, the vectors of length 1, by columns."""
     scratch = np.empty(n * n, a.dtype)
     right = np.empty(n * n if vectors else 1, a.dtype)
     left = np.empty(1, a.dtype)
@@ -449,9 +457,9 @@ def eig(batch, n, vectors, a, w, v, info):
                 for r in range(n):
                     x = right[j * n + r]
                     y = right[(j + 1) * n + r] if pair else x * 0
-                    v[i * n * n + r * n + j] = v.dtype.type(complex(x, y))
+                    v[(i * n + j) * n + r] = v.dtype.type(complex(x, y))
                     if pair:
-                        v[i * n * n + r * n + j + 1] = v.dtype.type(complex(x, -y))
+                        v[(i * n + j + 1) * n + r] = v.dtype.type(complex(x, -y))
                 j += 2 if pair else 1
 
 
@@ -470,4 +478,4 @@ def eig_complex(batch, n, vectors, a, w, v, info):
             kind_of(a), np.uint8(N), job, n, scratch.ctypes, n, w[i * n:].ctypes, left.ctypes, 1, right.ctypes, n if vectors else 1
         )
         if vectors:
-            transpose(n, n, right, v[i * n * n:(i + 1) * n * n])
+            copy(v[i * n * n:(i + 1) * n * n], right)

@@ -14,18 +14,19 @@ def _routine(kind: str, name: str, hermitian: bool):
 
 @foreign
 def factor(batch, n, hermitian, a, ld, pivots, info):
-    """ld[i], pivots[i]: LAPACK's packed L and D of the lower triangle of a[i]."""
+    """ld[i] (by columns), pivots[i]: LAPACK's packed L and D of the lower triangle of a[i]."""
     routine = _routine(a.dtype.str[1:], "trf", hermitian)
-    source, out, order = a.reshape(batch, n, n), ld.reshape(batch, n, n), pivots.reshape(batch, n)
+    source, out, order = a.reshape(batch, n, n), ld.reshape(batch, n, n).transpose(0, 2, 1), pivots.reshape(batch, n)
     for i in range(batch):
-        out[i], order[i], info[i] = routine(source[i], lower=1)
+        packed, order[i], info[i] = routine(source[i], lower=1)
+        out[i] = np.tril(packed)
 
 
 @foreign
 def solve(batch, n, k, hermitian, ld, pivots, b, x):
-    """x[i] with A·x = b[i] for the matrix whose factors are given."""
+    """x[i], by columns, with A·x = b[i] for the matrix whose factors are given."""
     routine = _routine(ld.dtype.str[1:], "trs", hermitian)
     factors, order = ld.reshape(batch, n, n), pivots.reshape(batch, n)
-    right, out = b.reshape(batch, n, k), x.reshape(batch, n, k)
+    right, out = b.reshape(batch, n, k), x.reshape(batch, k, n).transpose(0, 2, 1)
     for i in range(batch):
         out[i] = routine(np.asfortranarray(factors[i]), order[i], np.asfortranarray(right[i]), lower=1)[0]

@@ -6,6 +6,7 @@ import numpy as np
 from numba.np.linalg import F_INT_nptype
 
 from ..codegen.jit import FLOAT, LETTER, POINTER, SIZE, external, helper
+from ..codegen.runtime import copy
 from .lapack import _geqrf, _orgqr, finite, kind_of, solve_triangle, transpose
 from .matmul import gemm
 
@@ -46,13 +47,14 @@ def qr_solve(m, n, k, rcond, a, tau, r, inverse, b, x):
 
 
 def least_squares(batch, m, n, k, rcond, values, a, b, x, s, rank):
-    """x[i] (max(m, n) × k) = the shortest x that minimises |a[i]·x − b[i]|; singular values ≤ rcond·s₀ are taken as 0.
+    """x[i] (max(m, n) × k, by columns) = the shortest x that minimises |a[i]·x − b[i]|; singular values ≤ rcond·s₀ are taken as 0.
 
     They are found, and put into ``s``, if ``values``; else they are only looked for where a[i] may not be of full rank.
     """
     r, rows = min(m, n), max(m, n)
     scratch = np.empty(m * n, a.dtype)
     right = np.zeros(rows * k, a.dtype)
+    answer = np.empty(n * k, a.dtype)
     count = np.empty(1, F_INT_nptype)
     quick = m >= n and not values
     size = n * n if quick else 0
@@ -66,7 +68,10 @@ def least_squares(batch, m, n, k, rcond, values, a, b, x, s, rank):
         transpose(m, n, matrix, scratch)
         if quick:
             _geqrf(kind_of(a), m, n, scratch.ctypes, m, tau.ctypes)
-            if qr_solve(m, n, k, rcond, scratch, tau, triangle, inverse, given, mine):
+            if qr_solve(m, n, k, rcond, scratch, tau, triangle, inverse, given, answer):
+                for c in range(k):
+                    for q in range(n):
+                        mine[c * rows + q] = answer[q * k + c]
                 rank[i] = n
                 continue
             transpose(m, n, matrix, scratch)
@@ -78,5 +83,5 @@ def least_squares(batch, m, n, k, rcond, values, a, b, x, s, rank):
             for c in range(k):
                 right[c * rows + q] = given[q * k + c]
         _gelsd(kind_of(a), m, n, k, scratch.ctypes, m, right.ctypes, rows, s[i * r:].ctypes, rcond, count.ctypes)
-        transpose(k, rows, right, mine)
+        copy(mine, right)
         rank[i] = count[0]

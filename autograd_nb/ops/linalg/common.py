@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch
+from ... import dtypes, launch, strides
 from ...codegen.formula.namespace import m
 from ...errors import LinAlgError
 from ...overriding import overridable
-from ...shapes import Size, broadcast_shapes, layout, numel
+from ...shapes import Layout, Size, broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
 from ..core.recording import store
 from ..core.structured import tensor_argument
+from ..creation.cast import relaid
 from ..creation.ranges import eye
 
 SCALAR_NAMES = {
@@ -150,6 +151,23 @@ def many_small(a: Tensor, b: Tensor | None = None, least: int = 4) -> bool:
 
 def new_info(n: int) -> np.ndarray:
     return np.zeros(n, np.int32)
+
+
+def by_columns(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
+    """Memory for matrices whose columns stand one after the other, as LAPACK and PyTorch leave results."""
+    lay = columns(shape, d)
+    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+
+
+def columns(shape: Sequence[int], d: dtypes.dtype) -> Layout:
+    """The layout of `by_columns`."""
+    return strides.ordered(shape, (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2), d)
+
+
+def turned(x: Tensor) -> Tensor:
+    """``x``, or where it is not by columns a copy that is."""
+    lay = columns(x.shape, x.dtype)
+    return x if 1 in x.shape[-2:] or x._layout.strides == lay.strides else relaid(x, lay)
 
 
 def info_tensor(info: np.ndarray, batch: Sequence[int]) -> Tensor:

@@ -17,6 +17,7 @@ from ..shape.rearrange import tril, triu
 from .common import (
     adjoint,
     batch_of,
+    by_columns,
     check,
     check_equation,
     count,
@@ -30,6 +31,7 @@ from .common import (
     scalar_name,
     several,
     square_shape,
+    turned,
 )
 from .triangular import solve as solve_triangle
 
@@ -83,8 +85,8 @@ def _qr(a, mode):
     m, n = a.shape[-2:]
     k, batch = min(m, n), batch_of(a)
     rows = m if mode == "complete" else k
-    r = new_empty((*batch, rows, n), a.dtype)
-    q = new_empty((0,) if mode == "r" else (*batch, m, rows), a.dtype)
+    r = by_columns((*batch, rows, n), a.dtype)
+    q = new_empty((0,), a.dtype) if mode == "r" else by_columns((*batch, m, rows), a.dtype)
     if a._layout.size:
         _QR(a.dtype, count(a), m, n, 0 if mode == "r" else rows, dense(a), q._data, r._data)
     elif q._layout.size:  # of a matrix without columns
@@ -125,7 +127,7 @@ def _no_rule(g: Any) -> Any:
 @structured(a=_no_rule, node="NotImplemented", linear="no", batch="samples")
 def _geqrf(a):
     m, n = a.shape[-2:]
-    out, tau = new_empty(a.shape, a.dtype), new_empty((*batch_of(a), min(m, n)), a.dtype)
+    out, tau = by_columns(a.shape, a.dtype), new_empty((*batch_of(a), min(m, n)), a.dtype)
     if a._layout.size:
         _GEQRF(a.dtype, count(a), m, n, dense(a), out._data, tau._data)
     return [out, tau]
@@ -201,7 +203,7 @@ def householder_product(input, tau, *, out=None):
     one = identity(n, a.dtype)
     if m > n:
         one = OPS["cat"].call([one, new_full((m - n, n), 0, a.dtype)], 0)
-    y = one - v @ (inner @ adjoint(v.narrow(-2, 0, n)))
+    y = turned(one - v @ (inner @ adjoint(v.narrow(-2, 0, n))))
     return given(guarded(y, a, t, y), out, "linalg.householder_product")
 
 
@@ -247,6 +249,7 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     if transpose:
         inner = adjoint(inner)
     y = c - v @ (inner @ (adjoint(v) @ c)) if left else c - ((c @ v) @ inner) @ adjoint(v)
+    y = turned(y)
     return given(guarded(y, a, t, c, y), out, "ormqr")
 
 
@@ -256,10 +259,10 @@ def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
 def _ldl(A: Any, hermitian: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
     a = square_shape(matrix(A, name), name).detach()
     n, batch = a.shape[-1], batch_of(a)
-    ld, pivots, info = new_empty(a.shape, a.dtype), new_empty((*batch, n), dtypes.int32), new_info(count(a))
+    ld, pivots, info = by_columns(a.shape, a.dtype), new_empty((*batch, n), dtypes.int32), new_info(count(a))
     if a._layout.size:
         _LDL(a.dtype, count(a), n, hermitian and a.dtype.is_complex, dense(a), ld._data, pivots._data, info)
-    return tril(ld), pivots, info_tensor(info, batch)
+    return ld, pivots, info_tensor(info, batch)
 
 
 def _zero_block(k: int) -> str:
@@ -315,7 +318,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
         raise RuntimeError(f"{name}: pivots must be ±1 to ±{n}. Did you properly pass the result of ldl_factor?")
     batch = broadcast_shapes(ld.shape[:-2], b.shape[:-2])
     ld, b, order = ld.expand(*batch, n, n), b.expand(*batch, *b.shape[-2:]).detach(), order.expand(*batch, n).int()
-    x = new_empty(b.shape, b.dtype)
+    x = by_columns(b.shape, b.dtype)
     if x._layout.size:
         _LDL_SOLVE(
             b.dtype, count(b), n, b.shape[-1], hermitian and b.dtype.is_complex, dense(ld), dense(order), dense(b), x._data

@@ -12,9 +12,9 @@ from ...shapes import as_int, broadcast_shapes
 from ...tensor import Tensor
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import clone, dense
+from ..creation.cast import dense
 from ..creation.create import new_empty, new_full
-from .common import adjoint, batch_of, count, floating, scalar_name
+from .common import adjoint, batch_of, by_columns, count, floating, scalar_name
 from .decompose import _qr
 from .spectral import _pinv, _pinv_rule, thin_svd
 
@@ -46,12 +46,14 @@ def _lstsq(a, b, rcond, driver):
     """[x (n × k), residuals, rank, singular values] for matrices of one batch."""
     m, n = a.shape[-2:]
     k, batch, r = b.shape[-1], batch_of(a), min(m, n)
-    x = new_full((*batch, max(m, n), k), 0, a.dtype)
+    x = by_columns((*batch, max(m, n), k), a.dtype)
+    x.zero_()
+    x._version_[0] = 0
     s, rank = new_full((*batch, r), 0, a.dtype.to_real()), new_full(batch, 0, dtypes.int64)
     if a._layout.size and k:
         values = driver in ("gelsd", "gelss")
         _LSTSQ(a.dtype, count(a), m, n, k, rcond, values, dense(a), dense(b), x._data, s._data, rank._data)
-    x = clone(x.narrow(-2, 0, n))
+    x = x if m <= n else x.narrow(-2, 0, n)
     if m > n and driver != "gelsy" and (driver == "gels" or not bool((rank != n).any())):
         residuals = (b - a @ x).abs().square().sum(-2)
     else:

@@ -20,6 +20,7 @@ from .common import (
     adjoint,
     batch_of,
     broadcast,
+    by_columns,
     check,
     check_equation,
     count,
@@ -36,10 +37,12 @@ from .common import (
     square_shape,
     stride,
     summed,
+    turned,
 )
 from .triangular import solve as solve_triangle
 
 _FACTOR, _SOLVE = Kernel("lapack", "lu_factor", outputs=3), Kernel("lapack", "lu_solve")
+_BY_COLUMNS = Kernel("lapack", "by_columns")
 _INVERSE, _PERMUTATION = Kernel("lapack", "inverse", outputs=2), Kernel("lapack", "permutation")
 _MANY_FACTOR, _MANY_SOLVE = Kernel("batched", "lu_factor", outputs=3), Kernel("batched", "lu_solve")
 _MANY_INVERSE = Kernel("batched", "inverse", outputs=2)
@@ -58,7 +61,7 @@ def _factors(a: Tensor) -> list[Tensor]:
 
 def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tensor:
     """op(a)⁻¹·b from the factors of a, without history."""
-    out = new_empty(b.shape, b.dtype)
+    out = by_columns(b.shape, b.dtype)
     n, k = b.shape[-2:]
     if out._layout.size:
         solve = _MANY_SOLVE if k <= SMALL and many_small(lu, b) else _SOLVE
@@ -127,7 +130,11 @@ def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
 
 @structured(a=_lu_rule, node="LinalgLuFactorExBackward0", linear="no", batch="shift")
 def _lu_factor(a):
-    return _factors(a)
+    lu, pivots, info = _factors(a)
+    out = by_columns(a.shape, a.dtype)
+    if out._layout.size:
+        _BY_COLUMNS(a.dtype, count(a), *a.shape[-2:], lu._data, out._data)
+    return [out, pivots, info]
 
 
 def _pivoted(pivot: Any) -> None:
@@ -255,8 +262,8 @@ def _through_factors(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool) -> Tens
     p = _permutation(pivots, lu.shape[-1], lu.dtype)
     if trans:
         y = solve_triangle(lu.mT, b, False)
-        return p @ solve_triangle(lu.mT, y, True, unit=True)
-    return solve_triangle(lu, solve_triangle(lu, p.mT @ b, False, unit=True), True)
+        return turned(p @ solve_triangle(lu.mT, y, True, unit=True))
+    return turned(solve_triangle(lu, solve_triangle(lu, p.mT @ b, False, unit=True), True))
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.lu_solve")
@@ -361,7 +368,10 @@ def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
     one, many = broadcast(a, b)
     x, _, _, info = _solve(one, many) if left else _solve(one.mT, many.mT)
     x = x if left else x.mT
-    return x.squeeze(-1) if vector else x, info
+    if vector:
+        x = x.squeeze(-1)
+        x = turned(x) if x.ndim > 1 else x  # PyTorch lays out a batch of vectors as if it were a matrix
+    return x, info
 
 
 def _unsolvable(k: int) -> str:
@@ -404,7 +414,7 @@ def _inv_rule(g: Any, out0: Any) -> Any:
 
 @structured(a=_inv_rule, node="LinalgInvExBackward0", linear="no", batch="shift")
 def _inv(a):
-    out, info = new_empty(a.shape, a.dtype), new_info(count(a))
+    out, info = by_columns(a.shape, a.dtype), new_info(count(a))
     if out._layout.size:
         inverse = _MANY_INVERSE if many_small(a) else _INVERSE
         inverse(a.dtype, count(a), a.shape[-1], dense(a), out._data, info)

@@ -17,6 +17,7 @@ from ..creation.create import new_empty, new_full
 from .common import (
     adjoint,
     batch_of,
+    by_columns,
     check,
     count,
     given,
@@ -120,7 +121,7 @@ def _svd(a, job):
     m, n = a.shape[-2:]
     r, batch = min(m, n), batch_of(a)
     rows, columns = {ONLY_VALUES: (0, 0), THIN: (r, r), FULL: (m, n)}[job]
-    u, v = new_empty((*batch, m, rows), a.dtype), new_empty((*batch, columns, n), a.dtype)
+    u, v = by_columns((*batch, m, rows), a.dtype), by_columns((*batch, columns, n), a.dtype)
     s = new_empty((*batch, r), a.dtype.to_real())
     info = new_info(count(a))
     if a._layout.size and job == ONLY_VALUES and many_small(a, least=ROTATED):
@@ -222,7 +223,7 @@ def _eigh_rule(g: Any, out: Any) -> Any:
 @structured(a=_eigh_rule, node="LinalgEighBackward0", holomorphic=False, linear="no", batch="shift")
 def _eigh(a, upper, vectors):
     n, batch = a.shape[-1], batch_of(a)
-    w, v, info = new_empty((*batch, n), a.dtype.to_real()), new_empty(a.shape, a.dtype), new_info(count(a))
+    w, v, info = new_empty((*batch, n), a.dtype.to_real()), by_columns(a.shape, a.dtype), new_info(count(a))
     if a._layout.size:
         if not vectors and many_small(a, least=ROTATED):
             _EIGENVALUES(a.dtype, count(a), n, upper, dense(a), w._data, info)
@@ -296,7 +297,7 @@ def _eig_rule(g: Any, out: Any, a_real: bool) -> Any:
 def _eig(a, a_real, vectors):
     n, batch = a.shape[-1], batch_of(a)
     d = a.dtype.to_complex()
-    w, v, info = new_empty((*batch, n), d), new_empty(a.shape, d), new_info(count(a))
+    w, v, info = new_empty((*batch, n), d), by_columns(a.shape, d), new_info(count(a))
     if a._layout.size:
         (_EIG if a_real else _EIG_COMPLEX)(a.dtype, count(a), n, vectors, dense(a), w._data, v._data, info)
 

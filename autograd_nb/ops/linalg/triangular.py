@@ -10,15 +10,17 @@ from ...tensor import Tensor
 from ..core.recording import guarded
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense
+from ..creation.cast import dense, relaid
 from ..creation.create import new_empty
 from ..shape.rearrange import tril, triu
 from .common import (
     adjoint,
     batch_of,
     broadcast,
+    by_columns,
     check,
     check_equation,
+    columns,
     count,
     floating,
     given,
@@ -32,6 +34,7 @@ from .common import (
     square_shape,
     stride,
     summed,
+    turned,
 )
 
 _SOLVE, _CHOLESKY = Kernel("lapack", "solve_triangular"), Kernel("lapack", "cholesky", outputs=2)
@@ -101,8 +104,8 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
             f"{x.shape[-2]} by {x.shape[-1]}"
         )
     one, many = broadcast(a, x)
-    y = guarded(triangle(one, many, bool(upper), bool(transpose), bool(unitriangular)), x)
-    copy = a.expand(*y.shape[:-2], *a.shape[-2:]).clone()
+    y = guarded(turned(triangle(one, many, bool(upper), bool(transpose), bool(unitriangular))), x)
+    copy = relaid(a.expand(*y.shape[:-2], *a.shape[-2:]), columns((*y.shape[:-2], *a.shape[-2:]), a.dtype))
     return several(return_types.triangular_solve, (y, copy), out, "triangular_solve")
 
 
@@ -123,7 +126,7 @@ def _cholesky_rule(g: Any, out0: Any, upper: bool) -> Any:
 @structured(a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False, linear="no", batch="shift")
 def _cholesky(a, upper):
     n = a.shape[-1]
-    out, info = new_empty(a.shape, a.dtype), new_info(count(a))
+    out, info = by_columns(a.shape, a.dtype), new_info(count(a))
     if out._layout.size:
         _CHOLESKY(a.dtype, count(a), n, upper, dense(a), out._data, info)
     return [out, info_tensor(info, batch_of(a))]
@@ -185,7 +188,8 @@ def _cholesky_solve_rule(g: Tensor, needs: set, b: Tensor, factor: Tensor, out: 
 @structured(every=_cholesky_solve_rule, node="CholeskySolveBackward0", holomorphic=False, linear="no", batch="shift")
 def _cholesky_solve(b, factor, upper):
     other = adjoint(factor)
-    return solve(factor, solve(other, b, False), True) if upper else solve(other, solve(factor, b, False), True)
+    x = solve(factor, solve(other, b, False), True) if upper else solve(other, solve(factor, b, False), True)
+    return turned(x)
 
 
 def _two(a: Any, b: Any, name: str) -> tuple[Tensor, Tensor]:
