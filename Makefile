@@ -22,7 +22,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo smoke test test-slow doctest boundscheck parity fuzz lint bench bench-compare docs wheel wheel-check clean
+.PHONY: help demo smoke test test-slow doctest boundscheck parity fuzz stubs lint bench bench-compare docs wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -74,6 +74,9 @@ SECONDS ?= 600
 SEED ?= 0
 fuzz: $(VENV)/has-parity ## draw programs, run them here and in PyTorch, shrink what differs (SECONDS=600 SEED=0)
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
+
+stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops
+	@$(BIN)/python -m autograd_nb.ops.signatures
 
 lint: $(VENV)/has-dev ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import math as _math
 import sys as _sys
+import typing as _typing
 from typing import Any as _Any
 
 from . import autograd, backends, cuda, display, launch, ops, random
@@ -76,12 +77,47 @@ cfloat, cdouble = complex64, complex128
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
-globals().update(_functions("torch"))
+if _typing.TYPE_CHECKING:  # what the table of ops holds
+    from .ops.signatures.torch import *  # noqa: F403
+else:
+    globals().update(_functions("torch"))
 globals().update(_TYPES)
 
 # modules come after the ops that they are written with
 from . import compiler, fft, linalg, nn, optim, special  # noqa: E402
 from .compiler import compile  # noqa: A004, E402
+
+if _typing.TYPE_CHECKING:  # what is imported when it is asked for
+    from . import (
+        _C,
+        accelerator,
+        amp,
+        distributed,
+        distributions,
+        func,
+        hub,
+        jit,
+        masked,
+        multiprocessing,
+        onnx,
+        profiler,
+        serialization,
+        signal,
+        testing,
+        types,
+        utils,
+        version,
+        viz,
+    )  # fmt: skip
+    from .alias import as_torch
+    from .amp import GradScaler, autocast, is_autocast_enabled
+    from .codegen.formula.namespace import m
+    from .compiler.trace.numba_function import numba_callable
+    from .compiler.trace.stored import load_graph
+    from .func import vmap
+    from .ops.core.custom import custom_op, pointwise
+    from .serialization import load, save
+    from .viz import memory
 
 #: name -> the module that it is found in, "" for a module of that name
 _LAZY = {
@@ -102,7 +138,7 @@ if _finder not in _sys.meta_path:
 _sum_of_diagonal = _functions("torch")["trace"]
 
 
-def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:
+def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:  # type: ignore[no-redef]
     """Of a function: the static graph that one run on ``examples`` gives (see `compiler.trace.graph.trace`). Of a matrix: Σ of its diagonal."""
     if isinstance(input, Tensor) or not callable(input):
         return _sum_of_diagonal(input, *examples, **options)
@@ -111,8 +147,8 @@ def trace(input: _Any, *examples: _Any, **options: _Any) -> _Any:
     return static_graph(input, *examples, **options)
 
 
-def __getattr__(name: str) -> _Any:
-    """Modules that few programs need are imported when they are asked for (a type checker learns that ops exist)."""
+def _lazily(name: str) -> _Any:
+    """Modules that few programs need are imported when they are asked for."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from .codegen.build.apart import imported
@@ -121,6 +157,9 @@ def __getattr__(name: str) -> _Any:
     value = globals()[name] = getattr(module, name) if _LAZY[name] else module
     return value
 
+
+if not _typing.TYPE_CHECKING:  # a checker knows all names, and so finds wrong ones
+    __getattr__ = _lazily
 
 _handlers.install()
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .errors import LinAlgError as LinAlgError
 from .ops.core.registry import functions as _functions
 
 globals().update(_functions("linalg"))
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...  # the ops, which are attached from their table
+if TYPE_CHECKING:  # what the table of ops holds
+    from .ops.signatures.linalg import *  # noqa: F403

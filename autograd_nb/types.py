@@ -12,7 +12,11 @@ from .tensor import Tensor
 
 __all__ = ["Device", "Number", "Size", "Tensor"]
 
-_bool, _int, _float, _complex = builtins.bool, builtins.int, builtins.float, builtins.complex
+_bool: TypeAlias = builtins.bool
+_int: TypeAlias = builtins.int
+_float: TypeAlias = builtins.float
+_complex: TypeAlias = builtins.complex
+_str: TypeAlias = builtins.str
 _size: TypeAlias = Size | list[int] | tuple[int, ...]
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 Device: TypeAlias = _device | str | int | None

@@ -266,7 +266,7 @@ def _method(
     gradient: Tensor | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Any = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Accumulate d(self)/d(leaf) into the ``.grad`` of the leaves, and consume the graph.
 
@@ -291,4 +291,4 @@ def _method(
 
 
 _method.__name__ = "backward"
-Tensor.backward = _method  # type: ignore[attr-defined]
+Tensor.backward = _method  # type: ignore[assignment]

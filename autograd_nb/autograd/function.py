@@ -129,7 +129,7 @@ class FunctionNode(Node):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {n}, got {len(results)})"
             )
-        out = []
+        out: list[Tensor | None] = []
         for i, (value, shape) in enumerate(zip(results, self._input_layouts, strict=True)):
             if shape is None:
                 if value is not None:

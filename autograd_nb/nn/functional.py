@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..ops.core.registry import functions as _functions
 
 globals().update(_functions("nn.functional"))
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...  # the ops, which are attached from their table
+if TYPE_CHECKING:  # what the table of ops holds
+    from ..ops.signatures.functional import *  # noqa: F403

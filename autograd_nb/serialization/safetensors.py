@@ -47,7 +47,7 @@ def save_safetensors(tensors: Mapping[str, Tensor], filename: Any, metadata: Map
     with replacing(Path(os.fspath(filename))) as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for array in arrays:
-            file.write(memoryview(array.view(np.uint8)))
+            file.write(memoryview(array.view(np.uint8)))  # type: ignore[arg-type]
 
 
 def load_safetensors(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:

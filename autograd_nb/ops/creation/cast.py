@@ -240,7 +240,7 @@ def copy_(input, src, non_blocking=False):
 
 
 @public(kind="inplace")
-def fill_(input, value):
+def fill_(input, value: Tensor | float):
     """Overwrite every element with ``value``, a number or a 0-d tensor."""
     d = tensor_argument(input, "fill_")._layout.dtype
     kind = value.__class__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from .create import new_full
 
 
 @public()
-def numpy(input, *, force=False):
+def numpy(input, *, force=False) -> np.ndarray:
     """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad."""
     if (input._rg or input._view is not None) and input.requires_grad and not force:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
@@ -26,7 +27,7 @@ def numpy(input, *, force=False):
 
 
 @public()
-def item(input):
+def item(input) -> bool | int | float:
     """The one element as a Python number. RuntimeError when there are more or none."""
     lay = input._layout
     if lay.size != 1:
@@ -39,7 +40,7 @@ def item(input):
 
 
 @public()
-def tolist(input):
+def tolist(input) -> Any:
     """Nested lists of Python numbers."""
     lay = input._layout
     if lay.contiguous and lay.dtype.carrier is lay.dtype.np and not launch._observing:
@@ -117,7 +118,7 @@ def _len(self: Tensor) -> int:
     return self._layout.sizes[0]
 
 
-def _iter(self: Tensor) -> Any:
+def _iter(self: Tensor) -> Iterator[Tensor]:
     if not self._layout.ndim:
         raise TypeError("iteration over a 0-d tensor")
     return iter(OPS["unbind"].call(self, 0))
@@ -199,20 +200,20 @@ def _pointwise(self: Tensor, name: str, args: tuple, options: dict) -> Any:
     return op.call(*args, **options)
 
 
-Tensor.__pointwise__ = _pointwise  # type: ignore[attr-defined]
-Tensor.__int__ = _scalar(int)  # type: ignore[attr-defined]
-Tensor.__complex__ = _scalar(complex)  # type: ignore[attr-defined]
-Tensor.__float__ = _float  # type: ignore[attr-defined]
-Tensor.__bool__ = _bool  # type: ignore[method-assign]
-Tensor.__index__ = _index  # type: ignore[attr-defined]
-Tensor.__len__ = _len  # type: ignore[attr-defined]
-Tensor.__iter__ = _iter  # type: ignore[attr-defined]
-Tensor.__contains__ = _contains  # type: ignore[attr-defined]
-Tensor.__array__ = _array  # type: ignore[attr-defined]
-Tensor.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
-Tensor.__array_function__ = _array_function  # type: ignore[attr-defined]
-Tensor.__dlpack__ = _dlpack  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[attr-defined]
+Tensor.__pointwise__ = _pointwise  # type: ignore[assignment]
+Tensor.__int__ = _scalar(int)  # type: ignore[assignment]
+Tensor.__complex__ = _scalar(complex)  # type: ignore[assignment]
+Tensor.__float__ = _float  # type: ignore[assignment]
+Tensor.__bool__ = _bool  # type: ignore[assignment]
+Tensor.__index__ = _index  # type: ignore[assignment]
+Tensor.__len__ = _len  # type: ignore[assignment]
+Tensor.__iter__ = _iter  # type: ignore[assignment]
+Tensor.__contains__ = _contains  # type: ignore[assignment]
+Tensor.__array__ = _array  # type: ignore[assignment]
+Tensor.__array_ufunc__ = _array_ufunc  # type: ignore[assignment]
+Tensor.__array_function__ = _array_function  # type: ignore[assignment]
+Tensor.__dlpack__ = _dlpack  # type: ignore[assignment]
+Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[assignment]
 
 
 # ------------------------------------------------------------------------------------------ what a tensor is
@@ -229,7 +230,7 @@ def size(input, dim=None):
     return lay.sizes[dim if type(dim) is int and 0 <= dim < lay.ndim else wrap_dim(dim, lay.ndim)]
 
 
-Tensor.size = size  # type: ignore[attr-defined]  # it has no other name for its dim
+Tensor.size = size  # it has no other name for its dim  # type: ignore[assignment]
 
 
 @public()
@@ -240,13 +241,13 @@ def stride(input, dim=None):
 
 
 @public("ndimension")
-def dim(input):
+def dim(input) -> int:
     """The number of dims."""
     return input._layout.ndim
 
 
 @public("nelement")
-def numel(input):
+def numel(input) -> int:
     """The number of elements."""
     try:
         return input._layout.size
@@ -255,57 +256,57 @@ def numel(input):
 
 
 @public()
-def is_contiguous(input, memory_format=None):
+def is_contiguous(input, memory_format=None) -> bool:
     """Whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
     return input._layout.contiguous if memory_format is None else strides.is_in(input._layout, format_name(memory_format))
 
 
 @public()
-def element_size(input):
+def element_size(input) -> int:
     """Bytes of one element."""
     return input.dtype.itemsize
 
 
 @public()
-def storage_offset(input):
+def storage_offset(input) -> int:
     """Elements from the beginning of the storage to the first element."""
     launch.escapes("storage_offset()")
     return _storage(input)[1]
 
 
 @public()
-def data_ptr(input):
+def data_ptr(input) -> int:
     """The address of the first element."""
     launch.escapes("data_ptr()")
     return int(input._data.__array_interface__["data"][0])
 
 
 @public()
-def is_floating_point(input):
+def is_floating_point(input) -> bool:
     """Whether the dtype is a float."""
     return input.dtype.is_floating_point
 
 
 @public()
-def is_complex(input):
+def is_complex(input) -> bool:
     """Whether the dtype is complex."""
     return input.dtype.is_complex
 
 
 @public()
-def is_signed(input):
+def is_signed(input) -> bool:
     """Whether the dtype is signed."""
     return input.dtype.is_signed
 
 
 @public()
-def is_same_size(input, other):
+def is_same_size(input, other) -> bool:
     """Whether the shapes are equal."""
     return input.shape == other.shape
 
 
 @public()
-def is_nonzero(input):
+def is_nonzero(input) -> bool:
     """Whether the one element is not 0."""
     if input._layout.size != 1:
         raise RuntimeError(
@@ -315,10 +316,10 @@ def is_nonzero(input):
 
 
 @public()
-def is_inference(input):
+def is_inference(input) -> bool:
     """Whether the tensor was made in inference mode."""
     return input._inference
 
 
-Tensor.itemsize = property(element_size, doc="Bytes of one element.")  # type: ignore[attr-defined]
-Tensor.nbytes = property(lambda self: self._layout.size * self.dtype.itemsize, doc="Bytes of all elements.")  # type: ignore[attr-defined]
+Tensor.itemsize = property(element_size, doc="Bytes of one element.")  # type: ignore[assignment]
+Tensor.nbytes = property(lambda self: self._layout.size * self.dtype.itemsize, doc="Bytes of all elements.")  # type: ignore[assignment]

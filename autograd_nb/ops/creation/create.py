@@ -261,7 +261,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
 
 
 @public(method=False)
-def from_numpy(ndarray):
+def from_numpy(ndarray: np.ndarray):
     """A tensor that shares the memory of a NumPy array.
 
     Errors: TypeError for other objects and dtypes, ValueError for negative strides (copy the array first).

@@ -129,7 +129,7 @@ def pin_memory(input, device=None):
 
 
 @public(namespaces=())
-def is_pinned(input, device=None):
+def is_pinned(input, device=None) -> bool:
     """False."""
     return False
 
@@ -141,13 +141,13 @@ def share_memory_(input):
 
 
 @public(namespaces=())
-def is_shared(input):
+def is_shared(input) -> bool:
     """False."""
     return False
 
 
 @public()
-def get_device(input):
+def get_device(input) -> int:
     """-1: the CPU."""
     return -1
 

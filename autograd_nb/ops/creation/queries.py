@@ -15,7 +15,7 @@ from .ranges import arange
 
 
 @public(method=False)
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes) -> Size:
     """The shape that these shapes broadcast to. RuntimeError where they do not.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.broadcast_shapes.html
@@ -28,7 +28,7 @@ def broadcast_shapes(*shapes):
 
 
 @public(method=False)
-def can_cast(from_, to):
+def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     """Whether a result of one dtype may be written into a tensor of the other: kinds only go up (bool, integer, float, complex).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.can_cast.html
@@ -37,7 +37,7 @@ def can_cast(from_, to):
 
 
 @public(method=False)
-def result_type(tensor1, tensor2):
+def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> dtypes.dtype:
     """The dtype of an arithmetic result of two tensors or numbers.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.result_type.html
@@ -50,7 +50,8 @@ def result_type(tensor1, tensor2):
         else:
             rank, d = 0, dtypes.of_scalar(type(x))
         ranks[rank] = d if rank not in ranks else dtypes.promote_types(ranks[rank], d)
-    best, category = None, -1
+    best: Any = None
+    category = -1
     for rank in sorted(ranks, reverse=True):  # numbers and 0-dim tensors count only where they bring a higher kind
         d = ranks[rank]
         if best is None or d.category > category:
@@ -65,7 +66,7 @@ def result_type(tensor1, tensor2):
 
 
 @public(method=False)
-def typename(obj):
+def typename(obj) -> str:
     """The name of an object's type, with its module.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.typename.html
@@ -77,7 +78,7 @@ def typename(obj):
 
 
 @public(method=False, name="range")
-def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def range_(start: float = 0, end: float | None = None, step: float = 1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """`arange` of floats with the end included; PyTorch has deprecated it.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.range.html
@@ -93,7 +94,7 @@ def range_(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
 
 
 @public(method=False)
-def get_default_device():
+def get_default_device() -> device:
     """The CPU."""
     return CPU
 
@@ -130,7 +131,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 
 
 @public(method=False)
-def get_device_module(device_name=None):
+def get_device_module(device_name=None) -> Any:
     """RuntimeError for anything but the CPU, which has no module of its own."""
     kind = device(device_name).type if device_name is not None else "cpu"
     raise RuntimeError(f"Device {kind!r} does not have a module of its own here: this library computes on the CPU only")

@@ -51,7 +51,8 @@ def _stored_in_order(out: Tensor, values: Tensor, name: str) -> Tensor:
 @public(method=False)
 @repeated
 def arange(
-    start=None, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+    start: float | None = None, end: float | None = None, step: float = 1, *, out=None, dtype=None, layout=None, device=None,
+    requires_grad=False, pin_memory=False,
 ):
     """start, start + step, … below ``end``; int64 when all numbers are ints. RuntimeError for step 0 or the wrong sign.
 
@@ -96,7 +97,9 @@ def arange(
 
 @public(method=False)
 @repeated
-def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def linspace(
+    start: float | Tensor, end: float | Tensor, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False
+):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
     start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
     n = as_int(steps, "steps")
@@ -116,7 +119,9 @@ def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, devic
 
 
 @public(method=False)
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False):
+def logspace(
+    start: float | Tensor, end: float | Tensor, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
+):
     """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
     if d.category < 2:

@@ -81,20 +81,20 @@ class UntypedStorage(_Storage):
 
 
 @public(namespaces=())
-def storage(input):
+def storage(input) -> TypedStorage:
     """The memory that the tensor and all views of it look at, as elements."""
     x = tensor_argument(input, "storage")
     return TypedStorage(_storage(x)[0], x.dtype)
 
 
 @public(namespaces=())
-def untyped_storage(input):
+def untyped_storage(input) -> UntypedStorage:
     """The memory that the tensor and all views of it look at, as bytes."""
     return storage(input).untyped()
 
 
 @public(namespaces=())
-def is_set_to(input, tensor):
+def is_set_to(input, tensor) -> bool:
     """Whether both tensors read the same memory under the same geometry."""
     a, b = tensor_argument(input, "is_set_to"), tensor_argument(tensor, "is_set_to", "tensor")
     same = a.data_ptr() == b.data_ptr() and a._layout is b._layout
@@ -106,5 +106,5 @@ def _reversed(x: Tensor) -> Tensor:
     return x.flip(0) if x.ndim else x
 
 
-Tensor.__reversed__ = _reversed  # type: ignore[attr-defined]
-Tensor.volatile = property(lambda x: False, doc="False: PyTorch's old flag; see `no_grad`.")  # type: ignore[attr-defined]
+Tensor.__reversed__ = _reversed  # type: ignore[assignment]
+Tensor.volatile = property(lambda x: False, doc="False: PyTorch's old flag; see `no_grad`.")  # type: ignore[assignment]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -99,6 +100,11 @@ def _switchable(
     signature = ", ".join(["input", *[f"{k}={v}" for k, v in defaults.items()], "inplace=False"])
     call.__doc__ = f"{name}({signature}): {doc}"
     inner.__doc__ = f"In-place version of `{name}`."
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("input", kind), *[inspect.Parameter(k, kind, default=v) for k, v in defaults.items()]]
+    inner.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    switch = inspect.Parameter("inplace", kind, default=False)
+    call.__signature__ = inspect.Signature([*parameters, switch])  # type: ignore[attr-defined]
     functional(*(("torch",) if torch else ()), name=name)(call)
     functional(*(("torch",) if torch_inplace else ()), name=name + "_")(inner)
     return call
@@ -367,7 +373,7 @@ def _threshold(x, threshold, value):
 
 
 @functional("torch")
-def threshold(input, threshold, value, inplace=False):
+def threshold(input, threshold: float, value: float, inplace=False):
     """x where x > threshold, else ``value``."""
     tensor_argument(input, "threshold")
     threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
@@ -376,7 +382,7 @@ def threshold(input, threshold, value, inplace=False):
 
 
 @functional("torch", name="threshold_")
-def threshold_(input, threshold, value):
+def threshold_(input, threshold: float, value: float):
     """In-place version of `threshold`."""
     return OPS["nn.functional.threshold"].call(input, threshold, value, True)
 

@@ -235,7 +235,7 @@ def cube(x):
 
 
 @public()
-def pow(input, exponent, *, out=None):
+def pow(input: Tensor | float, exponent, *, out=None):
     """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0).
 
     Errors: RuntimeError for a negative integer exponent of integers.
@@ -269,7 +269,7 @@ def pow_(input, exponent):
 
 
 @public()
-def float_power(input, exponent, *, out=None):
+def float_power(input: Tensor | float, exponent, *, out=None):
     """`pow` in float64, or complex128 where an operand is complex."""
     only_tensors("float_power", input, exponent, "either", "exponent")
     kinds = [x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in (input, exponent)]

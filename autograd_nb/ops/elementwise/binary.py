@@ -201,7 +201,7 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
 
 
 @public()
-def lerp(input, end, weight, *, out=None):
+def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
     """a + w·(b − a), w a number or a tensor."""
     _check_lerp(input, end, weight)
     y = _lerp(input, end, weight)
@@ -209,7 +209,7 @@ def lerp(input, end, weight, *, out=None):
 
 
 @public(kind="inplace")
-def lerp_(input, end, weight):
+def lerp_(input, end: Tensor, weight: Tensor | float):
     """In-place version of `lerp`."""
     _check_lerp(input, end, weight)
     return _lerp.inplace(input, end, weight)
@@ -266,7 +266,7 @@ _addc("addcdiv", _addcdiv)
 
 
 @public(method=False)
-def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
+def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_unique=False, invert=False, out=None):
     """Whether each element is among ``test_elements``."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")

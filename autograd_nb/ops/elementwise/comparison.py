@@ -91,7 +91,7 @@ def logical_not(x):
 
 
 @public()
-def equal(input, other):
+def equal(input, other) -> bool:
     """Whether two tensors have the same shape and elements."""
     return input.shape == other.shape and bool(eq(input, other).all())
 
@@ -116,6 +116,6 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 @public()
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether `isclose` holds everywhere."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())

@@ -72,14 +72,14 @@ def resolve_neg(input):
 
 
 @public()
-def is_conj(input):
+def is_conj(input) -> bool:
     """False: see `resolve_conj`."""
     tensor_argument(input, "is_conj")
     return False
 
 
 @public()
-def is_neg(input):
+def is_neg(input) -> bool:
     """False: see `resolve_neg`."""
     tensor_argument(input, "is_neg")
     return False
@@ -100,8 +100,8 @@ def _hermitian(x: Tensor) -> Tensor:
     return adjoint(x)
 
 
-Tensor.mH = property(adjoint, doc="The conjugate transpose of the last two dims.")  # type: ignore[attr-defined]
-Tensor.H = property(_hermitian, doc="The conjugate transpose of a matrix.")  # type: ignore[attr-defined]
+Tensor.mH = property(adjoint, doc="The conjugate transpose of the last two dims.")  # type: ignore[assignment]
+Tensor.H = property(_hermitian, doc="The conjugate transpose of a matrix.")  # type: ignore[assignment]
 
 
 # -------------------------------------------------------------------------------------------- views of the parts
@@ -189,8 +189,8 @@ def _set_part(part: Any) -> Any:
     return assign
 
 
-Tensor.real = property(real, _set_part(real), doc="The real parts, a view; settable.")  # type: ignore[attr-defined]
-Tensor.imag = property(imag, _set_part(imag), doc="The imaginary parts, a view; settable.")  # type: ignore[attr-defined]
+Tensor.real = property(real, _set_part(real), doc="The real parts, a view; settable.")  # type: ignore[assignment]
+Tensor.imag = property(imag, _set_part(imag), doc="The imaginary parts, a view; settable.")  # type: ignore[assignment]
 
 
 # ------------------------------------------------------------------------------------------------ from two parts

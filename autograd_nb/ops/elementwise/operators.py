@@ -56,7 +56,7 @@ def _swapped(function: Any) -> Any:
     return method
 
 
-def _power(self: Tensor, other: Any) -> Any:
+def _power(self: Tensor, other: Any) -> Tensor:
     if other.__class__ is int or other.__class__ is float:
         quick = _POWERS.get(other)
         if quick is not None and self._layout.dtype.category == 2:
@@ -78,15 +78,15 @@ def _install() -> None:
     }.items():
         setattr(Tensor, f"__{name}__", _wrapped(function))
         setattr(Tensor, f"__r{name}__", _swapped(function))
-    Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[attr-defined,method-assign]
-    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[attr-defined,method-assign]
+    Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[assignment]
+    Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[assignment]
     inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
                "pow": pow_, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():
         setattr(Tensor, f"__i{name}__", function)
-    Tensor.__neg__ = neg  # type: ignore[attr-defined,method-assign]
-    Tensor.__abs__ = _abs  # type: ignore[attr-defined]
-    Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined,method-assign]
+    Tensor.__neg__ = neg  # type: ignore[assignment]
+    Tensor.__abs__ = _abs  # type: ignore[assignment]
+    Tensor.__invert__ = bitwise_not  # type: ignore[assignment]
 
 
 _install()

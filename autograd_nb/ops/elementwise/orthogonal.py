@@ -5,9 +5,8 @@ Source: https://docs.pytorch.org/docs/stable/special.html
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...codegen.formula.symbols import libm
+from ...tensor import Tensor
 from ..core.calls import only_tensors
 from ..core.pointwise import pointwise
 from ..core.recording import store
@@ -20,7 +19,7 @@ def _polynomial(name: str, function: str, text: str, shifted: bool = False) -> N
         x, n = x.cast("float64"), n.cast("float64")
         return libm(f"iterative.{function}", 2 * x - 1 if shifted else x, n)
 
-    def call(input: Any, n: Any, *, out: Any = None) -> Any:
+    def call(input: Tensor | float, n: Tensor | float, *, out: Tensor | None = None) -> Tensor:
         only_tensors(name, input, n, "either", "n")
         y = op(input, n)
         return y if out is None else store(out, y, name)

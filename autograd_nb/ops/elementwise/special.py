@@ -204,7 +204,7 @@ def polygamma_(input, n):
 
 
 @public()
-def mvlgamma(input, p, *, out=None):
+def mvlgamma(input, p: int, *, out=None):
     """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
 
     Errors: RuntimeError unless p ≥ 1.
@@ -221,7 +221,7 @@ def mvlgamma(input, p, *, out=None):
 
 
 @public(kind="inplace", namespaces=())
-def mvlgamma_(input, p):
+def mvlgamma_(input, p: int):
     """In-place version of `mvlgamma`."""
     return in_place("mvlgamma_", mvlgamma, input, p)
 

@@ -31,7 +31,7 @@ def _where(condition, a, b):
 
 
 @public()
-def where(condition, input=None, other=None, *, out=None):
+def where(condition, input: Tensor | float | None = None, other: Tensor | float | None = None, *, out=None):
     """a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`.
 
     Errors: RuntimeError when the condition is not boolean.
@@ -76,7 +76,7 @@ def _where_method(self, condition, other):
     return where(condition, self, other)
 
 
-Tensor.where = _where_method  # type: ignore[attr-defined]
+Tensor.where = _where_method  # type: ignore[assignment]
 
 
 @pointwise(

@@ -190,7 +190,7 @@ def put_in_place(
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
 
 
-Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
+Tensor.__setitem__ = _setitem  # type: ignore[assignment]
 
 
 def _indices_argument(x: Tensor, indices: Any, name: str) -> tuple[Tensor, tuple[Tensor, tuple[int, ...], int]]:
@@ -228,7 +228,7 @@ def _put_value(x: Tensor, values: Any) -> Tensor:
 
 
 @public(kind="inplace")
-def index_put_(input, indices, values, accumulate=False):
+def index_put_(input, indices: Sequence[Tensor | None], values, accumulate=False):
     """``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
     x = tensor_argument(input, "index_put_")
     values = _put_value(x, values)
@@ -240,7 +240,7 @@ def index_put_(input, indices, values, accumulate=False):
 
 
 @public()
-def index_put(input, indices, values, accumulate=False):
+def index_put(input, indices: Sequence[Tensor | None], values, accumulate=False):
     """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten."""
     x = tensor_argument(input, "index_put")
     values = _put_value(x, values)

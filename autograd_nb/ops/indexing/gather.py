@@ -213,7 +213,7 @@ _scatter_add = _scatter.variant(
 )
 
 
-def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tuple:
+def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tuple[Tensor, int, Tensor, Any]:
     """(x, dim, index, src) of a scatter, with at least one dim and ``src`` cut to the index's shape."""
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
@@ -284,7 +284,7 @@ def _with_reduce(name: str, input: Any, dim: Any, index: Any, src: Any, reduce: 
 
 
 @public()
-def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
+def scatter(input, dim, index, src: Tensor | float | None = None, *, value=None, reduce: str | None = None, out=None):
     """y = x with y[index[i, j, k], j, k] = src[i, j, k] (for dim 0), ``src`` a tensor or a number; dsrc gathers, dx is 0 there.
 
     reduce: "add" or "multiply" to combine instead. Which of duplicate indices wins is the last.
@@ -296,12 +296,12 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     if reduce is not None:
         return _stored(out, _with_reduce("scatter", input, dim, index, src, reduce), "scatter")
     given = index
-    x, d, index, src = _scatter_args(input, dim, index, src, "scatter")
-    return _stored(out, guarded(_scattered(_scatter, x, d, index, src, SET), given), "scatter")
+    args = _scatter_args(input, dim, index, src, "scatter")
+    return _stored(out, guarded(_scattered(_scatter, *args, SET), given), "scatter")
 
 
 @public(kind="inplace", namespaces=())
-def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
+def scatter_(input, dim, index, src: Tensor | float | None = None, *, value=None, reduce: str | None = None):
     """In-place version of `scatter`."""
     src = _source(src, value, "scatter_")
     if reduce is not None:
@@ -409,7 +409,7 @@ def _fold(x, src, d, index, reduce, include_self):
 
 
 @public()
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, out=None):
     """`scatter_add` with another way to combine: "sum", "prod", "mean", "amax" or "amin", whose ties share the gradient.
 
     include_self: whether the values of ``input`` take part where something is written.
@@ -425,6 +425,6 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 
 
 @public(kind="inplace", namespaces=())
-def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
+def scatter_reduce_(input, dim, index, src, reduce: str, *, include_self=True):
     """In-place version of `scatter_reduce`."""
     return in_place("scatter_reduce_", scatter_reduce, input, dim, index, src, reduce, include_self=include_self)

@@ -151,7 +151,7 @@ def index_copy_(input, dim, index, source):
     return _with_source(_slices_inplace(_index_copy, *args, False), source)
 
 
-def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple:
+def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
     kind = value.dtype if isinstance(value, Tensor) else None
@@ -162,19 +162,19 @@ def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple
 
 
 @public()
-def index_fill(input, dim, index, value):
+def index_fill(input, dim, index, value: Tensor | float):
     """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor."""
     return _slices(_index_fill, *_fill_args(input, dim, index, value, "index_fill"), False)
 
 
 @public(kind="inplace", namespaces=())
-def index_fill_(input, dim, index, value):
+def index_fill_(input, dim, index, value: Tensor | float):
     """In-place version of `index_fill`."""
     return _slices_inplace(_index_fill, *_fill_args(input, dim, index, value, "index_fill_"), False)
 
 
 @public()
-def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, out=None):
     """`index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
@@ -188,7 +188,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 
 
 @public(kind="inplace", namespaces=())
-def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+def index_reduce_(input, dim, index, source, reduce: str, *, include_self=True):
     """In-place version of `index_reduce`."""
     return in_place("index_reduce_", index_reduce, input, dim, index, source, reduce, include_self=include_self)
 
@@ -250,7 +250,7 @@ def put_(input, index, source, accumulate=False):
 
 
 @public()
-def take_along_dim(input, indices, dim=None, *, out=None):
+def take_along_dim(input, indices, dim: int | None = None, *, out=None):
     """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
     x = tensor_argument(input, "take_along_dim")
     tensor_argument(indices, "take_along_dim", "indices")

@@ -347,4 +347,4 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     return out
 
 
-Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
+Tensor.__getitem__ = _getitem  # type: ignore[assignment]

@@ -59,7 +59,7 @@ def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:
 
 
 @public()
-def masked_fill(input, mask, value):
+def masked_fill(input, mask, value: Tensor | float):
     """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts.
 
     Errors: RuntimeError unless the mask is boolean. Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.masked_fill_.html
@@ -68,7 +68,7 @@ def masked_fill(input, mask, value):
 
 
 @public(kind="inplace", namespaces=())
-def masked_fill_(input, mask, value):
+def masked_fill_(input, mask, value: Tensor | float):
     """In-place version of `masked_fill`."""
     if isinstance(input, Tensor) and is_expanded(input._layout):
         return _fill_expanded(*_masked_fill_args(input, mask, value, "masked_fill_"))

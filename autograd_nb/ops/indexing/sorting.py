@@ -207,7 +207,7 @@ def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out
 
 
 @public()
-def kthvalue(input, k, dim=-1, keepdim=False, *, out=None):
+def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
     """(values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
     x = tensor_argument(input, "kthvalue")
     d = wrap_dim(dim, x.ndim)
@@ -317,13 +317,13 @@ def _unique(x: Tensor, dim: Any, ordered: bool, return_inverse: bool, return_cou
 
 
 @public()
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim: int | None = None):
     """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
     return _unique(tensor_argument(input, "unique"), dim, True, return_inverse, return_counts, "unique")
 
 
 @public()
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim: int | None = None):
     """`unique` of neighbours only, in the order of the input."""
     x = tensor_argument(input, "unique_consecutive")
     if x.dtype.is_complex:
@@ -359,7 +359,7 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
 
 
 @public()
-def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+def searchsorted(sorted_sequence, input: Tensor | float, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value).
 
     Errors: RuntimeError for shapes that do not match.
@@ -401,7 +401,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 
 @public()
-def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+def bucketize(input: Tensor | float, boundaries, *, out_int32=False, right=False, out=None):
     """The bucket of each value between sorted 1-d ``boundaries``."""
     edges = tensor_argument(boundaries, "bucketize", "boundaries")
     if edges.ndim != 1:

@@ -62,7 +62,7 @@ def _lstsq(a, b, rcond, driver):
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.lstsq")
-def lstsq(input, b, rcond=None, *, driver=None):
+def lstsq(input, b, rcond: float | None = None, *, driver=None):
     """(solution, residuals, rank, singular_values): the X that minimises |A·X − B|, the shortest where several do.
 
     A: (…, m, n), B: (…, m, k), or (…, m) for vectors. rcond: singular values up to rcond·s₀ count as 0, max(m, n)·ε if not given.
@@ -148,7 +148,7 @@ def _low_rank(a: Tensor, q: int, niter: int, mean: Tensor | None) -> tuple[Tenso
 
 
 @public(method=False)
-def svd_lowrank(A, q=6, niter=2, M=None):
+def svd_lowrank(A, q=6, niter=2, M=None) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V), about the ``q`` greatest singular values of A (− M) and their vectors, by random projection.
 
     A: (…, m, n); ``niter`` rounds of iteration make it more exact. A seed makes it repeatable.
@@ -163,7 +163,7 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 
 @public(method=False)
-def pca_lowrank(A, q=None, center=True, niter=2):
+def pca_lowrank(A, q=None, center=True, niter=2) -> tuple[Tensor, Tensor, Tensor]:
     """(U, S, V): about the ``q`` first principal components (columns of V) of the rows of A (…, m, n), by `svd_lowrank`.
 
     Errors: ValueError for q outside 0 … min(m, n), and negative niter.

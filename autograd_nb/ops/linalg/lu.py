@@ -187,7 +187,7 @@ def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
 
 
 @public(name="lu")
-def torch_lu(self, pivot=True, get_infos=False, out=None):
+def torch_lu(self, pivot=True, get_infos=False, out=None) -> tuple[Tensor, ...]:
     """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
     _pivoted(pivot)
     results = _lu_factor(_two_dims(self, "torch.lu"))[: 3 if get_infos else 2]

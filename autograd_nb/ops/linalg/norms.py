@@ -74,7 +74,7 @@ def _converted(x: Tensor, dtype: Any, name: str) -> Tensor:
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.matrix_norm")
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+def matrix_norm(A, ord: float | str = "fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
     """A norm of the matrices in the two dims ``dim``: "fro" √Σ|a|², "nuc" the sum of singular values, 2 / −2 the greatest / least,
     1 / −1 the greatest / least column sum of |a|, ±inf row sum.
 
@@ -85,7 +85,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.norm")
-def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
+def norm(A, ord: float | str | None = None, dim=None, keepdim=False, *, out=None, dtype=None):
     """A vector norm over one dim, a matrix norm over two; without ``ord`` √Σ|a|² over any dims (default all).
 
     Errors: RuntimeError for orders and dims that do not fit.
@@ -105,7 +105,7 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.cond")
-def cond(A, p=None, *, out=None):
+def cond(A, p: float | str | None = None, *, out=None):
     """‖A‖·‖A⁻¹‖ of matrices (…, m, n): for p None, 2 and −2 by singular values, else of square matrices in the matrix norm ``p``.
 
     Infinite for a singular matrix. Errors: RuntimeError for other p, less than 2 dims, or matrices that are not square.

@@ -133,7 +133,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
 
 
 @public()
-def cross(input, other, dim=None, *, out=None):
+def cross(input, other, dim: int | None = None, *, out=None):
     """`linalg.cross` along ``dim``, the first dim of size 3 if not given."""
     a, b = tensor_argument(input, "cross"), tensor_argument(other, "cross", "other")
     if dim is None:

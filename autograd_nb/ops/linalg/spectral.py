@@ -403,7 +403,7 @@ def _pseudo_inverse(value: Any, atol: Any, rtol: Any, hermitian: bool) -> Tensor
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.pinv")
-def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, out=None):
     """The Moore–Penrose inverse of matrices (…, m, n) → (…, n, m); singular values up to max(atol, rtol·s₀) count as 0.
 
     ``rtol`` is max(m, n)·ε where neither is given; ``rcond`` is its older name. ``hermitian``: by eigenvalues, reading the lower
@@ -416,13 +416,13 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
 
 
 @public()
-def pinverse(input, rcond=1e-15):
+def pinverse(input, rcond: float = 1e-15):
     """`linalg.pinv` with a relative cutoff of ``rcond``."""
     return _pseudo_inverse(input, None, rcond, False)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.matrix_rank")
-def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+def matrix_rank(A, tol: float | Tensor | None = None, hermitian=False, *, atol: float | Tensor | None = None, rtol: float | Tensor | None = None, out=None):
     """How many singular values of matrices (…, m, n) are greater than max(atol, rtol·s₀), int64; no gradient.
 
     ``tol``: the older form of ``atol``. ``hermitian``: by eigenvalues, reading the lower triangle.

@@ -504,7 +504,7 @@ for _n in (1, 2, 3):
 
 
 @public(method=False, namespaces=("torch", "nn.functional"))
-def conv_tbc(input, weight, bias, pad=0):
+def conv_tbc(input, weight, bias, pad: int = 0):
     """conv1d of (time, batch, channels) by ``weight`` (width, inputs, outputs) and ``bias`` (outputs): (time, batch, outputs).
 
     Errors: RuntimeError naming the sizes that do not fit.

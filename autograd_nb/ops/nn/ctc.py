@@ -7,6 +7,7 @@ https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.ctc_loss.html
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes
@@ -68,7 +69,9 @@ def _lengths(value: Any, name: str, batch: int, most: int, what: str) -> tuple[T
 
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.ctc_loss")
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+def ctc_loss(
+    log_probs, targets, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank=0, reduction="mean", zero_infinity=False
+):
     """−ln of the probability that ``log_probs`` (T, N, C) spells the targets, over all alignments with blanks and repeats.
 
     targets: (N, S), or all one after the other in one dim; lengths: a tensor or a tuple of N ints. Without a batch: (T, C), (S),
@@ -134,7 +137,9 @@ def _padded_out(labels: Tensor, counts: list[int], classes: int) -> Tensor:
 
 
 @public(method=False, name="ctc_loss")
-def ctc_loss_(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+def ctc_loss_(
+    log_probs, targets, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank=0, reduction: int = 1, zero_infinity=False
+):
     """`nn.functional.ctc_loss` with reductions as numbers: 0 none, 1 mean, 2 sum."""
     names = ("none", "mean", "sum")
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, names[reduction] if reduction in (0, 1, 2) else reduction, zero_infinity)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes
@@ -55,7 +56,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 
 
 @functional()
-def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+def normalize(input, p=2.0, dim: int = 1, eps=1e-12, out=None):
     """x/max(‖x‖ₚ, eps) along ``dim``."""
     x = tensor_argument(input, "normalize")
     y = x / _clamp(vector_norm(x, p, dim, True), eps)
@@ -120,7 +121,7 @@ def triplet_margin_loss(
 
 @functional()
 def triplet_margin_with_distance_loss(
-    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+    anchor, positive, negative, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin=1.0, swap=False, reduction="mean"
 ):
     """`triplet_margin_loss` with any distance."""
     check_reduction(reduction)

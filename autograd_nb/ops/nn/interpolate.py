@@ -158,7 +158,9 @@ def _wanted_sizes(x: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
 
 
 @public(method=False, namespaces=("nn.functional",))
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
+def interpolate(
+    input, size=None, scale_factor: float | Sequence[float] | None = None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False
+):
     """Resize the dims after (batch, channels) to ``size``, or by ``scale_factor``: (N, C, d…) → (N, C, size…).
 
     mode: "nearest", "nearest-exact", "area" for 1 to 3 dims; "linear" (1), "bilinear", "bicubic", "lanczos" (2), "trilinear" (3).
@@ -190,7 +192,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
             raise ValueError("Lanczos mode does not support align_corners=True")
         if not antialias:
             raise ValueError("Lanczos mode requires antialias=True")
-    needs = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "lanczos": (4,), "trilinear": (5,)}.get(mode, (3, 4, 5) if plain else ())
+    needs: tuple[int, ...] = {"linear": (3,), "bilinear": (4,), "bicubic": (4,), "lanczos": (4,), "trilinear": (5,)}.get(mode, (3, 4, 5) if plain else ())
     if x.ndim not in needs:
         if x.ndim in (3, 4, 5) and mode in ("linear", "bilinear", "trilinear"):
             raise NotImplementedError(f"Got {x.ndim}D input, but {mode} mode needs {needs[0]}D input")
@@ -227,21 +229,21 @@ def _deprecated(name: str, instead: str) -> None:
 
 
 @public(method=False, namespaces=("nn.functional",))
-def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+def upsample(input, size=None, scale_factor: float | Sequence[float] | None = None, mode="nearest", align_corners=None):
     """The old name of `interpolate`."""
     _deprecated("upsample", "interpolate")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @public(method=False, namespaces=("nn.functional",))
-def upsample_nearest(input, size=None, scale_factor=None):
+def upsample_nearest(input, size=None, scale_factor: float | Sequence[float] | None = None):
     """`interpolate` with mode "nearest"."""
     _deprecated("upsample_nearest", "interpolate")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 @public(method=False, namespaces=("nn.functional",))
-def upsample_bilinear(input, size=None, scale_factor=None):
+def upsample_bilinear(input, size=None, scale_factor: float | Sequence[float] | None = None):
     """`interpolate` with mode "bilinear" and aligned corners."""
     _deprecated("upsample_bilinear", "interpolate")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -85,11 +85,11 @@ def _given(static: Any, projected: Tensor, name: str, n: int, heads: int, width:
 
 @public(method=False, namespaces=("nn.functional",))
 def multi_head_attention_forward(
-    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p,
-    out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None,
+    query, key, value: Tensor, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+    add_zero_attn, dropout_p, out_proj_weight, out_proj_bias: Tensor | None, training=True, key_padding_mask=None, need_weights=True, attn_mask=None,
     use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
     average_attn_weights=True, is_causal=False,
-):  # fmt: skip
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Attention in ``num_heads`` subspaces: (L, N, E), (S, N, Eₖ), (S, N, Eᵥ) → ((L, N, E), weights (N, L, S) or None).
 
     The batch dim N may be left out. Masks: bools, True where nothing may be seen, or floats that are added; attn_mask is (L, S)

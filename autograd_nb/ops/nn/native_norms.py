@@ -19,7 +19,7 @@ def _with_statistics(y: Tensor, statistics: tuple[Tensor, Tensor]) -> tuple[Tens
 
 
 @public(method=False)
-def native_layer_norm(input, normalized_shape, weight, bias, eps):
+def native_layer_norm(input, normalized_shape, weight, bias, eps) -> tuple[Tensor, Tensor, Tensor]:
     """(`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
     y = OPS["nn.functional.layer_norm"].call(input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
@@ -27,14 +27,14 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 
 @public(method=False)
-def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> tuple[Tensor, Tensor, Tensor]:
     """(`nn.functional.group_norm`, the means, the reciprocal deviations, each N × group)."""
     y = OPS["nn.functional.group_norm"].call(input.reshape(N, C, HxW), group, weight, bias, eps).reshape(input.shape)
     return _with_statistics(y, _statistics(input.reshape(N, group, C // group * HxW), (2,), eps, False))
 
 
 @public(method=False)
-def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps) -> tuple[Tensor, Tensor, Tensor]:
     """(`nn.functional.batch_norm`, the means, the reciprocal deviations; these are empty unless ``training``)."""
     x: Any = input
     call = OPS["nn.functional.batch_norm"].call

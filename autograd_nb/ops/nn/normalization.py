@@ -308,7 +308,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
 
 
 @functional()
-def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
     """x/(k + alpha·mean of x² over ``size`` neighbouring channels)^beta. ValueError for less than 3 dims."""
     x = tensor_argument(input, "local_response_norm")
     if x.ndim < 3:

@@ -153,7 +153,7 @@ def _keep(op: Any, kernel: RowKernel, x: Tensor, dim: Any, d: int) -> None:
 
 
 @public()
-def softmax(input, dim=None, dtype=None, *, axis=None, out=None):
+def softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=None):
     """yᵢ = e^xᵢ / Σⱼ e^xⱼ along ``dim``; dL/dx = y·(g − Σ g·y). ``dtype`` casts first.
 
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
@@ -172,7 +172,7 @@ def softmax(input, dim=None, dtype=None, *, axis=None, out=None):
 
 
 @public()
-def log_softmax(input, dim=None, dtype=None, *, axis=None, out=None):
+def log_softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=None):
     """yᵢ = xᵢ − ln Σⱼ e^xⱼ along ``dim``; dL/dx = g − e^y·Σ g. ``dtype`` casts first.
 
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
@@ -201,19 +201,19 @@ def _implicit_dim(name: str, dim: Any, x: Any, stacklevel: int) -> Any:
 
 
 @functional(name="softmax")
-def _f_softmax(input, dim=None, _stacklevel=3, dtype=None):
+def _f_softmax(input, dim: int | None = None, _stacklevel=3, dtype=None):
     """`softmax` along ``dim``."""
     return softmax(input, _implicit_dim("softmax", dim, input, _stacklevel), dtype)
 
 
 @functional(name="log_softmax")
-def _f_log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+def _f_log_softmax(input, dim: int | None = None, _stacklevel=3, dtype=None):
     """`log_softmax` along ``dim``."""
     return log_softmax(input, _implicit_dim("log_softmax", dim, input, _stacklevel), dtype)
 
 
 @functional()
-def softmin(input, dim=None, _stacklevel=3, dtype=None):
+def softmin(input, dim: int | None = None, _stacklevel=3, dtype=None):
     """`softmax` of −x."""
     return softmax(-input, _implicit_dim("softmin", dim, input, _stacklevel), dtype)
 

@@ -178,11 +178,11 @@ def _matmul(a: Tensor, b: Tensor, folded: bool = False) -> Tensor:
     return _bmm(x, z).reshape(*batch, a.shape[-2], b.shape[-1])
 
 
-def _rmatmul(self: Tensor, other: Any) -> Any:
+def _rmatmul(self: Tensor, other: Any) -> Tensor:
     return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
 
 
-Tensor.__rmatmul__ = _rmatmul  # type: ignore[attr-defined]
+Tensor.__rmatmul__ = _rmatmul  # type: ignore[assignment]
 
 
 @public("ger")
@@ -226,7 +226,7 @@ def inner(input, other, *, out=None):
 
 
 @public(method=False)
-def tensordot(a, b, dims=2, out=None):
+def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
     """Contract the last ``dims`` dims of a with the first of b, or the two lists of dims given."""
     x, z = tensor_argument(a, "tensordot", "a"), tensor_argument(b, "tensordot", "b")
     if isinstance(dims, int):

@@ -439,7 +439,7 @@ def _found(x: float) -> str:
 
 
 @public(kind="inplace", namespaces=())
-def uniform_(self, from_=0, to=1, *, generator=None, **kw):
+def uniform_(self, from_: float = 0, to: float = 1, *, generator=None, **kw):
     """Fill with numbers uniform on [from, to)."""
     low, high = _number("uniform_", "from", kw.pop("from", from_)), _number("uniform_", "to", to)
     if tensor_argument(self, "uniform_", "self").dtype.is_complex:
@@ -518,7 +518,7 @@ def geometric_(self, p, *, generator=None):
 
 
 @public(kind="inplace", namespaces=())
-def random_(self, from_=None, to=None, *, generator=None, **kw):
+def random_(self, from_: int | None = None, to: int | None = None, *, generator=None, **kw):
     """Fill with integers: uniform on [from, to), on [0, to), or on all that the dtype holds exactly from 0 on."""
     d = tensor_argument(self, "random_", "self").dtype
     from_ = kw.pop("from", from_)

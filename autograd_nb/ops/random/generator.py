@@ -136,7 +136,7 @@ default_generator.seed()
 
 
 @public(method=False)
-def manual_seed(seed):
+def manual_seed(seed) -> Generator:
     """Seed the default generator, from which all random functions draw that are given no other; the generator.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.manual_seed.html
@@ -145,13 +145,13 @@ def manual_seed(seed):
 
 
 @public(method=False, namespaces=("torch",))
-def seed():
+def seed() -> int:
     """Seed the default generator with a number that nobody can foretell; that number."""
     return default_generator.seed()
 
 
 @public(method=False)
-def initial_seed():
+def initial_seed() -> int:
     """The seed of the default generator."""
     return default_generator.initial_seed()
 
@@ -163,7 +163,7 @@ def get_rng_state():
 
 
 @public(method=False)
-def set_rng_state(new_state):
+def set_rng_state(new_state) -> None:
     """Set the state of the default generator to one that `get_rng_state` gave."""
     default_generator.set_state(new_state)
 

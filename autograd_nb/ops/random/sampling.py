@@ -71,7 +71,7 @@ _of_normal = {
 
 
 @public(kind="inplace", namespaces=())
-def bernoulli_(self, p=0.5, *, generator=None):
+def bernoulli_(self, p: Tensor | float = 0.5, *, generator=None):
     """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
     x = tensor_argument(self, "bernoulli_", "self")
     if isinstance(p, Tensor) and p.ndim:
@@ -85,7 +85,7 @@ def bernoulli_(self, p=0.5, *, generator=None):
 
 
 @public()
-def bernoulli(input, p=None, *, generator=None, out=None):
+def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=None):
     """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0.
 
     Errors: RuntimeError for probabilities outside [0, 1].
@@ -106,8 +106,8 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 @public(method=False)
 def normal(
-    mean=0.0,
-    std=1.0,
+    mean: Tensor | float = 0.0,
+    std: Tensor | float = 1.0,
     size=None,
     *,
     generator=None,

@@ -94,7 +94,7 @@ def _count(bins: Any, name: str) -> int:
 
 
 @public()
-def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, range: Sequence[float] | None = None, weight=None, density=False, out=None):
     """(hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1.
 
     ``bins``: a number of equal bins from range[0] to range[1] (default the data's), or the increasing edges. The last bin includes
@@ -131,7 +131,7 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
 
 
 @public(method=False)
-def histogramdd(input, bins, *, range=None, weight=None, density=False):
+def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, range: Sequence[float] | None = None, weight=None, density=False):
     """(hist, bin_edges) of rows of D numbers: a D-dimensional `histogram`, and the tuple of the edges along each dim.
 
     ``bins``: one int for all dims, D ints, or D tensors of edges; ``range``: 2·D numbers.
@@ -147,7 +147,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False):
             f"histogramdd(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
             f"dimension, but got input with shape {list(x.shape)} and weight with shape {list(weight.shape)}"
         )
-    each = [bins] * width if isinstance(bins, int) else list(bins)
+    each: list[Any] = [bins] * width if isinstance(bins, int) else list(bins)
     if len(each) != width:
         raise RuntimeError(
             f"histogramdd(): expected {width} sequences of bin edges for a {width}-dimensional histogram but got {len(each)}"

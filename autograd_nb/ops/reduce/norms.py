@@ -104,7 +104,7 @@ def vector_norm(
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.vector_norm")
-def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def linalg_vector_norm(x, ord: float = 2, dim=None, keepdim=False, *, dtype=None, out=None):
     """(Σ |x|^ord)^(1/ord) over ``dim``; 0 counts what is not 0, ±∞ take the extreme of |x|; 0 is the subgradient at 0.
 
     Errors: RuntimeError for integers, and for ±∞ and negative orders over nothing.
@@ -115,7 +115,7 @@ def linalg_vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=Non
 
 
 @public()
-def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+def norm(input, p: float | str | None = "fro", dim=None, keepdim=False, out=None, dtype=None):
     """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); "fro" is p = 2. "nuc" is the sum of the singular values of a matrix."""
     x = tensor_argument(input, "norm")
     if p == "nuc":
@@ -136,7 +136,7 @@ def dist(input, other, p=2):
 
 
 @public(method=False)
-def norm_except_dim(v, pow=2, dim=0):
+def norm_except_dim(v, pow: int = 2, dim=0):
     """The norm over all dims but ``dim``, which are kept with size 1; with ``dim=-1`` over all."""
     x = tensor_argument(v, "norm_except_dim", "v")
     if dim == -1:

@@ -142,7 +142,7 @@ def _prod(x, d, keepdim):
 
 
 @public()
-def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def prod(input, dim: int | None = None, keepdim=False, *, dtype=None, out=None):
     """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
     x = tensor_argument(input, "prod")
     dtype = _kept_in(out, dtype)
@@ -238,7 +238,7 @@ def logcumsumexp(input, dim, *, out=None):
 
 
 @public()
-def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
+def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
     """The n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first.
 
     Errors: RuntimeError for 0-d input and a negative ``n``.

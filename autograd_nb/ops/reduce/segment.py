@@ -48,7 +48,7 @@ def _lengths(x: Tensor, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> 
 
 
 @public(method=False)
-def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial: float | None = None):
     """Reduce runs of ``lengths`` (or between ``offsets``) along ``axis``: "sum", "mean", "prod", "max", "min".
 
     lengths has the dims of the data up to ``axis``, the last counting segments. ``initial`` takes part in every segment; without

@@ -214,14 +214,14 @@ def _arg(input: Any, dim: Any, keepdim: bool, largest: bool, name: str) -> Tenso
 
 
 @public()
-def argmax(input, dim=None, keepdim=False, *, out=None):
+def argmax(input, dim: int | None = None, keepdim=False, *, out=None):
     """The index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
     y = _arg(input, dim, keepdim, True, "argmax")
     return y if out is None else store(out, y, "argmax")
 
 
 @public()
-def argmin(input, dim=None, keepdim=False, *, out=None):
+def argmin(input, dim: int | None = None, keepdim=False, *, out=None):
     """The index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
     y = _arg(input, dim, keepdim, False, "argmin")
     return y if out is None else store(out, y, "argmin")
@@ -351,7 +351,7 @@ def _moments_arguments(
 
 
 @public()
-def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None):
     """Variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given.
 
     Two passes, the mean in float64. Errors: RuntimeError for integers.
@@ -363,7 +363,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 
 
 @public()
-def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None):
     """Standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
     x, dims, c = _moments_arguments("std", input, dim, unbiased, correction)
     y = _standard(x, dims, bool(keepdim), c)
@@ -371,14 +371,14 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=N
 
 
 @public(method=False)
-def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
     """(variance, mean) over ``dim``; see `var`."""
     x, dims, c = _moments_arguments("var_mean", input, dim, unbiased, correction)
     return _variance(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))
 
 
 @public(method=False)
-def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
     """(standard deviation, mean) over ``dim``; see `std`."""
     x, dims, c = _moments_arguments("std_mean", input, dim, unbiased, correction)
     return _standard(x, dims, bool(keepdim), c), _mean(x, dims, bool(keepdim))

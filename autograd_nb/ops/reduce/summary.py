@@ -36,7 +36,7 @@ def _check_weights(w, name, n):
 
 
 @public()
-def cov(input, *, correction=1, fweights=None, aweights=None):
+def cov(input, *, correction: int = 1, fweights=None, aweights=None):
     """The covariance matrix of the rows (variables) over the columns (observations).
 
     fweights: integers, how often each observation counts; aweights: its weight.
@@ -102,7 +102,7 @@ def corrcoef(input):
 
 
 @public()
-def histc(input, bins=100, min=0, max=0, *, out=None):
+def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
     """How many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
     x = tensor_argument(input, "histc")
     if not x.dtype.is_floating_point:

@@ -146,7 +146,7 @@ def stack(tensors, dim=0, *, axis=None, out=None):
 
 
 @public()
-def tile(input, *counts, dims=None):
+def tile(input, *counts, dims: int | Sequence[int] | None = None):
     """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
     x = tensor_argument(input, "tile")
     reps = as_shape(counts if dims is None else (dims,), "dims")
@@ -154,7 +154,7 @@ def tile(input, *counts, dims=None):
 
 
 @public()
-def repeat(input, *counts, repeats=None):
+def repeat(input, *counts, repeats: int | Sequence[int] | None = None):
     """Repeat the tensor along each dim; needs at least as many numbers as dims."""
     x = tensor_argument(input, "repeat")
     reps = as_shape(counts if repeats is None else (repeats,), "repeats")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dtypes
@@ -88,19 +88,19 @@ def _sizes(input: Tensor, parts: tuple[Tensor, ...], dim: int) -> tuple[Tensor, 
 
 
 @public()
-def unsafe_split(input, split_size, dim=0):
+def unsafe_split(input, split_size: int | Sequence[int], dim=0) -> tuple[Tensor, ...]:
     """`split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
     return _sizes(input, split(input.detach(), split_size, dim), dim)
 
 
 @public()
-def unsafe_split_with_sizes(input, split_sizes, dim=0):
+def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """`split_with_sizes` as `unsafe_split` does it."""
     return _sizes(input, split(input.detach(), list(split_sizes), dim), dim)
 
 
 @public()
-def unsafe_chunk(input, chunks, dim=0):
+def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """`chunk` as `unsafe_split` does it."""
     return _sizes(input, OPS["chunk"].call(input.detach(), chunks, dim), dim)
 
@@ -117,7 +117,7 @@ def _fill(x, value):
 
 
 @public()
-def fill(input, value):
+def fill(input, value: Tensor | float):
     """A tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
     x = tensor_argument(input, "fill")
     if isinstance(value, Tensor) and value.ndim:
@@ -129,7 +129,7 @@ def fill(input, value):
 
 
 @public(method=False)
-def constant_pad_nd(input, pad, value=0):
+def constant_pad_nd(input, pad: Sequence[int], value=0):
     """`nn.functional.pad` with a constant."""
     return OPS["nn.functional.pad"].call(input, pad, value=value)
 
@@ -150,7 +150,7 @@ def nonzero_static(input, *, size, fill_value=-1):
 
 
 @public(method=False)
-def unravel_index(indices, shape):
+def unravel_index(indices, shape) -> tuple[Tensor, ...]:
     """The coordinates of flat ``indices`` into a tensor of ``shape``: a tuple with one integer tensor for each dim.
 
     Errors: TypeError for indices that are not integers and a shape that is not of ints, ValueError for negative sizes.

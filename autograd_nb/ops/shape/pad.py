@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...shapes import as_int
@@ -53,7 +54,7 @@ def _source(n: int, before: int, after: int, mode: str) -> Tensor:
 
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.pad")
-def pad(input, pad, mode="constant", value=None):
+def pad(input, pad: Sequence[int], mode="constant", value=None):
     """Pad the last dims: ``pad`` lists (before, after) from the last dim forward; negative numbers cut off.
 
     mode: "constant" (with ``value``, default 0), "reflect", "replicate", "circular". The gradient is that of what was copied.

@@ -80,7 +80,7 @@ def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int 
 
 @public()
 @quick
-def narrow(input, dim, start, length):
+def narrow(input, dim, start: int | Tensor, length):
     """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
     x = tensor_argument(input, "narrow")
     if x.ndim == 0:
@@ -129,7 +129,7 @@ def _parts_of(n: int, size: int) -> tuple[int, ...]:
 
 @public()
 @quick
-def split(tensor, split_size_or_sections=None, dim=0, **kw):
+def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim=0, **kw):
     """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
 
     Errors: RuntimeError when the sizes do not add up.
@@ -160,7 +160,7 @@ def split(tensor, split_size_or_sections=None, dim=0, **kw):
 
 
 @public(method=True)
-def split_with_sizes(input, split_sizes, dim=0):
+def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """`split` by a list of sizes."""
     return split(input, list(split_sizes), dim)
 
@@ -182,7 +182,7 @@ def chunk(input, chunks, dim=0):
 
 
 @public()
-def tensor_split(input, indices_or_sections, dim=0):
+def tensor_split(input, indices_or_sections: int | Sequence[int] | Tensor, dim=0) -> tuple[Tensor, ...]:
     """Views of nearly equal parts, or of the parts between given indices."""
     x = tensor_argument(input, "tensor_split")
     if x.ndim == 0:

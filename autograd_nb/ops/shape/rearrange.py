@@ -49,7 +49,7 @@ def _flip(x, dims):
 
 
 @public()
-def flip(input, *axes, dims=None):
+def flip(input, *axes, dims: int | Sequence[int] | None = None):
     """The elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
     x = tensor_argument(input, "flip")
     return _flip(x, wrap_dims(as_shape(axes if dims is None else (dims,), "dims"), x.ndim, "dims"))
@@ -83,7 +83,7 @@ def _roll(x, shifts, dims):
 
 
 @public()
-def roll(input, shifts, dims=None):
+def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None):
     """The elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front.
 
     Without ``dims`` on the flattened tensor. RuntimeError when their numbers differ.
@@ -264,7 +264,7 @@ def select_scatter(input, src, dim, index):
 
 
 @public()
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
+def slice_scatter(input, src, dim=0, start: int | None = None, end: int | None = None, step=1, *, out=None):
     """A copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
     x = tensor_argument(input, "slice_scatter")
     d = wrap_dim(dim, x.ndim)
@@ -289,7 +289,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 
 @public()
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+def repeat_interleave(input, repeats: int | Tensor | None = None, dim: int | None = None, *, output_size: int | None = None):
     """Each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each.
 
     With a single argument: index i ``input[i]`` times. Errors: RuntimeError for negative or unmatched repeats.
@@ -346,7 +346,7 @@ def _sequence(tensors: tuple, name: str) -> tuple[Tensor, ...]:
 
 
 @public(method=False)
-def meshgrid(*tensors, indexing=None):
+def meshgrid(*tensors, indexing=None) -> tuple[Tensor, ...]:
     """For 1-d tensors the coordinates of their grid, views; ``indexing`` "ij" (matrix) or "xy" (first two dims swapped)."""
     ts = list(_sequence(tensors, "meshgrid"))
     if indexing is None:
@@ -475,7 +475,7 @@ column_stack = _joined("column_stack", _columns, "Join as columns; 1-d tensors b
 
 
 def _split_along(name: str, rank: int, dim: int) -> Any:
-    def call(input, indices_or_sections):
+    def call(input: Tensor, indices_or_sections: int | Sequence[int] | Tensor) -> tuple[Tensor, ...]:
         x = tensor_argument(input, name)
         if x.ndim < rank:
             raise RuntimeError(

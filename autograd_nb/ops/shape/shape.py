@@ -167,7 +167,7 @@ def ravel(input):
 
 @public()
 @quick
-def unflatten(input, dim, sizes):
+def unflatten(input, dim: int, sizes):
     """Split one dim into ``sizes`` (one may be -1)."""
     x = tensor_argument(input, "unflatten")
     d = wrap_dim(dim, x.ndim)
@@ -221,7 +221,7 @@ def _t_of_batch(op, args, batch):
 
 @public()
 @quick
-def permute(input, *axes, dims=None):
+def permute(input, *axes, dims: int | Sequence[int] | None = None):
     """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
     x = tensor_argument(input, "permute")
     order = as_shape(axes if dims is None else (dims,), "dims")
@@ -256,11 +256,13 @@ def t(input):
 
 @public("moveaxis")
 @quick
-def movedim(input, source, destination):
+def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]):
     """Move dims to other places, the rest keeping their order."""
     x = tensor_argument(input, "movedim")
     if isinstance(source, int):
-        source, destination = (source,), (destination,)
+        source = (source,)
+    if isinstance(destination, int):
+        destination = (destination,)
     if len(source) != len(destination):
         raise RuntimeError(
             f"movedim: Invalid source or destination dims: source ({list(source)} dims) should contain the same number of dims as "
@@ -337,7 +339,7 @@ def broadcast_to(input, size):
 
 
 @public(method=False)
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape."""
     ts = tensors_argument(
         tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors, "broadcast_tensors"
@@ -355,7 +357,7 @@ def _squeeze(lay, dims):
 
 @public()
 @quick
-def squeeze(input, dim=None):
+def squeeze(input, dim: int | Sequence[int] | None = None):
     """Drop the dims of size 1 (all, or those in ``dim``), a view."""
     x = tensor_argument(input, "squeeze")
     return _squeeze, tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
@@ -392,7 +394,7 @@ def _transposed(x):
     return (_permute, tuple(range(x.ndim))[::-1]) if x.ndim else (_alias,)
 
 
-Tensor.T = property(_transposed, doc="The dims in reverse order, a view.")  # type: ignore[attr-defined]
+Tensor.T = property(_transposed, doc="The dims in reverse order, a view.")  # type: ignore[assignment]
 
 
 @quick
@@ -405,4 +407,4 @@ def _matrix_transposed(x):
     return _transpose, x.ndim - 2, x.ndim - 1
 
 
-Tensor.mT = property(_matrix_transposed, doc="The last two dims swapped, a view.")  # type: ignore[attr-defined]
+Tensor.mT = property(_matrix_transposed, doc="The last two dims swapped, a view.")  # type: ignore[assignment]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...shapes import wrap_dims
@@ -21,7 +22,7 @@ def _spacings(spacing: Any, x: Tensor, dims: tuple[int, ...], given: bool) -> li
     if _number(spacing):
         return [spacing] * len(dims)
     if isinstance(spacing, Tensor):
-        spacing = [spacing]
+        spacing = [spacing]  # type: ignore[list-item]
     if not isinstance(spacing, (list, tuple)):
         raise TypeError(
             f"gradient(): argument 'spacing' must be a number, Tensors or a list of them, not {type(spacing).__name__}"
@@ -94,7 +95,7 @@ def _uneven(x: Tensor, d: int, places: Tensor, order: int) -> Tensor:
 
 
 @public(method=False)
-def gradient(input, *, spacing=None, dim=None, edge_order=1):
+def gradient(input, *, spacing: float | Sequence[float | Tensor] | None = None, dim=None, edge_order=1) -> tuple[Tensor, ...]:
     """The derivative of sampled values along each of ``dim`` (default all): a tuple of tensors shaped as the input.
 
     Inside by central differences of second order, at the ends by one-sided ones of order ``edge_order`` (1 or 2). ``spacing``: the
@@ -110,7 +111,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1):
     """
     x = tensor_argument(input, "gradient")
     if isinstance(dim, int) and _number(spacing):
-        spacing = [spacing]
+        spacing = [spacing]  # type: ignore[list-item]
     dims = wrap_dims(dim, x.ndim)
     if edge_order not in (1, 2):
         raise RuntimeError(f"torch.gradient only supports edge_order=1 and edge_order=2 (edge_order={edge_order})")

@@ -8,6 +8,7 @@ Sources: https://docs.pytorch.org/docs/stable/signal.html, https://docs.pytorch.
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -148,6 +149,9 @@ def _signal(name: str, doc: str, formula: Callable[..., Callable], **options: An
         "    Errors: ValueError for a negative M or a dtype other than float32 and float64.\n"
         f"    Source: https://docs.pytorch.org/docs/stable/generated/torch.signal.windows.{name}.html"
     )
+    first, *rest, _ = inspect.signature(call).parameters.values()
+    own = [inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=v) for k, v in options.items()]
+    call.__signature__ = inspect.Signature([first, *own, *rest])  # type: ignore[attr-defined]
     public(method=False, namespaces=("signal.windows",), name=f"signal.windows.{name}")(call)
 
 

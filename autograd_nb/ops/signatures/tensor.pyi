@@ -1,0 +1,2064 @@
+"""What the ops attach to Tensor. Written by `make stubs` from the table of ops: change the op, not this file."""
+
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from autograd_nb.dtypes import dtype as _dtype
+from autograd_nb.ops.creation.device import device as _device
+from autograd_nb.ops.creation.device import layout as _layout
+from autograd_nb.ops.creation.device import memory_format as _memory_format
+from autograd_nb.ops.creation.storage import TypedStorage, UntypedStorage
+from autograd_nb.ops.random.generator import Generator
+from autograd_nb.ops.signatures import return_types as _return_types
+from autograd_nb.shapes import Size
+from autograd_nb.tensor import Tensor
+from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
+
+class TensorMethods:
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+
+    @property
+    def T(self) -> Tensor:
+        """The dims in reverse order, a view."""
+
+    def __abs__(self) -> Tensor:
+        """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
+
+    def __add__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __and__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray: ...
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any: ...
+
+    def __array_ufunc__(self, ufunc: Any, method: _str, *inputs: Any, **kwargs: Any) -> Any: ...
+
+    def __bool__(self) -> _bool: ...
+
+    def __complex__(self) -> Tensor: ...
+
+    def __contains__(self, value: Any) -> _bool: ...
+
+    def __div__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __dlpack__(self, **kw: Any) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[_int, _int]: ...
+
+    def __eq__(self, other: Tensor | Number | _complex) -> Tensor: ...  # type: ignore[override]
+
+    def __float__(self) -> _float: ...
+
+    def __floordiv__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __format__(self, spec: _str) -> _str: ...
+
+    def __ge__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __getitem__(self, index: Any) -> Tensor: ...
+
+    def __gt__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __iadd__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `add`."""
+
+    def __iand__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_and`."""
+
+    def __ifloordiv__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `floor_divide`."""
+
+    def __ilshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __imod__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `remainder`."""
+
+    def __imul__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `mul`."""
+
+    def __index__(self) -> _int: ...
+
+    def __int__(self) -> Tensor: ...
+
+    def __invert__(self) -> Tensor:
+        """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+
+    def __ior__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_or`."""
+
+    def __ipow__(self, exponent: Tensor | Number | _complex) -> Tensor:  # type: ignore[misc]
+        """In-place version of `pow`."""
+
+    def __irshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __isub__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `sub`."""
+
+    def __iter__(self) -> Iterator[Tensor]: ...
+
+    def __itruediv__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `div`."""
+
+    def __ixor__(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_xor`."""
+
+    def __le__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __len__(self) -> _int: ...
+
+    def __lshift__(self, other: Tensor | Number | _complex) -> Tensor:
+        """bitwise left shift of integers. RuntimeError for others."""
+
+    def __lt__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __matmul__(self, other: Tensor | Number | _complex) -> Tensor:
+        """Product of vectors, matrices and batches of them; batch dims broadcast."""
+
+    def __mod__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __mul__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __ne__(self, other: Tensor | Number | _complex) -> Tensor: ...  # type: ignore[override]
+
+    def __neg__(self) -> Tensor:
+        """y = −x, dy/dx = −1."""
+
+    def __or__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __pointwise__(self, name: _str, args: tuple, options: dict) -> Any:
+        """``m.<name>`` on tensors (see `autograd_nb.codegen.maths`)."""
+
+    def __pos__(self) -> Tensor:
+        """The tensor itself. RuntimeError for booleans."""
+
+    def __pow__(self, other: Any) -> Tensor: ...
+
+    def __radd__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rand__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rdiv__(self, other: Tensor | Number | _complex) -> Tensor:
+        """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
+
+    def __repr__(self) -> _str:
+        """``tensor([…], dtype=…, grad_fn=<…>)``."""
+
+    def __reversed__(self) -> Tensor:
+        """``reversed(x)``: the first dim from the back, a tensor as PyTorch gives it."""
+
+    def __rfloordiv__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rlshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rmatmul__(self, other: Any) -> Tensor: ...
+
+    def __rmod__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rmul__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __ror__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rpow__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rrshift__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rshift__(self, other: Tensor | Number | _complex) -> Tensor:
+        """bitwise right shift of integers. RuntimeError for others."""
+
+    def __rsub__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __rtruediv__(self, other: Tensor | Number | _complex) -> Tensor:
+        """``other / input``. Recorded it is two ops, as in PyTorch: what the derivative keeps is then nobody's to change."""
+
+    def __rxor__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    def __sub__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __truediv__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def __xor__(self, other: Tensor | Number | _complex) -> Tensor: ...
+
+    def abs(self, *, out: Tensor | None = None) -> Tensor:
+        """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
+
+    def abs_(self) -> Tensor:
+        """In-place version of `abs`."""
+
+    def absolute(self, *, out: Tensor | None = None) -> Tensor:
+        """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
+
+    def absolute_(self) -> Tensor:
+        """In-place version of `abs`."""
+
+    def acos(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arccos x, dy/dx = −1/√(1 − x²)."""
+
+    def acos_(self) -> Tensor:
+        """In-place version of `acos`."""
+
+    def acosh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arcosh x, dy/dx = 1/√(x² − 1)."""
+
+    def acosh_(self) -> Tensor:
+        """In-place version of `acosh`."""
+
+    def add(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Sum: y = a + alpha·b, dy/da = 1, dy/db = alpha."""
+
+    def add_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `add`."""
+
+    def addbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
+    ) -> Tensor:
+        """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
+
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place version of `addbmm`."""
+
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
+        """x + value·(tensor1 / tensor2), ``value`` a number."""
+
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
+        """In-place version of `addcdiv`."""
+
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
+        """x + value·(tensor1 · tensor2), ``value`` a number."""
+
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1) -> Tensor:
+        """In-place version of `addcmul`."""
+
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
+        """y = beta·input + alpha·A·B."""
+
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place version of `addmm`."""
+
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
+        """y = beta·input + alpha·A·v."""
+
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place version of `addmv`."""
+
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
+        """y = beta·input + alpha·a⊗b; of booleans with 'or' for the sum and 'and' for products."""
+
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place version of `addr`."""
+
+    def adjoint(self) -> Tensor:
+        """The conjugate transpose of the last two dims. RuntimeError for 1-D tensors."""
+
+    def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """Whether every element is not 0, over ``dim`` or all."""
+
+    def allclose(
+        self, other: Tensor | Number | _complex, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
+        """Whether `isclose` holds everywhere."""
+
+    def amax(self, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The maximum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+
+    def amin(self, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The minimum over ``dim`` (an int or several); ties share the gradient; nan wins."""
+
+    def aminmax(
+        self, *, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Tensor | None = None
+    ) -> _return_types.aminmax:
+        """(min, max) over a dim, or over everything."""
+
+    def angle(self, *, out: Tensor | None = None) -> Tensor:
+        """The angle in radians, within [−π, π]; of real numbers 0 or π. The gradient is i·x·g/|x|², 0 at 0."""
+
+    def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """Whether any element is not 0, over ``dim`` or all."""
+
+    def apply_(self, callable: Callable[..., _float]) -> Tensor:
+        """Replace every element by ``callable(element)``, a Python function; slow. TypeError for tensors that require grad."""
+
+    def arccos(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arccos x, dy/dx = −1/√(1 − x²)."""
+
+    def arccos_(self) -> Tensor:
+        """In-place version of `acos`."""
+
+    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arcosh x, dy/dx = 1/√(x² − 1)."""
+
+    def arccosh_(self) -> Tensor:
+        """In-place version of `acosh`."""
+
+    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arcsin x, dy/dx = 1/√(1 − x²)."""
+
+    def arcsin_(self) -> Tensor:
+        """In-place version of `asin`."""
+
+    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arsinh x, dy/dx = 1/√(x² + 1)."""
+
+    def arcsinh_(self) -> Tensor:
+        """In-place version of `asinh`."""
+
+    def arctan(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arctan x, dy/dx = 1/(1 + x²)."""
+
+    def arctan2(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+
+    def arctan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `atan2`."""
+
+    def arctan_(self) -> Tensor:
+        """In-place version of `atan`."""
+
+    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = artanh x, dy/dx = 1/(1 − x²)."""
+
+    def arctanh_(self) -> Tensor:
+        """In-place version of `atanh`."""
+
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The index of the maximum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The index of the minimum along ``dim`` (the first of several; nan wins), or in the flattened tensor."""
+
+    def argsort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False) -> Tensor:
+        """The indices that sort along ``dim``."""
+
+    def argwhere(self) -> Tensor:
+        """`nonzero`, one row per element that is not zero."""
+
+    def as_strided(self, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """The tensor's memory under any shape and strides (in elements), a view; elements seen twice collect both gradients."""
+
+    def as_strided_(self, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """In-place version of `as_strided`: the tensor is read through other sizes and strides, its memory stays."""
+
+    def as_strided_scatter(
+        self, src: Tensor, size: _int | _size, stride: _int | Sequence[_int], storage_offset: _int | None = None
+    ) -> Tensor:
+        """A copy of ``input`` with ``src`` in place of ``as_strided(size, stride, storage_offset)``; it keeps the strides."""
+
+    def asin(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arcsin x, dy/dx = 1/√(1 − x²)."""
+
+    def asin_(self) -> Tensor:
+        """In-place version of `asin`."""
+
+    def asinh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arsinh x, dy/dx = 1/√(x² + 1)."""
+
+    def asinh_(self) -> Tensor:
+        """In-place version of `asinh`."""
+
+    def atan(self, *, out: Tensor | None = None) -> Tensor:
+        """y = arctan x, dy/dx = 1/(1 + x²)."""
+
+    def atan2(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """The angle of the point (b, a): dy/da = b/(a² + b²), dy/db = −a/(a² + b²)."""
+
+    def atan2_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `atan2`."""
+
+    def atan_(self) -> Tensor:
+        """In-place version of `atan`."""
+
+    def atanh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = artanh x, dy/dx = 1/(1 − x²)."""
+
+    def atanh_(self) -> Tensor:
+        """In-place version of `atanh`."""
+
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False, inputs: Tensor |
+        Sequence[Tensor] | None = None
+    ) -> None:
+        """Accumulate d(self)/d(leaf) into the ``.grad`` of the leaves, and consume the graph."""
+
+    def baddbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None
+    ) -> Tensor:
+        """y[i] = beta·input[i] + alpha·A[i]·B[i]."""
+
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
+        """In-place version of `baddbmm`."""
+
+    def bernoulli(
+        self, p: Tensor | _float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """1 with the probability that the element of ``input`` gives (or ``p`` for all), else 0. Its gradient is 0."""
+
+    def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Fill with 1 with probability ``p`` (a number, or a tensor that broadcasts), else 0."""
+
+    def bfloat16(self) -> Tensor:
+        """NotImplementedError: there are no bfloat16 tensors here."""
+
+    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+        """How often each non-negative integer of a 1-d tensor occurs, or the sum of ``weights`` there. RuntimeError otherwise."""
+
+    def bitwise_and(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """bitwise and of integers and booleans. RuntimeError for others."""
+
+    def bitwise_and_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_and`."""
+
+    def bitwise_left_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """bitwise left shift of integers. RuntimeError for others."""
+
+    def bitwise_left_shift_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_left_shift`."""
+
+    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Every bit inverted; ``not`` for booleans. RuntimeError for floats."""
+
+    def bitwise_not_(self) -> Tensor:
+        """In-place version of `bitwise_not`."""
+
+    def bitwise_or(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """bitwise or of integers and booleans. RuntimeError for others."""
+
+    def bitwise_or_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_or`."""
+
+    def bitwise_right_shift(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """bitwise right shift of integers. RuntimeError for others."""
+
+    def bitwise_right_shift_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_right_shift`."""
+
+    def bitwise_xor(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """bitwise xor of integers and booleans. RuntimeError for others."""
+
+    def bitwise_xor_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `bitwise_xor`."""
+
+    def bmm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Products of two batches of matrices: y[i] = A[i]·B[i]."""
+
+    def bool(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as bool."""
+
+    def broadcast_to(self, size: _int | _size) -> Tensor:
+        """``expand`` under its NumPy name."""
+
+    def bucketize(
+        self, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None
+    ) -> Tensor:
+        """The bucket of each value between sorted 1-d ``boundaries``."""
+
+    def byte(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as uint8."""
+
+    def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Generator | None = None) -> Tensor:
+        """Fill with numbers of the Cauchy distribution."""
+
+    def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as complex128."""
+
+    def ceil(self, *, out: Tensor | None = None) -> Tensor:
+        """The smallest integer ≥ x; the gradient is 0."""
+
+    def ceil_(self) -> Tensor:
+        """In-place version of `ceil`."""
+
+    def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as complex64."""
+
+    def char(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as int8."""
+
+    def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """`linalg.cholesky`, its older name."""
+
+    def cholesky_inverse(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """A⁻¹, given the Cholesky factor of A (…, n, n)."""
+
+    def cholesky_solve(self, L: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """X with A·X = B, given the Cholesky factor of A: B (…, n, k), L (…, n, n), batches broadcast."""
+
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """At most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
+
+    def clamp(
+        self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None, *, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
+
+    def clamp_(self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None) -> Tensor:
+        """In-place version of `clamp`."""
+
+    def clamp_max(self, max: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """x kept at or below ``max``."""
+
+    def clamp_max_(self, max: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `clamp_max`."""
+
+    def clamp_min(self, min: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """x kept at or above ``min``."""
+
+    def clamp_min_(self, min: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `clamp_min`."""
+
+    def clip(
+        self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None, *, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """x kept within [min, max] (numbers or tensors); dy/dx = 1 inside and at the edges, else 0."""
+
+    def clip_(self, min: Tensor | Number | _complex | None = None, max: Tensor | Number | _complex | None = None) -> Tensor:
+        """In-place version of `clamp`."""
+
+    def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
+        """A copy in memory of its own, with the same order of dims unless ``memory_format`` says another; dy/dx = 1."""
+
+    def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+        """All ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+
+    def conj(self) -> Tensor:
+        """The complex conjugate, a copy; a real tensor is its own. The gradient is conj(g)."""
+
+    def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
+        """The complex conjugate in memory of its own; a real tensor is its own."""
+
+    def conj_physical_(self) -> Tensor:
+        """In-place version of `conj_physical`."""
+
+    def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor itself when its elements stand in C order (or as ``memory_format`` says), else a copy in which they do."""
+
+    def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
+        """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
+
+    def copysign(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """|a| with the sign of b."""
+
+    def copysign_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `copysign`."""
+
+    def corrcoef(self) -> Tensor:
+        """The matrix of Pearson's correlation coefficients of the rows, kept within [−1, 1]."""
+
+    def cos(self, *, out: Tensor | None = None) -> Tensor:
+        """y = cos x, dy/dx = −sin x."""
+
+    def cos_(self) -> Tensor:
+        """In-place version of `cos`."""
+
+    def cosh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = cosh x, dy/dx = sinh x."""
+
+    def cosh_(self) -> Tensor:
+        """In-place version of `cosh`."""
+
+    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """How many elements are not 0, over ``dim`` or all."""
+
+    def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+        """The covariance matrix of the rows (variables) over the columns (observations)."""
+
+    def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor itself: it lives on the CPU (a copy where ``memory_format`` asks for another order of dims)."""
+
+    def cross(self, other: Tensor | Number | _complex, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+        """`linalg.cross` along ``dim``, the first dim of size 3 if not given."""
+
+    def cuda(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+        """RuntimeError: there is no cuda device here."""
+
+    def cummax(self, dim: _int, *, out: Tensor | None = None) -> _return_types.cummax:
+        """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
+
+    def cummin(self, dim: _int, *, out: Tensor | None = None) -> _return_types.cummin:
+        """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
+
+    def cumprod(self, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+        """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
+
+    def cumprod_(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
+        """In-place version of `cumprod`."""
+
+    def cumsum(self, dim: _int, *, dtype: _dtype | None = None, out: Tensor | None = None) -> Tensor:
+        """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
+
+    def cumsum_(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
+        """In-place version of `cumsum`."""
+
+    def data_ptr(self) -> _int:
+        """The address of the first element."""
+
+    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
+        """y = x·π/180."""
+
+    def deg2rad_(self) -> Tensor:
+        """In-place version of `deg2rad`."""
+
+    def det(self, *, out: Tensor | None = None) -> Tensor:
+        """The determinants of square matrices (…, n, n) → (…); dA = g·det(A)·A⁻ᴴ, the matrix of cofactors where A is singular."""
+
+    def detach_copy(self) -> Tensor:
+        """A copy of `detach`, with memory of its own."""
+
+    @property
+    def device(self) -> _device:
+        """Where the tensor lives: the CPU."""
+
+    def diag(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+        """A matrix with a 1-d tensor on its diagonal, or the diagonal of a matrix. RuntimeError for other ranks."""
+
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """Matrices with the last dim on diagonal ``offset`` and zeros elsewhere."""
+
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """A matrix with all elements on its diagonal."""
+
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """The diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
+
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """A copy of ``input`` with ``src`` in place of ``diagonal(offset, dim1, dim2)``."""
+
+    def diff(
+        self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None =
+        None
+    ) -> Tensor:
+        """The n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first."""
+
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+        """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
+
+    def digamma_(self) -> Tensor:
+        """In-place version of `digamma`."""
+
+    def dim(self) -> _int:
+        """The number of dims."""
+
+    def dist(self, other: Tensor | Number | _complex, p: _float = 2) -> Tensor:
+        """The p-norm of input − other."""
+
+    def div(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
+        """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
+
+    def div_(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
+        """In-place version of `div`."""
+
+    def divide(
+        self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
+
+    def divide_(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
+        """In-place version of `div`."""
+
+    def dot(self, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Inner product of two vectors: y = Σ aᵢbᵢ."""
+
+    def double(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as float64."""
+
+    def dsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
+        """`tensor_split` along dim 2 into equal parts or at indices. RuntimeError where it does not divide."""
+
+    def element_size(self) -> _int:
+        """Bytes of one element."""
+
+    def eq(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a = b, element by element."""
+
+    def eq_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `eq`."""
+
+    def equal(self, other: Tensor | Number | _complex) -> _bool:
+        """Whether two tensors have the same shape and elements."""
+
+    def erf(self, *, out: Tensor | None = None) -> Tensor:
+        """y = 2/√π ∫₀ˣ e^(−t²) dt, dy/dx = 2/√π · e^(−x²)."""
+
+    def erf_(self) -> Tensor:
+        """In-place version of `erf`."""
+
+    def erfc(self, *, out: Tensor | None = None) -> Tensor:
+        """y = 1 − erf x, without the loss of digits for large x."""
+
+    def erfc_(self) -> Tensor:
+        """In-place version of `erfc`."""
+
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
+
+    def erfinv_(self) -> Tensor:
+        """In-place version of `erfinv`."""
+
+    def exp(self, *, out: Tensor | None = None) -> Tensor:
+        """y = eˣ, dy/dx = y."""
+
+    def exp2(self, *, out: Tensor | None = None) -> Tensor:
+        """y = 2ˣ, dy/dx = y·ln 2."""
+
+    def exp2_(self) -> Tensor:
+        """In-place version of `exp2`."""
+
+    def exp_(self) -> Tensor:
+        """In-place version of `exp`."""
+
+    def expand(self, *sizes: _int | Sequence[_int], size: _int | _size | None = None, implicit: _bool = False) -> Tensor:
+        """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front."""
+
+    def expand_as(self, other: Tensor | Number | _complex) -> Tensor:
+        """``expand`` to the shape of ``other``."""
+
+    def expm1(self, *, out: Tensor | None = None) -> Tensor:
+        """y = eˣ − 1, without the loss of digits near 0; dy/dx = y + 1."""
+
+    def expm1_(self) -> Tensor:
+        """In-place version of `expm1`."""
+
+    def exponential_(self, lambd: _float = 1, *, generator: Generator | None = None) -> Tensor:
+        """Fill with exponentially distributed numbers of rate ``lambd``."""
+
+    def fill(self, value: Tensor | _float) -> Tensor:
+        """A tensor like the input, every element ``value`` (a number or a 0-d tensor, which gets the sum of the gradients)."""
+
+    def fill_(self, value: Tensor | _float) -> Tensor:
+        """Overwrite every element with ``value``, a number or a 0-d tensor."""
+
+    def fill_diagonal_(self, fill_value: Number | _complex, wrap: _bool = False) -> Tensor:
+        """Write ``fill_value`` on the main diagonal, in place; with ``wrap`` a tall matrix's diagonal begins again below."""
+
+    def fix(self, *, out: Tensor | None = None) -> Tensor:
+        """x without its fraction; the gradient is 0."""
+
+    def fix_(self) -> Tensor:
+        """In-place version of `trunc`."""
+
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
+
+    def flip(self, *axes: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+        """The elements in reverse order along each of ``dims``, copied. RuntimeError for a dim named twice."""
+
+    def fliplr(self) -> Tensor:
+        """`flip` of dim 1. RuntimeError for fewer than 2 dims."""
+
+    def flipud(self) -> Tensor:
+        """`flip` of dim 0. RuntimeError for 0-d tensors."""
+
+    def float(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as float32."""
+
+    def float_power(self, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """`pow` in float64, or complex128 where an operand is complex."""
+
+    def float_power_(self, exponent: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `float_power`."""
+
+    def floor(self, *, out: Tensor | None = None) -> Tensor:
+        """The largest integer ≤ x; the gradient is 0."""
+
+    def floor_(self) -> Tensor:
+        """In-place version of `floor`."""
+
+    def floor_divide(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
+
+    def floor_divide_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `floor_divide`."""
+
+    def fmax(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """max(a, b), the other one where one is nan."""
+
+    def fmin(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """min(a, b), the other one where one is nan."""
+
+    def fmod(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
+
+    def fmod_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `fmod`."""
+
+    def frac(self, *, out: Tensor | None = None) -> Tensor:
+        """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
+
+    def frac_(self) -> Tensor:
+        """In-place version of `frac`."""
+
+    def frexp(self, *, out: Tensor | None = None) -> _return_types.frexp:
+        """(mantissa, exponent) with x = mantissa·2^exponent, ½ ≤ |mantissa| < 1, the exponent an int32; 0, ±∞ and nan have exponent 0."""
+
+    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+        """y[i, j, k] = x[index[i, j, k], j, k] (for dim 0): one element for each index; the gradient is scattered back and added."""
+
+    def gcd(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """gcd of integers. RuntimeError for others."""
+
+    def gcd_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `gcd`."""
+
+    def ge(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a ≥ b, element by element."""
+
+    def ge_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `ge`."""
+
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
+        """Fill with the number of trials up to the first success of probability ``p``: 1, 2, …"""
+
+    def geqrf(self, *, out: Tensor | None = None) -> _return_types.geqrf:
+        """(a, tau): R in the upper triangle of a, and below it the vectors of the reflections whose product is Q; see `linalg.qr`."""
+
+    def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
+
+    def get_device(self) -> _int:
+        """-1: the CPU."""
+
+    def greater(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a > b, element by element."""
+
+    def greater_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `gt`."""
+
+    def greater_equal(
+        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Whether a ≥ b, element by element."""
+
+    def greater_equal_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `ge`."""
+
+    def gt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a > b, element by element."""
+
+    def gt_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `gt`."""
+
+    def half(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as float16."""
+
+    def hardshrink(self, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
+        """0 for |x| ≤ lambd, else x."""
+
+    def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
+
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """In-place version of `heaviside`."""
+
+    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
+        """How many elements fall into each of ``bins`` equal bins from min to max (from the data where both are 0)."""
+
+    def histogram(
+        self, bins: _int | Sequence[_int] | Tensor | Sequence[Tensor], *, range: Sequence[_float] | None = None, weight: Tensor
+        | None = None, density: _bool = False, out: Tensor | None = None
+    ) -> _return_types.histogram:
+        """(hist, bin_edges): how many elements (or how much ``weight``) fall into each bin; ``density``: so that the integral is 1."""
+
+    def hsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
+        """`tensor_split` along dim 1 into equal parts or at indices. RuntimeError where it does not divide."""
+
+    def hypot(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
+
+    def hypot_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `hypot`."""
+
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
+        """The modified Bessel function of the first kind I₀; dI₀/dx = I₁."""
+
+    def i0_(self) -> Tensor:
+        """In-place version of `i0`."""
+
+    def igamma(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """The regularised lower incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹e⁻ᵗ dt, a = ``input``, x = ``other``, both floating point tensors."""
+
+    def igamma_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `igamma`."""
+
+    def igammac(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """The regularised upper incomplete gamma function Q(a, x) = 1/Γ(a) ∫ₓ^∞ tᵃ⁻¹e⁻ᵗ dt, a = ``input``, x = ``other``, both floating point tensors."""
+
+    def igammac_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `igammac`."""
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, a view; settable."""
+    @imag.setter
+    def imag(self, value: Tensor) -> None: ...
+
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
+        """y = x with alpha·source[i] added to the slice y[index[i]] along ``dim``; duplicates add up; dsource = alpha·g[index]."""
+
+    def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float = 1) -> Tensor:
+        """In-place version of `index_add`."""
+
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
+
+    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """In-place version of `index_copy`."""
+
+    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+        """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor."""
+
+    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _float) -> Tensor:
+        """In-place version of `index_fill`."""
+
+    def index_put(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
+        """Out-of-place version of `index_put_`: y = x with y[indices] = values; d/dvalues gathers, d/dx is 0 where overwritten."""
+
+    def index_put_(self, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
+        """``input[indices] = values`` for a tuple of index tensors; with ``accumulate`` they are added, duplicates too."""
+
+    def index_reduce(
+        self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        """`index_add` with another way to combine: 'prod', 'mean', 'amax' or 'amin'."""
+
+    def index_reduce_(self, dim: _int, index: Tensor, source: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+        """In-place version of `index_reduce`."""
+
+    def index_select(self, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The slices of ``input`` along ``dim`` at the 1-d ``index``, copied; the gradient is added back slice by slice."""
+
+    def inner(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
+
+    def int(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as int32."""
+
+    def inverse(self, *, out: Tensor | None = None) -> Tensor:
+        """A⁻¹ of square matrices (…, n, n); dA = −A⁻ᴴ·g·A⁻ᴴ."""
+
+    def is_complex(self) -> _bool:
+        """Whether the dtype is complex."""
+
+    def is_conj(self) -> _bool:
+        """False: see `resolve_conj`."""
+
+    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
+        """Whether the elements stand in C order without gaps, or as another ``memory_format`` says."""
+
+    @property
+    def is_cpu(self) -> _bool:
+        """True."""
+
+    @property
+    def is_cuda(self) -> _bool:
+        """False: there are no cuda tensors here."""
+
+    def is_floating_point(self) -> _bool:
+        """Whether the dtype is a float."""
+
+    def is_inference(self) -> _bool:
+        """Whether the tensor was made in inference mode."""
+
+    @property
+    def is_ipu(self) -> _bool:
+        """False: there are no ipu tensors here."""
+
+    @property
+    def is_maia(self) -> _bool:
+        """False: there are no maia tensors here."""
+
+    @property
+    def is_meta(self) -> _bool:
+        """False: there are no meta tensors here."""
+
+    @property
+    def is_mkldnn(self) -> _bool:
+        """False: there are no mkldnn tensors here."""
+
+    @property
+    def is_mps(self) -> _bool:
+        """False: there are no mps tensors here."""
+
+    @property
+    def is_mtia(self) -> _bool:
+        """False: there are no mtia tensors here."""
+
+    def is_neg(self) -> _bool:
+        """False: see `resolve_neg`."""
+
+    @property
+    def is_nested(self) -> _bool:
+        """False: there are no nested tensors here."""
+
+    def is_nonzero(self) -> _bool:
+        """Whether the one element is not 0."""
+
+    def is_pinned(self, device: Device = None) -> _bool:
+        """False."""
+
+    @property
+    def is_quantized(self) -> _bool:
+        """False: there are no quantized tensors here."""
+
+    def is_same_size(self, other: Tensor | Number | _complex) -> _bool:
+        """Whether the shapes are equal."""
+
+    def is_set_to(self, tensor: Tensor) -> _bool:
+        """Whether both tensors read the same memory under the same geometry."""
+
+    def is_shared(self) -> _bool:
+        """False."""
+
+    def is_signed(self) -> _bool:
+        """Whether the dtype is signed."""
+
+    @property
+    def is_sparse(self) -> _bool:
+        """False: there are no sparse tensors here."""
+
+    @property
+    def is_sparse_csr(self) -> _bool:
+        """False: there are no sparse_csr tensors here."""
+
+    @property
+    def is_vulkan(self) -> _bool:
+        """False: there are no vulkan tensors here."""
+
+    @property
+    def is_xla(self) -> _bool:
+        """False: there are no xla tensors here."""
+
+    @property
+    def is_xpu(self) -> _bool:
+        """False: there are no xpu tensors here."""
+
+    def isclose(
+        self, other: Tensor | Number | _complex, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> Tensor:
+        """|a − b| ≤ atol + rtol·|b|, element by element."""
+
+    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether x is neither infinite nor nan."""
+
+    def isinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether x is infinite."""
+
+    def isnan(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether x is nan."""
+
+    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether x is −∞."""
+
+    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether x is ∞."""
+
+    def isreal(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the imaginary part is 0."""
+
+    def istft(
+        self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center:
+        _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex:
+        _bool = False
+    ) -> Tensor:
+        """The signal whose `stft` is given, with the same arguments: the least-squares one where none has it."""
+
+    def item(self) -> _bool | _int | _float:
+        """The one element as a Python number. RuntimeError when there are more or none."""
+
+    @property
+    def itemsize(self) -> _int:
+        """Bytes of one element."""
+
+    def kron(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """Kronecker product: y[i·n + k, …] = a[i, …]·b[k, …], each dim of size (a's · b's); missing dims in front count as 1."""
+
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.kthvalue:
+        """(values, indices) of the k-th smallest element (from 1) along ``dim``. RuntimeError when ``k`` does not fit."""
+
+    @property
+    def layout(self) -> _layout:
+        """How it is stored: with strides."""
+
+    def lcm(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """lcm of integers. RuntimeError for others."""
+
+    def lcm_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `lcm`."""
+
+    def ldexp(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """x·2ᵉ, dy/dx = 2ᵉ."""
+
+    def ldexp_(self, other: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `ldexp`."""
+
+    def le(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a ≤ b, element by element."""
+
+    def le_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `le`."""
+
+    def lerp(self, end: Tensor, weight: Tensor | _float, *, out: Tensor | None = None) -> Tensor:
+        """a + w·(b − a), w a number or a tensor."""
+
+    def lerp_(self, end: Tensor, weight: Tensor | _float) -> Tensor:
+        """In-place version of `lerp`."""
+
+    def less(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a < b, element by element."""
+
+    def less_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `lt`."""
+
+    def less_equal(
+        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Whether a ≤ b, element by element."""
+
+    def less_equal_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `le`."""
+
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
+
+    def lgamma_(self) -> Tensor:
+        """In-place version of `lgamma`."""
+
+    def log(self, *, out: Tensor | None = None) -> Tensor:
+        """y = ln x, dy/dx = 1/x."""
+
+    def log10(self, *, out: Tensor | None = None) -> Tensor:
+        """y = log₁₀ x, dy/dx = 1/(x·ln 10)."""
+
+    def log10_(self) -> Tensor:
+        """In-place version of `log10`."""
+
+    def log1p(self, *, out: Tensor | None = None) -> Tensor:
+        """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
+
+    def log1p_(self) -> Tensor:
+        """In-place version of `log1p`."""
+
+    def log2(self, *, out: Tensor | None = None) -> Tensor:
+        """y = log₂ x, dy/dx = 1/(x·ln 2)."""
+
+    def log2_(self) -> Tensor:
+        """In-place version of `log2`."""
+
+    def log_(self) -> Tensor:
+        """In-place version of `log`."""
+
+    def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Generator | None = None) -> Tensor:
+        """Fill with exp(z) of normal z with the given mean and standard deviation."""
+
+    def log_softmax(
+        self, dim: _int | None = None, dtype: _dtype | None = None, *, axis: _int | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """yᵢ = xᵢ − ln Σⱼ e^xⱼ along ``dim``; dL/dx = g − e^y·Σ g. ``dtype`` casts first."""
+
+    def logaddexp(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """y = ln(eᵃ + eᵇ) without overflow."""
+
+    def logaddexp2(
+        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """y = log₂(2ᵃ + 2ᵇ) without overflow."""
+
+    def logcumsumexp(self, dim: _int, *, out: Tensor | None = None) -> Tensor:
+        """yₖ = ln(e^x₀ + … + e^xₖ) along ``dim``, without overflow."""
+
+    def logdet(self) -> Tensor:
+        """log det(A) of square matrices (…, n, n); nan for a negative determinant, −∞ for a singular matrix. dA = g·A⁻ᴴ."""
+
+    def logical_and(
+        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """a ≠ 0 and b ≠ 0."""
+
+    def logical_and_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `logical_and`."""
+
+    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+        """x = 0."""
+
+    def logical_not_(self) -> Tensor:
+        """In-place version of `logical_not`."""
+
+    def logical_or(
+        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """a ≠ 0 or b ≠ 0."""
+
+    def logical_or_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `logical_or`."""
+
+    def logical_xor(
+        self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Exactly one of a ≠ 0, b ≠ 0."""
+
+    def logical_xor_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `logical_xor`."""
+
+    def logit(self, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
+        """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
+
+    def logit_(self, eps: _float | None = None) -> Tensor:
+        """In-place version of `logit`."""
+
+    def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
+
+    def long(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as int64."""
+
+    def lt(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a < b, element by element."""
+
+    def lt_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `lt`."""
+
+    def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
+        """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
+
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """`linalg.lu_solve`, its older form: b first."""
+
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate transpose of the last two dims."""
+
+    @property
+    def mT(self) -> Tensor:
+        """The last two dims swapped, a view."""
+
+    def map_(self, tensor: Tensor, callable: Callable[..., _float]) -> Tensor:
+        """Replace every element by ``callable(element, other's element)``, a Python function; slow."""
+
+    def masked_fill(self, mask: Tensor, value: Tensor | _float) -> Tensor:
+        """y = value where the mask holds, x elsewhere; ``value`` a number or 0-d tensor, ``mask`` broadcasts."""
+
+    def masked_fill_(self, mask: Tensor, value: Tensor | _float) -> Tensor:
+        """In-place version of `masked_fill`."""
+
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """y = x with the elements where the mask holds replaced by those of ``source``, in order."""
+
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """In-place version of `masked_scatter`."""
+
+    def masked_select(self, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The elements where the mask holds, in one dim; input and mask broadcast. RuntimeError unless the mask is boolean."""
+
+    def matmul(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """Product of vectors, matrices and batches of them; batch dims broadcast."""
+
+    def matrix_exp(self) -> Tensor:
+        """Σ Aᵏ/k! of square matrices (…, n, n), by scaling and squaring of Taylor's series."""
+
+    def matrix_power(self, n: _int, *, out: Tensor | None = None) -> Tensor:
+        """`linalg.matrix_power`, its older name."""
+
+    @overload
+    def max(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+    @overload
+    def max(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.max:
+        """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+    @overload
+    def max(self, *, other: Tensor, out: Tensor | None = None) -> Tensor:
+        """``max(x)``: the maximum of all elements (ties share the gradient); ``max(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``max(x, other)``: `maximum`. nan wins."""
+
+    def maximum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """y = max(a, b); nan wins; ties share the gradient."""
+
+    def maximum_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `maximum`."""
+
+    def mean(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """Mean over ``dim``: y = Σ x / n, dy/dx = 1/n."""
+
+    @overload
+    def median(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+    @overload
+    def median(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.median:
+        """The median (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+
+    @overload
+    def min(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+    @overload
+    def min(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.min:
+        """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+    @overload
+    def min(self, *, other: Tensor, out: Tensor | None = None) -> Tensor:
+        """``min(x)``: the minimum of all elements (ties share the gradient); ``min(x, dim, keepdim)``: (values, indices) along a dim, the first index where several attain it (it alone gets the gradient); ``min(x, other)``: `minimum`. nan wins."""
+
+    def minimum(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """y = min(a, b); nan wins; ties share the gradient."""
+
+    def minimum_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `minimum`."""
+
+    def mm(self, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g."""
+
+    def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.mode:
+        """(values, indices) of the most frequent value along ``dim``, the smallest of several; the index is that of its last place."""
+
+    def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """Move dims to other places, the rest keeping their order."""
+
+    def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """Move dims to other places, the rest keeping their order."""
+
+    def mps(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+        """RuntimeError: there is no mps device here."""
+
+    def msort(self, *, out: Tensor | None = None) -> Tensor:
+        """The values sorted along the first dim."""
+
+    def mtia(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+        """RuntimeError: there is no mtia device here."""
+
+    def mul(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Product: y = a·b, dy/da = b, dy/db = a."""
+
+    def mul_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `mul`."""
+
+    def multinomial(
+        self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Indices drawn with the probabilities (or weights) of each row of ``input``; int64, (num_samples,) or (rows, num_samples)."""
+
+    def multiply(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Product: y = a·b, dy/da = b, dy/db = a."""
+
+    def multiply_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `mul`."""
+
+    def mv(self, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Matrix times vector: y = A·v."""
+
+    def mvlgamma(self, p: _int, *, out: Tensor | None = None) -> Tensor:
+        """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1."""
+
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """In-place version of `mvlgamma`."""
+
+    @property
+    def name(self) -> None:
+        """None; names belong to the tensors of other frameworks."""
+
+    def nan_to_num(
+        self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None =
+        None
+    ) -> Tensor:
+        """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
+
+    def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
+        """In-place version of `nan_to_num`."""
+
+    def nanmean(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """The mean of the elements that are not nan. RuntimeError for integers."""
+
+    @overload
+    def nanmedian(self, dim: None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
+        """The median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+    @overload
+    def nanmedian(self, dim: _int, keepdim: _bool = False, *, out: Tensor | None = None) -> _return_types.nanmedian:
+        """The median of what is not nan (the lower one of an even count): of all elements, or (values, indices) along ``dim``. The gradient goes to the element chosen, over all elements evenly to the equal ones."""
+
+    def nanquantile(
+        self, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
+        Tensor | None = None
+    ) -> Tensor:
+        """`quantile` of what is not nan; nan where a row has nothing else."""
+
+    def nansum(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """The sum of the elements that are not nan."""
+
+    def narrow(self, dim: _int, start: _int | Tensor, length: _int) -> Tensor:
+        """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
+
+    def narrow_copy(self, *args: Any, out: Tensor | None = None, **kw: Any) -> Tensor:
+        """`narrow` in memory of its own, in C order: what is written to the result leaves the input as it is."""
+
+    @property
+    def nbytes(self) -> _int:
+        """Bytes of all elements."""
+
+    def ndimension(self) -> _int:
+        """The number of dims."""
+
+    def ne(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a ≠ b, element by element."""
+
+    def ne_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `ne`."""
+
+    def neg(self, *, out: Tensor | None = None) -> Tensor:
+        """y = −x, dy/dx = −1."""
+
+    def neg_(self) -> Tensor:
+        """In-place version of `neg`."""
+
+    def negative(self, *, out: Tensor | None = None) -> Tensor:
+        """y = −x, dy/dx = −1."""
+
+    def negative_(self) -> Tensor:
+        """In-place version of `neg`."""
+
+    def nelement(self) -> _int:
+        """The number of elements."""
+
+    def new(self, *args: Any) -> Tensor:
+        """PyTorch's old constructor with this tensor's dtype."""
+
+    def new_empty(
+        self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
+        requires_grad: _bool = False, pin_memory: _bool = False, **kw: Any
+    ) -> Tensor:
+        """`empty` with this tensor's dtype."""
+
+    def new_empty_strided(
+        self, size: _int | _size, stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None,
+        device: Device = None, requires_grad: _bool = False, pin_memory: _bool = False
+    ) -> Tensor:
+        """`empty_strided` with this tensor's dtype."""
+
+    def new_full(
+        self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, device: Device = None,
+        requires_grad: _bool = False
+    ) -> Tensor:
+        """`full` with this tensor's dtype."""
+
+    def new_full_(
+        self, size: _int | _size, fill_value: Number | _complex, *, dtype: _dtype | None = None, device: Device = None,
+        requires_grad: _bool = False
+    ) -> Tensor:
+        """`full` with this tensor's dtype."""
+
+    def new_ones(
+        self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
+        requires_grad: _bool = False, pin_memory: _bool = False, **kw: Any
+    ) -> Tensor:
+        """`ones` with this tensor's dtype."""
+
+    def new_tensor(
+        self, data: Any, *, dtype: _dtype | None = None, device: Device = None, requires_grad: _bool = False
+    ) -> Tensor:
+        """`tensor` with this tensor's dtype."""
+
+    def new_zeros(
+        self, *size: _int | Sequence[_int], dtype: _dtype | None = None, layout: _layout | None = None, device: Device = None,
+        requires_grad: _bool = False, pin_memory: _bool = False, **kw: Any
+    ) -> Tensor:
+        """`zeros` with this tensor's dtype."""
+
+    def nextafter(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
+
+    def nextafter_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `nextafter`."""
+
+    @overload
+    def nonzero(self, *, out: Tensor | None = None, as_tuple: Literal[False] = False) -> Tensor:
+        """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
+    @overload
+    def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
+        """The indices of the elements that are not zero: one row each, or with ``as_tuple`` one 1-d tensor per dim."""
+
+    def nonzero_static(self, *, size: _int | _size, fill_value: Number | _complex = -1) -> Tensor:
+        """`nonzero` with ``size`` rows: further ones are cut off, missing ones are ``fill_value``."""
+
+    def norm(
+        self, p: _float | _str | None = 'fro', dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, out: Tensor |
+        None = None, dtype: _dtype | None = None
+    ) -> Tensor:
+        """(Σ |x|ᵖ)^(1/p) over ``dim`` (default all); 'fro' is p = 2. 'nuc' is the sum of the singular values of a matrix."""
+
+    def normal_(self, mean: _float = 0, std: _float = 1, *, generator: Generator | None = None) -> Tensor:
+        """Fill with normal numbers of the given mean and standard deviation. RuntimeError for std < 0."""
+
+    def not_equal(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Whether a ≠ b, element by element."""
+
+    def not_equal_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `ne`."""
+
+    def numel(self) -> _int:
+        """The number of elements."""
+
+    def numpy(self, *, force: _bool = False) -> np.ndarray:
+        """A NumPy array that shares the tensor's memory. RuntimeError when the tensor requires grad."""
+
+    def orgqr(self, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The first n columns of H₁·H₂·…·Hₖ, Hᵢ = I − τᵢ·vᵢ·vᵢᴴ, for vectors vᵢ packed below the diagonal of input (…, m, n) by `geqrf`."""
+
+    def ormqr(
+        self, tau: Tensor, other: Tensor | Number | _complex, left: _bool = True, transpose: _bool = False, *, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """Q·other, or other·Q if not ``left``, with Qᴴ for Q if ``transpose``: Q is the whole product of `geqrf`'s reflections."""
+
+    def outer(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Outer product of two vectors: y[i, j] = aᵢ·bⱼ."""
+
+    def permute(self, *axes: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+        """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
+
+    def pin_memory(self, device: Device = None) -> Tensor:
+        """The tensor itself: pinned memory serves copies to GPUs, of which there are none."""
+
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """`linalg.pinv` with a relative cutoff of ``rcond``."""
+
+    def poisson(self, generator: Generator | None = None) -> Tensor:
+        """Poisson numbers with the rates given by ``input``, of its dtype. RuntimeError for negative rates."""
+
+    def polygamma(self, n: _int, *, out: Tensor | None = None) -> Tensor:
+        """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1."""
+
+    def polygamma_(self, n: _int) -> Tensor:
+        """In-place version of `polygamma`."""
+
+    def positive(self) -> Tensor:
+        """The tensor itself. RuntimeError for booleans."""
+
+    def pow(self, exponent: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0)."""
+
+    def pow_(self, exponent: Tensor | Number | _complex) -> Tensor:
+        """In-place version of `pow`."""
+
+    def prelu(self, weight: Tensor) -> Tensor:
+        """x for x > 0, else weight·x; ``weight`` has one element, or one a channel (dim 1)."""
+
+    def prod(
+        self, dim: _int | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
+
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
+
+    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """In-place version of `put`."""
+
+    def qr(self, some: _bool = True, *, out: Tensor | None = None) -> _return_types.qr:
+        """(Q, R): the older form of `linalg.qr`, reduced if ``some``, else complete."""
+
+    def quantile(
+        self, q: Tensor | _float, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', out:
+        Tensor | None = None
+    ) -> Tensor:
+        """The q-quantiles along ``dim`` (of all elements by default); ``q`` a number or 1-d tensor, whose dim then comes first."""
+
+    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
+        """y = x·180/π."""
+
+    def rad2deg_(self) -> Tensor:
+        """In-place version of `rad2deg`."""
+
+    def random_(
+        self, from_: _int | None = None, to: _int | None = None, *, generator: Generator | None = None, **kw: Any
+    ) -> Tensor:
+        """Fill with integers: uniform on [from, to), on [0, to), or on all that the dtype holds exactly from 0 on."""
+
+    def ravel(self) -> Tensor:
+        """All elements in one dim, in C order: a view of a contiguous tensor, else a copy."""
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, a view; settable."""
+    @real.setter
+    def real(self, value: Tensor) -> None: ...
+
+    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
+        """y = 1/x, dy/dx = −y²."""
+
+    def reciprocal_(self) -> Tensor:
+        """In-place version of `reciprocal`."""
+
+    def relu(self, *, out: Tensor | None = None) -> Tensor:
+        """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
+
+    def relu_(self) -> Tensor:
+        """In-place version of `relu`."""
+
+    def remainder(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
+
+    def remainder_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `remainder`."""
+
+    def renorm(self, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
+        """The slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
+
+    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """In-place version of `renorm`."""
+
+    def repeat(self, *counts: _int | Sequence[_int], repeats: _int | Sequence[_int] | None = None) -> Tensor:
+        """Repeat the tensor along each dim; needs at least as many numbers as dims."""
+
+    def repeat_interleave(
+        self, repeats: _int | Tensor | None = None, dim: _int | None = None, *, output_size: _int | None = None
+    ) -> Tensor:
+        """Each element (or slice along ``dim``) repeated; ``repeats`` is one number or one for each."""
+
+    def reshape(self, *sizes: _int | Sequence[_int], shape: _int | _size | None = None) -> Tensor:
+        """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1."""
+
+    def reshape_as(self, other: Tensor | Number | _complex) -> Tensor:
+        """``reshape`` with the shape of ``other``."""
+
+    def resize_(self, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Tensor:
+        """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
+
+    def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
+        """`resize_` to the shape of another tensor."""
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: conjugates are never left to be computed later."""
+
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: negations are never left to be computed later."""
+
+    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+        """The elements moved by ``shifts`` along ``dims``, those pushed out at the end coming in at the front."""
+
+    def rot90(self, k: _int = 1, dims: _int | _size = (0, 1)) -> Tensor:
+        """The tensor turned ``k`` times by 90° in the plane of two dims, from the first towards the second."""
+
+    def round(self, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
+        """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
+
+    def round_(self, *, decimals: _int = 0) -> Tensor:
+        """In-place version of `round`."""
+
+    def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """y = 1/√x, dy/dx = −y³/2."""
+
+    def rsqrt_(self) -> Tensor:
+        """In-place version of `rsqrt`."""
+
+    def rsub(self, other: Tensor | Number | _complex, *, alpha: _float = 1) -> Tensor:
+        """y = b − alpha·a."""
+
+    def scatter(
+        self, dim: _int, index: Tensor, src: Tensor | _float | None = None, *, value: Number | _complex | None = None, reduce:
+        _str | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """y = x with y[index[i, j, k], j, k] = src[i, j, k] (for dim 0), ``src`` a tensor or a number; dsrc gathers, dx is 0 there."""
+
+    def scatter_(
+        self, dim: _int, index: Tensor, src: Tensor | _float | None = None, *, value: Number | _complex | None = None, reduce:
+        _str | None = None
+    ) -> Tensor:
+        """In-place version of `scatter`."""
+
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """y = x with src[i, j, k] added to y[index[i, j, k], j, k] (for dim 0); duplicates add up; dsrc gathers."""
+
+    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """In-place version of `scatter_add`."""
+
+    def scatter_reduce(
+        self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        """`scatter_add` with another way to combine: 'sum', 'prod', 'mean', 'amax' or 'amin', whose ties share the gradient."""
+
+    def scatter_reduce_(self, dim: _int, index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True) -> Tensor:
+        """In-place version of `scatter_reduce`."""
+
+    def searchsorted(
+        self, input: Tensor | _float, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter:
+        Tensor | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Where each value would be inserted in the sorted last dim: the first place with sequence ≥ value (``right``: > value)."""
+
+    def select(self, dim: _int, index: Tensor) -> Tensor:
+        """The slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
+
+    def select_scatter(self, src: Tensor, dim: _int, index: Tensor) -> Tensor:
+        """A copy of ``input`` with ``src`` in place of ``select(dim, index)``."""
+
+    def set_(
+        self, source: Tensor | None = None, storage_offset: _int = 0, size: _int | _size | None = None, stride: _int |
+        Sequence[_int] | None = None
+    ) -> Tensor:
+        """Let the tensor read the memory of ``source`` (under a geometry of its own, if given); without it become empty."""
+
+    def sgn(self, *, out: Tensor | None = None) -> Tensor:
+        """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""
+
+    def sgn_(self) -> Tensor:
+        """In-place version of `sgn`."""
+
+    def share_memory_(self) -> Tensor:
+        """The tensor itself; threads share memory anyway, and processes are sent copies."""
+
+    def short(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as int16."""
+
+    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
+        """y = 1/(1 + e⁻ˣ), dy/dx = y·(1 − y)."""
+
+    def sigmoid_(self) -> Tensor:
+        """In-place version of `sigmoid`."""
+
+    def sign(self, *, out: Tensor | None = None) -> Tensor:
+        """−1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
+
+    def sign_(self) -> Tensor:
+        """In-place version of `sign`."""
+
+    def signbit(self, *, out: Tensor | None = None) -> Tensor:
+        """Whether the sign bit is set (true for −0.0)."""
+
+    def sin(self, *, out: Tensor | None = None) -> Tensor:
+        """y = sin x, dy/dx = cos x."""
+
+    def sin_(self) -> Tensor:
+        """In-place version of `sin`."""
+
+    def sinc(self, *, out: Tensor | None = None) -> Tensor:
+        """y = sin(πx)/(πx), 1 at 0."""
+
+    def sinc_(self) -> Tensor:
+        """In-place version of `sinc`."""
+
+    def sinh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = sinh x, dy/dx = cosh x."""
+
+    def sinh_(self) -> Tensor:
+        """In-place version of `sinh`."""
+
+    @overload
+    def size(self, dim: None = None) -> Size:
+        """The shape, or one size of it."""
+    @overload
+    def size(self, dim: _int) -> _int:
+        """The shape, or one size of it."""
+
+    def slice_scatter(
+        self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """A copy of ``input`` with ``src`` in place of the slice start:end:step of ``dim``."""
+
+    def slogdet(self, *, out: Tensor | None = None) -> _return_types.slogdet:
+        """`linalg.slogdet`, its older name."""
+
+    def softmax(
+        self, dim: _int | None = None, dtype: _dtype | None = None, *, axis: _int | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """yᵢ = e^xᵢ / Σⱼ e^xⱼ along ``dim``; dL/dx = y·(g − Σ g·y). ``dtype`` casts first."""
+
+    def sort(
+        self, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None
+    ) -> _return_types.sort:
+        """(values, indices) sorted along ``dim``; equal elements keep their order, NaN is greatest. dvalues scatters back."""
+
+    def split(
+        self, split_size_or_sections: _int | Sequence[_int] | None = None, dim: _int = 0, **kw: Any
+    ) -> tuple[Tensor, ...]:
+        """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes."""
+
+    def split_with_sizes(self, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split` by a list of sizes."""
+
+    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """y = √x, dy/dx = 1/(2y)."""
+
+    def sqrt_(self) -> Tensor:
+        """In-place version of `sqrt`."""
+
+    def square(self, *, out: Tensor | None = None) -> Tensor:
+        """y = x², dy/dx = 2x."""
+
+    def square_(self) -> Tensor:
+        """In-place version of `square`."""
+
+    def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """Drop the dims of size 1 (all, or those in ``dim``), a view."""
+
+    def squeeze_(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """In-place version of `squeeze`: the tensor is read through other sizes and strides, its memory stays."""
+
+    def std(
+        self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction:
+        _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Standard deviation over ``dim``: √`var`; the gradient is 0 where it is 0."""
+
+    def stft(
+        self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center:
+        _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex:
+        _bool | None = None, align_to_window: _bool | None = None
+    ) -> Tensor:
+        """Spectra of pieces of a signal, […, time] → […, frequency, piece]: Σₖ window[k]·x[m·hop + k]·e^(−2πi·ωk/n_fft)."""
+
+    def storage(self) -> TypedStorage:
+        """The memory that the tensor and all views of it look at, as elements."""
+
+    def storage_offset(self) -> _int:
+        """Elements from the beginning of the storage to the first element."""
+
+    @overload
+    def stride(self, dim: None = None) -> tuple[_int, ...]:
+        """The strides in elements, or one of them."""
+    @overload
+    def stride(self, dim: _int) -> _int:
+        """The strides in elements, or one of them."""
+
+    def sub(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
+
+    def sub_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `sub`."""
+
+    def subtract(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """Difference: y = a − alpha·b, dy/da = 1, dy/db = −alpha. RuntimeError for booleans."""
+
+    def subtract_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `sub`."""
+
+    def sum(
+        self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Tensor |
+        None = None
+    ) -> Tensor:
+        """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1."""
+
+    def sum_to_size(self, *size: _int | Sequence[_int]) -> Tensor:
+        """Sum over the dims that were broadcast so that the result has ``size``."""
+
+    def svd(self, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None) -> _return_types.svd:
+        """(U, S, V) with A = U·diag(S)·Vᴴ: the older form of `linalg.svd`; without ``compute_uv`` U and V are zeros."""
+
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """Swap two dims, a view."""
+
+    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
+        """In-place version of `swapaxes`: the tensor is read through other sizes and strides, its memory stays."""
+
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """Swap two dims, a view."""
+
+    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
+        """In-place version of `swapdims`: the tensor is read through other sizes and strides, its memory stays."""
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
+
+    def t_(self) -> Tensor:
+        """In-place version of `t`: the tensor is read through other sizes and strides, its memory stays."""
+
+    def take(self, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """The elements at flat (C order) indices; y has the shape of ``index``. IndexError when out of range."""
+
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+        """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
+
+    def tan(self, *, out: Tensor | None = None) -> Tensor:
+        """y = tan x, dy/dx = 1 + y²."""
+
+    def tan_(self) -> Tensor:
+        """In-place version of `tan`."""
+
+    def tanh(self, *, out: Tensor | None = None) -> Tensor:
+        """y = tanh x, dy/dx = 1 − y²."""
+
+    def tanh_(self) -> Tensor:
+        """In-place version of `tanh`."""
+
+    def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of nearly equal parts, or of the parts between given indices."""
+
+    def tile(self, *counts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+        """Repeat the tensor ``dims`` times along each dim (missing dims count as 1)."""
+
+    def to(
+        self, *args: Any, dtype: _dtype | None = None, device: Device = None, non_blocking: _bool = False, copy: _bool = False,
+        memory_format: _memory_format | None = None
+    ) -> Tensor:
+        """The tensor with another dtype: ``x.to(dtype)``, ``x.to('cpu')``, ``x.to('cpu', dtype)``, ``x.to(other)``."""
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+
+    def topk(
+        self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Tensor | None = None
+    ) -> _return_types.topk:
+        """(values, indices) of the ``k`` largest (or smallest) along ``dim``, in order; NaN is greatest."""
+
+    def trace(self) -> Tensor:
+        """The sum of the diagonal of a matrix. RuntimeError unless 2-d."""
+
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
+        """Swap two dims, a view."""
+
+    def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
+        """In-place version of `transpose`: the tensor is read through other sizes and strides, its memory stays."""
+
+    def triangular_solve(
+        self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Tensor | None =
+        None
+    ) -> _return_types.triangular_solve:
+        """(solution, cloned_coefficient): the older form of `linalg.solve_triangular`, b before A."""
+
+    def tril(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+        """The matrices with zeros above the diagonal number ``diagonal``."""
+
+    def tril_(self, diagonal: _int = 0) -> Tensor:
+        """In-place version of `tril`."""
+
+    def triu(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
+        """The matrices with zeros below the diagonal number ``diagonal``."""
+
+    def triu_(self, diagonal: _int = 0) -> Tensor:
+        """In-place version of `triu`."""
+
+    def true_divide(
+        self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` 'trunc' or 'floor' rounds."""
+
+    def true_divide_(self, other: Tensor | Number | _complex, *, rounding_mode: _str | None = None) -> Tensor:
+        """In-place version of `div`."""
+
+    def trunc(self, *, out: Tensor | None = None) -> Tensor:
+        """x without its fraction; the gradient is 0."""
+
+    def trunc_(self) -> Tensor:
+        """In-place version of `trunc`."""
+
+    @overload
+    def type(self) -> _str:
+        """The tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
+    @overload
+    def type(self, dtype: _dtype | _str, non_blocking: _bool = False) -> Tensor:
+        """The tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
+
+    def type_as(self, other: Tensor | Number | _complex) -> Tensor:
+        """The tensor with the dtype of ``other``."""
+
+    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
+        """A tuple of the slices along ``dim``, views."""
+
+    def unflatten(self, dim: _int, sizes: _int | _size) -> Tensor:
+        """Split one dim into ``sizes`` (one may be -1)."""
+
+    def unfold(self, dimension: _int, size: _int | _size, step: _int) -> Tensor:
+        """Views of windows of ``size`` every ``step`` elements along a dim, in a new last dim."""
+
+    def uniform_(self, from_: _float = 0, to: _float = 1, *, generator: Generator | None = None, **kw: Any) -> Tensor:
+        """Fill with numbers uniform on [from, to)."""
+
+    @overload
+    def unique(
+        self, sorted: _bool = True, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int |
+        None = None
+    ) -> Tensor:
+        """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+    @overload
+    def unique(
+        self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+    ) -> tuple[Tensor, ...]:
+        """The distinct elements (or slices along ``dim``) in order; if asked, where each element went and how often each occurs."""
+
+    @overload
+    def unique_consecutive(
+        self, return_inverse: Literal[False] = False, return_counts: Literal[False] = False, dim: _int | None = None
+    ) -> Tensor:
+        """`unique` of neighbours only, in the order of the input."""
+    @overload
+    def unique_consecutive(
+        self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+    ) -> tuple[Tensor, ...]:
+        """`unique` of neighbours only, in the order of the input."""
+
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`chunk` as `unsafe_split` does it."""
+
+    def unsafe_split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split`, whose parts autograd does not know to be views: each may be changed in place, if the input is not used again."""
+
+    def unsafe_split_with_sizes(self, split_sizes: _int | _size, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`split_with_sizes` as `unsafe_split` does it."""
+
+    def unsqueeze(self, dim: _int) -> Tensor:
+        """A view with a new dim of size 1 at ``dim``."""
+
+    def unsqueeze_(self, dim: _int) -> Tensor:
+        """In-place version of `unsqueeze`: the tensor is read through other sizes and strides, its memory stays."""
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory that the tensor and all views of it look at, as bytes."""
+
+    def var(
+        self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction:
+        _float | None = None, out: Tensor | None = None
+    ) -> Tensor:
+        """Variance over ``dim``: Σ(x − mean)²/(n − correction); correction 1 unless ``unbiased=False`` or given."""
+
+    def vdot(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
+        """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
+
+    def view(
+        self, *shape: _int | Sequence[_int] | _dtype, dtype: _dtype | None = None, size: _int | _size | None = None
+    ) -> Tensor:
+        """The same memory under another shape (one size may be -1), or read as another dtype of the same width."""
+
+    def view_as(self, other: Tensor | Number | _complex) -> Tensor:
+        """``view`` with the shape of ``other``."""
+
+    def view_as_complex(self) -> Tensor:
+        """Pairs of real numbers as complex ones: […, 2] → […]; a view."""
+
+    def view_as_real(self) -> Tensor:
+        """A complex tensor's memory as real numbers, a last dim of (real, imaginary): […] → […, 2]; a view."""
+
+    @property
+    def volatile(self) -> _bool:
+        """False: PyTorch's old flag; see `no_grad`."""
+
+    def vsplit(self, indices_or_sections: _int | Sequence[_int] | Tensor) -> tuple[Tensor, ...]:
+        """`tensor_split` along dim 0 into equal parts or at indices. RuntimeError where it does not divide."""
+
+    @overload
+    def where(self, condition: Tensor) -> tuple[Tensor, ...]:
+        """This tensor where the condition holds, else ``other``."""
+    @overload
+    def where(self, condition: Tensor, other: Tensor | Number | _complex) -> Tensor:
+        """This tensor where the condition holds, else ``other``."""
+
+    def xlogy(self, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
+        """x·ln y, 0 where x is 0 (unless y is nan)."""
+
+    def xlogy_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+        """In-place version of `xlogy`."""
+
+    def xpu(self, device: Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+        """RuntimeError: there is no xpu device here."""
+
+    def zero_(self) -> Tensor:
+        """In-place version of `zero`."""
