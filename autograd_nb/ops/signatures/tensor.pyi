@@ -133,7 +133,7 @@ class TensorMethods:
     def __or__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __pointwise__(self, name: _str, args: tuple, options: dict) -> Any:
-        """``m.<name>`` on tensors (see `autograd_nb.codegen.maths`)."""
+        """``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
 
     def __pos__(self) -> Tensor:
         """The tensor itself. RuntimeError for booleans."""
