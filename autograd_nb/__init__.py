@@ -123,7 +123,7 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
 _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
     "GradScaler": "amp", "is_autocast_enabled": "amp", "vmap": "func",
-    "pointwise": "ops.core.custom", "custom_op": "ops.core.custom", "m": "codegen.formula.namespace", "load_graph": "compiler.trace.stored",
+    "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.formula.namespace", "load_graph": "compiler.trace.stored",
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",

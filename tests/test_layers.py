@@ -42,6 +42,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("plain_math", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary", "iterative"),
         ("build",),
     ),
+    "ops": (
+        ("core",), ("creation",), ("elementwise",), ("shape",), ("indexing",), ("reduce",), ("random", "signal", "products"), ("linalg",),
+        ("nn",), ("custom",),
+    ),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.build": (("apart", "cache", "digest"), ("entry_point",), ("machine_code", "pipeline"), ("compilation",)),
 }

@@ -19,10 +19,10 @@ from ..graph.modes import PerThread
 from ..graph.node import _internal, user_frame
 from ..graph.ownership import share
 from ..ops.core import inplace
-from ..ops.core.fused_reduction import FoldOf, Reduced
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.pointwise_backward import PointwiseNode
 from ..ops.core.structured import Structured
+from ..ops.reduce.fused_reduction import FoldOf, Reduced
 from ..ops.reduce.reduction import Reduction
 from ..overriding import DECOMPOSED, Overrides
 from ..shapes import Layout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dtypes import float32
-from ..ops.creation.create import scalar_tensor
+from ..ops.core.numbers import scalar_tensor
 from ..tensor import Tensor
 from .fused import Fused, Update
 from .optimizer import ParamsT, check_betas, check_fused, check_lr, check_not_negative, counter, number, zeros_of

@@ -15,8 +15,9 @@ from typing import Any
 
 from .. import dtypes, launch
 from ..graph.hooks import RemovableHandle, check_callable
+from ..ops.core.numbers import scalar_tensor
 from ..ops.core.recording import tensor_type
-from ..ops.creation.create import new_full, scalar_tensor
+from ..ops.creation.create import new_full
 from ..tensor import Tensor
 
 ParamsT = Any

@@ -15,7 +15,7 @@ from .. import dtypes
 from ..graph.modes import no_grad
 from ..nn.modules.module import Module
 from ..nn.modules.normalization import _BatchNorm
-from ..ops.creation.create import scalar_tensor
+from ..ops.core.numbers import scalar_tensor
 from ..tensor import Tensor
 from .cycles import _for_groups
 from .optimizer import Optimizer

@@ -21,10 +21,8 @@ import hashlib
 import itertools
 import linecache
 import os
-import pickle
-import sys
 import types as pytypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np

@@ -13,8 +13,8 @@ from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
 
-from .entry_point import Lowering
 from ..library import Code
+from .entry_point import Lowering
 
 IDLE = (NopythonRewrites, InlineClosureLikes)
 

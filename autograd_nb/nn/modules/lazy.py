@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import dtypes
 from ...graph.modes import no_grad
-from ...ops.creation.create import scalar_tensor
+from ...ops.core.numbers import scalar_tensor
 from ...tensor import Tensor
 from ..parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

@@ -10,7 +10,8 @@ import warnings
 from typing import Any
 
 from ... import dtypes
-from ...ops.creation.create import new_full, scalar_tensor
+from ...ops.core.numbers import scalar_tensor
+from ...ops.creation.create import new_full
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init

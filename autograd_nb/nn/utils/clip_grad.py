@@ -17,8 +17,8 @@ import numpy as np
 from ... import dtypes, launch
 from ...graph.modes import no_grad
 from ...launch import Kernel
+from ...ops.core.numbers import scalar_tensor
 from ...ops.creation.cast import dense
-from ...ops.creation.create import scalar_tensor
 from ...shapes import layout
 from ...tensor import Tensor, make
 

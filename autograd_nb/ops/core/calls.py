@@ -16,7 +16,7 @@ from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ...tensor import Tensor, blank, refresh, rewrite_history
-from ..creation.numbers import number_argument
+from .numbers import number_argument
 from .recording import mark_inference, refuse_inference, store, too_large
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from typing import Any
 from ...graph.modes import state
 from ...overriding import overridable
 from ...tensor import Tensor, check_inplace, check_recorded, edge, make, rewrite_history
-from ..creation.cast import copied
 from .recording import check_result, guarded
 from .registry import OPS, public
 from .structured import Structured, tensor_argument
@@ -42,7 +41,7 @@ def _answers_for(result: Tensor, target: Tensor) -> None:
 
 def before(target: Tensor) -> Tensor:
     """A copy of ``target`` with its place in the graph, for the derivative of what will overwrite it."""
-    old = copied(target.detach())
+    old = target.detach().clone()
     e = edge(target)
     if e is not None:
         old._edge, old._rg = e, True
@@ -86,7 +85,7 @@ def write_inplace(
         check_recorded(target)
     # memory that is read while it is rewritten: read a copy
     args = tuple(
-        copied(a) if isinstance(a, Tensor) and a._version_ is target._version_ else a for a in args
+        a.clone() if isinstance(a, Tensor) and a._version_ is target._version_ else a for a in args
     )
     out = make(target._data, target._layout, target._version_)
     record = state.grad

@@ -28,6 +28,7 @@ from ...overriding import overridable
 from ...shapes import Layout
 from ...tensor import Tensor, check_inplace, check_recorded, make, refresh, rewrite_history
 from .calls import binary_call, call_of_many, inplace_call, unary_call
+from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
 from .recording import finish_node, mark_inference, refuse_inference, too_large
@@ -114,8 +115,6 @@ class Pointwise:
         """Operands of any kind: convert what can be, make the plan, run."""
         args = tuple([self.operand(p, a) for p, a in zip(self.params, args, strict=True)])
         if not any(isinstance(a, Tensor) for a in args):
-            from ..creation.create import scalar_tensor
-
             args = (scalar_tensor(args[0]), *args[1:])
         return self.run(args)
 

@@ -16,10 +16,10 @@ from ...errors import DeviceError
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
+from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
 from ..core.registry import public, register
 from ..core.structured import structured, tensor_argument
-from .numbers import SINGLE, number_as, plain_number
 
 
 class _Clone(Pointwise):

@@ -17,12 +17,12 @@ from ...graph.modes import state
 from ...graph.ownership import OURS
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
 from ...tensor import Tensor, blank, make, ndarray, set_requires_grad, wrap
+from ..core.numbers import number_argument, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..core.views import exact, plain
 from .cast import as_device, cast, format_name
-from .numbers import number_argument, plain_number
 
 _dtype = dtype
 
@@ -65,17 +65,6 @@ def seed(lay: Layout) -> Tensor:
         t._version_[1] = OURS
         return t
     return make(one.copy(), lay if lay.usual else layout(lay.shape, None, lay.dtype), [0, OURS])
-
-
-def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
-    """A 0-d tensor of a Python number."""
-    if hasattr(value, "_decide"):  # a learning rate in a captured function
-        value = value._decide()
-    d = d or dtypes.of_scalar(type(value))
-    data = np.array([value], d.np)
-    if d.carrier is not d.np:
-        data = data.view(d.carrier)
-    return make(launch.constant(data) if launch._observing else data, layout((), None, d), [0, 0])
 
 
 def _settled(data: Any) -> Any:

@@ -11,11 +11,11 @@ from ...codegen.templates import loops
 from ...dtypes import dtype
 from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
+from ..core.numbers import number_argument
 from ..core.recording import store
 from ..core.registry import OPS, public
 from .cast import cast
 from .create import _finish, _options, new_empty, new_full, repeated
-from .numbers import number_argument
 
 _ranges: dict = launch.plan_table()
 

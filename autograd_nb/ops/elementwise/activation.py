@@ -12,12 +12,12 @@ import numpy as np
 from ...codegen.formula.namespace import m
 from ...shapes import wrap_dim
 from ...tensor import Tensor
+from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
-from ..creation.numbers import number_argument
 from .unary import relu as _relu
 from .unary import sigmoid as _sigmoid
 from .unary import tanh as _tanh

@@ -11,13 +11,12 @@ from ...codegen.formula.symbols import libm
 from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import only_tensors
+from ..core.numbers import number_argument, scalar_tensor
 from ..core.pointwise import pointwise
 from ..core.recording import real_operands, store
 from ..core.registry import OPS, public, register
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
-from ..creation.create import scalar_tensor
-from ..creation.numbers import number_argument
 from .unary import exp2
 
 

@@ -6,12 +6,12 @@ import math
 
 from ... import dtypes, return_types
 from ...codegen.formula.namespace import m
+from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import real_operands, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
-from ..creation.numbers import number_argument
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 

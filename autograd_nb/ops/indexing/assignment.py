@@ -12,6 +12,7 @@ from ...graph.modes import state
 from ...shapes import Size, is_expanded
 from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
 from ..core.inplace import write_inplace
+from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.plans import InplacePlan
 from ..core.recording import guarded
 from ..core.recording import tensor_type as _tensor_type
@@ -19,7 +20,6 @@ from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import copying
 from ..creation.create import new_full
-from ..creation.numbers import SINGLE, number_as, plain_number
 from ..shape.shape import expand, reshape
 from .indexing import _key_of, advanced_index, split_index
 from .picking import _fill_at, _write_put, index_put_op, places

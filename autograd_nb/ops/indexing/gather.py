@@ -13,12 +13,12 @@ from ...launch import Kernel
 from ...shapes import Layout, coalesce, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.inplace import in_place, write_inplace
+from ..core.numbers import number_as, plain_number, scalar_tensor
 from ..core.recording import guarded, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, dense
-from ..creation.create import new_full, scalar_tensor
-from ..creation.numbers import number_as, plain_number
+from ..creation.create import new_full
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
 from .picking import checked_index

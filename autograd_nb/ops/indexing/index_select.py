@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from ... import dtypes
-from ...shapes import broadcast_shapes, wrap_dim
+from ...shapes import as_int, broadcast_shapes, wrap_dim
 from ...tensor import Tensor
 from ..core.inplace import in_place, write_inplace
+from ..core.numbers import number_argument
 from ..core.recording import guarded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
 from ..creation.cast import contiguous
-from ..creation.create import new_full
-from ..creation.numbers import number_argument
+from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
 from .picking import checked_index, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
@@ -273,3 +274,20 @@ def take_along_dim(input, indices, dim: int | None = None, *, out=None):
     indices = expand(indices, [indices.shape[d] if k == d else n for k, n in enumerate(common)])
     indices = indices.clone()  # the caller's may be changed before the backward pass
     return gather(x, d, checked_index(indices, x.shape[d], d, error=RuntimeError), out=out)
+
+
+@public()
+def combinations(input, r=2, with_replacement=False):
+    """All ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
+    x = tensor_argument(input, "combinations")
+    if x.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
+    r = as_int(r, "r")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return new_empty((0,), x.dtype)
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    flat = [i for row in choose(range(x.shape[0]), r) for i in row]
+    index = as_tensor(flat, dtype=dtypes.int64)
+    return reshape(guarded(pick(x, index, (0,), 0), x), -1 if flat else 0, r)

@@ -10,12 +10,12 @@ from ...shapes import Size, broadcast_shapes, is_expanded, layout
 from ...tensor import Tensor
 from ..core.calls import inplace_call
 from ..core.inplace import in_place
+from ..core.numbers import SINGLE, number_as
 from ..core.pointwise import Pointwise
 from ..core.recording import guarded, store
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
-from ..creation.numbers import SINGLE, number_as
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
 from .picking import filling, index_put_op, pick, true_indices

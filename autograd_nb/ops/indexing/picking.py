@@ -13,12 +13,12 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
 from ...tensor import Tensor, make
+from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.recording import mark_inference, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, copied, dense, relaid
 from ..creation.create import new_empty, new_full
-from ..creation.numbers import SINGLE, number_as, plain_number
 from ..shape.shape import expand, reshape
 
 _bounds = Kernel("index", "bounds")

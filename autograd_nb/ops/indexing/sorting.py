@@ -14,12 +14,12 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import as_int, layout, numel, wrap_dim
 from ...tensor import Tensor, make
+from ..core.numbers import plain_number
 from ..core.recording import guarded, not_for_complex, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense, in_memory_order, in_order_again
 from ..creation.create import new_empty, new_full
-from ..creation.numbers import plain_number
 from ..shape.shape import _transpose, reshape
 from .gather import _gather, _gather_backward
 from .picking import checked_index

@@ -18,11 +18,11 @@ from ...graph.modes import no_grad, state
 from ...overriding import overridable
 from ...shapes import layout, numel
 from ...tensor import Tensor, make
+from ..core.numbers import number_argument
 from ..core.recording import mark_inference
 from ..core.row_kernel import RowKernel
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, in_format_of
-from ..creation.numbers import number_argument
 from ..elementwise.activation import functional
 from .normalization import SUM_G, SUM_GX, SUMS, graph_gradients, same_dtype
 

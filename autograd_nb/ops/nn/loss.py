@@ -14,14 +14,14 @@ from ...graph.modes import state
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
 from ..core.derive import Pair
-from ..core.fused_reduction import FoldOf, reduced
+from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import not_for_complex
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
-from ..creation.numbers import number_argument
 from ..elementwise.activation import functional
+from ..reduce.fused_reduction import FoldOf, reduced
 from .cross_entropy import check_reduction, legacy_reduction
 
 

@@ -18,13 +18,13 @@ from ...graph.modes import no_grad, state
 from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
-from ..core.fused_reduction import FoldOf
 from ..core.pointwise import pointwise
 from ..core.recording import guarded
 from ..core.registry import OPS
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, contiguous, in_format_of
 from ..elementwise.activation import functional
+from ..reduce.fused_reduction import FoldOf
 from ..reduce.statistics import _SQUARES, _WIDE_MEAN
 
 # ----------------------------------------------------------------------------------------------- what all norms share

@@ -11,11 +11,11 @@ from ... import dtypes, launch
 from ...graph.modes import state
 from ...shapes import Layout, broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
+from ..core.numbers import number_argument
 from ..core.recording import guarded, mark_inference, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
-from ..creation.numbers import number_argument
 from ..reduce.reduction import sum as sum_
 from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, product, quick
 

@@ -14,7 +14,7 @@ from ...graph.modes import no_grad
 from ...overriding import overridable
 from ...shapes import Layout, layout, numel, wrap_dim
 from ...tensor import Tensor, make
-from ..core.fused_reduction import FoldOf
+from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import store
 from ..core.registry import OPS, public, register
@@ -22,9 +22,9 @@ from ..core.row_kernel import RowKernel, as_rows, row_sizes
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..creation.create import new_full
-from ..creation.numbers import number_argument
 from ..elementwise.arithmetic import maximum, minimum
 from ..indexing.take_along import put_along
+from .fused_reduction import FoldOf
 from .reduction import Reduction, _all_dims, _mean, count_of, expand_reduced, fold, quick, reduced_shape
 
 # ------------------------------------------------------------------------------------------------- extremes

@@ -10,11 +10,11 @@ from ... import dtypes, launch
 from ...graph.modes import no_grad
 from ...shapes import layout
 from ...tensor import make
+from ..core.numbers import number_argument
 from ..core.recording import store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast, dense
-from ..creation.numbers import number_argument
 
 _HISTOGRAM = launch.Kernel("scan", "histogram")
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from ...shapes import as_int
 from ...tensor import Tensor
+from ..core.numbers import number_argument
 from ..core.recording import guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import images, in_format_of
 from ..creation.create import new_full
-from ..creation.numbers import number_argument
 from ..creation.ranges import arange
 from .parts import slice_dim
 

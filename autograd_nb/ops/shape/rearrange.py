@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,12 +11,11 @@ from ...launch import Kernel
 from ...shapes import as_int, as_shape, numel, wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.inplace import inplace_version
-from ..core.recording import guarded, store
+from ..core.recording import store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
 from ..creation.create import as_tensor, new_empty, new_full
-from ..indexing.picking import pick
 from .cat import cat, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
 from .shape import _transpose, expand, reshape, unsqueeze
@@ -383,22 +381,6 @@ def cartesian_prod(*tensors):
         return ts[0]
     return stack([reshape(g, -1) for g in meshgrid(*ts, indexing="ij")], 1)
 
-
-@public()
-def combinations(input, r=2, with_replacement=False):
-    """All ways to choose ``r`` elements of a 1-d tensor, one a row, in order."""
-    x = tensor_argument(input, "combinations")
-    if x.ndim != 1:
-        raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
-    r = as_int(r, "r")
-    if r < 0:
-        raise RuntimeError(f"Expect a non-negative number, but got {r}")
-    if r == 0:
-        return new_empty((0,), x.dtype)
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    flat = [i for row in choose(range(x.shape[0]), r) for i in row]
-    index = as_tensor(flat, dtype=dtypes.int64)
-    return reshape(guarded(pick(x, index, (0,), 0), x), -1 if flat else 0, r)
 
 
 @public(method=False)

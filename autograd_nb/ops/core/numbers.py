@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ... import dtypes, launch
 from ...dtypes import bool_, dtype, finfo, iinfo
 from ...errors import shorten
-from ...tensor import Tensor
+from ...shapes import layout
+from ...tensor import Tensor, make
 
 #: the largest float32: a float up to it may go into any float32 or float64 tensor as it is
 SINGLE = 3.4028234663852886e38
@@ -93,3 +95,14 @@ def _fits(value: float, d: dtype) -> bool:
 
 def _overflow(value: Any, d: dtype, name: str) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {d.name} without overflow: {shorten(value)} ({name}())")
+
+
+def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
+    """A 0-d tensor of a Python number."""
+    if hasattr(value, "_decide"):  # a learning rate in a captured function
+        value = value._decide()
+    d = d or dtypes.of_scalar(type(value))
+    data = np.array([value], d.np)
+    if d.carrier is not d.np:
+        data = data.view(d.carrier)
+    return make(launch.constant(data) if launch._observing else data, layout((), None, d), [0, 0])

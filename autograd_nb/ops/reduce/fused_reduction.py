@@ -17,13 +17,13 @@ from ...graph.modes import state
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout
 from ...tensor import Tensor, make
-from ..reduce.reduction import count_of, expand_reduced, reduced_shape
-from .entries import operand, signature
-from .plans import Kind, Plan, kind_of
-from .pointwise import Pointwise
-from .pointwise_backward import PointwiseNode
-from .recording import mark_inference
-from .reduction_kernel import FoldKernel, NestedReduction, folding
+from ..core.entries import operand, signature
+from ..core.plans import Kind, Plan, kind_of
+from ..core.pointwise import Pointwise
+from ..core.pointwise_backward import PointwiseNode
+from ..core.recording import mark_inference
+from ..core.reduction_kernel import FoldKernel, NestedReduction, folding
+from .reduction import count_of, expand_reduced, reduced_shape
 
 
 class FoldOf:
