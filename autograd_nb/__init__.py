@@ -115,7 +115,7 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from .compiler.trace.numba_function import numba_callable
     from .compiler.trace.stored import load_graph
     from .func import vmap
-    from .ops.core.custom import custom_op, pointwise
+    from .ops.custom import custom_op, pointwise
     from .serialization import load, save
     from .viz import memory
 
