@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .graph.node import Node, Output, place
-from .ops.reduce.reduction import reduced_shape
+from .ops.core.reduction import reduced_shape
 from .shapes import Layout, layout
 from .tensor import Tensor, edge
 

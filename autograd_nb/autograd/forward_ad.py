@@ -147,11 +147,8 @@ class Dual(Wrapped):
             return dual(op(*primals), parts[0] if len(parts) == 1 else parts[0] + parts[1], self.level)
         return _differentiated(op, args, self.level)
 
-    def reduction(self, op: Any, args: tuple) -> Any:
-        return op(self.primal, *args[1:])  # differentiable reductions are structured ops
-
-    def fold(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
-        return op(_taken_apart(args, self.level)[0], *rest)  # what differentiates these is a structured op, too
+    def reduction(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
+        return op(_taken_apart(args, self.level)[0], *rest)  # what is differentiated is a structured op
 
     def reduced(self, op: Any, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
         return _differentiated(lambda *xs: op(xs, dims, keepdim, mean), tuple(args), self.level)

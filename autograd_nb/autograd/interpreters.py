@@ -21,9 +21,9 @@ from ..graph.ownership import share
 from ..ops.core import inplace
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.pointwise_backward import PointwiseNode
+from ..ops.core.reduction import Reduction
 from ..ops.core.structured import Structured
-from ..ops.reduce.fused_reduction import FoldOf, Reduced
-from ..ops.reduce.reduction import Reduction
+from ..ops.reduce.fused_reduction import Reduced
 from ..overriding import DECOMPOSED, Overrides
 from ..shapes import Layout
 from ..tensor import Tensor
@@ -63,16 +63,12 @@ class Wrapped(Tensor):
         """``op(*args)``."""
         raise NotImplementedError
 
-    def reduction(self, op: Reduction, args: tuple) -> Any:
-        """``op(*args)``; its first argument is this tensor."""
+    def reduction(self, op: Reduction, args: Sequence[Any], rest: tuple) -> Any:
+        """``op(args, *rest)``: dims, keepdim, …"""
         raise NotImplementedError
 
     def reduced(self, op: Reduced, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
         """``op(args, dims, keepdim, mean)``."""
-        raise NotImplementedError
-
-    def fold(self, op: FoldOf, args: Sequence[Any], rest: tuple) -> Any:
-        """``op(args, *rest)``: dims, keepdim, …"""
         raise NotImplementedError
 
     def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
@@ -141,15 +137,6 @@ def _structured(inner: Callable) -> Callable:
     return call
 
 
-@OVERRIDES.at(Reduction, "__call__")
-def _reduction(inner: Callable) -> Callable:
-    def call(self: Reduction, *args: Any) -> Any:
-        top = innermost(args)
-        return inner(self, *args) if top is None else top.reduction(self, args)
-
-    return call
-
-
 @OVERRIDES.at(Reduced, "__call__")
 def _reduced(inner: Callable) -> Callable:
     def call(self: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
@@ -194,11 +181,11 @@ def _pass_add(inner: Callable) -> Callable:
     return add
 
 
-@OVERRIDES.at(FoldOf, "__call__")
-def _fold(inner: Callable) -> Callable:
-    def call(self: FoldOf, args: Sequence[Any], *rest: Any) -> Any:
+@OVERRIDES.at(Reduction, "__call__")
+def _reduction(inner: Callable) -> Callable:
+    def call(self: Reduction, args: Sequence[Any], *rest: Any) -> Any:
         top = innermost(args)
-        return inner(self, args, *rest) if top is None else top.fold(self, args, rest)
+        return inner(self, args, *rest) if top is None else top.reduction(self, args, rest)
 
     return call
 

@@ -203,16 +203,12 @@ class Batched(Wrapped):
     def structured(self, op: Any, args: tuple) -> Any:
         return structured(op, args, self.level)
 
-    def reduction(self, op: Any, args: tuple) -> Any:
-        x, dims, *rest = args
-        return batch(op(x.value, tuple(d + 1 for d in dims), *rest), self.level)
-
     def reduced(self, op: Any, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
         rank = max(a.ndim for a in args if isinstance(a, Tensor))
         dims = tuple(range(rank)) if dims is None else dims
         return batch(op(align(args, self.level), tuple(d + 1 for d in dims), keepdim, mean), self.level)
 
-    def fold(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
+    def reduction(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
         dims, *others = rest
         found = op(align(args, self.level), tuple(d + 1 for d in dims), *others)
         return tuple(batch(y, self.level) for y in found) if op.count > 1 else batch(found, self.level)

@@ -51,7 +51,7 @@ from .nn import (
 from .products import einsum, matmul, pairwise
 from .random import draws as random
 from .random import sampling
-from .reduce import histogram, norms, quantile, reduction, scan, segment, statistics, summary
+from .reduce import histogram, norms, quantile, scan, segment, statistics, summary, sums
 from .shape import cat, pad, parts, pixels, rearrange, shape, strided
 from .signal import fft, finite_difference, stft, windows
 

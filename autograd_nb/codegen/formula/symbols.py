@@ -155,13 +155,13 @@ class Sym:
     def __init__(self, trace: Trace, op: str, args: tuple, dtype: str, name: str):
         self.trace, self.op, self.args, self.dtype, self.name = trace, op, args, dtype, name
 
-    def text(self) -> str:
+    def text(self, names: Sequence[str] | None = None) -> str:
+        """The expression that computes it from what it depends on; ``names``: of its arguments, if not their own."""
         if self.op == "constant":
             return literal(self.args[1], self.dtype)
+        names = names or [a.name if isinstance(a, Sym) else str(a) for a in self.args]
         if self.op == "libm":
-            text = f"{self.args[0]}({', '.join(a.name for a in self.args[1:])})"
-            return f"np.{self.dtype}({text})"
-        names = [a.name if isinstance(a, Sym) else str(a) for a in self.args]
+            return f"np.{self.dtype}({names[0]}({', '.join(names[1:])}))"
         source = self.args[0].dtype if self.op == "bitcast" else ""  # Numba wants the type spelled out before a view
         text = _TEXT[self.op].format(*names, t=f"np.{numpy_name(self.dtype)}", source=source)
         # Numba widens narrow integers to 64 bits; bring them back so that vectors stay narrow and wrap as C does

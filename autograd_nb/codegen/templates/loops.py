@@ -14,14 +14,16 @@ in ``dims``, one int64 array, so that the types of a kernel never depend on rank
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from ..formula.namespace import m
-from ..formula.symbols import BOOL, COMPONENT, FLOATS, ComplexError, Sym, Trace, literal, numpy_name
+from ..formula.symbols import BOOL, COMPONENT, FLOATS, INTEGERS, ComplexError, Sym, SymbolError, Trace, literal, numpy_name
 
 RANK = 6  #: nested loops of the strided template; the innermost is the last
 
@@ -293,30 +295,79 @@ def _live(values: Sequence[Sym]) -> set[str]:
 # ------------------------------------------------------------------------------------------------- reductions
 
 
-@dataclass(frozen=True)
-class Fold:
-    """How a reduction combines: the accumulator's dtype, where it starts, and the combination of two values."""
-
-    name: str
-    accumulator: Callable[[str], str]  # compute dtype -> accumulator dtype
-    start: Callable[[str], str]  # accumulator dtype -> literal
-    combine: str  # text over {a} (accumulator) and {x}
-
-
 def _wide(dtype: str) -> str:
     if dtype in COMPONENT:
         return "complex128"
     return "float64" if dtype in FLOATS else "int64"
 
 
-SUM = Fold("sum", _wide, lambda t: literal(0, t), "radd({a}, {x})")
+@dataclass(frozen=True)
+class Fold:
+    """How a reduction combines.
+
+    ``init``: the total of nothing, which changes nothing that it is combined with. ``combine``: a formula of the total so far and
+    one more value. ``accumulator``: from the values' dtype to the total's. ``loose``, ``ordered``: the combination as text over
+    {a} and {x}, with leave to reassociate and without, where the formula's own is not what is wanted.
+    """
+
+    name: str
+    init: float
+    combine: Callable[[Any, Any], Any]
+    accumulator: Callable[[str], str] = _wide
+    loose: str = ""
+    ordered: str = ""
+
+    def start(self, dtype: str) -> str:
+        """The literal with which a total of this dtype begins."""
+        if dtype == BOOL:
+            return str(self.init > 0)
+        if dtype in INTEGERS and self.init in (math.inf, -math.inf):  # the largest or least there is
+            return f"np.{dtype}(np.iinfo(np.{dtype}).{'max' if self.init > 0 else 'min'})"
+        return literal(self.init, dtype)
+
+    def text(self, a: str, x: str, dtype: str, ordered: bool = False) -> str:
+        """The combination of two expressions of this dtype; ``ordered``: as it stands, between chunks the order is fixed."""
+        known = self.ordered if ordered and self.ordered else self.loose
+        return known.format(a=a, x=x) if known else combination(self.combine, a, x, dtype)
+
+
+LONGEST = 1000  #: characters of a combination: every value is written where it is used, as often as it is
+
+
+def combination(combine: Callable[[Any, Any], Any], a: str, x: str, dtype: str) -> str:
+    """The text of a formula of two values as one expression."""
+    trace = Trace(dtype)
+    value = trace.as_sym(combine(trace.input(a, dtype), trace.input(x, dtype))).cast(dtype)
+
+    def written(s: Sym) -> str:
+        if s.op in ("input", "constant"):
+            return s.name if s.op == "input" else s.text()
+        if s.op == "gather" or (s.op == "libm" and s.args[0].startswith("iterative.")):
+            raise SymbolError("combine= is one expression: a function that needs a table belongs into the formula or finish=")
+        found = f"({s.text([written(arg) if isinstance(arg, Sym) else str(arg) for arg in s.args])})"
+        if len(found) > LONGEST:
+            raise SymbolError("combine= is one short expression: what can be done before or after belongs into the formula or finish=")
+        return found
+
+    return written(value).removeprefix("(").removesuffix(")") if value.op not in ("input", "constant") else written(value)
+
+
+def _same(dtype: str) -> str:
+    return dtype
+
+
+def _truth(dtype: str) -> str:
+    return BOOL
+
+
+SUM = Fold("sum", 0, lambda a, x: a + x, loose="radd({a}, {x})", ordered="{a} + {x}")
 # two sums: so that each may be added in any order
-COMPLEX_SUM = Fold("sum", _wide, lambda t: literal(0, t), "complex(radd({a}.real, {x}.real), radd({a}.imag, {x}.imag))")
-PROD = Fold("prod", _wide, lambda t: literal(1, t), "rmul({a}, {x})")
-MAX = Fold("max", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).min)" if t != BOOL else "False", "{x} if {x} > {a} else {a}")
-MIN = Fold("min", lambda t: t, lambda t: f"np.{t}(np.iinfo(np.{t}).max)" if t != BOOL else "True", "{x} if {x} < {a} else {a}")
-ANY = Fold("any", lambda t: "bool", lambda t: "False", "{a} | {x}")
-ALL = Fold("all", lambda t: "bool", lambda t: "True", "{a} & {x}")
+COMPLEX_SUM = replace(SUM, loose="complex(radd({a}.real, {x}.real), radd({a}.imag, {x}.imag))")
+PROD = Fold("prod", 1, lambda a, x: a * x, loose="rmul({a}, {x})", ordered="{a} * {x}")
+MAX = Fold("max", -math.inf, lambda a, x: m.where(x > a, x, a), _same)
+MIN = Fold("min", math.inf, lambda a, x: m.where(x < a, x, a), _same)
+ANY = Fold("any", 0, lambda a, x: a | x, _truth)
+ALL = Fold("all", 1, lambda a, x: a & x, _truth)
 
 # reassociation only where it is wanted: on the additions of the fold, never inside the formula that feeds it
 _REDUCE_HEADER = HEADER + WALK + "from autograd_nb.codegen.runtime import radd, rmul\n"
@@ -397,9 +448,9 @@ def reduction(
         text += _indent([f"acc{k} = {f.start(lane)}" for k, (f, lane) in enumerate(zip(folds, lanes, strict=True))], 4)
         text += _indent(["for i in range(size):"], 4)
         text += _indent([*reads.loads, *lines], 5)
-        text += _indent([f"acc{k} = {f.combine.format(a=f'acc{k}', x=f'v{k}')}" for k, f in enumerate(folds)], 5)
+        text += _indent([f"acc{k} = {f.text(f'acc{k}', f'v{k}', lane)}" for k, (f, lane) in enumerate(zip(folds, lanes, strict=True))], 5)
         text += _indent(stores, 5)
-        text += _indent([f"total{k} = {_ordered(f).format(a=f'total{k}', x=f'acc{k}')}" for k, f in enumerate(folds)], 4)
+        text += _indent([f"total{k} = {f.text(f'total{k}', f'acc{k}', acc, True)}" for k, (f, acc) in enumerate(zip(folds, accs, strict=True))], 4)
         text += _indent([next_row], 3)
 
         def one(a: str) -> str:
@@ -426,7 +477,7 @@ def reduction(
     text += _indent([*reads.loads, *lines], 5)
     for k, f in enumerate(folds):
         text += _indent([f"acc{k} = row{k}[i]{_TRUTH if accs[k] == BOOL else ''}"], 5)
-        text += _indent([f"row{k}[i] = {_ordered(f).format(a=f'acc{k}', x=f'v{k}')}"], 5)
+        text += _indent([f"row{k}[i] = {f.text(f'acc{k}', f'v{k}', lanes[k], True)}"], 5)
     text += _indent(stores, 5)
     if high:
         text += _indent(["count += 1", f"if count == {LEVEL}:", "    count = 0", "    for i in range(size):"], 4)
@@ -439,7 +490,3 @@ def reduction(
     text += _indent([*done_lines, *[f"{o}r[i * {o}s5] = {v.name}" for o, v in zip(results, done, strict=True)]], 4)
     return text + _indent([next_kept], 2)
 
-
-def _ordered(fold: Fold) -> str:
-    """The combination without leave to reassociate: between chunks the order is fixed."""
-    return {"sum": "{a} + {x}", "prod": "{a} * {x}"}.get(fold.name, fold.combine)

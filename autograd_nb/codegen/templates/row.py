@@ -30,7 +30,7 @@ from typing import Any
 
 from ..formula.namespace import m
 from ..formula.symbols import BOOL, FLOATS, Sym, Trace, closure, numpy_name
-from .loops import CHUNK, MAX, MIN, SUM, Fold, _indent, _ordered
+from .loops import CHUNK, MAX, MIN, SUM, Fold, _indent
 
 BLOCK = 256  #: rows at a time where rows are interleaved
 SHORT = 16  #: contiguous rows at a time at most,
@@ -233,9 +233,9 @@ class _Writer:
                 first.append(f"{name}_a = {fold.start(lane)}")
                 fold_lines += [
                     f"{name}_v = {self.done(value, lane)}",
-                    f"{name}_a = " + fold.combine.format(a=f"{name}_a", x=f"{name}_v"),
+                    f"{name}_a = {fold.text(f'{name}_a', f'{name}_v', lane)}",
                 ]
-                after.append(f"{name}_s = " + _ordered(fold).format(a=f"{name}_s", x=f"np.{numpy_name(total)}({name}_a)"))
+                after.append(f"{name}_s = " + fold.text(f"{name}_s", f"np.{numpy_name(total)}({name}_a)", total, True))
                 keep.append(f"{name}_b[k] = {name}_s")
             self.each_row(["at = (rows + k) * n", *row_values, *start, f"for c in range(0, n, {CHUNK}):"])
             self.put(3, [f"width = min({CHUNK}, n - c)", *[self.line(p) for p in full]])
@@ -250,7 +250,7 @@ class _Writer:
                 total = fold.accumulator(value.dtype)
                 start.append(f"{name}_b[i] = {fold.start(total)}")
                 fold_lines += [f"{name}_v = {self.done(value, total)}", f"{name}_o = {name}_b[i]{self.truth(total)}"]
-                fold_lines.append(f"{name}_b[i] = " + _ordered(fold).format(a=f"{name}_o", x=f"{name}_v"))
+                fold_lines.append(f"{name}_b[i] = " + fold.text(f"{name}_o", f"{name}_v", total, True))
             if start:
                 self.each_row(start)
             self.put(1, ["for j in range(n):"])

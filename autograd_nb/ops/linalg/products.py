@@ -12,7 +12,7 @@ from ..core.registry import public
 from ..core.structured import tensor_argument, tensors_argument
 from ..creation.cast import clone
 from ..products.matmul import matmul, mm
-from ..reduce.reduction import sum as sum_
+from ..reduce.sums import sum as sum_
 from ..shape.parts import diagonal as _diagonal
 from ..shape.rearrange import roll
 from .common import given, same_dtype, scalar_name

@@ -17,7 +17,7 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images
 from ..creation.create import new_empty
 from ..elementwise.complex import complex as complex_
-from ..reduce.reduction import sum as sum_
+from ..reduce.sums import sum as sum_
 from ..shape.parts import _slice
 
 _CORRELATE = launch.Kernel("conv", "correlate")

@@ -17,11 +17,12 @@ from ..core.derive import Pair
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import not_for_complex
+from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
 from ..elementwise.activation import functional
-from ..reduce.fused_reduction import FoldOf, reduced
+from ..reduce.fused_reduction import reduced
 from .cross_entropy import check_reduction, legacy_reduction
 
 
@@ -181,7 +182,7 @@ def _binary_cross_entropy(x, t, w):
     return ((t - 1) * m.maximum(m.log1p(-x), -100.0) - t * m.maximum(m.log(x), -100.0)) * w
 
 
-_OUTSIDE_UNIT = FoldOf("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1))
+_OUTSIDE_UNIT = Reduction("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1))
 
 
 def _inside_unit(outside: Any) -> None:

@@ -6,7 +6,6 @@ kernel, as the weights vary along other dims than the statistics. Under ``create
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,12 +19,12 @@ from ...shapes import numel
 from ...tensor import Tensor, make
 from ..core.pointwise import pointwise
 from ..core.recording import guarded
+from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, contiguous, in_format_of
 from ..elementwise.activation import functional
-from ..reduce.fused_reduction import FoldOf
-from ..reduce.statistics import _SQUARES, _WIDE_MEAN
+from ..reduce.statistics import mean_square, wide_mean
 
 # ----------------------------------------------------------------------------------------------- what all norms share
 
@@ -51,9 +50,9 @@ def widened(t: Any) -> Any:
     return t if t is None or t.dtype is not dtypes.float16 else cast(t, dtypes.float32)
 
 
-SUMS = FoldOf("norm_backward", SUM, lambda g, x, mean, rstd: (g, g * ((x - mean) * rstd)), count=2)
-SUM_G = FoldOf("norm_backward", SUM, lambda g: g)
-SUM_GX = FoldOf("norm_backward", SUM, lambda g, x, mean, rstd: g * ((x - mean) * rstd))
+SUMS = Reduction("norm_backward", SUM, lambda g, x, mean, rstd: (g, g * ((x - mean) * rstd)), count=2)
+SUM_G = Reduction("norm_backward", SUM, lambda g: g)
+SUM_GX = Reduction("norm_backward", SUM, lambda g, x, mean, rstd: g * ((x - mean) * rstd))
 
 
 def graph_gradients(g, x, w, dims, wdims, eps, centered, needs):
@@ -114,8 +113,8 @@ def _statistics(
     with no_grad():
         n = numel(x.shape[d] for d in dims)
         x = x.detach()
-        center = _WIDE_MEAN(x, dims, True, dtypes.float64, x.dtype.compute, 1.0 / n if n else math.nan)
-        var = _SQUARES((x, center, float(n)), dims, True, x.dtype, "float64")
+        center = wide_mean(x, dims)
+        var = mean_square(x, center, n, dims, True)
         lay = var._layout
         mean, rstd = launch.empty(lay.size, lay.dtype.carrier), launch.empty(lay.size, lay.dtype.carrier)
         kept = [None if t is None or not n else t.to(x.dtype).contiguous() for t in running]  # an empty batch tells nothing

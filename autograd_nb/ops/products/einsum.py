@@ -17,7 +17,7 @@ from ...shapes import Layout, numel
 from ...tensor import Tensor
 from ..core.registry import public
 from ..core.structured import tensor_argument
-from ..reduce.reduction import sum as sum_
+from ..reduce.sums import sum as sum_
 from .gemm import _bmm, _mm
 from .matmul import _same_dtype
 

@@ -15,7 +15,7 @@ from ...tensor import Tensor, blank, make
 from ..core.recording import mark_inference
 from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone
-from ..reduce.reduction import sum as sum_
+from ..reduce.sums import sum as sum_
 
 _MATMUL = launch.Kernel("matmul", "matmul")
 _TILED = launch.Kernel("tiled", "matmul")

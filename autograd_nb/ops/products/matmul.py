@@ -16,7 +16,7 @@ from ..core.recording import guarded, mark_inference, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
-from ..reduce.reduction import sum as sum_
+from ..reduce.sums import sum as sum_
 from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, product, quick
 
 _FILL_ROWS = launch.Kernel("matmul", "fill_rows")

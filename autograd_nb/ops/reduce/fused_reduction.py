@@ -6,74 +6,23 @@ formula's own gradient kernel, fed with the reduction's gradient spread (without
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ... import launch
 from ...codegen.templates import loops
-from ...codegen.templates.loops import Fold, Input
-from ...dtypes import dtype
+from ...codegen.templates.loops import Input
 from ...graph.modes import state
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout
 from ...tensor import Tensor, make
-from ..core.entries import operand, signature
+from ..core.entries import operand
 from ..core.plans import Kind, Plan, kind_of
 from ..core.pointwise import Pointwise
 from ..core.pointwise_backward import PointwiseNode
 from ..core.recording import mark_inference
+from ..core.reduction import count_of, expand_reduced, reduced_shape
 from ..core.reduction_kernel import FoldKernel, NestedReduction, folding
-from .reduction import count_of, expand_reduced, reduced_shape
-
-
-class FoldOf:
-    """A fold over a formula of several operands that broadcast; like `reduction.Reduction`, for more than one tensor.
-
-    ``count``: the formula gives so many values, which are folded side by side, and the result is a tuple.
-    """
-
-    def __init__(self, name: str, fold: Fold, feed: Callable, finish: Callable | None = None, count: int = 1):
-        self.name, self.fold, self.feed, self.finish, self.count = name, fold, feed, finish, count
-        self.plans: dict = launch.plan_table()
-        self.kernels: dict[tuple, FoldKernel] = {}
-
-    @overridable
-    def __call__(
-        self, args: Sequence[Any], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]
-    ) -> Any:
-        """Fold over ``dims`` of the operands' broadcast shape; ``args`` are tensors and Python numbers, in feed's order."""
-        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
-        key = (keys, dims, keepdim, out, compute)
-        plan = self.plans.get(key)
-        if plan is None:
-            try:
-                plan = self._plan(keys, dims, keepdim, out, compute)
-            except NestedReduction:
-                shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
-                order = [*[d for d in range(len(shape)) if d not in dims], *dims]
-                flat = [a.expand(shape).permute(order).contiguous() if isinstance(a, Tensor) else a for a in args]
-                y = self(flat, tuple(range(len(shape) - len(dims), len(shape))), False, out, compute)
-                kept = reduced_shape(shape, dims, keepdim)
-                return y.reshape(kept) if self.count == 1 else tuple([t.reshape(kept) for t in y])
-            launch.keep(self.plans, key, plan)
-        entry, array, lay = plan
-        found = [launch.empty(lay.size, lay.dtype.carrier) for _ in range(self.count)]
-        entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
-        return make(found[0], lay, [0, 0]) if self.count == 1 else tuple([make(data, lay, [0, 0]) for data in found])
-
-    def _plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
-        layouts = [k for k in keys if isinstance(k, Layout)]
-        shape = broadcast_shapes(*[k.shape for k in layouts])
-        of = folding(
-            self.feed if self.count > 1 else lambda *x: (self.feed(*x),), [operand(k) for k in keys], compute, self.fold, self.finish,
-            out.name, layouts, shape, dims, self.count,
-        )  # fmt: skip
-        of_kind = (signature(keys), out, compute)
-        kernel = self.kernels.get(of_kind)
-        if kernel is None:
-            kernel = self.kernels[of_kind] = FoldKernel(self.name, of)
-        entry, array = kernel.entry(of)
-        return entry, array, layout(reduced_shape(shape, dims, keepdim), None, out)
 
 
 class _ReducedNode(PointwiseNode):

@@ -9,24 +9,24 @@ import numpy as np
 
 from ... import dtypes
 from ...codegen.formula.namespace import m
-from ...codegen.templates import loops
+from ...codegen.templates.loops import MAX, MIN, SUM
 from ...shapes import wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, store
+from ..core.reduction import Reduction, all_dims, reduction
 from ..core.registry import OPS, public
-from ..core.structured import structured, tensor_argument
+from ..core.structured import tensor_argument
 from ..creation.cast import cast, contiguous
-from .reduction import Reduction, _all_dims, reduced_shape
 
-_NORM2 = Reduction("norm", loops.SUM, lambda x: x * x, lambda total: m.sqrt(total))
-_NORM1 = Reduction("norm", loops.SUM, lambda x: m.abs(x))
-_NORM0 = Reduction("norm", loops.SUM, lambda x: m.where(x != 0, 1.0, 0.0))
-_NORM_MAX = Reduction("norm", loops.MAX, lambda x: m.order_key(m.abs(x)), m.from_order_key)
-_NORM_MIN = Reduction("norm", loops.MIN, lambda x: m.order_key_min(m.abs(x)), m.from_order_key)
-_NORM_P = Reduction(
-    "norm", loops.SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p), extra=1
-)
+_KERNELS = {
+    2: Reduction("norm", SUM, lambda x: x * x, lambda total: m.sqrt(total)),
+    1: Reduction("norm", SUM, lambda x: m.abs(x)),
+    0: Reduction("norm", SUM, lambda x: m.where(x != 0, 1.0, 0.0)),
+    math.inf: Reduction("norm", MAX, lambda x: m.abs(x)),
+    -math.inf: Reduction("norm", MIN, lambda x: m.abs(x)),
+}
+_NORM_P = Reduction("norm", SUM, lambda x, p: m.pow(m.abs(x.cast("float64")), p), lambda total, p: m.pow(total, 1 / p))
 
 
 # g·x/y, 0 where the norm y is 0: the gradient of the Euclidean norm
@@ -40,41 +40,32 @@ def _norm2_backward(x, g0, y0):
     return m.where(y0 == 0, 0.0, (x * g0) / y0)
 
 
-def _rule(g: Tensor, x: Tensor, out: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    if not keepdim and dims:
-        shape = reduced_shape(x.shape, dims, True)
-        g, out = g.reshape(shape), out.reshape(shape)
+def _rule(g: Tensor, x: Tensor, y: Tensor, p: float, dims: tuple[int, ...]) -> Tensor:
     where = OPS["where"].call
     if p == 2:
-        return _norm2_backward(x, g, out)
+        return _norm2_backward(x, g, y)
     if p == 0:
         return x * 0.0
     if p == 1:
         return x.sign() * g
     if math.isinf(p):
-        hit = (x.abs() == out).logical_or(x.isnan())
+        hit = (x.abs() == y).logical_or(x.isnan())
         count = cast(hit.sum(dims, True) if dims else hit, g.dtype)
         return where(hit, x.sign() * (g / count), 0.0)
     if p < 1:
-        return where(x == 0, 0.0, x.sign() * x.abs().pow(p - 1)) * g * out.pow(1 - p)
-    scale = where(out == 0, 0.0, g / out.pow(p - 1))
+        return where(x == 0, 0.0, x.sign() * x.abs().pow(p - 1)) * g * y.pow(1 - p)
+    scale = where(y == 0, 0.0, g / y.pow(p - 1))
     if p < 2:
         return x.sign() * x.abs().pow(p - 1) * scale
     return x * x.abs().pow(p - 2) * scale
 
 
-@structured(x=_rule, node="LinalgVectorNormBackward0", linear="no", batch="shift")
-def _norm(x, p, dims, keepdim):
+@reduction(grad=_rule, node="LinalgVectorNormBackward0", public=False)
+def _norm(x, dims, keepdim, p):
     d = x.dtype
-    if p == 2:
-        return _NORM2(x, dims, keepdim, d, d.compute)
-    if p == 1:
-        return _NORM1(x, dims, keepdim, d, d.compute)
-    if p == 0:
-        return _NORM0(x, dims, keepdim, d, d.compute)
-    if math.isinf(p):
-        return (_NORM_MAX if p > 0 else _NORM_MIN)(x, dims, keepdim, d, d.compute)
-    return _NORM_P(x, dims, keepdim, d, d.compute, float(p))
+    if p in _KERNELS:
+        return _KERNELS[p]((x,), dims, keepdim, d, d.compute)
+    return _NORM_P((x, float(p)), dims, keepdim, d, (d.compute, "float64"))
 
 
 def vector_norm(
@@ -92,7 +83,7 @@ def vector_norm(
         raise TypeError(f"{name}(): argument 'ord' must be a number, not {type(ord).__name__}")
     if x.dtype.is_complex:  # of magnitudes: their gradient brings in the directions
         x = x.abs()
-    dims = _all_dims(dim, x.ndim)
+    dims = all_dims(dim, x.ndim)
     if math.isinf(ord) or ord < 0:
         for d in dims:
             if x.ndim and x.shape[d] == 0:
@@ -100,7 +91,7 @@ def vector_norm(
                     f"{name} cannot compute the {ord} norm on an empty dimension {d} because the operation does not have an "
                     "identity"
                 )
-    return _norm(x, float(ord), dims, bool(keepdim))
+    return _norm(x, dims, bool(keepdim), float(ord))
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.vector_norm")

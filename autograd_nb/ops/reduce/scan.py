@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
-from ...codegen.templates import loops
+from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
 from ...shapes import layout, wrap_dim
 from ...tensor import Tensor, make
 from ..core.recording import store
+from ..core.reduction import reduction
 from ..core.registry import OPS, public
 from ..core.row_kernel import row_sizes
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..creation.create import new_full
 from ..indexing.take_along import put_along
-from .reduction import Reduction, expand_reduced
 
 _CUMSUM = launch.Kernel("scan", "cumsum")
 _CUMPROD = launch.Kernel("scan", "cumprod")
@@ -126,32 +126,23 @@ def cumprod(input, dim, *, dtype=None, out=None):
     return y if out is None else store(out, y, "cumprod")
 
 
-_PROD = Reduction("prod", loops.PROD)
-
-
-def _prod_rule(g, x, d, keepdim):
+def _prod_rule(g, x, y, dims):
     if not x._layout.size:
-        return g.expand(x.shape) if g.ndim == x.ndim else new_full(x.shape, 0, x.dtype)
-    rest = _cumprod(x, d, False, True) * _cumprod(x, d, True, True)
-    return rest * expand_reduced(g, x.shape, (d,) if x.ndim else (), keepdim)
+        return g
+    if len(dims) == 1:
+        return _cumprod(x, dims[0], False, True) * _cumprod(x, dims[0], True, True) * g
+    last = tuple(range(x.ndim - len(dims), x.ndim))
+    moved = x.movedim(dims, last)
+    line = moved.flatten(last[0]) if last else moved.reshape(1)
+    d = line.ndim - 1
+    rest = _cumprod(line, d, False, True) * _cumprod(line, d, True, True)
+    return rest.reshape(moved.shape).movedim(last, dims) * g
 
 
-@structured(x=lambda g, x, out, d, keepdim: _prod_rule(g, x, d, keepdim), linear="no", batch="shift")
-def _prod(x, d, keepdim):
-    return _PROD(x, (d,) if x.ndim else (), keepdim, x.dtype, x.dtype.compute)
-
-
-@public()
-def prod(input, dim: int | None = None, keepdim=False, *, dtype=None, out=None):
+@reduction(PROD, grad=_prod_rule, result="sum", several=False, typed=True)
+def prod(x):
     """The product of all elements, or along ``dim``; integers give int64. dy/dxᵢ = Π of the others, right where some are 0."""
-    x = tensor_argument(input, "prod")
-    dtype = _kept_in(out, dtype)
-    if dtype is not None:
-        x = cast(x, dtypes.as_dtype(dtype))
-    elif x.dtype.category < 2:
-        x = cast(x, dtypes.int64)
-    y = _prod(x.reshape(-1), 0, False) if dim is None else _prod(x, wrap_dim(dim, x.ndim), bool(keepdim))
-    return y if out is None else store(out, y, "prod")
+    return x
 
 
 # ------------------------------------------------------------------------------------------------- extremes

@@ -1,0 +1,500 @@
+"""Reductions: folds over dims, from the formula of one element, how two values combine, and the derivative.
+
+    @reduction(SUM, finish=lambda total: m.sqrt(total), grad=lambda g, x, y: g * x / y)
+    def length(x): return x * x
+
+declares the function ``length(input, dim=None, keepdim=False, *, dtype=None, out=None)``, the Tensor method of that name, and all that the
+library asks about an op: kernels for whole tensors and along any dims, result dtype, float16, the derivative (and so those of higher
+order), `vmap`, forward mode, `compile`, NumPy's names of the arguments, docs and generated tests.
+
+- The decorated function is the formula of one element (see `pointwise`). A parameter behind the first that has a default is an option
+  of the public function.
+- What is folded is combined by one of the folds of `codegen.loops` (`SUM`, `PROD`, `MAX`, `MIN`, `ANY`, `ALL`: the sums are blocked and
+  vectorised), or by any formula: ``@reduction(lambda a, x: …, init=…)``, where ``init`` changes nothing that it is combined with.
+- ``finish`` makes the result of the total. It and the formula may ask by name for numbers: ``count`` (elements in one result), ``inverse``
+  (1 / count), an option.
+- ``grad`` is the derivative rule: of ``g`` (the incoming gradient), ``x``, ``y`` (the result), ``count``, ``dims`` and options, as its
+  parameters name them; what it names of x and y is saved. g and y come with their dims kept, so that they broadcast with x. It is written
+  with ops, and what is smaller than x is spread over it. A number is the derivative where that is constant.
+- Without a fold the decorated function is the whole computation, ``f(x, dims, keepdim, …options)``, which launches kernels of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from sys import _getframe
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes, launch
+from ...codegen.formula.namespace import m
+from ...codegen.formula.symbols import FLOATS
+from ...codegen.templates.loops import ALL, ANY, MAX, MIN, Fold
+from ...dtypes import dtype
+from ...graph.modes import state
+from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
+from ...overriding import overridable
+from ...shapes import Layout, broadcast_shapes, layout, numel, wrap_dim, wrap_dims
+from ...tensor import Tensor, blank, make, refresh
+from .entries import operand, signature
+from .recording import mark_inference, store
+from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
+from .registry import numpy_names, register
+from .structured import Structured, tensor_argument
+
+__all__ = ["Reduction", "ReductionOp", "all_dims", "count_of", "expand_reduced", "quick", "reduced_shape", "reduction"]
+
+
+class Reduction:
+    """A fold over a formula of one or several operands that broadcast: tensors, and numbers behind them.
+
+    ``feed``: from an element of each operand to what is folded. ``finish``: from the total and the numbers to the result. Extremes of
+    floats are found by integers of the same order. ``count``: the formula gives so many values, which are folded side by side, and the
+    result is a tuple.
+    """
+
+    def __init__(self, name: str, fold: Fold, feed: Callable | None = None, finish: Callable | None = None, count: int = 1):
+        self.name, self.fold, self.finish, self.count = name, fold, finish, count
+        self.feed = feed or (lambda x: x)
+        self.plans: dict = launch.plan_table()
+        self.kernels: dict[tuple, FoldKernel] = {}
+
+    @overridable
+    def __call__(
+        self, args: Sequence[Any], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]
+    ) -> Any:
+        """Fold over ``dims`` of the operands' broadcast shape; ``args`` are tensors and Python numbers, in feed's order."""
+        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        try:
+            entry, array, lay = self.plan(keys, dims, keepdim, out, compute)
+        except NestedReduction:
+            shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
+            order = [*[d for d in range(len(shape)) if d not in dims], *dims]
+            flat = [a.expand(shape).permute(order).contiguous() if isinstance(a, Tensor) else a for a in args]
+            y = self(flat, tuple(range(len(shape) - len(dims), len(shape))), False, out, compute)
+            kept = reduced_shape(shape, dims, keepdim)
+            return y.reshape(kept) if self.count == 1 else tuple([t.reshape(kept) for t in y])
+        found = [launch.empty(lay.size, lay.dtype.carrier) for _ in range(self.count)]
+        entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
+        return make(found[0], lay, [0, 0]) if self.count == 1 else tuple([make(data, lay, [0, 0]) for data in found])
+
+    def plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+        """(entry point, its dims, layout of the result) for operands given by layout or number type."""
+        key = (keys, dims, keepdim, out, compute)
+        found = self.plans.get(key)
+        return found if found is not None else launch.keep(self.plans, key, self._plan(*key))
+
+    def _plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+        layouts = [k for k in keys if k.__class__ is Layout]
+        shape = layouts[0].sizes if len(layouts) == 1 else broadcast_shapes(*[k.shape for k in layouts])
+
+        def of() -> Folding:
+            fold, feed, finish = self._of(compute if isinstance(compute, str) else compute[0])
+            return folding(
+                feed if self.count > 1 else lambda *x: (feed(*x),), [operand(k) for k in keys], compute, fold, finish, out.name,
+                layouts, shape, dims, self.count,
+            )  # fmt: skip
+
+        of_kind = (signature(keys), out, compute)
+        kernel = self.kernels.get(of_kind)
+        if kernel is None:
+            kernel = self.kernels[of_kind] = FoldKernel(self.name, of())
+        whole = layout([1 if d in dims else n for d, n in enumerate(shape)], None, out)
+        entry, array = kernel.at(shape, dims, (*layouts, *[whole] * self.count), of)
+        return entry, array, whole if keepdim else layout(reduced_shape(shape, dims, False), None, out)
+
+    def _of(self, compute: str) -> tuple[Fold, Callable, Callable | None]:
+        """The fold, feed and finish for values of this dtype."""
+        fold, feed, finish = self.fold, self.feed, self.finish
+        if fold not in (MAX, MIN):
+            return fold, feed, finish
+        if compute == "bool":
+            return ANY if fold is MAX else ALL, feed, finish
+        if compute not in FLOATS:
+            return fold, feed, finish
+        key = m.order_key if fold is MAX else m.order_key_min
+
+        def found(total: Any, *numbers: Any) -> Any:
+            value = m.from_order_key(total)
+            return value if finish is None else finish(value, *numbers)
+
+        return fold, lambda *xs: key(feed(*xs)), found
+
+
+def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
+    if keepdim:
+        return [1 if d in dims else n for d, n in enumerate(shape)]
+    return [n for d, n in enumerate(shape) if d not in dims]
+
+
+_expanded: dict[tuple, Layout] = launch.plan_table()
+
+
+def expand_reduced(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
+    """A gradient of a reduction read with the shape of its input."""
+    if g.__class__ is Tensor and not (state.grad and (g._rg or g._view is not None)):  # without a history: only another layout
+        key = (g._layout, x_shape, dims, keepdim)
+        found = _expanded.get(key)
+        if found is None:
+            lay = g._layout
+            found = layout(x_shape, _expanded_strides(lay, x_shape, dims, keepdim), lay.dtype)
+            launch.keep(_expanded, key, found)
+        return make(g._data, found, g._version_)
+    if not keepdim and dims:
+        g = g.reshape([1 if d in dims else n for d, n in enumerate(x_shape)])
+    return g.expand(x_shape)
+
+
+def _expanded_strides(lay: Layout, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
+    """The strides that ``unsqueeze`` and ``expand`` give: 0 along what was reduced, unless that is of size 1."""
+    if not lay.ndim:
+        return [0] * len(shape)
+    left = list(zip(lay.shape, lay.strides, strict=True))
+    strides, beyond = [], 1
+    for d in range(len(shape) - 1, -1, -1):
+        if keepdim or d not in dims:
+            n, s = left.pop()
+            beyond = n * s
+        else:
+            s = beyond
+        strides.append(0 if d in dims and shape[d] != 1 else s)
+    return strides[::-1]
+
+
+def count_of(shape: Sequence[int], dims: Sequence[int]) -> int:
+    return numel(shape[d] for d in dims)
+
+
+def all_dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """``dim=`` (an int, several, or None and () for all) as dims counted from the front."""
+    if dim is None or (isinstance(dim, (tuple, list)) and not dim):
+        return tuple(range(ndim))
+    return wrap_dims(dim, ndim)
+
+
+class QuickPlan:
+    """A call of a reduction whose arguments were seen before: ``kind`` is the class of its ``dim``, which the table ignores."""
+
+    __slots__ = ("args", "carrier", "dims", "entry", "kind", "layout", "numbers", "recorded", "recording", "size", "values")
+
+    def __init__(self, op: Structured, kind: type, found: tuple, numbers: tuple, args: tuple, lay: Layout):
+        self.entry, self.dims, self.layout = found
+        self.carrier = self.layout.dtype.carrier
+        self.kind, self.numbers, self.args, self.size = kind, numbers, args, self.layout.size
+        self.recorded = self.layout.dtype.category >= 2 and bool(op.rules)
+        recording = op.recording(1, 1) if op.rules else None
+        self.recording, self.values = None, {}
+        if recording is not None and not recording.out and all(i for _, i, _ in recording.saved):  # nothing to save
+            self.recording = recording
+            self.values = {p: args[i - 1] for p, i, _ in recording.saved}
+            self.values.update((name, lay.shape) for name, _ in recording.shapes)
+
+
+def quick(op: ReductionOp) -> Callable[[Callable], Callable]:
+    """Decorator of the public function of a reduction: calls that were seen before find their plan by their arguments.
+
+    Operands of transforms have layouts of their own and so find no plan.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        long = numpy_names(function)
+        plans: dict = launch.plan_table()
+        default = function.__defaults__[0]
+        empty, new, internal = np.empty, blank, _internal
+
+        def first(input, dim, keepdim):
+            y = long(input, dim, keepdim)
+            lay = input._layout
+            if dim.__class__ in (type(None), int, tuple) and lay.__class__ is Layout and not launch.observing():
+                args = (all_dims(dim, lay.ndim), bool(keepdim))
+                found, numbers = op.plan(lay, *args)
+                if found is not None and y._layout.size * y._layout.dtype.itemsize < launch.BIG:
+                    launch.keep(plans, (lay, dim, keepdim), QuickPlan(op, dim.__class__, found, numbers, args, lay))
+            return y
+
+        @wraps(function)
+        def call(input, dim=default, keepdim=False, **options):
+            if options:  # among them NumPy's names of these two
+                if dim is not default:
+                    options["dim"] = dim
+                if keepdim is not False:
+                    options["keepdim"] = keepdim
+                return long(input, **options)
+            try:
+                plan = plans[input._layout, dim, keepdim]
+            except (KeyError, TypeError, AttributeError):  # a list, or no tensor, is told so
+                return first(input, dim, keepdim)
+            if plan.kind is not dim.__class__:
+                return long(input, dim, keepdim)
+            data = empty(plan.size, plan.carrier)
+            plan.entry(plan.dims, input._data, *plan.numbers, data)
+            t = new()  # `make`, written out
+            t._data = data
+            t._layout = plan.layout
+            t._version_ = [0, 0]
+            t._rg = False
+            t._edge = t._grad = t._view = t._leaf_hook_set = None
+            if not state.grad:
+                if state.inference:
+                    mark_inference(t)
+            elif plan.recorded:
+                if input._view is not None:
+                    refresh(input)
+                if input._rg:
+                    if plan.recording is None:
+                        op.record((input, *plan.args), t)
+                    else:
+                        node = op.node()
+                        e = input._edge
+                        if e is None:
+                            node.edges = (input,)
+                            node.plain = 1
+                        else:
+                            node.edges = (e,)
+                            node.plain = 0 if e.__class__ is Output else 2
+                        node.recording, node.values, node.made = plan.recording, plan.values, plan.layout
+                        node.saved, node.versions, node.stamp = None, (), 0
+                        node.consumed = node.hooks = None  # `finish_node`, written out
+                        node.seq = seq = sequence()
+                        if not seq & MANY:
+                            spare(node)
+                        f = _getframe(1)
+                        if internal.get(f.f_code.co_filename, True):
+                            f = user_frame(f)
+                        node.code = f.f_code
+                        node.lasti = f.f_lasti
+                        t._edge = node
+                        t._rg = True
+            return t
+
+        return call
+
+    return decorate
+
+
+# ------------------------------------------------------------------------------------------------- declarations
+
+#: numbers that a formula and ``finish`` may ask for by name, made of how many elements are folded into one
+NUMBERS: dict[str, Callable[[int], float]] = {
+    "count": float,
+    "inverse": lambda n: 1.0 / n if n else float("nan"),
+}
+
+#: names of ``result=`` -> the result's dtype, from the operand's
+RESULTS: dict[str, Callable[[dtype], dtype]] = {
+    "same": lambda d: d,
+    "float": lambda d: d,  # integers are converted before
+    "sum": lambda d: dtypes.int64 if d.category < 2 else d,
+    "truth": lambda d: d if d is dtypes.uint8 else dtypes.bool_,
+    "count": lambda d: dtypes.int64,
+}
+
+EVERY: list[ReductionOp] = []  #: all that were declared
+
+REQUIRED = inspect.Parameter.empty  #: the default of a ``dim`` that must be given
+
+
+def _parameters(function: Callable) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _kept(t: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
+    """A result with the dims that were reduced, of size 1."""
+    return t if keepdim or not dims else t.reshape(reduced_shape(shape, dims, True))
+
+
+def _derivative(grad: Callable | float, options: Sequence[str]) -> Callable:
+    """The rule of a structured op ``(x, dims, keepdim, …options)`` from a declaration's ``grad``."""
+    if not callable(grad):
+        factor = grad
+        if factor == 1:
+            return expand_reduced
+        return lambda g, x_shape, dims, keepdim: expand_reduced(g * factor, x_shape, dims, keepdim)
+    names = _parameters(grad)
+    unknown = set(names) - {"g", "x", "y", "count", "dims", *options}
+    assert not unknown, f"grad= names {unknown}, which are neither g, x, y, count, dims nor options"
+    given = {"y": "y", "count": "max(count_of(x_shape, dims), 1)"}
+    value = f"grad({', '.join(given.get(n, n) for n in names)})"
+    asked = ["g", *(["x"] if "x" in names else []), *(["out"] if "y" in names else []), "x_shape", "dims", "keepdim"]
+    asked += [n for n in options if n in names]
+    lines = []
+    if "x" in names or "y" in names:  # g is to meet what has x's shape, or the shape that y has when its dims are kept
+        lines.append("g = kept(g, x_shape, dims, keepdim)")
+        if "y" in names:
+            lines.append("y = kept(out, x_shape, dims, keepdim)")
+        lines += [f"dx = {value}", "return dx if dx._layout.shape == x_shape else dx.expand(x_shape)"]
+    else:
+        lines.append(f"return spread({value}, x_shape, dims, keepdim)")
+    return _written("rule", asked, lines, grad=grad, kept=_kept, spread=expand_reduced, count_of=count_of)
+
+
+def _written(name: str, parameters: Sequence[str], lines: Sequence[str], **names: Any) -> Callable:
+    """A function of exactly these parameters, from its text."""
+    text = f"def {name}({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in lines)
+    exec(compile(text, f"{__file__} <{name}>", "exec"), names)  # a file name inside the package: these frames are not the user's
+    return names[name]
+
+
+class ReductionOp(Structured):
+    """A declared reduction: the op ``(x, dims, keepdim, …options)`` that transforms and the graph see, and its kernel's recipe."""
+
+    def __init__(
+        self, formula: Callable, fold: Fold | None, finish: Callable | None, grad: Any, name: str, node: str, linear: str, result: str
+    ):
+        self.formula, self.fold, self.finish, self.result = formula, fold, finish, result
+        first = inspect.signature(formula).parameters
+        taken = 1 if fold is not None else 3
+        self.options = {p: v.default for p, v in list(first.items())[taken:] if p not in NUMBERS}
+        if fold is not None:
+            asked = (*_parameters(formula)[1:], *(_parameters(finish)[1:] if finish else ()))
+            self.numbers = tuple(dict.fromkeys(asked))
+            unknown = set(self.numbers) - {*NUMBERS, *self.options}
+            assert not unknown, f"{name}: numbers {unknown}, which are neither {', '.join(NUMBERS)} nor options"
+            self.recipe = Reduction(name, fold, *self._picking())
+        forward = self._folded if fold is not None else formula
+        forward = _written(
+            name, ("x", "dims", "keepdim", *self.options), [f"return forward(x, dims, keepdim{''.join(', ' + p for p in self.options)})"],
+            forward=forward,
+        )  # fmt: skip
+        forward.__module__, forward.__doc__ = formula.__module__, formula.__doc__
+        rules = {} if grad is None else {"x": _derivative(grad, tuple(self.options))}
+        super().__init__(forward, rules, None, False, node, linear=linear, batch="shift")
+        EVERY.append(self)
+
+    def _picking(self) -> tuple[Callable, Callable | None]:
+        """Formula and finish, which take the numbers that they ask for, as functions of all numbers."""
+
+        def picking(function: Callable) -> Callable:
+            which = [self.numbers.index(p) for p in _parameters(function)[1:]]
+            return lambda first, *numbers: function(first, *[numbers[k] for k in which])
+
+        return picking(self.formula), None if self.finish is None else picking(self.finish)
+
+    def how(self, lay: Layout, dims: tuple[int, ...], options: tuple = ()) -> tuple[dtype, Any, tuple]:
+        """(dtype of the result, dtypes to compute in, numbers)."""
+        d = lay.dtype
+        given = dict(zip(self.options, options, strict=False))
+        n = count_of(lay.shape, dims)
+        numbers = tuple([float(given[p]) if p in given else NUMBERS[p](n) for p in self.numbers])
+        compute = (d.compute, *["float64"] * len(numbers)) if numbers else d.compute
+        return RESULTS[self.result](d), compute, numbers
+
+    def plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple | None, tuple]:
+        """(the kernel's plan of such a call, None where it takes more than one kernel; its numbers)."""
+        out, compute, numbers = self.how(lay, dims)
+        keys = (lay, *[float] * len(numbers))
+        return self.recipe.plans.get((keys, dims, keepdim, out, compute)), numbers
+
+    def _folded(self, x: Tensor, dims: tuple[int, ...], keepdim: bool, *options: Any) -> Tensor:
+        out, compute, numbers = self.how(x._layout, dims, options)
+        return self.recipe((x, *numbers), dims, keepdim, out, compute)
+
+
+class _Public:
+    """What the public function of a reduction does with its arguments."""
+
+    def __init__(self, op: ReductionOp, name: str, accepts: str, typed: bool, several: bool, empty: bool):
+        self.op, self.name, self.accepts, self.typed, self.several, self.empty = op, name, accepts, typed, several, empty
+
+    def __call__(self, input: Any, dim: Any, keepdim: Any, dtype: Any, out: Any, *options: Any) -> Tensor:
+        x = tensor_argument(input, self.name)
+        if self.typed:
+            if dtype is None and isinstance(out, Tensor) and (self.accepts != "float" or x.dtype.category >= 2):
+                dtype = out.dtype
+            if dtype is not None:
+                x = x.to(dtypes.as_dtype(dtype))
+        self.check_dtype(x)
+        if self.op.result == "float" and x.dtype.category < 2:
+            x = x.to(dtypes.get_default_dtype())
+        dims = all_dims(dim, x.ndim) if self.several or dim is None else (wrap_dim(dim, x.ndim),)[: x.ndim]
+        if not self.empty:
+            check_not_empty(x, dim, dims, self.name)
+        y = self.op(x, dims, bool(keepdim), *options)
+        if dtype is not None:
+            y = y.to(x.dtype)  # integers are summed as int64
+        return y if out is None else store(out, y, self.name)
+
+    def check_dtype(self, x: Tensor) -> None:
+        """RuntimeError for an operand of a dtype that the op does not take."""
+        if self.accepts == "float" and x.dtype.category < 2:
+            raise RuntimeError(
+                f"{self.name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "
+                f"{x.dtype} (use x.float() or dtype=)"
+            )
+        if self.accepts == "real" and x.dtype.is_complex:
+            raise RuntimeError(f"{self.name} does not support complex inputs")
+
+
+def check_not_empty(x: Tensor, dim: Any, dims: tuple[int, ...], name: str) -> None:
+    """Refuse a reduction without a value for nothing."""
+    if not x._layout.size and (dim is None or dim == ()):
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
+            "the 'dim' argument."
+        )
+    for d in dims:
+        if x.ndim and x.shape[d] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+def reduction(
+    combine: Fold | Callable[[Any, Any], Any] | None = None,
+    *,
+    init: float | None = None,
+    finish: Callable | None = None,
+    grad: Callable | float | None = None,
+    linear: str = "no",
+    result: str = "same",
+    accepts: str = "any",
+    empty: bool = True,
+    dim: Any = None,
+    several: bool = True,
+    keepdim: bool = True,
+    typed: bool = False,
+    name: str = "",
+    node: str = "",
+    aliases: tuple[str, ...] = (),
+    namespaces: tuple[str, ...] = ("torch",),
+    method: bool = True,
+    public: bool = True,
+    **info: Any,
+) -> Callable[[Callable], Any]:
+    """Declare a reduction (see the module's text for combine, init, finish and grad).
+
+    linear: "jointly", where the result is linear in the operand. result: "same", "float" (integers become the default float), "sum"
+    (int64 for integers), "truth" (bool, or uint8 for uint8) or "count" (int64). accepts: "any", "real" or "float" dtypes. empty: whether
+    there is a value for no elements at all. dim: its default, or `REQUIRED`; several: whether it may be a tuple. keepdim, typed: whether
+    the function takes ``keepdim=``, and ``dtype=``. samples, reference: of the generated tests, see `OpInfo`.
+    Returns the op's function; ``.op`` is its `ReductionOp`. Without ``public`` it returns that.
+    """
+    if combine is not None and not isinstance(combine, Fold):
+        assert init is not None, "a formula that combines needs init=, what changes nothing that it is combined with"
+
+    def declare(formula: Callable) -> Any:
+        own = name or formula.__name__.strip("_")
+        fold = combine if combine is None or isinstance(combine, Fold) else Fold(own, init, combine)  # type: ignore[arg-type]
+        op = ReductionOp(formula, fold, finish, grad, own, node, linear, result)
+        if not public:
+            return op
+        run = _Public(op, own, accepts, typed, several, empty)
+        head = ["input", "dim" if dim is REQUIRED else "dim=default", *(["keepdim=False"] if keepdim else [])]
+        ways = [*[f"{p}=default_{p}" for p in op.options], *(["dtype=None"] if typed else []), *(["out=None"] if keepdim else [])]
+        given = ["input, dim", "keepdim" if keepdim else "False", "dtype" if typed else "None", "out" if keepdim else "None", *op.options]
+        call = _written(
+            formula.__name__, [*head, *(["*", *ways] if ways else [])], [f"return run({', '.join(given)})"], run=run, default=dim,
+            **{f"default_{p}": v for p, v in op.options.items()},
+        )  # fmt: skip
+        call.__doc__, call.__module__ = formula.__doc__, formula.__module__
+        if not several:
+            call.__annotations__["dim"] = "int | None"
+        if fold is not None and keepdim and dim is not REQUIRED and not op.options:
+            call = quick(op)(call)
+        call.op = op  # type: ignore[attr-defined]
+        register(own, call, "reduction", method=method, namespaces=namespaces, aliases=aliases, differentiable=grad is not None,
+                 rule=op, **info)  # fmt: skip
+        return call
+
+    return declare

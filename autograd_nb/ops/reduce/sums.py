@@ -1,0 +1,74 @@
+"""Sums and means."""
+
+from __future__ import annotations
+
+from ...codegen.formula.namespace import m
+from ...codegen.templates.loops import SUM
+from ...shapes import as_shape
+from ...tensor import Tensor
+from ..core.recording import store
+from ..core.reduction import reduction
+from ..core.registry import OPS, public
+from ..core.structured import tensor_argument
+
+
+@reduction(SUM, grad=1, linear="jointly", result="sum", typed=True)
+def sum(x):
+    """Sum over ``dim`` (an int, a tuple, or None for all): y = Σ x, dy/dx = 1.
+
+    Integers and booleans sum to int64, unless ``dtype`` says otherwise, to which the elements are cast first. Chunks of 1,024
+    elements are added in a fixed order, those of float32 in float64.
+
+    Example:
+        >>> import autograd_nb as torch
+        >>> torch.tensor([[1., 2.], [3., 4.]]).sum(0)
+        tensor([4., 6.])
+
+    Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sum.html
+    """
+    return x
+
+
+@reduction(
+    SUM, finish=lambda total, inverse: total * inverse, grad=lambda g, count: g * (1.0 / count), linear="jointly", accepts="float",
+    typed=True,
+)  # fmt: skip
+def mean(x):
+    """Mean over ``dim``: y = Σ x / n, dy/dx = 1/n.
+
+    Errors: RuntimeError for integers unless ``dtype`` is a floating one.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.mean.html
+    """
+    return x
+
+
+@reduction(SUM, grad=lambda g, x: OPS["where"].call(x.isnan(), 0.0, g), result="sum", accepts="real", typed=True)
+def nansum(x):
+    """The sum of the elements that are not nan."""
+    return m.where(x != x, 0, x)
+
+
+@public()
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The mean of the elements that are not nan. RuntimeError for integers."""
+    x = tensor_argument(input, "nanmean")
+    if x.dtype.category < 2:
+        raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
+    count = x.detach().isnan().logical_not().sum(dim, keepdim)
+    y = nansum(x, dim, keepdim, dtype=dtype) / count
+    return y if out is None else store(out, y, "nanmean")
+
+
+@public()
+def sum_to_size(input, *size):
+    """Sum over the dims that were broadcast so that the result has ``size``."""
+    shape = as_shape(size)
+    x: Tensor = tensor_argument(input, "sum_to_size")
+    if tuple(x.shape) == tuple(shape) and shape:
+        return x
+    lead = x.ndim - len(shape)
+    if lead < 0 or any(n not in (1, x.shape[lead + d]) for d, n in enumerate(shape)):
+        raise RuntimeError(f"size {list(shape)} is not expandable to size {list(x.shape)}.")
+    dims = tuple(d for d in range(x.ndim) if d < lead or (shape[d - lead] == 1 and x.shape[d] != 1))
+    y = sum.op(x, dims, True) if dims or not shape else x
+    return y.reshape(shape) if lead else y
