@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 from enum import Enum
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ from ..shapes import Layout
 from ..tensor import Tensor, edge
 from .capture.derivatives import Derivatives
 from .capture.effects import watching, watching_passes
-from .capture.recorder import Capture, Problem, address, in_order, root
+from .capture.recorder import Capture, Problem, in_order
 from .capture.sections import Standing
 from .guards.carried_state import Kept, form, keepable
 from .guards.guard import Reach
-from .lower.program import Program, live, written
+from .ir import address, root, written
+from .lower.program import Program
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
-from .passes.loop_fusion import fuse
-from .passes.simplify import checks_first, simplify
+from .passes.pipeline import optimize
 from .run.again import Changes
 from .run.fast_path import quick
 from .run.variant import Argument, Variant, seen_as
@@ -86,7 +87,7 @@ class Session:
         self.overwritten = [(k, k.get()) for k in reach.kept if not k.read]
         self.unwritten: list[Kept] = []  # those of them that this run left alone
         self.read: list[Kept] = []  # and that it read
-        self._numbers = 0
+        self.numbers = count(1_000_000)  # of buffers that passes make, far from those of the capture
 
     def run(self, args: tuple, kwargs: dict) -> Any:
         """Run the function, watched."""
@@ -149,8 +150,7 @@ class Session:
         back = Derivatives(self, flat, forward, self.standing.ends).back()
         if back is not None:
             fresh |= {number for number, _, _ in back.saved}
-        wanted = [b for b in capture.buffers.values() if b.number in kept or b.number in fresh]
-        steps = self._optimised(checks_first(live(forward, wanted)), kept | fresh)
+        steps = optimize(forward, kept | fresh, self.numbers)
         held, expects_some = self._started()
         program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {b for _, b, *_ in held})
         changed = guard()
@@ -290,11 +290,6 @@ class Session:
             edge(t)  # (a view may not know yet that its base's history was rewritten)
         place = {id(t): i for i, t in enumerate(flat)}
         return flat, [place[id(t)] for t in found]
-
-    def _optimised(self, steps: list[Any], outside: set[int]) -> list[Any]:
-        """Simplified and fused; new buffers get numbers far from those of others."""
-        self._numbers += 1_000_000
-        return fuse(simplify(steps, outside), outside, self._numbers)
 
     def _outputs(self, flat: list[Tensor], kept: set[int], gradients: list[list]) -> tuple[list[tuple], set[int]]:
         fresh: set[int] = set()

@@ -63,42 +63,42 @@ def gemm(a, ta, lda, b, tb, ldb, c, ldc, m, n, k, alpha, beta):
     )  # fmt: skip
 
 
-def matmul(batch, m, n, k, sa, sa0, sa1, sb, sb0, sb1, sc, sc0, rows, columns, accumulate, a, b, c):
+def matmul(batch, m, n, k, sa, a_row, a_col, sb, b_row, b_col, sc, c_row, rows, columns, add, a, b, c):
     """`tiled.matmul` for what it does not know: complex numbers, integers, and sums of no terms."""
     if m == 0 or n == 0:
         return
     one = c.dtype.type(1)
     zero = c.dtype.type(0)
     if np.iscomplexobj(c) and m * n * k >= SMALL:
-        ta, tb = sa1 != 1, sb1 != 1
+        ta, tb = a_col != 1, b_col != 1
         # a matrix of one row or column has any leading dimension; BLAS wants one that fits
-        lda = max(sa0, k) if not ta else max(sa1, m)
-        ldb = max(sb0, n) if not tb else max(sb1, k)
-        beta = one if accumulate else zero
+        lda = max(a_row, k) if not ta else max(a_col, m)
+        ldb = max(b_row, n) if not tb else max(b_col, k)
+        beta = one if add else zero
         for i in range(batch):
             for r in range(0, m, rows):
                 for s in range(0, n, columns):
                     gemm(
-                        a[i * sa + r * sa0:], ta, lda, b[i * sb + s * sb1:], tb, ldb, c[i * sc + r * sc0 + s:], sc0,
+                        a[i * sa + r * a_row:], ta, lda, b[i * sb + s * b_col:], tb, ldb, c[i * sc + r * c_row + s:], c_row,
                         min(rows, m - r), min(columns, n - s), k, one, beta,
                     )  # fmt: skip
         return
     for i in range(batch):
         for r in range(m):
-            row = c[i * sc + r * sc0:i * sc + r * sc0 + n]
-            if not accumulate:
+            row = c[i * sc + r * c_row:i * sc + r * c_row + n]
+            if not add:
                 for j in range(row.size):
                     row[j] = zero
             for p in range(k):
-                x = a[i * sa + r * sa0 + p * sa1]
-                start = i * sb + p * sb0
-                if sb1 == 1:
+                x = a[i * sa + r * a_row + p * a_col]
+                start = i * sb + p * b_row
+                if b_col == 1:
                     other = b[start:start + n]
                     for j in range(row.size):
                         row[j] += x * other[j]
                 else:
                     for j in range(row.size):
-                        row[j] += x * b[np.uintp(start + j * sb1)]
+                        row[j] += x * b[np.uintp(start + j * b_col)]
 
 
 def fill_rows(rows, bias, out):

@@ -10,10 +10,12 @@ import numpy as np
 from ...graph.node import Output
 from ...shapes import Layout
 from ...tensor import Tensor, edge, make
-from ..lower.program import Program, live, written
+from ..ir import Buffer, Step, address, needed, written
+from ..lower.program import Program
+from ..passes.pipeline import optimize
 from ..run.backward import Back, Part, Run, spent_class
 from .effects import watching
-from .recorder import Buffer, Problem, Step, address
+from .recorder import Problem
 from .sections import Key, Section, divide, gradients
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ class Derivatives:
         specs, fresh = self._specs(found, into, seeds)
         if any(True for s in steps for _ in written(s)):
             raise Problem("the backward pass of its results changes tensors")
-        steps = live(steps, [b for b in capture.buffers.values() if b.number in fresh])
+        steps = needed(steps, fresh)
         mine = {u.buffer.number for s in steps for u, writes in s.uses() if writes}
         read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
         saved = [b for n, b in read.items() if n in self.made and b.kind == "temporary"]
@@ -118,7 +120,7 @@ class Derivatives:
             raise Problem("the backward pass of its results works in memory of the forward pass")
         self.read |= read
         keep = [(b.number, b.array.size, b.array.dtype) for b in saved]
-        steps = self.session._optimised(steps, fresh)
+        steps = optimize(steps, fresh, self.session.numbers)
         program = Program(steps, [], fresh, {n for n, *_ in keep} | {n for _, n, _ in into})
         return Run(into, specs, keep, program), found
 

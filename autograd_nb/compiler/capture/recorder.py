@@ -9,110 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...graph.node import here, place
 from ...tensor import Tensor
+from ..ir import Buffer, Step, Use, address, root
 from ..live_numbers import IntSlot, _Slot, plain_number
-
-
-class Buffer:
-    """A block of memory. ``kind``: "state" (reached from the function), "argument", "temporary", "constant", "foreign"."""
-
-    __slots__ = ("array", "first", "kind", "last", "number", "owner", "path")
-
-    def __init__(self, number: int, array: np.ndarray, kind: str, path: str = "", owner: Any = None):
-        self.number, self.array, self.kind, self.path, self.owner = number, array, kind, path, owner
-        self.first = self.last = -1
-
-    @property
-    def nbytes(self) -> int:
-        """Its size."""
-        return self.array.nbytes
-
-    def __repr__(self) -> str:
-        return f"{ {'state': 's', 'argument': 'a', 'temporary': 't', 'constant': 'c'}.get(self.kind, 'f') }{self.number}"
-
-
-class Use:
-    """Where a kernel reads or writes: ``size`` elements of a buffer from a byte offset on."""
-
-    __slots__ = ("buffer", "dtype", "offset", "size")
-
-    def __init__(self, buffer: Buffer, offset: int, size: int, dtype: np.dtype):
-        self.buffer, self.offset, self.size, self.dtype = buffer, offset, size, dtype
-
-    def array(self) -> np.ndarray:
-        """The memory as it is now."""
-        end = self.offset + self.size * self.dtype.itemsize
-        return self.buffer.array.view(np.uint8)[self.offset : end].view(self.dtype)
-
-    def key(self) -> tuple:
-        """What tells it from other uses."""
-        return self.buffer.number, self.offset, self.size, self.dtype.str
-
-    def __repr__(self) -> str:
-        return f"{self.buffer!r}" + (f"+{self.offset}" if self.offset else "")
-
-
-class Step:
-    """One launch: the kernel, its operands (`Use`, numbers, slots, tuples), which of them it writes, and the user's line.
-
-    Of an argument that is a list of arrays each is an operand; `grouped` makes lists of them again. ``late``: it is not to run
-    earlier, as what it computes would take memory meanwhile.
-    """
-
-    __slots__ = ("call", "check", "late", "line", "operands", "passes", "writes")
-
-    def __init__(
-        self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None, passes: tuple = ()
-    ):
-        self.call, self.operands, self.writes, self.line, self.check, self.passes = call, operands, writes, line, check, passes
-        self.late = False
-
-    def copy(self) -> Step:
-        """A step of its own over the same buffers."""
-        operands = [Use(o.buffer, o.offset, o.size, o.dtype) if isinstance(o, Use) else o for o in self.operands]
-        return Step(self.call, operands, self.writes, self.line, self.check, self.passes)
-
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self.call.name if self.call is not None else "check"
-
-    def uses(self) -> Iterator[tuple[Use, bool]]:
-        """(use, whether it is written) of every array operand."""
-        for i, o in enumerate(self.operands):
-            if isinstance(o, Use):
-                yield o, i in self.writes
-
-
-def grouped(operands: Sequence[Any], argtypes: Sequence[str]) -> list[Any]:
-    """A step's operands as the arguments that its kernel takes. All lists of a call are of one length."""
-    lists = sum(t.startswith("[") for t in argtypes)
-    if not lists:
-        return list(operands)
-    more, rest = divmod(len(operands) - len(argtypes), lists)
-    if rest:
-        raise ValueError("lists of arrays of different lengths")
-    found = iter(operands)
-    return [list(islice(found, more + 1)) if t.startswith("[") else next(found) for t in argtypes]
-
-
-def root(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory that ``array`` looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def address(array: np.ndarray) -> int:
-    """Where it begins."""
-    return int(array.__array_interface__["data"][0])
 
 
 class Problem(Exception):

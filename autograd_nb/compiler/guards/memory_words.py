@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...tensor import Tensor
-from ..capture.recorder import address
+from ..ir import address
 from ..lower import driver
 from ..run.holders import DATA, TENSOR, counting
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.recorder import Step, Use, address, grouped, root
+from ..ir import Step, Use, address, grouped, root
 
 
 def shared(step: Step) -> list[list[Any]] | None:

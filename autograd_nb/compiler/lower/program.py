@@ -9,33 +9,20 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ... import launch, threads
-from ..capture.recorder import Buffer, Step, Use, address, grouped
+from ..ir import Buffer, Step, Use, address, changes, grouped, show, written
 from ..live_numbers import _Slot, plain_number
 from . import driver
 from .parallel_records import shared
 
 ALIGN = 64
 _ENDLESS = 1 << 60  #: bytes above all that is placed
-
-
-def live(steps: list[Step], wanted: Iterable[Buffer]) -> list[Step]:
-    """The steps that something wanted, or the user's memory, depends on."""
-    needed = {b.number for b in wanted}
-    kept = []
-    for step in reversed(steps):
-        writes = [u.buffer for u, written in step.uses() if written]
-        if step.check is None and not any(b.kind in ("state", "argument", "foreign") or b.number in needed for b in writes):
-            continue
-        kept.append(step)
-        needed.update(u.buffer.number for u, _ in step.uses())
-    return kept[::-1]
 
 
 def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
@@ -78,18 +65,6 @@ def _placed(order: list[int], sizes: dict[int, int], first: dict[int, int], last
         offsets[n] = at = int(floors[gaps.argmin()])
         begins[i], ends[i], lows[i], highs[i] = first[n], last[n], at, at + sizes[n]
     return offsets, int(highs.max(initial=0))
-
-
-def changes(step: Step) -> bool:
-    """Whether a step writes to arguments or state."""
-    return any(True for _ in written(step))
-
-
-def written(step: Step, kept: Collection[int] = ()) -> Iterator[Use]:
-    """What a step writes of arguments and state, and of the buffers ``kept``."""
-    for u, writes in step.uses():
-        if writes and (u.buffer.kind in ("state", "argument") or u.buffer.number in kept):
-            yield u
 
 
 def _in_python(step: Step) -> bool:
@@ -340,8 +315,3 @@ class Program:
         return "\n".join(f"{i:4d}  {show(s)}" for i, s in enumerate(self.steps))
 
 
-def show(step: Step) -> str:
-    """A step as a line of text: what it writes ← the kernel of what it reads."""
-    outs = [repr(o) for i, o in enumerate(step.operands) if i in step.writes]
-    ins = [repr(o) if isinstance(o, Use) else str(plain_number(o)) for i, o in enumerate(step.operands) if i not in step.writes]
-    return f"{', '.join(outs) or '-'} = {step.name}({', '.join(i for i in ins if len(i) < 40)})"

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from ...shapes import Layout
-from ..capture.recorder import Buffer, Step, Use
+from ..ir import Buffer, Step, Use
 from .fusion_group import Group
 
 
 class Lives:
     """From which place to which a program's own buffers are in use, and which of them live on as others.
 
-    ``places``: the steps at each place. ``outside``: buffers that are read after the program.
+    ``places``: the steps at each place. ``live_out``: buffers that are read after the program.
     """
 
-    def __init__(self, places: Iterable[list[Step]], outside: Collection[int]):
+    def __init__(self, places: Iterable[list[Step]], live_out: Collection[int]):
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
         self.heirs: dict[int, Buffer] = {}  # buffer -> the one whose memory it takes
-        given = set(outside)  # and those that are read before they are written
+        given = set(live_out)  # and those that are read before they are written
         for at, steps in enumerate(places):
             for step in steps:
                 for use, written in sorted(step.uses(), key=lambda u: u[1]):

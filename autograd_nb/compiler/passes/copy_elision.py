@@ -5,42 +5,44 @@ The gradients of queries, keys and values go straight into that of the projectio
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
 import numpy as np
 
 from ...shapes import contiguous_strides, layout, numel, view_strides
-from ..capture.recorder import Step, Use
-from .gemm_epilogue import whole
+from ..ir import Step, Use, users
 from .pointwise_step import member
 
-#: (module, kernel) -> for each output its operand, that of its strides by batch, head and row, and those of its rows and columns;
-#: operands 1 and 2 are the matrices of all batches and the heads of one
-_STRIDED: dict[tuple, tuple] = {
-    ("attention", "forward"): ((23, 17, 3, 6),),
-    ("attention", "backward"): ((22, 14, 3, 5), (23, 15, 4, 5), (24, 16, 4, 6)),
+#: kernel of attention -> the names of its arguments: for each output that of the strides by batch, head and row, its rows, its
+#: columns. ``last`` is behind the last matrix, of which each batch has ``heads``.
+_STRIDED: dict[str, dict[str, tuple[str, str, str]]] = {
+    "forward": {"y": ("y_steps", "length", "value_width")},
+    "backward": {
+        "dq": ("dq_steps", "length", "width"),
+        "dk": ("dk_steps", "source", "width"),
+        "dv": ("dv_steps", "source", "value_width"),
+    },
 }
 
 
-def place_outputs(steps: list[Step], outside: set[int]) -> list[Step]:
+def elide_copies(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
     """The steps without copies of what can be written to its target at once."""
     steps = list(steps)
-    uses: dict[int, list[tuple[int, bool]]] = {}  # buffer -> places that use it, and whether they write it
-    for i, step in enumerate(steps):
-        for u, written in step.uses():
-            uses.setdefault(u.buffer.number, []).append((i, written))
+    uses = users(steps)
     dropped: set[int] = set()
     for i, step in enumerate(steps):
         free: dict[int, np.ndarray] = {}  # buffer -> which of its elements this step has not been given to write
-        origin = getattr(step.call, "origin", ())
-        for output, walk, rows, columns in _STRIDED.get(origin[1:3], ()) if origin[:1] == ("kernel",) else ():
-            source = step.operands[output].buffer
+        strided = _STRIDED[step.call.origin[2]] if step.runs("attention", *_STRIDED) else {}
+        for output, (walk, rows, columns) in strided.items():
+            source = step.argument(output).buffer
             mine = uses[source.number]
-            if source.kind != "temporary" or source.number in outside or not whole(step.operands[output]):
+            if source.kind != "temporary" or source.number in live_out or not step.argument(output).whole:
                 continue
             if len(mine) != 2 or mine[0] != (i, True) or mine[1][1]:
                 continue
-            j, heads = mine[1][0], step.operands[2]
-            shape = (step.operands[1] // heads, heads, step.operands[rows], step.operands[columns])
-            found = _target(steps[j], shape, step.operands[walk])
+            j, heads = mine[1][0], step.argument("heads")
+            shape = (step.argument("last") // heads, heads, step.argument(rows), step.argument(columns))
+            found = _target(steps[j], shape, step.argument(walk))
             if found is None:
                 continue
             target, strides = found
@@ -54,9 +56,8 @@ def place_outputs(steps: list[Step], outside: set[int]) -> list[Step]:
             if not there.all():  # two copies to one place, of which the later one counts
                 continue
             there[...] = False
-            operands = list(step.operands)
-            operands[output], operands[walk] = Use(target.buffer, target.offset, target.size, target.dtype), strides
-            steps[i] = step = Step(step.call, operands, step.writes, step.line)
+            into = Use(target.buffer, target.offset, target.size, target.dtype)
+            steps[i] = step = step.with_arguments(**{output: into, walk: strides})
             uses[n].append((i, True))
             dropped.add(j)
     return [step for i, step in enumerate(steps) if i not in dropped]

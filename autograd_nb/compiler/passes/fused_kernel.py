@@ -13,7 +13,7 @@ from ...dtypes import BY_NAME
 from ...ops.core.entries import pointwise_entry
 from ...ops.core.reduction_kernel import Blocks, Folding, fold_entry
 from ...shapes import Layout, layout
-from ..capture.recorder import Buffer, Step, Use
+from ..ir import Buffer, Step, Use
 from ..live_numbers import _Slot
 from .buffer_reuse import Lives
 from .fusion_group import Group

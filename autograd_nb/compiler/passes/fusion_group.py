@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ...codegen.templates.loops import CHUNK
 from ...ops.core.reduction_kernel import NestedReduction, arranged
 from ...shapes import Layout, contiguous_strides, numel
-from ..capture.recorder import Use
+from ..ir import Use
 from .pointwise_step import FoldMember, Member, reshaped, walk
 
 MOST_STEPS = 48

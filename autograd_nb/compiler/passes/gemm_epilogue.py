@@ -8,31 +8,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from ...shapes import Layout, layout
-from ..capture.recorder import Buffer, Step, Use
+from ..ir import Buffer, Step, Use
 from .pointwise_step import Member, member, pointwise
 
 MOST_READERS = 4  #: each of which adds the bias again
 _FLOATS = ("float32", "float64")
 
 
-def absorb(steps: list[Step], outside: set[int]) -> list[Step]:
+def fuse_gemm_epilogues(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
     """The steps with products that do the sums around them."""
-    return _Work(steps, outside).done()
+    return _Work(steps, live_out).done()
 
 
 def is_product(step: Step) -> bool:
     """Whether it is a matrix product that writes a dense array of floats."""
-    if step.check is not None or getattr(step.call, "origin", ())[:1] != ("kernel",):
+    if not (step.runs("matmul", "matmul") or step.runs("tiled", "matmul", "vector")):
         return False
-    if step.call.origin[1] not in ("matmul", "tiled") or step.call.origin[2] not in ("matmul", "vector"):
-        return False
-    batch, m, n, _ = step.operands[:4]
-    stride, row = step.operands[10:12]
-    out = step.operands[-1]
+    batch, m, n, stride, row, out = (step.argument(name) for name in ("batch", "m", "n", "sc", "c_row", "c"))
     return (
         out.dtype.name in _FLOATS
         and out.size == batch * m * n
@@ -40,16 +36,6 @@ def is_product(step: Step) -> bool:
         and (stride == m * n or batch == 1)
         and len({u.buffer.number for u, _ in step.uses()}) == 3
     )
-
-
-def _adds(step: Step) -> int:
-    """Which operand of a product says that it adds to what is there."""
-    return next(i for i, o in enumerate(step.operands) if isinstance(o, bool))
-
-
-def whole(use: Use) -> bool:
-    """Whether it is all of its buffer."""
-    return use.offset == 0 and use.size * use.dtype.itemsize == use.buffer.nbytes
 
 
 def _same(value: Any) -> Any:
@@ -72,8 +58,8 @@ def _with_bias(formula: Callable, k: int) -> Callable:
 class _Work:
     """Steps being rewritten, each in a slot of its own, so that places stay what they are."""
 
-    def __init__(self, steps: list[Step], outside: set[int]):
-        self.outside = outside
+    def __init__(self, steps: list[Step], live_out: Collection[int]):
+        self.live_out = live_out
         self.slots: list[list[Step]] = [[s] for s in steps]
         self.places: dict[int, set[int]] = {}  # buffer -> slots that may use it
         for i, step in enumerate(steps):
@@ -117,7 +103,7 @@ class _Work:
 
     def filled(self, i: int, step: Step) -> tuple[bool, tuple[int, Step] | None, list[tuple[int, Step]]]:
         """(whether the product is all that the buffer holds, the rows of bias that it began with, who reads it)."""
-        target = step.operands[-1]
+        target = step.argument("c")
         fill: list[tuple[int, Step]] = []
         readers: list[tuple[int, Step]] = []
         for place, other, use, written in self.uses(target.buffer):
@@ -125,12 +111,12 @@ class _Work:
                 continue
             if not written:
                 readers.append((place, other))
-            elif other.name == "fill_rows" and place < i and whole(use) and other.operands[1].dtype == use.dtype and not fill:
+            elif other.runs("matmul", "fill_rows") and place < i and use.whole and other.argument("bias").dtype == use.dtype and not fill:
                 fill.append((place, other))
             else:
                 return False, None, []
-        known = target.buffer.kind == "temporary" and target.buffer.number not in self.outside and whole(target)
-        fine = known and step.operands[_adds(step)] is bool(fill) and all(place > i for place, _ in readers)
+        known = target.buffer.kind == "temporary" and target.buffer.number not in self.live_out and target.whole
+        fine = known and step.argument("add") is bool(fill) and all(place > i for place, _ in readers)
         return fine, fill[0] if fill else None, readers
 
     # ---- y = x + a·b
@@ -144,7 +130,7 @@ class _Work:
             return False
         if not all(isinstance(o, Use) for o, _ in m.inputs):
             return False
-        product = step.operands[-1]
+        product, n = step.argument("c"), step.argument("n")
         (x, lx), (_, lt) = m.inputs if m.inputs[1][0].buffer is product.buffer else m.inputs[::-1]
         out, lo, _ = m.outputs[0]
         dtype = product.dtype.name
@@ -162,23 +148,21 @@ class _Work:
         else:
             if out.buffer.number in read or self._joins(m, j):
                 return False
-            flat = layout((product.size // max(step.operands[2], 1), step.operands[2]), None, lx.dtype)
+            flat = layout((product.size // max(n, 1), n), None, lx.dtype)
             if fill is None:
                 begun = [pointwise("clone", _same, [(x, flat)], [dtype], [(out, flat, dtype)], add.line)]
             else:
-                bias = fill[1].operands[1]
+                bias = fill[1].argument("bias")
                 if not self.unchanged(bias.buffer, fill[0], j):
                     return False
                 rows = layout(flat.shape, (0, 1), flat.dtype)
                 begun = [pointwise("add", _sum, [(x, flat), (bias, rows)], [dtype] * 2, [(out, flat, dtype)], add.line)]
                 self.slots[fill[0]].remove(fill[1])
         target = Use(out.buffer, out.offset, out.size, out.dtype)
-        operands = [*step.operands[:-1], target]
-        operands[_adds(step)] = True
         self.slots[i].remove(step)
-        self.put(j, *begun, Step(step.call, operands, step.writes, step.line))
+        self.put(j, *begun, step.with_arguments(c=target, add=True))
         if not begun and x.buffer is not out.buffer:
-            if out.buffer.number in self.outside:
+            if out.buffer.number in self.live_out:
                 self.rename(x.buffer, out.buffer)
             else:
                 self.rename(out.buffer, x.buffer)
@@ -187,9 +171,9 @@ class _Work:
     def _dies(self, x: Use, out: Use, j: int) -> bool:
         """Whether a sum may be in the memory of its operand: nobody reads that any more."""
         a, b = x.buffer, out.buffer
-        if a is b or a.kind != "temporary" or b.kind != "temporary" or a.number in self.outside:
+        if a is b or a.kind != "temporary" or b.kind != "temporary" or a.number in self.live_out:
             return False
-        if not (whole(x) and whole(out) and a.nbytes == b.nbytes and a.array.dtype == b.array.dtype):
+        if not (x.whole and out.whole and a.nbytes == b.nbytes and a.array.dtype == b.array.dtype):
             return False
         return all(place <= j for place, _, _, _ in self.uses(a)) and all(place >= j for place, _, _, _ in self.uses(b))
 
@@ -204,7 +188,7 @@ class _Work:
         fine, fill, readers = self.filled(i, step)
         if not fine or fill is None or not 0 < len(readers) <= MOST_READERS:
             return
-        bias, target, n = fill[1].operands[1], step.operands[-1], step.operands[2]
+        bias, target, n = fill[1].argument("bias"), step.argument("c"), step.argument("n")
         changed: list[tuple[int, Step, Step]] = []
         for place, reader in readers:
             m = member(reader)
@@ -222,9 +206,7 @@ class _Work:
             inputs, compute = [*m.inputs, found], [*m.compute, m.compute[k]]
             changed.append((place, reader, pointwise(reader.name, formula, inputs, compute, m.outputs, reader.line)))
         self.slots[fill[0]].remove(fill[1])
-        operands = list(step.operands)
-        operands[_adds(step)] = False
-        self.slots[i][-1] = Step(step.call, operands, step.writes, step.line)
+        self.slots[i][-1] = step.with_arguments(add=False)
         for place, reader, new in changed:
             self.put(place, *[new if s is reader else s for s in self.slots[place]])
 

@@ -8,34 +8,22 @@ after one of them has been looped over the other's shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from itertools import count
 
-from ..capture.recorder import Step
+from ..ir import Step
 from .buffer_reuse import Lives
-from .copy_elision import place_outputs
 from .fused_kernel import merged
 from .fusion_group import Group
-from .gemm_epilogue import absorb
 from .pointwise_step import Member, fold_member, member
-from .rematerialize import recompute
-from .row_fusion import fuse_rows
-from .shared_factor import advance
 
 
-def fuse(steps: list[Step], outside: set[int], number: int) -> list[Step]:
-    """The steps with pointwise ones fused. ``outside``: buffers that are read after the program; ``number``: the first unused
-    number of a buffer."""
-    steps = place_outputs(steps, outside)
-    steps, number = recompute(steps, outside, number)
-    steps, number = advance(steps, outside, number)
-    steps = absorb(steps, outside)
-    steps, number = fuse_rows(steps, outside, number)
+def fuse_loops(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
+    """The steps with pointwise ones and reductions fused; the formulas of earlier passes become kernels."""
     places = _Places()
     for step in steps:
         places.put(step)
-    return places.steps(outside, count(number))
+    return places.steps(live_out, numbers)
 
 
 class _Places:
@@ -105,10 +93,10 @@ class _Places:
             return False
         return all(self.read[n] <= place for n in group.written)
 
-    def steps(self, outside: set[int], numbers: Iterator[int]) -> list[Step]:
+    def steps(self, live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
         """What comes out. ``numbers``: of buffers that are unused."""
         placed = [[] if p is None else [p] if isinstance(p, Step) else [m.step for m in p.members] for p in self.places]
-        lives = Lives(placed, outside)
+        lives = Lives(placed, live_out)
         found: list[Step] = []
         for i, p in enumerate(self.places):
             if isinstance(p, Step):
@@ -117,7 +105,7 @@ class _Places:
                 found.append(p.members[0].step)
             elif p is not None:
                 lasting = {u.buffer.number for m in p.members for u, _, _ in m.outputs if u.buffer.kind != "temporary"}
-                needed = {n for n in p.written if n in outside or n in lasting or not lives.first[n] == i == lives.last[n]}
+                needed = {n for n in p.written if n in live_out or n in lasting or not lives.first[n] == i == lives.last[n]}
                 found += merged(p, needed, numbers, lives, i) or [s for m in p.members for s in _apart(m, numbers)]
         return lives.settled(found)
 

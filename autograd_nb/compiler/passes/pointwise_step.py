@@ -12,7 +12,7 @@ from ...codegen.templates.loops import Input
 from ...ops.core.entries import Recipe
 from ...ops.core.reduction_kernel import Folding
 from ...shapes import Layout, broadcast_strides, layout, numel, view_strides
-from ..capture.recorder import Step, Use
+from ..ir import Step, Use
 
 
 class Formula:

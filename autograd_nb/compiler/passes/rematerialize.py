@@ -8,10 +8,11 @@ step's peak of memory that this lowers, and every array in it is a little nearer
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from ..capture.recorder import Buffer, Step
+from ..ir import Buffer, Step, users
 from .pointwise_step import member
 from .row_parts import by_elements
 
@@ -19,12 +20,9 @@ BIG = 1 << 17  #: bytes of an array that is worth it
 LONG = 20  #: steps during which nobody would read it
 
 
-def recompute(steps: list[Step], outside: set[int], number: int) -> tuple[list[Step], int]:
-    """(the steps, the first number of a buffer that is unused)."""
-    uses: dict[int, list[tuple[int, bool]]] = {}
-    for i, step in enumerate(steps):
-        for u, written in step.uses():
-            uses.setdefault(u.buffer.number, []).append((i, written))
+def rematerialize(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
+    """The steps, of which some that are quickly repeated are, right before what reads their results much later."""
+    uses = users(steps)
     before: dict[int, list[Step]] = {}  # place -> steps to stand before it
     moved: set[int] = set()
     for i, step in enumerate(steps):
@@ -32,7 +30,7 @@ def recompute(steps: list[Step], outside: set[int], number: int) -> tuple[list[S
             continue
         outputs = {u.buffer.number: u.buffer for u, written in step.uses() if written}
         if any(
-            b.kind != "temporary" or n in outside or uses[n][0] != (i, True) or (i, False) in uses[n]
+            b.kind != "temporary" or n in live_out or uses[n][0] != (i, True) or (i, False) in uses[n]
             for n, b in outputs.items()
         ):
             continue
@@ -47,8 +45,7 @@ def recompute(steps: list[Step], outside: set[int], number: int) -> tuple[list[S
         for u, written in twin.uses():
             if written:
                 if u.buffer.number not in news:
-                    news[u.buffer.number] = _like(u.buffer, number)
-                    number += 1
+                    news[u.buffer.number] = _like(u.buffer, next(numbers))
                 u.buffer = news[u.buffer.number]
         for later in steps[at:]:
             for u, _ in later.uses():
@@ -57,7 +54,7 @@ def recompute(steps: list[Step], outside: set[int], number: int) -> tuple[list[S
                     u.buffer = new
         before.setdefault(at, []).append(twin)
         moved |= outputs.keys()
-    return [s for i, step in enumerate(steps) for s in (*before.get(i, ()), step)], number
+    return [s for i, step in enumerate(steps) for s in (*before.get(i, ()), step)]
 
 
 def _cheap(step: Step) -> bool:

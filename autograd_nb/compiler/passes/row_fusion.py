@@ -8,6 +8,7 @@ What only the group's members read is not stored.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -18,7 +19,7 @@ from ... import launch
 from ...codegen.templates.row import begins, row_kernel
 from ...ops.core.reduction_kernel import Folding
 from ...ops.core.row_kernel import split_rows
-from ..capture.recorder import Buffer, Step, Use
+from ..ir import Buffer, Step, Use
 from ..live_numbers import _Slot
 from . import rematerialize
 from .row_parts import Array, Part, Walk, dense_walk, part, rows_of
@@ -85,24 +86,24 @@ def _events(place: int, p: Part) -> dict[int, set[tuple]]:
 class _Work:
     """Steps of which some become one; what is gone leaves a hole, so that places stay what they are."""
 
-    def __init__(self, steps: list[Step], outside: set[int], number: int):
+    def __init__(self, steps: list[Step], live_out: Collection[int], numbers: Iterator[int]):
         self.steps: list[Step | None] = list(steps)
-        self.outside, self.number = outside, number
+        self.live_out, self.numbers = live_out, numbers
         self.users: dict[int, list[Step]] = {}
         self.places = {id(step): i for i, step in enumerate(steps)}
         for step in steps:
             for n in {u.buffer.number for u, _ in step.uses()}:
                 self.users.setdefault(n, []).append(step)
 
-    def done(self) -> tuple[list[Step], int]:
-        """What comes out, and the first number of a buffer that is unused."""
+    def done(self) -> list[Step]:
+        """What comes out."""
         for i in range(len(self.steps)):
             step = self.steps[i]
             if step is None or (rows := rows_of(step)) is None or not rows[0]:
                 continue
             if (2 if isinstance(step.call.recipe, Folding) else LEAST) <= rows[1] <= LONG:
                 self._around(i, *rows)
-        return [step for step in self.steps if step is not None], self.number
+        return [step for step in self.steps if step is not None]
 
     def _around(self, i: int, outer: int, n: int) -> None:
         """Make one kernel of step ``i`` and what can be taken in around it, where that pays."""
@@ -189,7 +190,7 @@ class _Work:
             for w, name in zip(p.writes, p.tell(plan, read), strict=True):
                 names[w.key] = name
                 n = w.use.buffer.number
-                if n in self.outside or any(id(s) not in mine for s in self.users[n]):
+                if n in self.live_out or any(id(s) not in mine for s in self.users[n]):
                     outputs[w.key] = (w, name)
         wanted = [name for _, name in outputs.values()]
         if not wanted or plan.passes(wanted) < 2:
@@ -261,8 +262,7 @@ class _Work:
     def _beginnings(self, walk: Walk) -> Use:
         """A table of where rows begin."""
         table = reduce(np.add.outer, [np.arange(n) * s for n, s in zip(walk.sizes, walk.strides, strict=True)]).reshape(-1)
-        self.number += 1
-        return Use(Buffer(self.number - 1, table, "constant"), 0, table.size, table.dtype)
+        return Use(Buffer(next(self.numbers), table, "constant"), 0, table.size, table.dtype)
 
     def _replace(self, group: _Group, made: Step) -> None:
         places = set(group.parts)
@@ -298,6 +298,6 @@ def _number_key(value: Any, dtype: str) -> tuple:
     return (id(value), dtype) if isinstance(value, _Slot) else (type(value), repr(value), dtype)
 
 
-def fuse_rows(steps: list[Step], outside: set[int], number: int) -> tuple[list[Step], int]:
-    """(the steps with those along rows fused, the first unused number of a buffer). ``outside``: buffers read after the program."""
-    return _Work(steps, outside, number).done()
+def fuse_rows(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
+    """The steps with those along rows fused."""
+    return _Work(steps, live_out, numbers).done()

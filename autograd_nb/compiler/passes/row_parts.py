@@ -14,7 +14,7 @@ from ...dtypes import BY_NAME
 from ...ops.core.reduction_kernel import Folding
 from ...ops.core.row_kernel import RowRecipe
 from ...shapes import Layout, broadcast_strides, coalesce, layout, numel
-from ..capture.recorder import Step, Use
+from ..ir import Step, Use
 from .pointwise_step import member, pointwise
 from .row_plan import Plan
 from .shared_factor import replay
@@ -89,8 +89,8 @@ def rows_of(step: Step) -> tuple[int, int] | None:
         if first is None or any(n != 1 for d, n in enumerate(recipe.shape) if d > first and d not in recipe.axes):
             return None
         return numel(recipe.shape[:first]), numel(recipe.shape[first:])
-    if isinstance(recipe, RowRecipe) and step.operands[2] == 1:
-        return step.operands[0], step.operands[1]
+    if isinstance(recipe, RowRecipe) and step.argument("inner") == 1:
+        return step.argument("outer"), step.argument("n")
     return None
 
 
@@ -204,7 +204,7 @@ def _row_kernel(step: Step, of: RowRecipe) -> Part | None:
     dtypes = [d for _, d in (*of.operands.values(), *of.outputs.values())]
     if not all(isinstance(s, (Each, Row)) for s in of.steps) or any("complex" in d for d in dtypes):
         return None
-    outer, n = step.operands[:2]
+    outer, n = step.argument("outer"), step.argument("n")
     sizes, steps = ((outer,), (0,)) if outer > 1 else ((), ())
     walks = {
         "full": dense_walk(outer, n),
@@ -270,7 +270,7 @@ def by_elements(step: Step) -> Step | None:
             values[name] = replay([value.result], {p: values[p] for p in value.parameters}, xs[0].trace)[0]
         return [values[name].cast(w.use.dtype.name) for name, w in wanted.items()]
 
-    outer, n = step.operands[:2]
+    outer, n = step.argument("outer"), step.argument("n")
 
     def laid(a: Array) -> tuple[Use, Layout]:
         use, strides = a.use, (sum(a.walk.strides), a.walk.inner)

@@ -7,7 +7,7 @@ too, and the one of the backward pass reads that in place of the activation's in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,14 @@ import numpy as np
 
 from ...codegen.formula.symbols import FLOATS, Sym, Trace, closure
 from ...shapes import layout
-from ..capture.recorder import Buffer, Step, Use
+from ..ir import Buffer, Step, Use
 from .pointwise_step import Member, member, pointwise, walk
 
 SHARED = 12  #: instructions that are saved where one more array written and read pays
 
 
-def advance(steps: list[Step], outside: set[int], number: int) -> tuple[list[Step], int]:
-    """(the steps, the first number of a buffer that is unused)."""
+def share_factors(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
+    """The steps, where what the forward pass can compute of a derivative along with its own result is a step's second output."""
     steps = list(steps)
     members = [member(s) for s in steps]
     writes: dict[int, list[int]] = {}
@@ -34,7 +34,7 @@ def advance(steps: list[Step], outside: set[int], number: int) -> tuple[list[Ste
         if late is None or late.step.call.over is not None:
             continue
         for buffer in {o.buffer.number: o.buffer for o, _ in late.inputs if isinstance(o, Use)}.values():
-            if buffer.kind != "temporary" or buffer.number in outside or any(i > j for i in reads[buffer.number]):
+            if buffer.kind != "temporary" or buffer.number in live_out or any(i > j for i in reads[buffer.number]):
                 continue  # it would be there as well as the factor
             i = min(reads[buffer.number])
             early = members[i]
@@ -45,12 +45,11 @@ def advance(steps: list[Step], outside: set[int], number: int) -> tuple[list[Ste
             found = _factor(early, late, buffer)
             if found is None:
                 continue
-            first, second = found.split(number)
-            number += 1
+            first, second = found.split(next(numbers))
             steps[i], steps[j] = first, second
             members[i], members[j] = member(first), None
             break
-    return steps, number
+    return steps
 
 
 @dataclass

@@ -1,26 +1,21 @@
-"""Before fusing: constants are computed once, copies and repeated computations go."""
+"""Passes before fusion: dead steps, constants, copies and common subexpressions go, checks come first."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import Any
 
-from ..capture.recorder import Buffer, Step, Use, grouped
+from ..ir import Buffer, Step, Use, changes, grouped, needed
 from ..live_numbers import _Slot
-from ..lower.program import changes
 
 
-def simplify(steps: list[Step], outside: set[int]) -> list[Step]:
-    """The steps without those whose result is known, is a copy, or is computed twice.
-
-    ``outside``: buffers whose contents are wanted after the program (gradients, results, what the backward pass reads).
-    """
-    steps = _without_constants(steps, outside)
-    steps = _without_repetition(steps, outside)
-    return _without_copies(steps, outside)
+def remove_dead_steps(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
+    """The steps that something live out, a check, or memory that others see depends on."""
+    return needed(steps, live_out)
 
 
-def checks_first(steps: list[Step]) -> list[Step]:
+def hoist_checks(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
     """The steps with the checks, and what they read, before the first change of arguments and state, where that is possible.
 
     A check that fails there leaves nothing to be undone.
@@ -61,12 +56,12 @@ def _writers(steps: list[Step]) -> Counter[int]:
     return count
 
 
-def _without_constants(steps: list[Step], outside: set[int]) -> list[Step]:
+def fold_constants(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
     """Drop steps that read only constants and numbers that do not change: their results stand in the captured memory."""
     writers = _writers(steps)
     kept = []
     for step in steps:
-        if step.check is None and step.writes and _fixed(step, writers, outside):
+        if step.check is None and step.writes and _fixed(step, writers, live_out):
             for u, written in step.uses():
                 if written:
                     u.buffer.kind = "constant"
@@ -76,10 +71,10 @@ def _without_constants(steps: list[Step], outside: set[int]) -> list[Step]:
 
 
 def compute_constants(steps: list[Step]) -> None:
-    """Run the steps that `simplify` drops: in a graph from a file nothing stands in memory yet."""
+    """Run the steps that `fold_constants` drops: in a graph from a file nothing stands in memory yet."""
     writers = _writers(steps)
     for step in steps:
-        if step.check is None and step.writes and _fixed(step, writers, set()):
+        if step.check is None and step.writes and _fixed(step, writers, ()):
             operands = [o.array() if isinstance(o, Use) else o for o in step.operands]
             step.call.entry(*grouped(operands, step.call.origin[-1]))
             for u, written in step.uses():
@@ -87,14 +82,14 @@ def compute_constants(steps: list[Step]) -> None:
                     u.buffer.kind = "constant"
 
 
-def _fixed(step: Step, writers: Counter[int], outside: set[int]) -> bool:
+def _fixed(step: Step, writers: Counter[int], live_out: Collection[int]) -> bool:
     for i, o in enumerate(step.operands):
         if isinstance(o, Use):
             if i in step.writes:
                 if (
                     o.buffer.kind not in ("temporary", "constant")
                     or writers[o.buffer.number] != 1
-                    or o.buffer.number in outside
+                    or o.buffer.number in live_out
                 ):
                     return False
             elif o.buffer.kind != "constant" or (writers[o.buffer.number] and not _own(step, o.buffer)):
@@ -109,7 +104,7 @@ def _own(step: Step, buffer: Buffer) -> bool:
     return step.name in ("copy_", "fill_", "zero_") and any(u.buffer is buffer and written for u, written in step.uses())
 
 
-def _without_repetition(steps: list[Step], outside: set[int]) -> list[Step]:
+def eliminate_common_steps(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
     """Compute once what several steps compute from the same values."""
     version: Counter[int] = Counter()
     writers = _writers(steps)
@@ -118,7 +113,7 @@ def _without_repetition(steps: list[Step], outside: set[int]) -> list[Step]:
     kept = []
     for step in steps:
         _rename(step, instead)
-        key = _value_key(step, version, writers, outside)
+        key = _value_key(step, version, writers, live_out)
         twin = seen.get(key) if key is not None else None
         if twin is not None:
             for i in step.writes:
@@ -132,7 +127,7 @@ def _without_repetition(steps: list[Step], outside: set[int]) -> list[Step]:
     return kept
 
 
-def _value_key(step: Step, version: Counter[int], writers: Counter[int], outside: set[int]) -> tuple | None:
+def _value_key(step: Step, version: Counter[int], writers: Counter[int], live_out: Collection[int]) -> tuple | None:
     """What decides the values that a step writes; None where it may not be merged with another."""
     if step.check is not None:
         return None
@@ -141,7 +136,7 @@ def _value_key(step: Step, version: Counter[int], writers: Counter[int], outside
         if isinstance(o, Use):
             if i in step.writes:
                 b = o.buffer
-                if b.kind != "temporary" or b.number in outside or writers[b.number] != 1 or not _whole(o):
+                if b.kind != "temporary" or b.number in live_out or writers[b.number] != 1 or not o.whole:
                     return None
                 parts.append(("out", o.size, o.dtype.str))
             elif o.buffer.kind == "constant" and not writers[o.buffer.number] and o.buffer.nbytes <= 1024:
@@ -155,10 +150,6 @@ def _value_key(step: Step, version: Counter[int], writers: Counter[int], outside
     return tuple(parts)
 
 
-def _whole(use: Use) -> bool:
-    return use.offset == 0 and use.size * use.dtype.itemsize == use.buffer.nbytes
-
-
 def _rename(step: Step, instead: dict[int, Buffer]) -> None:
     for o in step.operands:
         if isinstance(o, Use):
@@ -166,16 +157,16 @@ def _rename(step: Step, instead: dict[int, Buffer]) -> None:
                 o.buffer = instead[o.buffer.number]
 
 
-def _without_copies(steps: list[Step], outside: set[int]) -> list[Step]:
+def eliminate_copies(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
     """Let a copy and its source be one buffer where neither changes afterwards, or the source is not needed any more."""
     k = 0
     while k < len(steps):
         pair = _copy(steps[k])
         if pair is not None:
             source, target = pair
-            if _may_join(steps, k, source, target, outside):
+            if _may_join(steps, k, source, target, live_out):
                 # the one that is wanted afterwards keeps its name
-                gone, stays = (source, target) if target.number in outside else (target, source)
+                gone, stays = (source, target) if target.number in live_out else (target, source)
                 for step in steps:
                     _rename(step, {gone.number: stays})
                 del steps[k]
@@ -193,14 +184,14 @@ def _copy(step: Step) -> tuple[Buffer, Buffer] | None:
     if len(uses) != 2 or len(step.operands) != 2:
         return None
     (a, a_written), (b, b_written) = uses
-    if a_written or not b_written or a.buffer is b.buffer or a.dtype != b.dtype or not (_whole(a) and _whole(b)):
+    if a_written or not b_written or a.buffer is b.buffer or a.dtype != b.dtype or not (a.whole and b.whole):
         return None
     if recipe.in_layouts[0].strides != recipe.out_layouts[0].strides:
         return None
     return a.buffer, b.buffer
 
 
-def _may_join(steps: list[Step], k: int, source: Buffer, target: Buffer, outside: set[int]) -> bool:
+def _may_join(steps: list[Step], k: int, source: Buffer, target: Buffer, live_out: Collection[int]) -> bool:
     if (
         target.kind != "temporary"
         or source.kind != "temporary"
@@ -208,11 +199,11 @@ def _may_join(steps: list[Step], k: int, source: Buffer, target: Buffer, outside
         or source.array.dtype != target.array.dtype
     ):
         return False
-    if source.number in outside and target.number in outside:
+    if source.number in live_out and target.number in live_out:
         return False
     if any(u.buffer is target for s in steps[:k] for u, _ in s.uses()):
         return False
     after = [(u.buffer, written) for s in steps[k + 1 :] for u, written in s.uses() if u.buffer in (source, target)]
     changes = any(written for _, written in after)
-    source_used = source.number in outside or any(b is source for b, _ in after)
+    source_used = source.number in live_out or any(b is source for b, _ in after)
     return not changes or not source_used

@@ -14,8 +14,8 @@ import numpy as np
 from ... import launch
 from ...codegen.build import compilation
 from ...tensor import make
-from ..capture.recorder import address
 from ..guards.memory_words import Watch, held_alone
+from ..ir import address
 from ..lower import driver
 from ..lower.program import Refused
 

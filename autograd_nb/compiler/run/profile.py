@@ -7,7 +7,8 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from ..lower.program import Program, show
+from ..ir import show
+from ..lower.program import Program
 
 
 class Profile:

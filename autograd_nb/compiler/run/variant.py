@@ -10,9 +10,10 @@ import numpy as np
 from ... import launch
 from ...graph import modes
 from ...tensor import Tensor, make, share_view
-from ..capture.recorder import address, places, root
+from ..capture.recorder import places
 from ..guards.carried_state import Kept
 from ..guards.guard import Guard, Reach
+from ..ir import address, root
 from ..live_numbers import _Slot
 from ..lower.program import Program
 from ..nested import rebuild

@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,11 @@ from ...ops.creation.cast import dense
 from ...shapes import Layout, layout
 from ...tensor import Tensor, make, wrap
 from ..capture.effects import watching
-from ..capture.recorder import Buffer, Capture, Step, Use, address
+from ..capture.recorder import Capture
 from ..guards.guard import Reach, TooMuch
-from ..lower.program import Program, plan, show
-from ..passes.loop_fusion import fuse
-from ..passes.simplify import simplify
+from ..ir import Buffer, Step, Use, address, needed, show
+from ..lower.program import Program, plan
+from ..passes.pipeline import PASSES, SIMPLIFYING, optimize
 
 
 class GraphError(RuntimeError):
@@ -73,6 +74,7 @@ class Graph:
         self.values: dict[str, Value] = {}
         self._tensors: dict[str, Tensor] = {}
         self._capture: Capture | None = None
+        self._numbers = count(1_000_000)  # of buffers that passes make
         self._programs: dict[tuple, tuple[Program, list[str], list[str]]] = {}
         self.checked = False  # whether it is from a file: its kernels look at bounds, and nothing is fused
 
@@ -165,7 +167,7 @@ class Graph:
             if any(u.buffer is v.buffer and written for s in self.steps[v.step + 1 : last + 1] for u, written in s.uses()):
                 raise GraphError(f"{self.name}: {v.name} is overwritten before {max(wanted, key=lambda w: w.step).name} is known; fetch it alone")
         numbers = {v.buffer.number for v in wanted}
-        steps = _needed(self.steps[: last + 1], numbers, set(fed))
+        steps = needed(self.steps[: last + 1], numbers, fed.keys(), effects=False)
         read = {u.buffer.number: u.buffer for s in steps for u, _ in s.uses()}
         for name in self.inputs:
             b = self.values[name].buffer
@@ -174,11 +176,10 @@ class Graph:
         fresh = {v.buffer.number for v in wanted if v.buffer.kind == "temporary"}
         copies = [s.copy() for s in steps]
         outside = fresh | set(fed)
-        copies = simplify(copies, outside)
+        # of a file's steps the passes that fuse would trust what they are called and what they are given
+        copies = optimize(copies, outside | numbers, self._numbers, SIMPLIFYING if self.checked else PASSES)
         if self.checked:
             check_memory(self.name, plan(copies, outside)[1] + sum(v.buffer.nbytes for v in wanted))
-        else:  # the passes trust what steps are called and what they are given
-            copies = fuse(copies, outside, 1_000_000 * (2 + len(self._programs)))
         program = Program(copies, self.draws, set(), outside)
         return program, [n for n in given if self.values[n].buffer.number in read or n in names], [v.name for v in wanted if v.buffer.number in fresh]
 
@@ -342,21 +343,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Use):
         return {"buffer": value.buffer.number, "offset": value.offset, "size": value.size, "dtype": value.dtype.str}
     return list(value) if isinstance(value, tuple) else plain_number(value)
-
-
-def _needed(steps: list[Step], wanted: set[int], fed: set[int]) -> list[Step]:
-    """The steps that the wanted buffers depend on, given the fed ones."""
-    needed = set(wanted)
-    kept = []
-    for s in reversed(steps):
-        writes = {u.buffer.number for u, written in s.uses() if written}
-        if s.check is None and not (writes & needed) - fed:
-            continue
-        if s.check is not None and not any(u.buffer.number in needed for u, _ in s.uses()):
-            continue
-        kept.append(s)
-        needed |= {u.buffer.number for u, _ in s.uses()} - fed
-    return kept[::-1]
 
 
 def trace(function: Callable, *examples: Any, names: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Graph:

@@ -10,7 +10,7 @@ import numpy as np
 from ...codegen.build import compilation
 from ...ops.creation.create import as_tensor
 from ...tensor import Tensor
-from ..capture.recorder import Step
+from ..ir import Step
 from ..lower import driver
 from .graph import GraphError, trace
 

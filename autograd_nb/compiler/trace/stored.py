@@ -22,7 +22,7 @@ from ... import launch
 from ...codegen.build import compilation
 from ...dtypes import ALL, BY_NAME
 from ...shapes import layout
-from ..capture.recorder import Buffer, Step, Use, grouped
+from ..ir import Buffer, Step, Use, grouped
 from ..passes.simplify import compute_constants
 from .graph import Graph, GraphError, Value, check_memory
 from .source import SourceError, check_source, checked_source

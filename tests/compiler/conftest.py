@@ -1,0 +1,12 @@
+"""Every program that a test of this folder compiles is verified after every pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from autograd_nb.compiler.passes import pipeline
+
+
+@pytest.fixture(autouse=True)
+def _verified(monkeypatch):
+    monkeypatch.setattr(pipeline.settings, "verifies", True)
