@@ -15,10 +15,10 @@ from ..graph.modes import state
 from ..graph.node import sequence
 from ..shapes import Layout
 from ..tensor import Tensor, edge
-from .capture.derivatives import Derivatives
 from .capture.effects import watching, watching_passes
 from .capture.recorder import Capture, Problem, in_order
 from .capture.sections import Standing
+from .derivatives import Derivatives
 from .guards.carried_state import Kept, form, keepable
 from .guards.guard import Reach
 from .ir import address, root, written

@@ -425,7 +425,7 @@ def test_what_is_done_to_a_compiled_steps_gradient_does_not_stay():
 
 
 def test_where_counts_do_not_tell_gradients_are_new(monkeypatch):
-    from autograd_nb.compiler.run import holders
+    from autograd_nb.compiler.guards import holders
 
     monkeypatch.setattr(holders, "_counts", [None, None])
     w = torch.ones(6, requires_grad=True)

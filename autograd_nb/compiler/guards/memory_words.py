@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from ...tensor import Tensor
+from .. import native
 from ..ir import address
-from ..lower import driver
-from ..run.holders import DATA, TENSOR, counting
+from .holders import DATA, TENSOR, counting
 
 _SIZE, _VERSION, _ITEMS, _CELL, _USED = 16, 24, 24, 16, 24  #: bytes from the beginning of an object
 _SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad", "_version_")
@@ -207,7 +207,7 @@ class Watch:
         self._versions = [ctypes.c_int64.from_address(id(d) + _VERSION) for d in dicts]
         words = [w for d in dicts for w in (id(d) + _VERSION, 0, 1, -1)] + [w for r in others for w in r]
         self.table = np.array([len(words) + 1, *words], dtype=np.int64)
-        self.same: Callable[[], bool] = driver.method("unchanged", _UNCHANGED)(address(self.table))
+        self.same: Callable[[], bool] = native.method("unchanged", _UNCHANGED)(address(self.table))
 
     def versions(self) -> list[int]:
         """The versions of the dicts as they are now."""

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ...codegen.build import compilation
+from .. import native
 
 _trampolines: dict[tuple[str, ...], int] = {}
-_engine: Any = None
 _driver: Any = None
 
 _WIDTH = {"int8": "i8", "uint8": "i8", "bool": "i8", "int16": "i16", "uint16": "i16", "int32": "i32", "uint32": "i32"}
@@ -176,23 +176,6 @@ def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
     )
 
 
-def _machine_code(text: str, name: str) -> int:
-    global _engine
-    from llvmlite import binding
-
-    module = binding.parse_assembly(text)
-    module.verify()
-    if _engine is None:
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        target = binding.Target.from_default_triple().create_target_machine(opt=2)
-        _engine = binding.create_mcjit_compiler(module, target)
-    else:
-        _engine.add_module(module)
-    _engine.finalize_object()
-    return int(_engine.get_function_address(name))
-
-
 def trampoline(argtypes: tuple[str, ...]) -> int:
     """The address of the trampoline for kernels of these argument types."""
     found = _trampolines.get(argtypes)
@@ -203,7 +186,7 @@ def _make_trampoline(argtypes: tuple[str, ...]) -> int:
     found = _trampolines.get(argtypes)
     if found is None:
         name = f"trampoline{len(_trampolines)}"
-        found = _trampolines[argtypes] = _machine_code(_trampoline_text(name, argtypes), name)
+        found = _trampolines[argtypes] = native.machine_code(_trampoline_text(name, argtypes), name)
     return found
 
 
@@ -220,38 +203,8 @@ def driver() -> Any:
 def _make_driver() -> None:
     global _driver
     if _driver is None:
-        address = _machine_code(_DRIVER, "drive")
+        address = native.machine_code(_DRIVER, "drive")
         _driver = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = (("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
-
-
-_METH_NOARGS = 4
-_methods: dict[str, _MethodDef] = {}  # what Python's function objects refer to
-
-
-def method(name: str, text: str) -> Callable[[int], Callable[[], Any]]:
-    """Makes functions for Python: ``method(name, text)(address)()`` calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``.
-
-    ``self`` is the address, as a Python int, of words that the function works on; the caller keeps them alive. A builtin function
-    without arguments costs a tenth of what ctypes takes to convert some.
-    """
-    definition = _methods.get(name) or compilation.apart(_make_method, name, text)
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-        ("PyCFunction_NewEx", ctypes.pythonapi)
-    )
-    at = ctypes.addressof(definition)
-    return lambda address: new(at, address, None)
-
-
-def _make_method(name: str, text: str) -> _MethodDef:
-    definition = _methods.get(name)
-    if definition is None:
-        function = _machine_code(text, name)
-        definition = _methods[name] = _MethodDef(name.encode(), function, _METH_NOARGS, None)
-    return definition
 
 
 _RUN = """
@@ -281,7 +234,7 @@ define ptr @run_records(ptr %self, ptr %none) {
 def runner(arguments: int) -> Callable[[], int]:
     """`driver` as a function of no arguments: they are three words at this address."""
     driver()
-    return method("run_records", _RUN)(arguments)
+    return native.method("run_records", _RUN)(arguments)
 
 
 def _test_address() -> int:
@@ -292,7 +245,7 @@ def _test_address() -> int:
 def _make_test() -> int:
     found = _trampolines.get(("test",))
     if found is None:
-        found = _trampolines["test",] = _machine_code(_TEST, "test")
+        found = _trampolines["test",] = native.machine_code(_TEST, "test")
     return found
 
 

@@ -13,13 +13,13 @@ from ...tensor import Tensor, make, share_view
 from ..capture.recorder import places
 from ..guards.carried_state import Kept
 from ..guards.guard import Guard, Reach
+from ..guards.holders import alone
 from ..ir import address, root
 from ..live_numbers import _Slot
 from ..lower.program import Program
 from ..nested import rebuild
 from .again import Before, Changes
 from .backward import Back
-from .holders import alone
 
 
 class Argument:

@@ -28,6 +28,7 @@ from ..capture.effects import watching
 from ..capture.recorder import Capture
 from ..guards.guard import Reach, TooMuch
 from ..ir import Buffer, Step, Use, address, needed, show
+from ..live_numbers import plain_number
 from ..lower.program import Program, plan
 from ..passes.pipeline import PASSES, SIMPLIFYING, optimize
 
@@ -338,8 +339,6 @@ def check_memory(name: str, size: int) -> None:
 
 
 def _plain(value: Any) -> Any:
-    from ..live_numbers import plain_number
-
     if isinstance(value, Use):
         return {"buffer": value.buffer.number, "offset": value.offset, "size": value.size, "dtype": value.dtype.str}
     return list(value) if isinstance(value, tuple) else plain_number(value)

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...graph.node import Output
-from ...shapes import Layout
-from ...tensor import Tensor, edge, make
-from ..ir import Buffer, Step, address, needed, written
-from ..lower.program import Program
-from ..passes.pipeline import optimize
-from ..run.backward import Back, Part, Run, spent_class
-from .effects import watching
-from .recorder import Problem
-from .sections import Key, Section, divide, gradients
+from ..graph.node import Output
+from ..shapes import Layout
+from ..tensor import Tensor, edge, make
+from .capture.effects import watching
+from .capture.recorder import Problem
+from .capture.sections import Key, Section, divide, gradients
+from .ir import Buffer, Step, address, needed, written
+from .lower.program import Program
+from .passes.pipeline import optimize
+from .run.backward import Back, Part, Run, spent_class
 
 if TYPE_CHECKING:
-    from ..session import Session
+    from .session import Session
 
 
 class Derivatives:
