@@ -21,7 +21,7 @@ from ..graph.modes import state
 from ..tensor import Tensor
 from .capture.recorder import Problem
 from .guards.carried_state import Kept
-from .guards.guard import Reach, TooMuch
+from .guards.reach import Reach, TooMuch
 from .lower.program import Refused
 from .nested import containers, difference, emptied, flatten
 from .run.check import CompileError, compared

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import build
+from ..codegen.build import compilation
 from ..shapes import Layout
 from .live_numbers import plain_number
 
@@ -143,7 +143,7 @@ _PARAMETERS = re.compile(r"^def \w+\((.*?)\):", re.MULTILINE | re.DOTALL)
 def argument_names(origin: tuple) -> tuple[str, ...]:
     """The names that a kernel gives to its arguments: those in its own signature. ``origin``: as `launch` tells it."""
     if origin[0] == "kernel":
-        names = tuple(signature(build.written(origin[1], origin[2])).parameters)
+        names = tuple(signature(compilation.written(origin[1], origin[2])).parameters)
     else:
         parameters = _PARAMETERS.findall(origin[1])[-1]  # (what stands before are the functions that it calls)
         names = tuple(n.strip() for n in parameters.split(",") if n.strip())

@@ -20,13 +20,14 @@ from .capture.recorder import Capture, Problem, in_order
 from .capture.sections import Standing
 from .derivatives import Derivatives
 from .guards.carried_state import Kept, form, keepable
-from .guards.guard import Reach
+from .guards.guard import build_guard
+from .guards.reach import Reach
 from .ir import address, root, written
 from .lower.program import Program
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .passes.pipeline import optimize
 from .run.again import Changes
-from .run.fast_path import quick
+from .run.fast_path import build_fast_path
 from .run.variant import Argument, Variant, seen_as
 
 
@@ -126,15 +127,11 @@ class Session:
         """
         capture, reach = self.capture, self.reach
         decided = {id(s) for s in capture.decided}
-        codes = set()
-        for g in (g for o in reach.optimizers for g in o.param_groups):
-            number = reach._seen.get(id(g))
-            codes |= {(f"o{number}", repr(name)) for (i, name) in self.replaced if i == id(g)}
-        guard = reach.guard(codes)
+        guard = build_guard(reach, self.replaced.keys())
         stores = self._left(result)
         changed = guard()
         if changed >= 0:
-            raise Unstable(reach.describe(changed))
+            raise Unstable(guard.describe(changed))
         if capture.problems:
             raise capture.problems[0]
         if stores:
@@ -155,7 +152,7 @@ class Session:
         program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {b for _, b, *_ in held})
         changed = guard()
         if changed >= 0:
-            raise Unstable(reach.describe(changed))
+            raise Unstable(guard.describe(changed))
         variant = Variant(key, arguments, guard, reach, program)
         variant.back = back
         variant.outputs, variant.result, variant.order = outputs, result, order
@@ -185,7 +182,7 @@ class Session:
             variant.changes = self._changes(variant)
         variant.result = emptied(result)
         program.starts_over = True
-        variant.quick = quick(variant, self.replaced)
+        variant.quick = build_fast_path(variant, self.replaced)
         capture._kept.clear()
         capture.grads.clear()
         for b in capture.buffers.values():  # what the run computed is not needed any more
@@ -278,12 +275,12 @@ class Session:
         others: list[Any] = []
         flatten(result, found, others)
         for o in others:
-            if not isinstance(o, (_HARMLESS, Enum)) and id(o) not in self.reach._seen:
+            if not isinstance(o, (_HARMLESS, Enum)) and not self.reach.reaches(o):
                 raise Problem(
                     f"its result holds an object of the class {type(o).__name__}; return tensors, numbers and containers of them"
                 )
         for c in containers(result):
-            if id(c) in given or id(c) in self.reach._seen:
+            if id(c) in given or self.reach.reaches(c):
                 raise Problem("its result is a container that it was given or reaches; return a new one")
         flat = list({id(t): t for t in found}.values())
         for t in flat:

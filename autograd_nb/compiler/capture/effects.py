@@ -18,7 +18,7 @@ from ...graph import engine
 from ...ops.random import generator
 from ...overriding import Overrides
 from ...tensor import Tensor
-from ..guards.guard import PACKAGE, in_library
+from ..guards.reach import PACKAGE, in_library
 from ..live_numbers import FloatSlot, plain_number
 from .recorder import Capture, Problem
 

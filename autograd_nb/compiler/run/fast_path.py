@@ -1,4 +1,4 @@
-"""The quick way to run a captured step: what `Variant.run` does, for the commonest kind, with everything looked up beforehand.
+"""The fast path of a captured step: what `Variant.run` does, for the commonest kind, with everything looked up beforehand.
 
 It serves programs that are one native segment and whose results are new memory, gradients or the user's own tensors. What is as
 the last run left it is not done again: numbers that are read anew, gradients that nobody has taken. Results are new memory.
@@ -7,7 +7,8 @@ the last run left it is not done again: numbers that are read anew, gradients th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +21,104 @@ from ..lower import driver
 from ..lower.program import Refused
 
 
+class Source(Enum):
+    """What a result is: a tensor in new memory, an argument, a gradient, or a tensor of the function's state."""
+
+    NEW = "new"
+    ARGUMENT = "argument"
+    GRADIENT = "gradient"
+    STATE = "same"
+
+
+NEW, ARGUMENT, GRADIENT, STATE = Source
+
+
+class Result(NamedTuple):
+    """How a result is made. ``which``: the number of the memory, the argument or the gradient, or the tensor itself."""
+
+    source: Source
+    which: Any
+    offset: int = 0  #: elements from the memory's beginning
+    layout: Any = None
+    version: int = 0
+
+
+class Memory(NamedTuple):
+    """New memory for results: the buffer that it is, its elements and their dtype."""
+
+    buffer: int
+    size: int
+    carrier: np.dtype
+
+
+def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], Any] | None:
+    """A function of the argument tensors that runs a variant, or None where that is of another kind.
+
+    ``live``: the entries of parameter groups (id of the group, name) that are read anew.
+    """
+    memories = _new_memories(variant) if _is_common(variant) else None
+    if memories is None:
+        return None
+    results = [_result(output, [m.buffer for m in memories]) for output in variant.outputs]
+    return _runner(variant, memories, results, _binding(variant, memories), _Numbers(variant, live))
+
+
+def _is_common(variant: Any) -> bool:
+    """Whether a program is one native segment that starts from no gradients and needs no undoing."""
+    program = variant.program
+    if (variant.back is not None and variant.back.lives) or variant.held or variant.sharing or program.undone:
+        return False
+    return len(program.segments) == 1 and program.segments[0].__class__ is tuple
+
+
+def _new_memories(variant: Any) -> list[Memory] | None:
+    """The memory of new results; None where some is big (it is pooled) or shared, or a result is a view of an argument."""
+    found: list[Memory] = []
+    for kind, *spec in variant.outputs:
+        if kind == "new":
+            memory = Memory(*spec[:3])
+            if memory.size * memory.carrier.itemsize >= launch.BIG or memory.buffer not in variant.program.cells:
+                return None
+            if any(memory.buffer == other.buffer for other in found):
+                return None
+            found.append(memory)
+        elif kind == "argument" and not spec[3]:
+            return None
+    return found
+
+
+def _result(output: tuple, order: list[int]) -> Result:
+    kind, first, *spec = output
+    if kind == "new":
+        return Result(NEW, order.index(first), *spec[2:5])
+    return Result(Source(kind), first)
+
+
+# ------------------------------------------------------------------------------------------------ what a run needs
+
+
+class _Binding(NamedTuple):
+    """How addresses get into a program's cells: ``bind(values, cells, shifts, array, …)``, arguments' arrays first."""
+
+    bind: Callable[..., None] | None
+    arguments: list[int]
+    cells: np.ndarray
+    shifts: np.ndarray
+
+
+def _binding(variant: Any, memories: list[Memory]) -> _Binding:
+    cells = variant.program.cells
+    read = [i for i, a in enumerate(variant.arguments) if a.buffer is not None and a.buffer in cells]
+    arguments = [variant.arguments[i] for i in read]
+    carriers = [*(a.layout.dtype.carrier for a in arguments), *(m.carrier for m in memories)]
+    into = [cells[b] for b in [*(a.buffer for a in arguments), *(m.buffer for m in memories)]]
+    shifts = [a.shift for a in arguments] + [0] * len(memories)
+    bind = _binder([launch.argument_type(np.empty(0, c)) for c in carriers]) if carriers else None
+    return _Binding(bind, read, np.array(into, np.int64), np.array(shifts, np.int64))
+
+
 def _binder(types: list[str]) -> Callable[..., None]:
-    """``bind(cells, places, shifts, array, …)`` puts the arrays' addresses, less the shifts, into the cells at the places."""
+    """``bind(values, cells, shifts, array, …)`` puts the arrays' addresses, less the shifts, into cells of a table of values."""
     names = [f"a{k}" for k in range(len(types))]
     lines = "".join(f"    cells[places[{k}]] = {a}.ctypes.data - shifts[{k}]\n" for k, a in enumerate(names))
     source = f"def kernel(cells, places, shifts, {', '.join(names)}):\n{lines}"
@@ -49,79 +146,74 @@ class _Gradients:
             g[0]._grad = g[1]
 
 
+class _Numbers:
+    """The numbers that a program reads anew. ``always``: whether at each run, as no guard sees all of their changes."""
+
+    def __init__(self, variant: Any, live: Collection[tuple[int, str]]):
+        program = variant.program
+        self._variant, self._values, self._doubles = variant, program.values, program.values.view(np.float64)
+        self._slots = [(cell, slot.read, argtype) for cell, slot, argtype in program._live]
+        groups = [g for o in variant.reach.optimizers for g in o.param_groups]
+        self._entries = [(g, name) for g in groups for name in g if (id(g), name) in live]
+        self.always = bool(program.draws) or not all(variant.guard.sees(g) for g, _ in self._entries)
+
+    def read(self) -> None:
+        """Write them, as they are now, into the program's cells."""
+        # (another thread that has changed a number says so before it gets here: what it says must not be lost)
+        self._variant.changed = not all(_settled(g.get(name)) for g, name in self._entries)
+        try:
+            for cell, read, argtype in self._slots:
+                if argtype == "float64":
+                    self._doubles[cell] = read()
+                else:
+                    self._values[cell] = driver.encode(read(), argtype)
+        except BaseException:
+            self._variant.changed = True
+            raise
+
+
 def _settled(number: Any) -> bool:
     """Whether it, or a tuple of it, cannot change in place as a tensor or a list can."""
     return number.__class__ in (float, int) or (number.__class__ is tuple and all(_settled(n) for n in number))
 
 
-def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], Any] | None:
-    """A function of the argument tensors that runs the variant, or None where it is of another kind. ``live``: the entries of parameter groups
-    (id of the group, name) that are read anew."""
-    program = variant.program
-    back = variant.back
-    if (back is not None and back.lives) or len(program.segments) != 1 or program.segments[0].__class__ is not tuple:
-        return None
-    if (
-        variant.held
-        or variant.sharing
-        or program.undone
-        or sum(kind == "new" for kind, *_ in variant.outputs) != len({s[0] for kind, *s in variant.outputs if kind == "new"})
-    ):
-        return None
-    new: dict[int, tuple] = {}  # buffer -> (elements, dtype) of a result
-    for kind, *spec in variant.outputs:
-        if kind == "new":
-            if spec[1] * spec[2].itemsize >= launch.BIG or spec[0] not in program.cells:
-                return None
-            new[spec[0]] = (spec[1], spec[2])
-        elif kind == "argument" and not spec[3]:
-            return None
-    positions = [i for i, a in enumerate(variant.arguments) if a.buffer is not None and a.buffer in program.cells]
-    arguments = [variant.arguments[i] for i in positions]
-    places = np.array([program.cells[b] for b in [*(a.buffer for a in arguments), *new]], np.int64)
-    shifts = np.array([a.shift for a in arguments] + [0] * len(new), np.int64)
-    types = [launch.argument_type(np.empty(0, c)) for c in [*(a.layout.dtype.carrier for a in arguments), *(c for _, c in new.values())]]
-    bind = _binder(types) if types else None
-    values, draws = program.values, program.draws
+def _finisher(variant: Any, results: list[Result]) -> Callable[[list, list], Any]:
+    """``finish(leaves, outs)``: what a run returns, of the argument tensors and the new memory."""
+    back, gradients = variant.back, variant.gradients
+
+    def finish(leaves: list, outs: list) -> Any:
+        found: list[Any] = []
+        for source, which, offset, layout, version in results:
+            if source is NEW:
+                data = outs[which]
+                found.append(make(data[offset:] if offset else data, layout, [version, 0]))
+            else:
+                found.append(leaves[which] if source is ARGUMENT else gradients[which][1] if source is GRADIENT else which)
+        if back is not None:
+            back.attach(variant, leaves, {}, found)
+        return variant.rebuilt(found)
+
+    return finish
+
+
+# ------------------------------------------------------------------------------------------------ the run
+
+
+def _runner(variant: Any, memories: list[Memory], results: list[Result], binding: _Binding, numbers: _Numbers) -> Callable[[list], Any]:
+    """The function of the argument tensors. What a run needs are its own variables."""
+    program, back, finish = variant.program, variant.back, _finisher(variant, results)
     start, words = program.segments[0]
     table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
-    drive = driver.runner(address(table))
-    gradients, written = variant.gradients, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
-    cleared = [g[0] for g in gradients if g[2] is None]
-    taken = _Gradients(variant) if any(g[2] is not None for g in gradients) else None
-    versions = variant.versions
-    order = {n: k for k, n in enumerate(new)}
-    memories = list(new.values())
-    recipe = []
-    for kind, *spec in variant.outputs:
-        if kind == "new":
-            recipe.append((0, order[spec[0]], spec[3], spec[4], spec[5]))
-        elif kind == "argument":
-            recipe.append((1, spec[0], 0, None, 0))
-        elif kind == "gradient":
-            recipe.append((2, spec[0], 0, None, 0))
-        else:
-            recipe.append((3, spec[0], 0, None, 0))
-    single = recipe[0][1:] if len(recipe) == 1 and recipe[0][0] == 0 and variant.plain else None
-    kinds = [(cell, slot.read, argtype) for cell, slot, argtype in program._live]
-    groups = [(g, name) for o in variant.reach.optimizers for g in o.param_groups for name in g if (id(g), name) in live]
-    # (numbers of random streams, and those that are not seen to change, are read each time)
-    always = bool(draws) or not all(variant.guard.sees(g) for g, _ in groups)
-    doubles = values.view(np.float64)
-    lock, busy, encode, empty = program.lock, program.busy, driver.encode, np.empty
-
-    def read_numbers() -> None:
-        # (another thread that has changed a number says so before it gets here: what it says must not be lost)
-        variant.changed = not all(_settled(g.get(name)) for g, name in groups)
-        try:
-            for cell, read, argtype in kinds:
-                if argtype == "float64":
-                    doubles[cell] = read()
-                else:
-                    values[cell] = encode(read(), argtype)
-        except BaseException:
-            variant.changed = True
-            raise
+    drive, resume = driver.runner(address(table)), program.drive
+    bind, positions, cells, shifts = binding
+    values, draws, lock, busy, empty = program.values, program.draws, program.lock, program.busy, np.empty
+    sizes = [(m.size, m.carrier) for m in memories]
+    taken = _Gradients(variant) if any(g[2] is not None for g in variant.gradients) else None
+    cleared = [g[0] for g in variant.gradients if g[2] is None]
+    versions, written = variant.versions, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
+    always, read_numbers = numbers.always, numbers.read
+    single = results[0] if len(results) == 1 and results[0].source is NEW and variant.plain else None
+    _, which, offset, layout, version = single or Result(NEW, 0)
 
     def run(leaves: list) -> Any:
         mine = True
@@ -133,15 +225,15 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
                 if taken is not None and not taken.mine():
                     mine = False
                     taken.take()
-                outs = [empty(size, carrier) for size, carrier in memories]
+                outs = [empty(size, carrier) for size, carrier in sizes]
                 if bind is not None:
-                    bind(values, places, shifts, *[leaves[i]._data for i in positions], *outs)
+                    bind(values, cells, shifts, *[leaves[i]._data for i in positions], *outs)
                 for source, now in draws:
                     now[0], now[1] = source._next()
                 if always or variant.changed:
                     read_numbers()
                 if drive():
-                    program.drive(start, words)
+                    resume(start, words)
             finally:
                 busy[0] = False
         for counter, by in versions:
@@ -152,22 +244,12 @@ def quick(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], A
             leaf._grad = None
         if not mine:
             taken.leave()
-        if single is not None:
-            data = outs[single[0]]
-            result = make(data[single[1] :] if single[1] else data, single[2], [single[3], 0])
-            if back is not None:
-                back.attach(variant, leaves, {}, [result])
-            return result
-        results: list[Any] = []
-        for kind, which, offset, layout, count in recipe:
-            if kind == 0:
-                data = outs[which]
-                results.append(make(data[offset:] if offset else data, layout, [count, 0]))
-            else:
-                results.append(leaves[which] if kind == 1 else gradients[which][1] if kind == 2 else which)
+        if single is None:
+            return finish(leaves, outs)
+        result = make(outs[which][offset:] if offset else outs[which], layout, [version, 0])  # (a call less)
         if back is not None:
-            back.attach(variant, leaves, {}, results)
-        return variant.rebuilt(results)
+            back.attach(variant, leaves, {}, [result])
+        return result
 
     run.table = table  # type: ignore[attr-defined]  # what `drive` reads lives as long
     return run

@@ -12,8 +12,9 @@ from ...graph import modes
 from ...tensor import Tensor, make, share_view
 from ..capture.recorder import places
 from ..guards.carried_state import Kept
-from ..guards.guard import Guard, Reach
+from ..guards.guard import Guard
 from ..guards.holders import alone
+from ..guards.reach import Reach
 from ..ir import address, root
 from ..live_numbers import _Slot
 from ..lower.program import Program
@@ -105,7 +106,7 @@ class Variant:
             self.changed = True
             changed = guard.look()
         if changed >= 0:
-            return self.reach.describe(changed)
+            return guard.describe(changed)
         for t in self.expects_none:
             if t._grad is not None:
                 return "a gradient has been left that was None"

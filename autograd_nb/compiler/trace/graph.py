@@ -26,7 +26,7 @@ from ...shapes import Layout, layout
 from ...tensor import Tensor, make, wrap
 from ..capture.effects import watching
 from ..capture.recorder import Capture
-from ..guards.guard import Reach, TooMuch
+from ..guards.reach import Reach, TooMuch
 from ..ir import Buffer, Step, Use, address, needed, show
 from ..live_numbers import plain_number
 from ..lower.program import Program, plan

@@ -1,0 +1,484 @@
+"""What a captured program takes for granted about Python: every value that its function can reach.
+
+`Reach` walks from a function through its closure, its globals, the objects and containers found there, and lists places: a
+value and how to get at it again. `guard.build_guard` makes a test of the list.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import gc
+import importlib
+import io
+import os
+import sys
+import types
+from collections import deque
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import Enum
+from operator import attrgetter, methodcaller
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ... import config
+from ...tensor import Tensor
+from ..nested import is_plain
+from . import bytecode
+from .carried_state import Kept, form, keepable
+
+PACKAGE = __name__.partition(".")[0]
+MOST = 50_000  #: places; a function that reaches more is not captured
+
+#: modules whose functions give other values at each call
+CHANGING = {"random", "_random", "time", "secrets", "uuid", "datetime"}
+_SMALL = 4096  #: bytes of a NumPy array whose contents are compared at each call
+#: layers whose objects (ops, kernels, layouts, generators) are the library's own affair
+_INSIDE = tuple(
+    f"{PACKAGE}.{layer}" for layer in ("ops", "launch", "graph.node", "graph.modes", "codegen", "compiler", "shapes", "dtypes")
+)
+_FOLDER = str(Path(__file__).parents[2])
+#: functions that tell a setting of the process
+_SETTINGS = (config.are_deterministic_algorithms_enabled, config.get_float32_matmul_precision, config.get_num_threads)
+#: of libraries, what is watched
+_WATCHED = {"os": {"environ", "getenv"}}
+#: classes whose objects hold values where no guard sees them
+_OPAQUE = {"_ctypes._CData", "_thread._local", "array.array", "builtins.memoryview", "mmap.mmap", "weakref.ReferenceType"}
+class Compared(Enum):
+    """How a value is compared with what it was: by identity, by type and digits (numbers and text), with ``==``, or not at all.
+
+    `EMPTY` is for a container in which nothing may be.
+    """
+
+    BY_IDENTITY = 0
+    BY_DIGITS = 1
+    BY_VALUE = 2
+    EMPTY = 3
+
+
+#: what stands for a value that is not there
+_MISSING = object()
+BY_IDENTITY, BY_DIGITS, BY_VALUE, EMPTY = Compared
+_LIBRARIES = {
+    PACKAGE,
+    "numba",
+    "numpy",
+    "scipy",
+    "builtins",
+    "typing",
+    "collections",
+    "functools",
+    "itertools",
+    "math",
+    "torch",
+    "os",
+    "abc",
+    "enum",
+}
+
+
+class TooMuch(Exception):
+    """The function reaches something that cannot be watched."""
+
+
+class Entry(NamedTuple):
+    """An entry of a mapping or a sequence; ``name`` and ``text``: the holder and the key in generated code."""
+
+    name: str
+    text: str
+    holder: Any
+    key: Any
+
+    @property
+    def code(self) -> str:
+        """The expression that fetches it."""
+        return f"{self.name}[{self.text}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One value: its ``path`` as a user would write it, the ``code`` that fetches it, and how it is compared.
+
+    ``entry``: where it is one. ``part``: (object, which part of it) where words of memory may tell of a change (see
+    `memory_words.records`).
+    """
+
+    path: str
+    code: str
+    value: Any
+    how: Compared
+    entry: Entry | None = None
+    part: tuple[Any, str] | None = None
+
+
+def _replaceable(value: Any) -> bool:
+    """Whether an attribute of one of this library's modules is what programs put something else in the place of, or such a thing."""
+    return isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)) or not in_library(
+        type(value).__module__
+    )
+
+
+def in_library(module: str | None) -> bool:
+    """Whether a module is taken to be always the same."""
+    return (module or "").partition(".")[0] in _LIBRARIES
+
+
+class Reach:
+    """The places that a function can reach, and among them the tensors and the optimizers."""
+
+    def __init__(self, kept: Mapping[tuple[int, Any], Kept] = types.MappingProxyType({})) -> None:
+        self.places: list[Place] = []
+        self.kept: list[Kept] = []  # those of ``kept`` that it reaches
+        self._kept = kept
+        self.tensors: dict[int, tuple[str, Tensor]] = {}
+        self.optimizers: list[Any] = []
+        self._reads_groups = self._calculates = False
+        self.tells_apart = False  # whether one asks if two objects are the same
+        self.names: set[str] = set()  # those of all attributes that the user's functions read
+        self.codes: set[types.CodeType] = set()  # theirs, and that of what is defined in them
+        self._modules: dict[int, tuple[str, types.ModuleType, set[str]]] = {}  # (path, module, names that were looked into)
+        self._objects: list[Any] = []  # what the generated code names o0, o1, …
+        self._seen: dict[int, int] = {}
+        self._queue: deque = deque()
+
+    def _name(self, value: Any) -> str:
+        number = self._seen.get(id(value))
+        if number is None:
+            number = self._seen[id(value)] = len(self._objects)
+            self._objects.append(value)
+        return f"o{number}"
+
+    def _entry_of(self, holder: Any, key: Any, text: str | None = None) -> Entry:
+        return Entry(self._name(holder), repr(key) if text is None else text, holder, key)
+
+    def _place(
+        self, path: str, code: str | Entry, value: Any, how: Compared = BY_IDENTITY, part: tuple[Any, str] | None = None
+    ) -> None:
+        if len(self.places) >= MOST:
+            raise TooMuch(
+                f"it reaches more than {MOST} values (the last: {path}); pass large containers as arguments or keep them out of it"
+            )
+        if isinstance(code, Entry):
+            holder = code.holder
+            scope = isinstance(holder, dict) and "__builtins__" in holder and not in_library(holder.get("__name__"))
+            # any line of a script changes its globals: comparing those that matter is quicker
+            self.places.append(Place(path, code.code, value, how, code, None if scope else (holder, "entries")))
+        else:
+            self.places.append(Place(path, code, value, how, None, part))
+
+    @property
+    def live_numbers(self) -> bool:
+        """Whether learning rates may be read anew at each run: not where compiled code of others (math, NumPy) may work on them."""
+        return not (self._reads_groups and self._calculates)
+
+    def function(self, function: Any, path: str = "") -> None:
+        """Walk from a function, a bound method or a callable object."""
+        self._value(path or getattr(function, "__name__", "function"), "", function)
+        self._run()
+
+    def value(self, path: str, value: Any) -> None:
+        """Walk from an object."""
+        self._value(path, "", value)
+        self._run()
+
+    def _run(self) -> None:
+        while self._queue or self._look_into_modules():
+            step, *args = self._queue.popleft()
+            step(*args)
+
+    def _look_into_modules(self) -> bool:
+        """Note what the user's functions may read of the modules that they reach; whether there was more than before."""
+        for path, module, done in list(self._modules.values()):
+            inside = vars(module)
+            names = self.names & inside.keys()
+            if module.__name__.partition(".")[0] == PACKAGE:
+                names = {k for k in names if _replaceable(inside[k])}
+            elif in_library(module.__name__):
+                names &= _WATCHED.get(module.__name__, set())
+            elif "__dict__" in self.names:
+                self._value(f"{path}.__dict__", "", inside)
+            for k in sorted(names - done):
+                done.add(k)
+                self._value(f"{path}.{k}", self._entry_of(inside, k), inside[k])
+        return bool(self._queue)
+
+    def _value(self, path: str, code: str | Entry, value: Any, part: tuple[Any, str] | None = None) -> None:
+        """Note a value at a place (``code``: how it is fetched; empty: held by the caller), and look into it."""
+        plain = is_plain(value) or (isinstance(value, tuple) and all(is_plain(v) or v is None for v in value))
+        single = value is None or isinstance(value, (bool, Enum))
+        if code:
+            self._place(path, code, value, BY_DIGITS if plain and not single else BY_IDENTITY, part)
+        if isinstance(value, Tensor):
+            self._tensor(path, value)
+        if plain or single or isinstance(value, Tensor):
+            return
+        if id(value) in self._seen:
+            return
+        self._name(value)
+        self._queue.append((self._inside, path, value))
+
+    def _tensor(self, path: str, t: Tensor) -> None:
+        if id(t) in self.tensors:
+            return
+        self.tensors[id(t)] = (path, t)
+        name = self._name(t)
+        self._place(path + " (its memory)", f"{name}._data", t._data, BY_IDENTITY, (t, "_data"))
+        self._place(path + " (its shape)", f"{name}._layout", t._layout, BY_IDENTITY, (t, "_layout"))
+        self._place(path + ".requires_grad", f"{name}._rg", t._rg, BY_IDENTITY, (t, "_rg"))
+        self._place(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, BY_IDENTITY, (t, "_leaf_hook_set"))
+        self._attributes(path, t.__dict__)
+        if t._leaf_hook_set is not None:
+            self._queue.append((self._hooks, path, t._leaf_hook_set))
+
+    def _hooks(self, path: str, hooks: Any) -> None:
+        """The hooks of a leaf."""
+        self._mapping(f"{path}'s hooks", hooks.accumulated)
+        self._mapping(f"{path}'s hooks", hooks.tensor)
+
+    def _inside(self, path: str, value: Any) -> None:
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            self._function(path, value)
+        elif isinstance(value, types.BuiltinFunctionType):
+            owner = value.__self__
+            self._calculates = self._calculates or value.__module__ in ("math", "cmath", "numpy")
+            self._changing(path, value.__module__ or getattr(owner, "__module__", None))
+            if not isinstance(owner, (type, types.ModuleType)):
+                self._value(f"{path}.__self__", "", owner)
+        elif isinstance(value, types.ModuleType):
+            if value.__name__.partition(".")[0] in CHANGING:
+                raise TooMuch(
+                    f"it uses the module {value.__name__}, whose functions give another value at each call; pass such values as arguments"
+                )
+            self._modules.setdefault(id(value), (path, value, set()))
+        elif isinstance(value, type):
+            self._changing(path, value.__module__)
+            if not in_library(value.__module__):
+                self._class(path, value)
+        elif isinstance(value, np.ndarray):
+            if value.nbytes > _SMALL or value.dtype.hasobject:
+                raise TooMuch(f"it reaches a NumPy array ({path}), whose values may change unseen; make it a tensor")
+            self._place(f"the values of {path}", f"{self._name(value)}.tobytes()", value.tobytes(), BY_VALUE)
+        elif isinstance(value, (dict, types.MappingProxyType, list, tuple, deque, set, frozenset, bytearray)):
+            self._container(path, value)
+            if not in_library(type(value).__module__):
+                self._object(path, value)
+        elif isinstance(value, io.IOBase):
+            raise TooMuch(f"it reaches a file ({path}), which a captured run would neither read nor write")
+        elif type(value).__module__.startswith(PACKAGE + ".compiler") and hasattr(value, "__wrapped__"):
+            self._value(path, "", value.__wrapped__)  # a compiled function stands for the function
+        elif isinstance(value, (attrgetter, methodcaller)):
+            self.names.update(part for name in value.__reduce__()[1] if isinstance(name, str) for part in name.split("."))
+        elif isinstance(value, functools.partial):
+            for part, v in (("func", value.func), ("args", value.args), ("keywords", value.keywords)):
+                self._value(f"{path}.{part}", "", v)
+        elif isinstance(value, ContextVar):
+            unset = self._name(_MISSING)
+            self._value(f"{path}.get()", f"{self._name(value)}.get({unset})", value.get(_MISSING))
+        elif hasattr(type(value), "__next__"):
+            raise TooMuch(
+                f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value"
+            )
+        else:
+            self._object(path, value)
+
+    def _length(self, path: str, value: Any) -> None:
+        """How many entries a container has."""
+        name, size = self._name(value), len(value)
+        self._place(path, f"len({name})" if size else name, size, BY_VALUE if size else EMPTY, (value, "entries"))
+
+    def _container(self, path: str, value: Any) -> None:
+        if isinstance(value, (dict, types.MappingProxyType)):
+            self._mapping(path, value)
+        elif isinstance(value, (list, tuple, deque)):
+            self._length(f"len({path})", value)
+            for i, v in enumerate(value):
+                self._entry(f"{path}[{i}]", value, i, self._entry_of(value, i), v)
+        else:
+            self._place(f"the contents of {path}", self._name(value), value.copy(), BY_VALUE, (value, "entries"))
+            for v in value:
+                self._value(f"an element of {path}", "", v)
+
+    def _mapping(self, path: str, d: Any) -> None:
+        name = self._name(d)
+        if d:
+            self._place(f"the keys of {path}", f"tuple({name})", tuple(d), BY_VALUE, (d, "entries"))
+        else:
+            self._length(f"len({path})", d)
+        for k, v in d.items():
+            self._value(f"a key of {path}", "", k)
+            text = repr(k) if type(k) in (str, int, bool) else self._name(k)
+            self._entry(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", d, k, self._entry_of(d, k, text), v)
+
+    def _entry(self, path: str, holder: Any, k: Any, code: str | Entry, value: Any, part: Any = None) -> None:
+        """What a mapping, a sequence or a cell holds. Where the function leaves tensors, only their form is noted; where it reads
+        them too they are arguments."""
+        kept = self._kept.get((id(holder), k))
+        if kept is None:
+            self._value(path, code, value, part)
+            return
+        self.kept.append(kept)
+        if not kept.read:
+            there = code if isinstance(code, str) else code.code
+            self._place(f"the form of {path}", f"form({there})", form(value), BY_VALUE)
+
+    def _functional(self, kind: type) -> None:
+        """A module of this library computes with what stands in ``nn.functional``, where programs may put something else."""
+        module = sys.modules.get(f"{PACKAGE}.nn.functional")
+        forward = getattr(kind, "forward", None)
+        if module is None or not isinstance(forward, types.FunctionType):
+            return
+        inside = vars(module)
+        for k in sorted(bytecode.attributes(forward.__code__) & inside.keys()):
+            if _replaceable(inside[k]):
+                self._value(f"nn.functional.{k}", self._entry_of(inside, k), inside[k])
+
+    def _object(self, path: str, value: Any) -> None:
+        kind = type(value)
+        if kind.__module__.startswith(_INSIDE) or (
+            kind.__module__.partition(".")[0] == PACKAGE and kind.__name__ == "RemovableHandle"
+        ):
+            return
+        self._changing(path, kind.__module__)
+        if kind.__module__.partition(".")[0] == "logging":  # its records are seen where they are made
+            return
+        if any(f"{base.__module__}.{base.__qualname__}" in _OPAQUE for base in kind.__mro__):
+            raise TooMuch(
+                f"it reaches {path}, an object of the class {kind.__name__}, whose values may change unseen; pass them as arguments"
+            )
+        attributes = getattr(value, "__dict__", None)
+        if isinstance(attributes, dict):
+            if isinstance(attributes.get("param_groups"), list) and isinstance(attributes.get("state"), dict):
+                self.optimizers.append(value)
+            self._attributes(path, attributes)
+        for cls in kind.__mro__:
+            for slot in getattr(cls, "__slots__", ()) if not in_library(cls.__module__) else ():
+                if hasattr(value, slot):
+                    self._value(f"{path}.{slot}", f"getattr({self._name(value)}, {slot!r}, MISSING)", getattr(value, slot))
+        if not in_library(kind.__module__):
+            self._class(path, kind)
+        elif kind.__module__.startswith(f"{PACKAGE}.nn."):
+            self._functional(kind)
+
+    def _attributes(self, path: str, attributes: dict) -> None:
+        """The ``__dict__`` of an object."""
+        self._length(f"attributes of {path}", attributes)
+        for k, v in attributes.items():
+            self._entry(f"{path}.{k}", attributes, k, self._entry_of(attributes, k), v)
+
+    def _class(self, path: str, cls: type) -> None:
+        for base in cls.__mro__:
+            if in_library(base.__module__):
+                continue
+            entries = gc.get_referents(vars(base))[0]  # the dict behind the proxy
+            for k, v in list(vars(base).items()):
+                code = f"vars({self._name(base)}).get({k!r}, MISSING)"
+                if isinstance(v, (staticmethod, classmethod)):
+                    self._value(f"{base.__name__}.{k}", "", v.__func__)
+                elif isinstance(v, property):
+                    for f in (v.fget, v.fset):
+                        if f is not None:
+                            self._value(f"{base.__name__}.{k}", "", f)
+                elif isinstance(v, types.FunctionType) or not k.startswith("__"):
+                    self._value(f"{base.__name__}.{k}", code, v, (entries, "entries"))
+                    continue
+                else:
+                    continue
+                self._place(f"{base.__name__}.{k}", code, v, BY_IDENTITY, (entries, "entries"))
+
+    def _function(self, path: str, function: Any) -> None:
+        if isinstance(function, types.MethodType):
+            self._value(f"{path}.__self__", "", function.__self__)
+            function = function.__func__
+            if not isinstance(function, types.FunctionType):
+                return
+        self._changing(path, function.__module__)
+        if function in _SETTINGS:
+            self._value(f"{function.__name__}()", f"{self._name(function)}()", function())
+        elif function is os.getenv:
+            self._value("os.environ", "", os.environ)
+        elif function is importlib.import_module:
+            raise TooMuch("it imports modules by computed names (importlib.import_module); write an import statement")
+        module, file = function.__module__ or "", function.__code__.co_filename
+        # (an example in one of our docstrings is a user's function, whatever its module is called)
+        if file.startswith(_FOLDER) or (in_library(module) and module.partition(".")[0] != PACKAGE):
+            for cell in function.__closure__ or ():  # a decorator's wrapper around the user's function
+                with contextlib.suppress(ValueError):  # an empty cell
+                    if isinstance(cell.cell_contents, (types.FunctionType, types.MethodType)):
+                        self._value(path, "", cell.cell_contents)
+            return
+        code = function.__code__
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            self._cell(name, cell)
+        self._place(f"the defaults of {path}", f"{self._name(function)}.__defaults__", function.__defaults__)
+        for k, v in enumerate(function.__defaults__ or ()):
+            self._value(f"default {k} of {path}", "", v)
+        if function.__kwdefaults__:
+            self._mapping(f"the keyword defaults of {path}", function.__kwdefaults__)
+        self._attributes(path, function.__dict__)
+        self.tells_apart = self.tells_apart or bytecode.tells_apart(code)
+        names = bytecode.attributes(code)
+        standard = module.partition(".")[0] in sys.stdlib_module_names
+        if not standard:
+            self.names |= names
+            self.codes.update(bytecode.codes(code))
+        self._reads_groups = self._reads_groups or "param_groups" in names or "get_last_lr" in names
+        scope = self._name(function.__globals__)
+        for name in sorted(bytecode.globals_of(code)):
+            if name in function.__globals__:
+                self._global(name, function.__globals__, names)
+            elif name in bytecode.BLIND and not standard:
+                raise TooMuch(f"it calls {name}(), so that names are read or set unseen; write the names themselves")
+            elif not hasattr(builtins, name):
+                self._place(f"the global {name}", f"{scope}.get({name!r}, MISSING)", _MISSING)
+        for name in sorted(bytecode.imports(code, function.__globals__.get("__package__") or "")):
+            self._value(f"the module {name}", f"{self._name(sys.modules)}.get({name!r})", sys.modules.get(name))
+
+    def _changing(self, path: str, module: str | None) -> None:
+        """Refuse what gives another value at each call."""
+        if (module or "").partition(".")[0] in CHANGING or (module or "").startswith("numpy.random"):
+            raise TooMuch(f"it uses {path} of {module}, which gives another value at each call; pass such values as arguments")
+
+    def _global(self, name: str, scope: dict[str, Any], names: set[str]) -> None:
+        value = scope[name]
+        self._entry(name, scope, name, self._entry_of(scope, name), value)
+        if isinstance(value, types.ModuleType):
+            self._calculates = self._calculates or value.__name__ in ("math", "cmath", "numpy")
+            if value.__name__.partition(".")[0] == "numpy" and "random" in names:
+                raise TooMuch(
+                    "it uses numpy.random, which gives another value at each call; draw with this library's random functions"
+                )
+
+    def _cell(self, name: str, cell: Any) -> None:
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            return
+        self._entry(name, cell, None, f"{self._name(cell)}.cell_contents", value, (cell, "cell"))
+
+    def reaches(self, value: Any) -> bool:
+        """Whether the walk has met an object."""
+        return id(value) in self._seen
+
+    def scope(self) -> dict[str, Any]:
+        """The names of generated code."""
+        return {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": _MISSING, "form": form}
+
+    def left(self) -> dict[tuple[int, Any], Kept]:
+        """The places that hold other tensors now, as where a layer keeps its last loss."""
+        found = {}
+        for p in self.places:
+            if p.entry is not None:
+                kept = Kept(p.entry.holder, p.entry.key, p.path)
+            elif p.part is not None and p.part[1] == "cell":
+                kept = Kept(p.part[0], None, p.path)
+            else:
+                continue
+            now = kept.get()
+            if now is not p.value and keepable(now):
+                found[kept.place] = kept
+        return found
