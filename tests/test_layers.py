@@ -48,6 +48,34 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.build": (("apart", "cache", "digest"), ("entry_point",), ("machine_code", "pipeline"), ("compilation",)),
+    # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
+    "compiler": (
+        ("live_numbers", "native"),
+        ("nested", "ir"),
+        ("guards",),
+        ("capture",),
+        ("passes",),
+        ("lower",),
+        ("run",),
+        ("trace",),
+        ("derivatives",),
+        ("session",),
+        ("dispatch",),
+    ),
+    "compiler.guards": (("bytecode", "carried_state", "holders"), ("memory_words",), ("reach",), ("guard",)),
+    "compiler.capture": (("recorder",), ("effects", "sections")),
+    "compiler.passes": (
+        ("pointwise_step",),
+        ("simplify", "copy_elision", "gemm_epilogue", "shared_factor", "fusion_group"),
+        ("row_plan", "buffer_reuse"),
+        ("row_parts", "fused_kernel"),
+        ("rematerialize", "loop_fusion"),
+        ("row_fusion",),
+        ("pipeline",),
+    ),
+    "compiler.lower": (("driver", "parallel_records"), ("program",)),
+    "compiler.run": (("again",), ("backward",), ("variant",), ("fast_path", "profile", "check")),
+    "compiler.trace": (("picture", "source"), ("graph",), ("stored", "numba_function")),
 }
 
 #: imports inside functions that may point up: (layer's module, what it imports) -> why
