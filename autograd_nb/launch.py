@@ -237,9 +237,13 @@ class Kernel:
         compiled(*args)
 
     def _tell(self, observer: Any, compiled: Entry, args: tuple, parts: Any = None) -> None:
-        origin = ("kernel", self.module, self.name, tuple(argument_type(a) for a in args))
+        origin = self._origin(tuple([argument_type(a) for a in args]))
         recipe = None if self.recipe is None else self.recipe(args)
         observer(_Observed(compiled, self.name, self.outputs, recipe, origin=origin, parts=parts), args)
+
+    def _origin(self, types: tuple[str, ...]) -> tuple:
+        """From what the entry point for arguments of these types can be made again; empty where it cannot."""
+        return ("kernel", self.module, self.name, types)
 
     def entry(self, key: Any) -> Entry | None:
         """The entry point for a key, for plans that forget it when observing begins (see `plan_table`); None before its first call."""

@@ -145,6 +145,9 @@ class _Kernel(launch.Kernel):
         super().__init__("custom", function.__name__, outputs)
         self.function = function
 
+    def _origin(self, types: tuple[str, ...]) -> tuple:
+        return ()
+
     def _compile(self, key: Any, args: tuple) -> Any:
         njit = compilation.numba().njit
         count = len(args) // 2

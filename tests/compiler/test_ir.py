@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
-from autograd_nb.codegen.loops import Input
+from autograd_nb.codegen.templates.loops import Input
 from autograd_nb.compiler.ir import Buffer, InvalidProgram, Outline, Program, Step, Use, argument_names, needed, users, verify
 from autograd_nb.compiler.passes import pipeline
 from autograd_nb.compiler.passes.pipeline import PASSES, optimize

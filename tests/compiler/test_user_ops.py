@@ -133,6 +133,14 @@ def test_captured_with_its_backward():
         torch.testing.assert_close(c(x).clone(), step(x))
 
 
+def test_a_graph_with_a_users_kernel_is_not_saved(tmp_path):
+    """No file could tell where the kernel is: it would be saved, and refused when it is loaded."""
+    op = torch.custom_op(forward, shape=lambda x, y: x[:1])
+    graph = torch.trace(lambda x, y: op(x, y), torch.randn(3, 4), torch.randn(4))
+    with pytest.raises(RuntimeError, match="the step forward cannot be saved"):
+        graph.save(tmp_path / "graph.zip")
+
+
 def test_wrong_use_is_refused():
     op = torch.custom_op(forward, shape=lambda x, y: 3)
     with pytest.raises(RuntimeError, match="tuple of sizes"):

@@ -12,7 +12,8 @@ from ...ops.creation.create import as_tensor
 from ...tensor import Tensor
 from ..ir import Step
 from ..lower import driver
-from .graph import GraphError, trace
+from ..lower.program import ALIGN, Program
+from .graph import Graph, GraphError, Value, trace
 
 
 def numba_callable(function: Callable, example: Any) -> Any:
@@ -33,39 +34,76 @@ def numba_callable(function: Callable, example: Any) -> Any:
         >>> f(np.array([1.0, 2.0]), g), g.tolist()
         (5.0, [2.0, 4.0])
     """
-    numba = compilation.numba()
-    from numba import types
-    from numba.extending import intrinsic
-
     if not callable(function):
         raise TypeError(f"numba_callable(): expected a function, got {type(function).__name__}")
     x = example if isinstance(example, Tensor) else as_tensor(np.ascontiguousarray(example))
     if not x.dtype.is_floating_point:
         raise GraphError(f"numba_callable(): the example must be floating, it is {x.dtype}")
     graph = trace(function, x.detach(), names=["x"])
-    value = graph.outputs[0]
-    lay = graph.values[value].layout
-    if len(graph.outputs) != 1 or lay.size != 1:
-        raise GraphError(f"numba_callable(): the function must return one number, it returns {[graph.values[n] for n in graph.outputs]}")
-    (gradient,) = graph.grad(value, "x")
-    v, g = graph.values[value], graph.values[gradient]
-    if v.buffer.kind != "temporary":  # an element of x
-        value = graph._copied(value)
-    if g.offset or not g.layout.contiguous or g.buffer is v.buffer or g.buffer.kind != "temporary":  # that of a sum: ones
-        gradient = graph._copied(gradient)
-    wanted = [value, gradient]
-    v, g = graph.values[value], graph.values[gradient]
-    program, _, _ = graph._program(wanted, {"x": None})
+    value, gradient = _outputs(graph)
+    program, _, _ = graph._program([value.name, gradient.name], {"x": None})
     if any(isinstance(s, Step) for s in program.segments) or program.draws or program._live:
         raise GraphError("numba_callable(): the function has steps that only Python can run (a check of values, an FFT, random numbers)")
+    compiled = _compiled(program, graph.values["x"], value, gradient)
+    compiled._held = (graph, program)  # what the machine code refers to
+    compiled.address, compiled._entry = _entry_point(compiled, graph.values["x"])
+    compiled.graph = graph
+    return compiled
+
+
+def _outputs(graph: Graph) -> tuple[Value, Value]:
+    """The value of a graph of one number and its gradient to x, each in memory of its own from the first byte on."""
+    name = graph.outputs[0]
+    if len(graph.outputs) != 1 or graph.values[name].layout.size != 1:
+        raise GraphError(f"numba_callable(): the function must return one number, it returns {[graph.values[n] for n in graph.outputs]}")
+    (gradient,) = graph.grad(name, "x")
+    v, g = graph.values[name], graph.values[gradient]
+    if v.buffer.kind != "temporary":  # an element of x
+        name = graph._copied(name)
+    if g.offset or not g.layout.contiguous or g.buffer is v.buffer or g.buffer.kind != "temporary":  # that of a sum: ones
+        gradient = graph._copied(gradient)
+    return graph.values[name], graph.values[gradient]
+
+
+def _compiled(program: Program, x: Value, value: Value, gradient: Value) -> Any:
+    """The njit function ``f(x, g)`` that runs a program in memory of its own."""
     records, words, template = program._records_at, program.records.size, program.values.copy()
-    bytes_ = int(program.arena_bytes)
-    arena_cell = program._arena_cell
-    x_cell, g_cell, v_cell = (program.cells.get(b.number, -1) for b in (graph.values["x"].buffer, g.buffer, v.buffer))
-    size, value_size, value_at = x.numel(), v.buffer.array.size, v.offset
-    value_dtype = v.buffer.array.dtype
-    element = numba.from_dtype(x._data.dtype)
+    arena_bytes, arena_cell = int(program.arena_bytes), program._arena_cell
+    x_cell, g_cell, v_cell = (program.cells.get(v.buffer.number, -1) for v in (x, gradient, value))
+    size, value_size, value_at, value_dtype = x.layout.size, value.buffer.array.size, value.offset, value.buffer.array.dtype
+    check_types = _type_check(_element(x))
     drive = driver.driver()
+
+    @compilation.numba().njit(nogil=True)
+    def value_and_gradient(x: Any, g: Any) -> float:
+        check_types(x, g)
+        if x.size != size or g.size != size:
+            raise ValueError("numba_callable: x and g must have the size of the example")
+        cells = template.copy()
+        arena = np.empty(arena_bytes + ALIGN, np.uint8)
+        at = arena.ctypes.data
+        cells[arena_cell] = at + (-at) % ALIGN
+        value = np.empty(value_size, value_dtype)
+        if x_cell >= 0:
+            cells[x_cell] = x.ctypes.data
+        cells[g_cell] = g.ctypes.data
+        cells[v_cell] = value.ctypes.data
+        if drive(records, words, cells.ctypes.data) != 0:
+            raise RuntimeError("numba_callable: a kernel failed")
+        return float(value[value_at])
+
+    return value_and_gradient
+
+
+def _element(value: Value) -> Any:
+    """Numba's type of a value's elements."""
+    return compilation.numba().from_dtype(value.layout.dtype.carrier)
+
+
+def _type_check(element: Any) -> Callable[[Any, Any], None]:
+    """An intrinsic that raises TypeError, when the caller is compiled, for other arrays than contiguous ones of these elements."""
+    from numba import types
+    from numba.extending import intrinsic
 
     @intrinsic
     def check_types(typingctx: Any, x: Any, g: Any) -> Any:
@@ -76,31 +114,18 @@ def numba_callable(function: Callable, example: Any) -> Any:
             raise TypeError("numba_callable: g is read-only, the gradient is written to it")
         return types.void(x, g), lambda context, builder, signature, operands: context.get_dummy_value()
 
-    @numba.njit(nogil=True)
-    def value_and_gradient(x: Any, g: Any) -> float:
-        check_types(x, g)
-        if x.size != size or g.size != size:
-            raise ValueError("numba_callable: x and g must have the size of the example")
-        cells = template.copy()
-        arena = np.empty(bytes_ + 64, np.uint8)
-        at = arena.ctypes.data
-        cells[arena_cell] = at + (-at) % 64
-        value = np.empty(value_size, value_dtype)
-        if x_cell >= 0:
-            cells[x_cell] = x.ctypes.data
-        cells[g_cell] = g.ctypes.data
-        cells[v_cell] = value.ctypes.data
-        if drive(records, words, cells.ctypes.data) != 0:
-            raise RuntimeError("numba_callable: a kernel failed")
-        return float(value[value_at])
+    return check_types  # type: ignore[no-any-return]
 
-    signature = types.float64(types.CPointer(element), types.CPointer(element))
 
-    @numba.cfunc(signature)
-    def address(x: Any, g: Any) -> float:
-        return value_and_gradient(numba.carray(x, (size,)), numba.carray(g, (size,)))
+def _entry_point(compiled: Any, x: Value) -> tuple[int, Any]:
+    """(the address of the C function ``double f(T *x, T *g)``, what keeps it alive)."""
+    numba = compilation.numba()
+    from numba import types
 
-    value_and_gradient._held = (graph, program, address)  # what the machine code refers to
-    value_and_gradient.address = address.address
-    value_and_gradient.graph = graph
-    return value_and_gradient
+    element, size = _element(x), x.layout.size
+
+    @numba.cfunc(types.float64(types.CPointer(element), types.CPointer(element)))
+    def entry(x: Any, g: Any) -> float:
+        return compiled(numba.carray(x, (size,)), numba.carray(g, (size,)))
+
+    return entry.address, entry
