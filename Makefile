@@ -77,6 +77,7 @@ fuzz: $(VENV)/has-parity ## draw programs, run them here and in PyTorch, shrink 
 
 stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops
 	@$(BIN)/python -m autograd_nb.ops.signatures
+	@$(BIN)/python -m autograd_nb.compat.stubs
 
 lint: $(VENV)/has-dev ## ruff and mypy
 	@$(BIN)/ruff check .

@@ -5,10 +5,13 @@ import sys as _sys
 import typing as _typing
 from typing import Any as _Any
 
-from . import autograd, backends, cuda, display, launch, ops, random
+from . import autograd, display, launch, ops, random
 from .autograd import handlers as _handlers
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from .autograd.legacy import TYPES as _TYPES
+from .compat.absent import finder as _absent_finder
+from .compat.import_aliases import finder as _alias_finder
+from .compat.table import MODULES as _ABSENT
 from .config import (
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -55,7 +58,6 @@ from .graph.modes import (
     set_grad_enabled,
 )
 from .launch import release_memory
-from .moved import finder as _finder
 from .ops.core.registry import functions as _functions
 from .ops.creation.device import (
     channels_last,
@@ -88,30 +90,13 @@ from . import compiler, fft, linalg, nn, optim, special  # noqa: E402
 from .compiler import compile  # noqa: A004, E402
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
-    from . import (
-        _C,
-        accelerator,
-        amp,
-        distributed,
-        distributions,
-        func,
-        hub,
-        jit,
-        masked,
-        multiprocessing,
-        onnx,
-        profiler,
-        serialization,
-        signal,
-        testing,
-        types,
-        utils,
-        version,
-        viz,
-    )  # fmt: skip
-    from .alias import as_torch
-    from .amp import GradScaler, autocast, is_autocast_enabled
+    from . import distributions, func, masked, profiler, serialization, signal, testing, types, utils, version, viz
     from .codegen.formula.namespace import m
+    from .compat import precision as amp
+    from .compat import processes as multiprocessing
+    from .compat.as_torch import as_torch
+    from .compat.names import _C, accelerator, backends, cuda, distributed, hub, jit, onnx
+    from .compat.precision import GradScaler, autocast, is_autocast_enabled
     from .compiler.trace.numba_function import numba_callable
     from .compiler.trace.stored import load_graph
     from .func import vmap
@@ -121,19 +106,20 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
 
 #: name -> the module that it is found in, "" for a module of that name
 _LAZY = {
-    "save": "serialization", "load": "serialization", "as_torch": "alias", "autocast": "amp",
-    "GradScaler": "amp", "is_autocast_enabled": "amp", "vmap": "func",
+    "save": "serialization", "load": "serialization", "as_torch": "compat.as_torch",
+    **dict.fromkeys(("autocast", "GradScaler", "is_autocast_enabled"), "compat.precision"), "vmap": "func",
     "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.formula.namespace", "load_graph": "compiler.trace.stored",
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(
-        ("serialization", "utils", "accelerator", "amp", "jit", "distributed", "multiprocessing", "version", "testing", "func",
-         "distributions", "profiler", "masked", "signal", "types", "viz", "hub", "onnx", "_C"), "",
+        ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "profiler", "masked",
+         "signal", "types", "viz", *(name for name in _ABSENT if "." not in name)), "",
     ),
 }  # fmt: skip
 
 
-if _finder not in _sys.meta_path:
-    _sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+for _finder in (_alias_finder, _absent_finder):
+    if _finder not in _sys.meta_path:
+        _sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
 
 _sum_of_diagonal = _functions("torch")["trace"]
 

@@ -37,7 +37,7 @@ def _add_run(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .alias import run
+    from .compat.as_torch import run
 
     try:
         run(options.target, options.arguments, options.module)

@@ -44,5 +44,9 @@ def shorten(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+class OutOfMemoryError(RuntimeError):
+    """Never raised: PyTorch's error for a GPU whose memory is full, which programs catch."""
+
+
 class LinAlgError(RuntimeError):
     """A matrix that cannot be factored or inverted, or an iteration that did not converge (PyTorch's `linalg.LinAlgError`)."""

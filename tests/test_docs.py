@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+FOLDERS = sorted({path.parent for path in (ROOT / "autograd_nb").rglob("*.py")})
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 
@@ -16,3 +19,13 @@ def test_page(name):
     found = doctest.testfile(str(DOCS / name), module_relative=False, optionflags=FLAGS, encoding="utf-8")
     assert found.attempted > 10
     assert not found.failed
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_folder_has_a_readme(folder):
+    """A README of about ten lines in each folder, that names no file which is gone."""
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert 3 <= len(text.splitlines()) <= 30
+    for name in re.findall(r"`([\w/.]+(?:\.pyi?|\.md|/))`", text):
+        if not any((above / name).exists() for above in (folder, folder.parent, ROOT / "autograd_nb", ROOT)):
+            assert any(folder.rglob(name)), f"{folder.name}/README.md names {name}, which is not there"

@@ -9,7 +9,7 @@ from typing import Any
 
 from .modules.module import Module
 
-__path__: list[str] = []  # PyTorch has modules below this one: see moved.py
+__path__: list[str] = []  # PyTorch has modules below this one: see compat/import_aliases.py
 
 
 class DataParallel(Module):

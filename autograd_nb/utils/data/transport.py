@@ -179,7 +179,7 @@ class Delivery:
         if self._alias:
             from importlib import import_module
 
-            import_module(__name__.partition(".")[0] + ".alias").as_torch()
+            import_module(__name__.partition(".")[0] + ".compat.as_torch").as_torch()
         spawn.prepare(self._main)
         buffers = self._buffers if self._handle is None else _mapped(self._handle.detach(), self._sizes, private=True)
         return pickle.loads(self._data, buffers=buffers)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-PACKAGE = __name__.rpartition(".")[0]
+PACKAGE = __name__.split(".")[0]
 
 #: PyTorch's name -> the module here, both below the package; their parents are packages, or have an empty ``__path__``
 MOVED = {
@@ -31,6 +31,8 @@ MOVED = {
     "utils.data._utils": "utils.data",
     "utils.data._utils.collate": "utils.data.collate",
     "functional": "",
+    "amp": "compat.precision",
+    "multiprocessing": "compat.processes",
     "amp.autocast_mode": "amp",
     "amp.grad_scaler": "amp",
     "cuda.amp.autocast_mode": "cuda.amp",

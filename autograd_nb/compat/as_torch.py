@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from .moved import Finder
+from .import_aliases import Finder
 
-PACKAGE = __name__.rpartition(".")[0]
+PACKAGE = __name__.split(".")[0]
 
 TORCH_VERSION = "2.13.0"  #: the PyTorch that this library follows
 

@@ -9,9 +9,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .tensor import Tensor
+from ..tensor import Tensor
 
-__path__: list[str] = []  # PyTorch has modules below this one: see moved.py
+__path__: list[str] = []  # PyTorch has modules below this one: see import_aliases.py
 
 
 class autocast:
@@ -40,6 +40,13 @@ class autocast:
                 return function(*args, **kwargs)
 
         return inside
+
+
+class cuda_autocast(autocast):
+    """`autocast` for "cuda", where the device needs no naming: nothing is cast."""
+
+    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True):
+        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
 def is_autocast_available(device_type: str) -> bool:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from autograd_nb.moved import MOVED
+from autograd_nb.compat.import_aliases import MOVED
 
 
 @pytest.mark.parametrize("name", MOVED)

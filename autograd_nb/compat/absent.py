@@ -1,0 +1,111 @@
+"""Modules made of the table: they are imported as any other, and hold functions and classes that give its answers."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import ModuleType
+from typing import Any
+
+from .table import MODULES, Absent, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
+
+PACKAGE = __name__.split(".")[0]
+
+
+def _function(name: str, module: str, call: Callable[..., Any], doc: str) -> Callable[..., Any]:
+    call.__name__ = call.__qualname__ = name
+    call.__module__, call.__doc__ = module, doc
+    return call
+
+
+def _says(value: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: value
+
+
+def _refuses(refusal: Refuses) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        first = f" ({args[0]!r})" if args else ""
+        raise refusal.error(refusal.message.replace("{first}", first))
+
+    return refuse
+
+
+def _returns(*args: Any, **kwargs: Any) -> Any:
+    given = [value for value in (*args, *kwargs.values()) if not isinstance(value, bool)]
+    return given[0] if given else lambda function: function
+
+
+def _sets(*args: Any, **kwargs: Any) -> Any:
+    return nullcontext()
+
+
+def made(name: str, answer: Answer, module: str) -> Any:
+    """What stands for an answer under ``name`` in ``module``: a function, a class, or the value itself."""
+    match answer:
+        case At(where):
+            place, _, own = where.partition(":")
+            return getattr(importlib.import_module(f"{PACKAGE}.{place}"), own)
+        case Value(value):
+            return value
+        case Says(value, doc):
+            text = "The function does nothing: there is nothing here to do it to." if value is None else f"The answer is {value!r}."
+            return _function(name, module, _says(value), doc or text)
+        case Refuses(error, _):
+            return _function(name, module, _refuses(answer), f"The function raises {error.__name__}: it is not here.")
+        case NoClass(refusal):
+            text = "Not available here: no object is an instance of it, and none can be made."
+
+            def refuse(self: Any, *args: Any, **kwargs: Any) -> None:
+                _refuses(refusal)()
+
+            return type(name, (), {"__init__": refuse, "__module__": module, "__doc__": text})
+        case Returns(doc):
+            return _function(name, module, lambda *args, **kwargs: _returns(*args, **kwargs), doc)
+        case Sets():
+            return _function(name, module, lambda *args, **kwargs: _sets(), "Nothing is set; also a context in which nothing changes.")
+    raise TypeError(f"no answer: {answer!r}")
+
+
+class AbsentModule(ModuleType):
+    """A module of the table; its submodules are imported when an attribute asks for them."""
+
+    _absent: Absent
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._absent.submodules:
+            return importlib.import_module(f"{self.__name__}.{name}")
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._absent.submodules})
+
+
+class AbsentFinder:
+    """The import system's way to the modules of the table."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """The import system asks for a module: the spec of one in the table, None for all others."""
+        package, _, name = fullname.partition(".")
+        if package != PACKAGE or name not in MODULES:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """The empty module."""
+        absent = MODULES[spec.name.partition(".")[2]]
+        module = AbsentModule(spec.name, absent.doc)
+        module._absent = absent
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the answers into the module."""
+        assert isinstance(module, AbsentModule)
+        absent = module._absent
+        for name, answer in absent.names.items():
+            setattr(module, name, made(name, answer, module.__name__))
+        module.__all__ = [name for name in (*absent.names, *absent.submodules) if not name.startswith("_")]  # type: ignore[attr-defined]
+
+
+finder = AbsentFinder()

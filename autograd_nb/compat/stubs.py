@@ -1,0 +1,64 @@
+"""The stub of the table's modules, for type checkers and editors: ``make stubs`` writes ``names.pyi``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from .table import MODULES, Answer, At, NoClass, Refuses, Returns, Says, Sets, Value
+
+FILE = Path(__file__).parent / "names.pyi"
+
+HEAD = '''"""The modules of `table`, as classes that hold their names. Written by `make stubs`: change the table, not this file."""
+
+from contextlib import AbstractContextManager
+from types import SimpleNamespace
+from typing import Any, NoReturn
+'''
+
+
+def _stub(name: str, answer: Answer) -> str:
+    function = f"@staticmethod\ndef {name}(*args: Any, **kwargs: Any) -> "
+    match answer:
+        case At(where):
+            return f"{name} = _{where.rpartition(':')[2]}"
+        case NoClass():
+            return f"class {name}: ..."
+        case Says(value):
+            return f"{function}{'None' if value is None else type(value).__name__}: ..."
+        case Refuses():
+            return function + "NoReturn: ..."
+        case Returns():
+            return function + "Any: ..."
+        case Sets():
+            return function + "AbstractContextManager[None]: ..."
+        case Value(value):
+            return f"{name}: {type(value).__name__ if isinstance(value, (bool, int, str)) or type(value).__name__ == 'SimpleNamespace' else 'Any'}"
+    raise TypeError(f"no answer: {answer!r}")
+
+
+def _module(name: str, indent: str = "") -> Iterator[str]:
+    absent = MODULES[name]
+    yield f"{indent}class {name.rpartition('.')[2]}:"
+    yield f'{indent}    """{absent.doc}"""'
+    for child in absent.submodules:
+        yield from _module(f"{name}.{child}", indent + "    ")
+    for own, answer in absent.names.items():
+        yield "\n".join(f"{indent}    {line}" for line in _stub(own, answer).split("\n"))
+
+
+def text() -> str:
+    """The stub as the table gives it."""
+    places = {a.where for absent in MODULES.values() for a in absent.names.values() if isinstance(a, At)}
+    imports = [f"from autograd_nb.{place} import {own} as _{own}" for place, _, own in (w.partition(":") for w in sorted(places))]
+    tops = ["\n".join(_module(name)) for name in MODULES if "." not in name]
+    return HEAD + "\n".join(imports) + "\n\n" + "\n\n".join(tops) + "\n"
+
+
+def outdated() -> bool:
+    """Whether the stub on disk is another than the table gives now."""
+    return not FILE.exists() or FILE.read_text(encoding="utf-8") != text()
+
+
+if __name__ == "__main__":
+    FILE.write_text(text(), encoding="utf-8")

@@ -1,0 +1,92 @@
+"""The modules of the table: importable in every way, each name with its answer."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import autograd_nb as torch
+from autograd_nb.compat import stubs
+from autograd_nb.compat.table import MODULES, NoClass, Refuses, Says
+
+NAMES = [(module, name) for module, absent in MODULES.items() for name in absent.names]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_is_imported_and_found_as_an_attribute(module):
+    made = importlib.import_module(f"autograd_nb.{module}")
+    found = torch
+    for part in module.split("."):
+        found = getattr(found, part)
+    assert found is made
+    assert made.__doc__
+    assert made.__name__ == f"autograd_nb.{module}"
+    with pytest.raises(AttributeError, match="nothing_of_this_name"):
+        made.nothing_of_this_name
+
+
+@pytest.mark.parametrize(("module", "name"), NAMES)
+def test_answers(module, name):
+    answer, made = MODULES[module].names[name], getattr(importlib.import_module(f"autograd_nb.{module}"), name)
+    match answer:
+        case Says(value):
+            assert made() == value
+            assert made.__name__ == name
+            assert made.__doc__.endswith(".")
+        case Refuses(error, _):
+            with pytest.raises(error, match=r"this library|test |save|load"):  # the remedy
+                made()
+        case NoClass(refusal):
+            assert isinstance(made, type)
+            with pytest.raises(refusal.error):
+                made()
+
+
+def test_switches_can_be_set():
+    assert torch.backends.cudnn.benchmark is False
+    torch.backends.cudnn.benchmark = True
+    try:
+        assert importlib.import_module("autograd_nb.backends.cudnn").benchmark is True
+    finally:
+        torch.backends.cudnn.benchmark = False
+    with torch.backends.cuda.sdp_kernel(enable_flash=False):
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def test_decorators_return_what_they_decorate():
+    def f(x):
+        return x
+
+    assert torch.jit.script(f) is f
+    assert torch.jit.trace(f, (1,)) is f
+    assert torch.jit.ignore(f) is f
+    assert torch.jit.ignore()(f) is f
+    assert torch.jit.ignore(drop=True)(f) is f
+    assert torch.jit.annotate(int, 3) == 3
+
+
+def test_refusals_name_what_was_asked_for():
+    with pytest.raises(NotImplementedError, match=r"https://example.org/weights"):
+        torch.hub.load_state_dict_from_url("https://example.org/weights")
+    with pytest.raises(AssertionError, match="not compiled with CUDA"):
+        torch.cuda.current_device()
+
+
+def test_every_form_of_import_works_under_both_names():
+    code = (
+        "import autograd_nb.backends.cudnn, autograd_nb.cuda.amp;"
+        "from autograd_nb.cuda import amp, is_available; from autograd_nb.cuda.amp import autocast, GradScaler;"
+        "import autograd_nb; torch = autograd_nb.as_torch();"
+        "from torch.backends import cudnn; import torch.distributed as dist; from torch.cuda.amp import GradScaler as other;"
+        "from torch.amp.grad_scaler import GradScaler as third; import torch.multiprocessing as mp;"
+        "cudnn.benchmark = True; assert autograd_nb.backends.cudnn.benchmark and not is_available() and mp.spawn;"
+        "assert GradScaler is other is third and autocast().device == 'cuda' and not dist.is_initialized()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_stub_is_up_to_date():
+    assert not stubs.outdated(), "run make stubs"
