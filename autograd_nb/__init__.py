@@ -72,6 +72,7 @@ from .ops.creation.device import (
 from .ops.random.generator import Generator, default_generator
 from .shapes import Size
 from .tensor import Tensor
+from .tensor import above as _above
 
 half, float, double = float16, float32, float64  # noqa: A001
 short, int, long = int16, int32, int64  # noqa: A001
@@ -91,6 +92,8 @@ from .compiler import compile  # noqa: A004, E402
 
 if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from . import distributions, func, masked, profiler, serialization, signal, testing, types, utils, version, viz
+    from .autograd.batching.vmap import vmap
+    from .autograd.custom_ops import custom_op, pointwise
     from .codegen.formula.namespace import m
     from .compat import precision as amp
     from .compat import processes as multiprocessing
@@ -99,8 +102,6 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
     from .compat.precision import GradScaler, autocast, is_autocast_enabled
     from .compiler.trace.numba_function import numba_callable
     from .compiler.trace.stored import load_graph
-    from .func import vmap
-    from .ops.custom import custom_op, pointwise
     from .serialization import load, save
     from .viz import memory
 
@@ -108,7 +109,8 @@ if _typing.TYPE_CHECKING:  # what is imported when it is asked for
 _LAZY = {
     "save": "serialization", "load": "serialization", "as_torch": "compat.as_torch",
     **dict.fromkeys(("autocast", "GradScaler", "is_autocast_enabled"), "compat.precision"), "vmap": "func",
-    "pointwise": "ops.custom", "custom_op": "ops.custom", "m": "codegen.formula.namespace", "load_graph": "compiler.trace.stored",
+    "pointwise": "autograd.custom_ops", "custom_op": "autograd.custom_ops", "m": "codegen.formula.namespace",
+    "load_graph": "compiler.trace.stored",
     "numba_callable": "compiler.trace.numba_function", "memory": "viz",
     **dict.fromkeys(
         ("serialization", "utils", "amp", "multiprocessing", "version", "testing", "func", "distributions", "profiler", "masked",
@@ -147,6 +149,14 @@ def _lazily(name: str) -> _Any:
 if not _typing.TYPE_CHECKING:  # a checker knows all names, and so finds wrong ones
     __getattr__ = _lazily
 
+def _reduce_tensor(t: Tensor) -> tuple:
+    """How pickle and copy take a tensor apart; what does so is imported when it is asked for."""
+    from .serialization import reduce_tensor
+
+    return reduce_tensor(t)
+
+
+_above.reduce_tensor = _reduce_tensor
 _handlers.install()
 
 __version__ = "0.1.0"

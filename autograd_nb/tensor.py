@@ -33,14 +33,25 @@ else:
     _TensorMethods = object
 
 
+class Above:
+    """What tensors need of layers above theirs, which hand it in here when they are imported."""
+
+    legacy_tensor: Callable[..., Any]
+    reduce_tensor: Callable[[Any], Any]
+    embed_view: Callable[..., Tensor]
+    read_view: Callable[..., Tensor]
+    without_view: Callable[..., Tensor]
+
+
+above = Above()
+
+
 class TensorMeta(type):
     """`Tensor` can be called as PyTorch's legacy constructor; the ops make tensors through ``_make``."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is Tensor:
-            from .ops.creation.create import legacy_tensor
-
-            return legacy_tensor(*args, **kwargs)
+            return above.legacy_tensor(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
 
@@ -273,9 +284,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     __hash__ = object.__hash__
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .serialization import reduce_tensor
-
-        return reduce_tensor(self)
+        return above.reduce_tensor(self)
 
     def __deepcopy__(self, memo: dict) -> Tensor:
         if not self.is_leaf:
@@ -425,9 +434,7 @@ class AsStridedBackward0(Node):
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g):
-        from .ops.shape.strided import embed_view
-
-        return _settled(g, embed_view(g, self.base_layout, self.view_layout, self.offset))
+        return _settled(g, above.embed_view(g, self.base_layout, self.view_layout, self.offset))
 
     run_graph = run
 
@@ -438,12 +445,10 @@ class CopySlices(Node):
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g):
-        from .ops.shape.strided import read_view, without_view
-
         return _settled(
             g,
-            without_view(g, self.view_layout, self.offset, self.base_layout),
-            read_view(g, self.view_layout, self.offset, self.base_layout),
+            above.without_view(g, self.view_layout, self.offset, self.base_layout),
+            above.read_view(g, self.view_layout, self.offset, self.base_layout),
         )
 
     run_graph = run

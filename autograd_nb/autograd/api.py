@@ -200,7 +200,7 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if is_grads_batched:
-        from ..func import vmap
+        from .batching.vmap import vmap
 
         given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
 

@@ -252,8 +252,8 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
 
 def _pushed(function: Callable, primals: Sequence[Any], tangents: Sequence[Any], level: int) -> tuple[Any, Any]:
     """(function(*primals), its tangent) from the function's own backward rules."""
-    from ..func.batched import levels
-    from ..func.transforms import jvp
+    from .batching.batched import levels
+    from .transforms import jvp
 
     where = [i for i, t in enumerate(tangents) if t is not None]
 
@@ -412,7 +412,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 def _inside(tensor: Any, number: int) -> UnpackedDualTensor:
     """A batch of duals, seen from inside the vmap."""
-    from ..func.batched import batch
+    from .batching.batched import batch
 
     primal, tangent = unpack_dual(tensor.value)
     return UnpackedDualTensor(batch(primal, tensor.level), None if tangent is None else batch(tangent, tensor.level))

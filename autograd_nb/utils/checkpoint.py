@@ -15,8 +15,8 @@ from ..autograd.saved import Packed
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.random.generator import default_generator
+from ..pytree import tree_flatten
 from ..tensor import Tensor, edge
-from ._pytree import tree_flatten
 
 __all__ = [
     "CheckpointError",

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from ..modules.module import Module
+from . import functional_call as _new
 
 __all__ = ["functional_call"]
 
@@ -18,12 +19,10 @@ def functional_call(
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
     """``module(*args, **kwargs)`` with other tensors in the place of its parameters and buffers; see `func.functional_call`."""
-    from ...func import functional_call as call
-
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future version of "
         "PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
         FutureWarning,
         stacklevel=2,
     )
-    return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+    return _new.functional_call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)

@@ -15,6 +15,7 @@ from ...codegen.templates.loops import Input
 from .calls import binary_call
 from .derive import Pair, derivative
 from .pointwise import Pointwise
+from .pointwise_backward import above
 
 #: instructions of a derivative from which it is an op, and up to which: derivatives of derivatives grow
 LEAST, MOST = 2, 250
@@ -43,6 +44,9 @@ def gradient_op(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
         ):  # the formula, or that of a part, has no derivative that is known
             _known[key] = None
     return _known[key]
+
+
+above.gradient_op = gradient_op
 
 
 def _declare(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:

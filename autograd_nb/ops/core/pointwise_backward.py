@@ -17,7 +17,7 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Input
 from ...dtypes import BY_NAME, dtype
-from ...graph.node import Node
+from ...graph.node import Node, consumed_error
 from ...graph.ownership import OURS, share
 from ...overriding import overridable
 from ...shapes import Layout, layout
@@ -29,6 +29,14 @@ from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 if TYPE_CHECKING:
     from .pointwise import Pointwise
 
+
+class Above:
+    """What `double_backward`, which is made of ops, hands in here."""
+
+    gradient_op: Callable[[Pointwise, int], tuple[Callable, tuple] | None]
+
+
+above = Above()
 
 WIDE = 1 << 16  #: elements from which a kernel that overwrites the incoming gradient pays for being compiled
 
@@ -95,8 +103,6 @@ class PointwiseNode(Node):
     def __getattr__(self, name: str) -> Any:
         # PyTorch's _saved_self, _saved_other, _saved_result
         if name.startswith("_saved_"):
-            from ...graph.node import consumed_error
-
             if self.consumed is not None:
                 raise consumed_error(self)
             values = self.spec.unpack(self)
@@ -214,10 +220,8 @@ class Spec:
             return None
         kind = self.kind
         if kind.ops is None:
-            from .double_backward import gradient_op
-
             plain = not self.op.conditions and all(w == "out" or self.keys[w].dtype is lay for w in self.saved)
-            kind.ops = [gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
+            kind.ops = [above.gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
         if not any(kind.ops):
             return None
         out: list = []
@@ -445,8 +449,6 @@ class Rule:
             return value
         if isinstance(value, (int, float, complex)):
             if value == 0:  # not g * 0, which is nan for an infinite g
-                from ...codegen.formula.namespace import m
-
                 return m.zero_like(g)
             return g if value == 1 else -g if value == -1 else g * value
         return g * value

@@ -16,7 +16,7 @@ from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
-from ...tensor import Tensor, blank, make, ndarray, set_requires_grad, wrap
+from ...tensor import Tensor, above, blank, make, ndarray, set_requires_grad, wrap
 from ..core.numbers import number_argument, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, mark_inference
 from ..core.registry import public
@@ -548,3 +548,6 @@ def scalar_tensor_(s, *, dtype=None, layout=None, device=None, requires_grad=Fal
     if isinstance(number, complex) and dtype is None:
         dtype = dtypes.get_default_dtype().to_complex()
     return _finish(new_full((), number, _options(dtype, device)), requires_grad)
+
+
+above.legacy_tensor = legacy_tensor

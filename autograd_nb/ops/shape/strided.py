@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import launch
 from ...shapes import Layout, as_int, as_shape, is_expanded, layout, numel, overlaps_itself, wrap_dim
-from ...tensor import Tensor, _storage, make
+from ...tensor import Tensor, _storage, above, make
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..core.views import geometry
@@ -268,3 +268,6 @@ def unfold(input, dimension, size, step):
     if not x.ndim:
         return reshape(x, 1)[:size]
     return _unfold(x, d, size, step)
+
+
+above.embed_view, above.read_view, above.without_view = embed_view, read_view, without_view

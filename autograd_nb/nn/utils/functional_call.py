@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..nn.modules.module import Module
-from ..ops.core.registry import OPS
-from ..tensor import Tensor
+from ...ops.core.registry import OPS
+from ...tensor import Tensor
+from ..modules.module import Module
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 

@@ -22,13 +22,14 @@ from ..codegen.templates import loops
 from ..dtypes import as_dtype
 from ..graph.modes import state
 from ..graph.nested import users
+from ..ops.core.derive import derivative
+from ..ops.core.pointwise import pointwise as _declare
+from ..ops.core.structured import Structured
+from ..ops.creation.cast import dense
+from ..ops.creation.ranges import linspace
 from ..shapes import layout
 from ..tensor import Tensor, make
-from .core.derive import derivative
-from .core.pointwise import pointwise as _declare
-from .core.structured import Structured
-from .creation.cast import dense
-from .creation.ranges import linspace
+from .gradcheck import gradcheck, gradgradcheck
 
 _NUMPY_NAMES = {"absolute": "abs", "fabs": "abs", "power": "pow", "arctan": "atan", "arcsin": "asin", "arccos": "acos", "arctan2": "atan2",
                 "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}  # fmt: skip
@@ -127,8 +128,6 @@ def _of_integers(formula: Callable, count: int) -> str:
 
 
 def _check(call: Callable, params: tuple[str, ...]) -> None:
-    from ..autograd.gradcheck import gradcheck, gradgradcheck
-
     points = [
         linspace(0.1137 + 0.0531 * k, 0.8719 - 0.0317 * k, 5, dtype=dtypes.float64).requires_grad_() for k in range(len(params))
     ]

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from sys import _getframe
 from typing import Any
 
-from ..autograd.interpreters import Wrapped, WrappedLayout, is_internal
-from ..graph.modes import PerThread
-from ..ops.core.recording import check_result
-from ..ops.core.registry import OPS
-from ..ops.core.structured import SHIFTED, Structured
-from ..shapes import layout
-from ..tensor import Tensor, _new
+from ...graph.modes import PerThread
+from ...ops.core.recording import check_result
+from ...ops.core.registry import OPS
+from ...ops.core.structured import SHIFTED, Structured
+from ...shapes import layout
+from ...tensor import Tensor, _new
+from ..interpreters import Wrapped, WrappedLayout, is_internal
 
 __all__ = ["Batch", "Batched", "Level", "Unbatched", "align", "batch", "levels", "materialize", "value_of"]
 

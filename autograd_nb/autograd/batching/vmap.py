@@ -14,12 +14,12 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from ..autograd.interpreters import OVERRIDES, active, depth
-from ..ops.core.registry import OPS
-from ..ops.random.generator import Generator, default_generator
-from ..tensor import Tensor
-from ..utils._pytree import tree_flatten, tree_unflatten
-from . import batch_overrides  # noqa: F401  (it exchanges functions of the ops)
+from ...ops.core.registry import OPS
+from ...ops.random.generator import Generator, default_generator
+from ...pytree import tree_flatten, tree_unflatten
+from ...tensor import Tensor
+from ..interpreters import OVERRIDES, active, depth
+from . import overrides as batch_overrides  # noqa: F401  (it exchanges functions of the ops)
 from .batched import Batched, Level, Unbatched, batch, levels
 
 __all__ = ["vmap"]

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..autograd.interpreters import OVERRIDES, innermost
-from ..graph.modes import state
-from ..graph.ownership import share
-from ..ops.core.structured import Structured
-from ..ops.indexing import embedding, picking, sorting
-from ..ops.linalg import common
-from ..ops.nn import cross_entropy
-from ..ops.reduce import statistics
-from ..tensor import Tensor
+from ...graph.modes import state
+from ...graph.ownership import share
+from ...ops.core.structured import Structured
+from ...ops.indexing import embedding, picking, sorting
+from ...ops.linalg import common
+from ...ops.nn import cross_entropy
+from ...ops.reduce import statistics
+from ...tensor import Tensor
+from ..interpreters import OVERRIDES, innermost
 from .batched import Batched, Unbatched, batch, materialize
 
 __all__: list[str] = []

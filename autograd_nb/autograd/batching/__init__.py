@@ -1,0 +1,1 @@
+"""Batches of tensors that look like one: `vmap`."""
