@@ -17,11 +17,11 @@ from ..graph.modes import enable_grad, state
 from ..graph.node import Output
 from ..ops.core.registry import OPS
 from ..ops.creation.create import new_full
-from ..pytree import tree_flatten, tree_map, tree_unflatten
 from ..tensor import Tensor, edge
 from .api import grad as backward_pass
 from .batching.batched import Batched, Level, batch, levels, materialize
 from .batching.vmap import vmap
+from .pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "vjp"]
 

@@ -1,4 +1,4 @@
-"""The place of `autograd_nb.pytree` in PyTorch: ``torch.utils._pytree``."""
+"""The place of `autograd_nb.autograd.pytree` in PyTorch: ``torch.utils._pytree``."""
 
-from ..pytree import *  # noqa: F403
-from ..pytree import __all__ as __all__
+from ..autograd.pytree import *  # noqa: F403
+from ..autograd.pytree import __all__ as __all__

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from ..autograd.pytree import tree_flatten
 from ..autograd.saved import Packed
 from ..graph.modes import enable_grad, no_grad, state
 from ..graph.node import Node, Output, sequence
 from ..ops.random.generator import default_generator
-from ..pytree import tree_flatten
 from ..tensor import Tensor, edge
 
 __all__ = [

@@ -16,9 +16,9 @@ from typing import Any
 
 from ...ops.core.registry import OPS
 from ...ops.random.generator import Generator, default_generator
-from ...pytree import tree_flatten, tree_unflatten
 from ...tensor import Tensor
 from ..interpreters import OVERRIDES, active, depth
+from ..pytree import tree_flatten, tree_unflatten
 from . import overrides as batch_overrides  # noqa: F401  (it exchanges functions of the ops)
 from .batched import Batched, Level, Unbatched, batch, levels
 
