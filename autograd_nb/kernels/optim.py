@@ -1,8 +1,8 @@
 """Optimizer updates: one pass over parameters, their gradients and their states. What is written comes last.
 
-``sign`` is 1, or -1 to maximize. ``step`` holds one number, the updates so far, and counts here, so that a recorded program
-goes on counting when it is run again. Numbers that all elements share are computed in float64, as PyTorch does. How the two
-functions of an update become a kernel is told in `updates`.
+Parameters have the names of the optimizer's options and states, by which it finds them (`updates` tells how the two functions of an
+update become a kernel). ``step`` holds one number, the updates so far, and counts here, so that a recorded program goes on counting
+when it is run again. Numbers that all elements share are computed in float64, as PyTorch does.
 """
 
 
@@ -14,7 +14,7 @@ from ..codegen.runtime import radd
 from .updates import update
 
 
-def _sgd_shared(T, lr, decay, sign):
+def _sgd_shared(T, lr):
     return (T(lr),), ()
 
 
@@ -24,134 +24,134 @@ def _sgd(shared, d, x):
     return x - rate * d
 
 
-def _sgd_momentum_shared(T, lr, decay, sign, momentum, gain, nesterov, first):
+def _sgd_momentum_shared(T, lr, momentum, gain, nesterov, first):
     return (T(lr), T(momentum), T(gain), nesterov, first), ()
 
 
-def _sgd_momentum(shared, d, x, buf):
-    """buf = momentum buf + gain d (d at first); p -= lr · (buf, or d + momentum buf)."""
+def _sgd_momentum(shared, d, x, momentum_buffer):
+    """b = momentum b + gain d (d at first), the momentum buffer; p -= lr · (b, or d + momentum b)."""
     rate, momentum, gain, nesterov, first = shared
-    b = d if first else momentum * buf + gain * d
+    b = d if first else momentum * momentum_buffer + gain * d
     return x - rate * (d + momentum * b if nesterov else b), b
 
 
-def _adam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
+def _adam_shared(T, lr, beta1, beta2, eps, decoupled_weight_decay, step):
     now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
     rate, root = T(lr / (1.0 - beta1**t)), T(1.0 / math.sqrt(1.0 - beta2**t))
     return (T(beta2), T(1.0 - beta1), T(1.0 - beta2), rate, root, T(eps)), (now,)
 
 
-def _adam(shared, d, x, m, v):
+def _adam(shared, d, x, exp_avg, exp_avg_sq):
     """Adam (Kingma and Ba, 2015), and AdamW (Loshchilov and Hutter, 2019) where the decay is decoupled."""
     keep2, new1, new2, rate, root, eps = shared
-    a = m + (d - m) * new1
-    b = v * keep2 + d * d * new2
+    a = exp_avg + (d - exp_avg) * new1
+    b = exp_avg_sq * keep2 + d * d * new2
     return x - rate * a / (np.sqrt(b) * root + eps), a, b
 
 
-def _adam_amsgrad(shared, d, x, m, v, top):
+def _adam_amsgrad(shared, d, x, exp_avg, exp_avg_sq, max_exp_avg_sq):
     """`_adam` divided by the largest second moment so far (Reddi et al., 2018)."""
     keep2, new1, new2, rate, root, eps = shared
-    a = m + (d - m) * new1
-    b = v * keep2 + d * d * new2
-    c = b if b > top or b != b else top
+    a = exp_avg + (d - exp_avg) * new1
+    b = exp_avg_sq * keep2 + d * d * new2
+    c = b if b > max_exp_avg_sq or b != b else max_exp_avg_sq
     return x - rate * a / (np.sqrt(c) * root + eps), a, b, c
 
 
-def _rmsprop_shared(T, lr, decay, sign, alpha, eps, momentum, step):
+def _rmsprop_shared(T, lr, alpha, eps, momentum, step):
     return (T(lr), T(alpha), T(1.0 - alpha), T(eps), T(momentum)), (step.dtype.type(step[0] + 1),)
 
 
-def _rmsprop(shared, d, x, square):
+def _rmsprop(shared, d, x, square_avg):
     """p -= lr · d / (√E[d²] + eps) (Hinton, 2012)."""
     rate, keep, new, eps, _ = shared
-    q = square * keep + d * d * new
+    q = square_avg * keep + d * d * new
     return x - rate * d / (np.sqrt(q) + eps), q
 
 
-def _rmsprop_momentum(shared, d, x, square, buf):
+def _rmsprop_momentum(shared, d, x, square_avg, momentum_buffer):
     rate, keep, new, eps, momentum = shared
-    q = square * keep + d * d * new
-    b = buf * momentum + d / (np.sqrt(q) + eps)
+    q = square_avg * keep + d * d * new
+    b = momentum_buffer * momentum + d / (np.sqrt(q) + eps)
     return x - rate * b, q, b
 
 
-def _rmsprop_centered(shared, d, x, square, mean):
+def _rmsprop_centered(shared, d, x, square_avg, grad_avg):
     """`_rmsprop` with the variance in the place of the second moment."""
     rate, keep, new, eps, _ = shared
-    q = square * keep + d * d * new
-    a = mean + (d - mean) * new
+    q = square_avg * keep + d * d * new
+    a = grad_avg + (d - grad_avg) * new
     return x - rate * (d / (np.sqrt(q - a * a) + eps)), q, a
 
 
-def _rmsprop_centered_momentum(shared, d, x, square, mean, buf):
+def _rmsprop_centered_momentum(shared, d, x, square_avg, grad_avg, momentum_buffer):
     rate, keep, new, eps, momentum = shared
-    q = square * keep + d * d * new
-    a = mean + (d - mean) * new
-    b = buf * momentum + d / (np.sqrt(q - a * a) + eps)
+    q = square_avg * keep + d * d * new
+    a = grad_avg + (d - grad_avg) * new
+    b = momentum_buffer * momentum + d / (np.sqrt(q - a * a) + eps)
     return x - rate * b, q, a, b
 
 
-def _adagrad_shared(T, lr, decay, sign, lr_decay, eps, step):
+def _adagrad_shared(T, lr, lr_decay, eps, step):
     now = step.dtype.type(step[0] + 1)
     return (T(lr / (1.0 + (np.float64(now) - 1.0) * lr_decay)), T(eps)), (now,)
 
 
-def _adagrad(shared, d, x, total):
+def _adagrad(shared, d, x, sum):
     """p -= lr / (1 + (t - 1) lr_decay) · d / (√Σd² + eps) (Duchi et al., 2011)."""
     rate, eps = shared
-    q = total + d * d
+    q = sum + d * d
     return x - rate * d / (np.sqrt(q) + eps), q
 
 
-def _adadelta_shared(T, lr, decay, sign, rho, eps, step):
+def _adadelta_shared(T, lr, rho, eps, step):
     return (T(lr), T(rho), T(1.0 - rho), T(eps)), (step.dtype.type(step[0] + 1),)
 
 
-def _adadelta(shared, d, x, square, delta):
+def _adadelta(shared, d, x, square_avg, acc_delta):
     """Steps in the units of the parameter (Zeiler, 2012)."""
     rate, keep, new, eps = shared
-    q = square * keep + d * d * new
-    u = np.sqrt(delta + eps) / np.sqrt(q + eps) * d
-    return x - rate * u, q, delta * keep + u * u * new
+    q = square_avg * keep + d * d * new
+    u = np.sqrt(acc_delta + eps) / np.sqrt(q + eps) * d
+    return x - rate * u, q, acc_delta * keep + u * u * new
 
 
-def _adamax_shared(T, lr, decay, sign, beta1, beta2, eps, step):
+def _adamax_shared(T, lr, beta1, beta2, eps, step):
     now = step.dtype.type(step[0] + 1)
     return (T(lr / (1.0 - beta1 ** np.float64(now))), T(eps), T(beta2), T(1.0 - beta1)), (now,)
 
 
-def _adamax(shared, d, x, m, top):
+def _adamax(shared, d, x, exp_avg, exp_inf):
     """Adam with the infinity norm (Kingma and Ba, 2015)."""
     rate, eps, keep2, new1 = shared
-    a = m + (d - m) * new1
-    old = top * keep2
+    a = exp_avg + (d - exp_avg) * new1
+    old = exp_inf * keep2
     now = abs(d) + eps
     c = now if now > old or now != now else old
     return x - rate * a / c, a, c
 
 
-def _nadam_shared(T, lr, decay, sign, beta1, beta2, eps, momentum_decay, decoupled, product, step):
+def _nadam_shared(T, lr, beta1, beta2, eps, momentum_decay, decoupled_weight_decay, mu_product, step):
     now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
     mu = beta1 * (1.0 - 0.5 * 0.96 ** (t * momentum_decay))
     following = beta1 * (1.0 - 0.5 * 0.96 ** ((t + 1.0) * momentum_decay))
-    kept = product.dtype.type(product[0] * mu)
+    kept = mu_product.dtype.type(mu_product[0] * mu)
     done = np.float64(kept)
     here, then = T(lr * (1.0 - mu) / (1.0 - done)), T(lr * following / (1.0 - done * following))
     return (T(beta2), T(1.0 - beta1), T(1.0 - beta2), here, then, T(1.0 / (1.0 - beta2**t)), T(eps)), (kept, now)
 
 
-def _nadam(shared, d, x, m, v):
+def _nadam(shared, d, x, exp_avg, exp_avg_sq):
     """Adam with Nesterov's momentum (Dozat, 2016)."""
     keep2, new1, new2, here, then, square, eps = shared
-    a = m + (d - m) * new1
-    b = v * keep2 + d * d * new2
+    a = exp_avg + (d - exp_avg) * new1
+    b = exp_avg_sq * keep2 + d * d * new2
     return x - (here * d + then * a) / (np.sqrt(b * square) + eps), a, b
 
 
-def _radam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
+def _radam_shared(T, lr, beta1, beta2, eps, decoupled_weight_decay, step):
     now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
     correction2 = 1.0 - beta2**t
@@ -165,53 +165,53 @@ def _radam_shared(T, lr, decay, sign, beta1, beta2, eps, decoupled, step):
     return (T(beta2), T(1.0 - beta1), T(1.0 - beta2), T(rate), adaptive, T(eps)), (now,)
 
 
-def _radam(shared, d, x, m, v):
+def _radam(shared, d, x, exp_avg, exp_avg_sq):
     """Adam whose adaptive rate is rectified, or left out, while its variance is large (Liu et al., 2019)."""
     keep2, new1, new2, rate, adaptive, eps = shared
-    a = m + (d - m) * new1
-    b = v * keep2 + d * d * new2
+    a = exp_avg + (d - exp_avg) * new1
+    b = exp_avg_sq * keep2 + d * d * new2
     u = rate * a
     if adaptive:
         u = u / (np.sqrt(b) + eps)
     return x - u, a, b
 
 
-def _rprop_shared(T, lr, decay, sign, shrink, grow, least, most, step):
+def _rprop_shared(T, lr, shrink, grow, least, most, step):
     return (T(shrink), T(grow), T(least), T(most), T(1), T(0)), (step.dtype.type(step[0] + 1),)
 
 
-def _rprop(shared, d, x, previous, size):
+def _rprop(shared, d, x, prev, step_size):
     """Step sizes that grow while the gradient keeps its sign and shrink where it turns (Riedmiller and Braun, 1993)."""
     down, up, low, high, one, zero = shared
-    turn = d * previous
-    w = size * (up if turn > zero else down if turn < zero else one)
+    turn = d * prev
+    w = step_size * (up if turn > zero else down if turn < zero else one)
     w = low if w < low else high if w > high else w
     d = zero if turn < zero else d
     return x - w * (one if d > zero else -one if d < zero else zero), d, w
 
 
-def _asgd_shared(T, lr, decay, sign, lambd, alpha, start, eta, mu, step):
+def _asgd_shared(T, lr, lambd, alpha, t0, eta, mu, step):
     now = step.dtype.type(step[0] + 1)
     t = np.float64(now)
     shared = T(eta[0]), T(1.0 - lambd * np.float64(eta[0])), T(mu[0]), mu[0] == 1
-    return shared, (np.float32(lr / (1.0 + lambd * lr * t) ** alpha), np.float32(1.0 / max(1.0, t - start)), now)
+    return shared, (np.float32(lr / (1.0 + lambd * lr * t) ** alpha), np.float32(1.0 / max(1.0, t - t0)), now)
 
 
-def _asgd(shared, d, x, average):
-    """Gradient descent with a decaying rate, and the average of the parameters from ``start`` on (Polyak and Juditsky, 1992)."""
+def _asgd(shared, d, x, ax):
+    """Gradient descent with a decaying rate, and the average of the parameters from ``t0`` on (Polyak and Juditsky, 1992)."""
     rate, kept, part, whole = shared
     y = x * kept - rate * d
-    return y, y if whole else average + (y - average) * part
+    return y, y if whole else ax + (y - ax) * part
 
 
-def _muon_average_shared(T, lr, decay, sign, momentum, nesterov):
+def _muon_average_shared(T, lr, momentum, nesterov):
     return (T(momentum), T(1.0 - momentum), nesterov), ()
 
 
-def _muon_average(shared, d, x, buf):
-    """buf averages the gradient; the result is buf, or a step further along it."""
+def _muon_average(shared, d, x, momentum_buffer):
+    """The momentum buffer averages the gradient; the result is it, or a step further along it."""
     keep, new, nesterov = shared
-    b = buf + (d - buf) * new
+    b = momentum_buffer + (d - momentum_buffer) * new
     return d + (b - d) * keep if nesterov else b, b
 
 

@@ -5,18 +5,19 @@ Source: https://docs.pytorch.org/docs/stable/optim.html
 
 from typing import Any as _Any
 
-from . import lr_scheduler
-from .adam import Adam, Adamax, AdamW, NAdam, RAdam
-from .adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
+from . import adam, adaptive, lr_scheduler, matrices, sgd
+from .adam import *
+from .adaptive import *
 from .lbfgs import LBFGS
-from .matrices import Adafactor, Muon
+from .matrices import *
 from .optimizer import Optimizer
-from .sgd import SGD
+from .sgd import *
 
-__all__ = [
-    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop",
-    "Rprop", "SGD", "SparseAdam", "lr_scheduler", "swa_utils",
-]  # fmt: skip
+__all__ = ["LBFGS", "Optimizer", "SparseAdam", "lr_scheduler", "swa_utils"]
+__all__ += adam.__all__
+__all__ += adaptive.__all__
+__all__ += matrices.__all__
+__all__ += sgd.__all__
 
 
 class SparseAdam(Optimizer):

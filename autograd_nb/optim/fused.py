@@ -1,43 +1,104 @@
-"""Optimizers whose update of all parameters of a group is one kernel over lists of arrays."""
+"""Optimizers whose update of all parameters of a group is one kernel over lists of arrays.
+
+An option is spelled once, in the signature of ``__init__``, which hands them all on: ``super().__init__(params, locals())``. Kernels name
+their arguments: what is called as an option is that option of the group, what is called as a state is that tensor of a parameter's
+state (see `Update`). So a class says which kernel serves a group, and how states begin that are not 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes, launch, threads
+from ..codegen.build import compilation
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
+from ..ops.core.numbers import scalar_tensor
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
 from ..tensor import Tensor
-from .optimizer import Optimizer
+from .optimizer import Optimizer, check_options, number, zeros_of
 
 
 class Update(Kernel):
-    """A kernel of `autograd_nb.kernels.optim` made by `updates.update`, and the names of what it changes besides the parameter."""
+    """A kernel of `autograd_nb.kernels.optim` made by `updates.update`, whose arguments are found by their names.
 
-    __slots__ = ("counters", "names", "states")
-
-    def __init__(self, name: str, states: tuple[str, ...] = (), counters: tuple[str, ...] = ()):
-        super().__init__("optim", name, outputs=1 + len(states) + len(counters))
-        self.states, self.counters, self.names = states, counters, states + counters
-
-
-class Fused(Optimizer):
-    """An optimizer whose update is one kernel.
-
-    A subclass says, for a group, which kernel and its numbers (`_plan`), and how the state of a parameter begins (`_begin`).
+    ``numbers``: the options that it takes; ``derived`` says those that are made of others, from the group. Of weight_decay and maximize an
+    optimizer need not have the option. ``states``: what it changes of each parameter's state, ``counters``: the numbers among that.
     """
 
-    def _plan(self, group: dict[str, Any]) -> tuple[Update, tuple[float, ...]]:
-        raise NotImplementedError
+    __slots__ = ("counters", "derived", "names", "numbers", "states")
 
-    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
-        raise NotImplementedError
+    def __init__(self, name: str, **derived: Callable[[dict[str, Any]], Any]):
+        super().__init__("optim", name)
+        self.derived = derived
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in Update.__slots__:
+            raise AttributeError(name)
+        kernel = compilation.written(self.module, self.name)  # the kernels are loaded with the first step
+        self.numbers, self.states, self.counters = kernel.numbers, kernel.states, kernel.counters
+        self.names = self.states + self.counters
+        self.outputs = 1 + len(self.names)
+        return getattr(self, name)
+
+    def reader(self, options: Mapping[str, Any]) -> Callable[..., tuple]:
+        """The function ``(group, …given)`` that finds the numbers in a group; ``options``: of the optimizer, with their defaults."""
+        given, found = [], []
+        for n in self.numbers:
+            if n in self.derived:
+                found.append(f"derived[{n!r}](group)")
+            elif n in ("beta1", "beta2"):
+                found.append(f"number(group['betas'][{int(n[-1]) - 1}])")
+            elif n in options:
+                found.append(f"bool(group[{n!r}])" if isinstance(options[n], bool) else f"number(group[{n!r}])")
+            elif n in ("weight_decay", "maximize"):
+                found.append("0.0" if n == "weight_decay" else "False")
+            else:  # which is known in a step only
+                given.append(n)
+                found.append(n)
+        names = {"number": number, "derived": self.derived}
+        return eval(f"lambda {', '.join(['group', *given])}: ({', '.join(found)},)", names)
+
+
+class Stepping(Optimizer):
+    """An optimizer that updates the parameters of one group after the other.
+
+    ``options``: the names of the options and their defaults, as ``__init__`` has them.
+    """
+
+    options: dict[str, Any] = {}
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own = cls.__dict__.get("__init__")
+        if own is not None:
+            given = list(inspect.signature(own).parameters.values())[2:]
+            cls.options = {**cls.options, **{p.name: p.default for p in given if p.default is not p.empty}}
+
+    def __init__(self, params: Any, given: dict[str, Any]) -> None:
+        """``given``: the options, or the ``locals()`` of a subclass's ``__init__``."""
+        options = {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
+        self._check(options)
+        super().__init__(params, options)
+
+    def _check(self, options: dict[str, Any]) -> None:
+        check_options(options)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:  # as older checkpoints have them
+            for name, default in self.options.items():
+                if name in self.defaults:
+                    group.setdefault(name, default)
+        for s in self.state.values():
+            if s and "step" in s and not isinstance(s["step"], Tensor):
+                s["step"] = scalar_tensor(float(s["step"]), dtypes.float32)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient.
@@ -49,7 +110,6 @@ class Fused(Optimizer):
             with enable_grad():
                 loss = closure()
         launch.looked()
-        everything = self.state
         for group in self.param_groups:
             if group.get("differentiable"):
                 raise NotImplementedError(
@@ -57,16 +117,56 @@ class Fused(Optimizer):
                     "differentiate through it"
                 )
             params = [p for p in group["params"] if p._grad is not None]
-            if not params:
-                continue
-            kernel, numbers = self._plan(group)
-            states = [everything[p] for p in params]
-            for p, state in zip(params, states, strict=True):
-                if kernel.states[0] not in state:
-                    with no_grad():
-                        self._begin(p, state, group)
-            update(kernel, numbers, [[p._grad for p in params], params, *[[s[name] for s in states] for name in kernel.names]])
+            if params:
+                self._update(group, params)
         return loss
+
+    def _update(self, group: dict[str, Any], params: list[Any]) -> None:
+        """Update parameters of a group, which have gradients."""
+        raise NotImplementedError
+
+
+class Fused(Stepping):
+    """An optimizer whose update is one kernel.
+
+    A subclass says which one serves a group (`_kernel`), and which states do not begin with 0 (`_first`).
+    """
+
+    def _kernel(self, group: dict[str, Any]) -> Update:
+        raise NotImplementedError
+
+    def _first(self, group: dict[str, Any]) -> dict[str, float]:
+        """state -> the number that it is filled with at first."""
+        return {}
+
+    def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Give a parameter the state of its first update."""
+        kernel, first = self._kernel(group), self._first(group)
+        with no_grad():
+            for name in sorted(kernel.counters, key=lambda name: name != "step"):
+                state[name] = scalar_tensor(first.get(name, 0.0), dtypes.float32)
+            for name in kernel.states:
+                state[name] = zeros_of(p, first.get(name, 0.0))
+
+    def _update(self, group: dict[str, Any], params: list[Any]) -> None:
+        kernel = self._kernel(group)
+        states = [self.state[p] for p in params]
+        for p, state in zip(params, states, strict=True):
+            if kernel.states[0] not in state:
+                self._begin(p, state, group)
+        columns = [[s[name] for s in states] for name in kernel.names]
+        update(kernel, self._numbers(kernel)(group), [[p._grad for p in params], params, *columns])
+
+    def _numbers(self, kernel: Update) -> Callable[..., tuple]:
+        """The kernel's `Update.reader` for this class of optimizers."""
+        key = (self.__class__, kernel)
+        found = _readers.get(key)
+        if found is None:
+            found = _readers[key] = kernel.reader(self.options)
+        return found
+
+
+_readers: dict[tuple[type, Update], Callable[..., tuple]] = {}
 
 
 # ------------------------------------------------------------------------------------------- rows and columns

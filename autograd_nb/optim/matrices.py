@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .. import launch
 from ..dtypes import finfo, float32
-from ..graph.modes import enable_grad, no_grad
+from ..graph.modes import no_grad
 from ..launch import Kernel
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
 from ..ops.creation.create import new_full
 from ..tensor import Tensor
-from .fused import Update, is_plain, through_copies, update
-from .optimizer import Optimizer, ParamsT, check_one_element, counter, number, zeros_of
+from .fused import Stepping, Update, is_plain, through_copies, update
+from .optimizer import ParamsT, check_one_element, counter, number, zeros_of
+
+__all__ = ["Adafactor", "Muon"]
 
 _adafactor = Kernel("optim", "adafactor", outputs=4)
 _adafactor_vector = Kernel("optim", "adafactor_vector", outputs=3)
-_average = Update("muon_average", ("momentum_buffer",))
+_average = Update("muon_average", weight_decay=lambda group: 0.0)  # the decay is applied apart
 _round = Kernel("optim", "round_to_bfloat16", outputs=1)
 
 
@@ -29,7 +29,7 @@ def _check(condition: Any, text: str) -> None:
         raise ValueError(text)
 
 
-class Adafactor(Optimizer):
+class Adafactor(Stepping):
     """Adaptive steps whose second moments are kept by rows and columns only, in the units of the parameter.
 
     lr bounds the relative step; beta2_decay: 1 - t^beta2_decay averages; eps: the least second moment's root (None: the dtype's eps)
@@ -41,16 +41,17 @@ class Adafactor(Optimizer):
         self, params: ParamsT, lr: float | Tensor = 1e-2, beta2_decay: float = -0.8, eps: tuple[float | None, float] = (None, 1e-3),
         d: float = 1.0, weight_decay: float = 0.0, *, foreach: bool | None = None, maximize: bool = False,
     ) -> None:  # fmt: skip
+        super().__init__(params, locals())
+
+    def _check(self, options: dict[str, Any]) -> None:
+        lr, eps = options["lr"], options["eps"]
         check_one_element(lr)
         _check(number(lr) >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
-        _check(beta2_decay <= 0.0, f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        _check(options["beta2_decay"] <= 0.0, f"beta2_decay should be <= 0 but is: {options['beta2_decay']}")
         _check(eps[0] is None or eps[0] >= 0.0, f"epsilon1 should be >= 0 but is: {eps[0]}")
         _check(eps[1] >= 0.0, f"epsilon2 should be >= 0 but is: {eps[1]}")
-        _check(d >= 1.0, f"Clipping threshold d should be >= 1 but is: {d}")
-        _check(weight_decay >= 0.0, f"weight_decay should be >= 0 but is: {weight_decay}")
-        super().__init__(params, {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,
-        })  # fmt: skip
+        _check(options["d"] >= 1.0, f"Clipping threshold d should be >= 1 but is: {options['d']}")
+        _check(options["weight_decay"] >= 0.0, f"weight_decay should be >= 0 but is: {options['weight_decay']}")
 
     def _begin(self, p: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] = counter()
@@ -60,37 +61,26 @@ class Adafactor(Optimizer):
         else:
             state["variance"] = zeros_of(p)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient; what ``closure`` returned, if given."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        launch.looked()
-        for group in self.param_groups:
-            eps1, eps2 = group["eps"]
-            options = [number(group[name]) for name in ("lr", "weight_decay", "beta2_decay", "d")]
-            sign = -1.0 if group["maximize"] else 1.0
-            for p in group["params"]:
-                if p._grad is None:
-                    continue
-                if p.dtype.is_complex:
-                    raise RuntimeError("Adafactor does not support complex parameters")
-                state = self.state[p]
+    def _update(self, group: dict[str, Any], params: list[Any]) -> None:
+        eps1, eps2 = group["eps"]
+        options = [number(group[name]) for name in ("lr", "weight_decay", "beta2_decay", "d")]
+        sign = -1.0 if group["maximize"] else 1.0
+        for p in params:
+            if p.dtype.is_complex:
+                raise RuntimeError("Adafactor does not support complex parameters")
+            state = self.state[p]
+            with no_grad():
                 if not state:
-                    with no_grad():
-                        self._begin(p, state, group)
-                numbers = (*options, finfo(p.dtype).eps if eps1 is None else float(eps1), float(eps2), sign)
-                with no_grad():
-                    spare = zeros_of(p)
-                if p.ndim > 1:
-                    row = [p._grad, p, spare, state["row_var"], state["col_var"], state["step"]]
-                    work = partial(_run, _adafactor, (*numbers, p.shape[-2], p.shape[-1]))
-                else:
-                    row = [p._grad, p, spare, state["variance"], state["step"]]
-                    work = partial(_run, _adafactor_vector, numbers)
-                work(row) if is_plain(row) else through_copies(row, work)
-        return loss
+                    self._begin(p, state, group)
+                spare = zeros_of(p)
+            numbers = (*options, finfo(p.dtype).eps if eps1 is None else float(eps1), float(eps2), sign)
+            if p.ndim > 1:
+                row = [p._grad, p, spare, state["row_var"], state["col_var"], state["step"]]
+                work = partial(_run, _adafactor, (*numbers, p.shape[-2], p.shape[-1]))
+            else:
+                row = [p._grad, p, spare, state["variance"], state["step"]]
+                work = partial(_run, _adafactor_vector, numbers)
+            work(row) if is_plain(row) else through_copies(row, work)
 
 
 def _run(kernel: Kernel, numbers: tuple, row: list[Tensor]) -> None:
@@ -100,7 +90,7 @@ def _run(kernel: Kernel, numbers: tuple, row: list[Tensor]) -> None:
     p._version_[0] += 1
 
 
-class Muon(Optimizer):
+class Muon(Stepping):
     """Steps along the averaged gradient made orthogonal, for matrices (the weights of hidden layers).
 
     ns_coefficients, ns_steps and eps: of the Newton-Schulz iteration, which runs on numbers rounded to bfloat16. adjust_lr_fn:
@@ -113,53 +103,44 @@ class Muon(Optimizer):
         ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315), eps: float = 1e-7, ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ) -> None:  # fmt: skip
-        check_one_element(lr)
-        _check(number(lr) >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
-        _check(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
-        _check(weight_decay >= 0.0, f"weight decay should be >= 0 but is: {weight_decay}")
-        _check(
-            adjust_lr_fn in (None, "original", "match_rms_adamw"),
-            f"Adjust learning rate function {adjust_lr_fn} is not supported: give 'original' or 'match_rms_adamw'",
-        )
-        super().__init__(params, {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov, "ns_coefficients": ns_coefficients,
-            "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        })  # fmt: skip
+        super().__init__(params, locals())
         for group in self.param_groups:
             for p in group["params"]:
                 _check(p.ndim == 2, f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
 
+    def _check(self, options: dict[str, Any]) -> None:
+        lr, momentum, decay, adjust = (options[name] for name in ("lr", "momentum", "weight_decay", "adjust_lr_fn"))
+        check_one_element(lr)
+        _check(number(lr) >= 0.0, f"Learning rate should be >= 0 but is: {lr}")
+        _check(momentum >= 0.0, f"momentum should be >= 0 but is: {momentum}")
+        _check(decay >= 0.0, f"weight decay should be >= 0 but is: {decay}")
+        _check(
+            adjust in (None, "original", "match_rms_adamw"),
+            f"Adjust learning rate function {adjust} is not supported: give 'original' or 'match_rms_adamw'",
+        )
+
     @no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient; what ``closure`` returned, if given."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        launch.looked()
-        for group in self.param_groups:
-            lr, momentum = number(group["lr"]), float(group["momentum"])
-            _check(group["ns_steps"] < 100, "Number of steps must be less than 100 for computational efficiency")
-            _check(len(group["ns_coefficients"]) == 3, "Coefficients must be a tuple of exactly 3 values")
-            for p in group["params"]:
-                if p._grad is None:
-                    continue
-                if p.dtype.is_complex:
-                    raise RuntimeError("Muon does not support complex parameters")
-                state = self.state[p]
-                if "momentum_buffer" not in state:
-                    state["momentum_buffer"] = zeros_of(p)
-                direction = zeros_of(p)
-                update(_average, (0.0, 0.0, 1.0, momentum, bool(group["nesterov"])), [[p._grad], [direction], [state["momentum_buffer"]]])
-                rows, columns = p.shape
-                if group["adjust_lr_fn"] == "match_rms_adamw":
-                    rate = lr * 0.2 * math.sqrt(max(rows, columns))
-                else:
-                    rate = lr * math.sqrt(max(1.0, rows / columns))
-                step = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"], float(group["eps"]))
-                p.mul_(1 - lr * number(group["weight_decay"]))
-                p.add_(step.to(p.dtype), alpha=-rate)
-        return loss
+    def _update(self, group: dict[str, Any], params: list[Any]) -> None:
+        lr = number(group["lr"])
+        _check(group["ns_steps"] < 100, "Number of steps must be less than 100 for computational efficiency")
+        _check(len(group["ns_coefficients"]) == 3, "Coefficients must be a tuple of exactly 3 values")
+        numbers = _average.reader(self.options)(group)
+        for p in params:
+            if p.dtype.is_complex:
+                raise RuntimeError("Muon does not support complex parameters")
+            state = self.state[p]
+            if "momentum_buffer" not in state:
+                state["momentum_buffer"] = zeros_of(p)
+            direction = zeros_of(p)
+            update(_average, numbers, [[p._grad], [direction], [state["momentum_buffer"]]])
+            rows, columns = p.shape
+            if group["adjust_lr_fn"] == "match_rms_adamw":
+                rate = lr * 0.2 * math.sqrt(max(rows, columns))
+            else:
+                rate = lr * math.sqrt(max(1.0, rows / columns))
+            step = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"], float(group["eps"]))
+            p.mul_(1 - lr * number(group["weight_decay"]))
+            p.add_(step.to(p.dtype), alpha=-rate)
 
 
 def _rounded(x: Tensor) -> Tensor:

@@ -341,6 +341,25 @@ def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
 
 
+#: options that may not be negative -> what the error calls them
+_NOT_NEGATIVE = {
+    "eps": "epsilon", "momentum": "momentum", "weight_decay": "weight_decay", "lr_decay": "lr_decay", "momentum_decay": "momentum_decay",
+    "initial_accumulator_value": "initial_accumulator_value",
+}  # fmt: skip
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """ValueError for an option that has no meaning, of those that several optimizers have."""
+    check_lr(options["lr"])
+    for name, text in _NOT_NEGATIVE.items():
+        if name in options:
+            check_not_negative(text, options[name])
+    if "betas" in options:
+        check_betas(options["betas"])
+    if "fused" in options:
+        check_fused(options["fused"], options["foreach"], options["differentiable"])
+
+
 def counter() -> Tensor:
     """A step count that begins at 0."""
     return scalar_tensor(0.0, dtypes.float32)
