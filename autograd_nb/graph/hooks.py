@@ -101,7 +101,8 @@ class NodeHooks:
     def finished(self, leaf: Any, g: Any) -> None:
         """A leaf has its gradient."""
         for hook in list(self.accumulated.values()):
-            hook(leaf)
+            if hook(leaf) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         for hook in list(self.post.values()):
             hook((), (g,))
 

@@ -424,3 +424,39 @@ def test_a_function_that_a_module_of_the_library_uses_is_replaced(monkeypatch):
     assert compiled(x).tolist() == compiled(x).tolist() == [-0.25, 2]
     monkeypatch.setattr(F, "prelu", lambda x, weight: x * 3)
     assert compiled(x).tolist() == [-3, 6]
+
+
+def branches(w, v, u, x):
+    h, k = (x * w).exp(), (x * v).exp()
+    return h * k, h + k
+
+
+def chained(w, v, u, x):
+    h, k = w * v * x, v * u * x
+    return h * k, h + k
+
+
+def inner(w, v, u, x):
+    h = w * x
+    k = v * h
+    return k * u, k + u, h
+
+
+@pytest.mark.parametrize("function", [branches, chained, inner])
+def test_what_passes_towards_some_inputs_consume(function):
+    def outcome(run, order):
+        ends = [leaf(1.0, 2.0), leaf(3.0, 4.0), leaf(5.0, 6.0)]
+        results = run(*ends, torch.ones(2) / 2)
+        ends += results
+        told = []
+        for i, j in order:
+            try:
+                told.append(torch.autograd.grad(results[i].sum(), ends[j], allow_unused=True)[0])
+            except ConsumedGraphError:
+                told.append("consumed")
+        return told
+
+    compiled = torch.compile(function, fullgraph=True)
+    for order in [((0, i), (1, j), (1, k)) for i in range(3) for j in range(3) for k in (0, 2, 5)] + [((1, 5), (0, 0)), ((0, 5), (1, 5))]:
+        if function is inner or max(j for _, j in order) < 5:
+            eq(outcome(compiled, order), outcome(function, order))

@@ -251,3 +251,27 @@ def test_what_the_standard_library_does_inside_itself_is_its_own_affair():
         return x * len(inspect.signature(keywords).parameters)  # it evaluates texts, and asks for modules by name
 
     assert torch.compile(step, fullgraph=True)(torch.ones(1)).item() == 2
+
+
+def test_methods_of_tensors_that_a_program_replaces(monkeypatch):
+    factor = torch.tensor(3.0)
+    layer = torch.nn.Flatten()
+    named = torch.compile(lambda x: x.sin() + 1, fullgraph=True)
+    operator = torch.compile(lambda x: x + 1, fullgraph=True)
+    within = torch.compile(lambda x: layer(x) * 1, fullgraph=True)
+    x = torch.ones(2, 2)
+    plain = [f(x) for f in (named, operator, within) for _ in range(2)][1::2]
+    with monkeypatch.context() as patch:
+        patch.setattr(torch.Tensor, "sin", lambda t: t * factor)
+        patch.setattr(torch.Tensor, "__add__", lambda t, other: torch.sub(t, other))
+        patch.setattr(torch.Tensor, "flatten", lambda t, *dims: t.reshape(-1))
+        for _ in range(3):
+            assert named(x).tolist() == [[2.0, 2.0]] * 2
+            assert operator(x).tolist() == [[0.0, 0.0]] * 2
+            assert within(x).shape == (4,)
+        assert named.programs[0].reason == "a method of Tensor has changed"
+        factor.fill_(5)  # what a replaced method reads is as what the function reads
+        assert named(x).tolist() == [[4.0, 4.0]] * 2
+    for f, before in zip((named, operator, within), plain, strict=True):
+        assert f(x).tolist() == before.tolist()
+        assert len(f.programs) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+import warnings
 
 import pytest
 
@@ -265,3 +266,44 @@ def test_complex_numbers_are_operands():
         x = torch.arange(4.0) + k
         eq(turned(x), ((x * (0.5 + 1j) + 2j) / (1 - 1j)).abs().sum())
     assert [p.program is None for p in turned.programs] == [False]
+
+
+def test_a_gradient_that_a_function_reads_and_replaces():
+    def run(compiling):
+        w = torch.ones(4, requires_grad=True)
+        w.grad = torch.arange(4.0)
+
+        def step(x):
+            old = w.grad
+            w.grad = None
+            (x * w).sum().backward()
+            w.grad.add_(old.flip(0) * 0.5)
+
+        function = torch.compile(step, fullgraph=True) if compiling else step
+        found = []
+        for k in range(6):
+            function(torch.arange(4.0) + k)
+            found += [w.grad.tolist(), w.grad._version]
+        return found
+
+    assert run(True) == run(False)
+
+
+def test_the_version_of_a_gradient_that_a_recorded_pass_has_added_to():
+    def run(compiling):
+        w = torch.ones(4, requires_grad=True)
+
+        def step():
+            w.sum().backward()
+            w.mean().backward(create_graph=True)
+
+        function = torch.compile(step) if compiling else step
+        found = []
+        for _ in range(5):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                function()
+            found += [w.grad.tolist(), w.grad._version]
+        return found
+
+    assert run(True) == run(False)

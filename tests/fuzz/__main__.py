@@ -48,6 +48,7 @@ def alike(text: str) -> str:
 def worker(options: argparse.Namespace) -> None:
     """Run programs until the time is up; each one's number is written down before it begins."""
     from .check import check, report
+    from .program import CAPTURED
 
     faulthandler.enable()
     faulthandler.dump_traceback_later(HANG, exit=True)
@@ -82,7 +83,8 @@ def worker(options: argparse.Namespace) -> None:
     faulthandler.cancel_dump_traceback_later()
     deliberate = sum(explained.values())
     print(
-        f"\n{number - options.first} programs, {sum(seen.values())} differ {dict(seen)}, {deliberate} as they are meant to",
+        f"\n{number - options.first} programs, {sum(seen.values())} differ {dict(seen)}, {deliberate} as they are meant to"
+        + (f"; {CAPTURED[0]} functions became programs (shrinking included)" if options.compiled else ""),
         flush=True,
     )
 

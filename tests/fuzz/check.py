@@ -14,19 +14,18 @@ from .program import Calls, Program, call, trace
 from .shrink import shrink
 
 
-def difference(program: Any, strides: bool = True) -> Difference | None:
-    """How a program differs from PyTorch: run eagerly, and for functions compiled too."""
+def difference(program: Any, strides: bool = True, compiled: bool = True) -> Difference | None:
+    """How a program differs from PyTorch; for functions first how the compiled one differs from the eager one."""
     if isinstance(program, Program):
         return first_difference(trace(program, ours), trace(program, torch), strides)
-    theirs = call(program, torch, False)
     eager = call(program, ours, False)
-    found = first_difference(eager, theirs, strides)
-    if found is not None:
-        found.kind = f"eager {found.kind}"
-        return found
-    found = first_difference(call(program, ours, True), eager, strides)
+    found = first_difference(call(program, ours, True), eager, strides, own=True) if compiled else None
     if found is not None:
         found.kind, found.deliberate = f"compiled {found.kind}", False
+        return found
+    found = first_difference(eager, call(program, torch, False), strides)
+    if found is not None:
+        found.kind = f"eager {found.kind}"
     return found
 
 
@@ -41,7 +40,7 @@ def report(program: Any, found: Difference, strides: bool = True) -> str:
     def fails(smaller: Any) -> bool:
         if isinstance(smaller, Calls) and not smaller.calls:
             return False
-        other = difference(smaller, strides)
+        other = difference(smaller, strides, found.kind.startswith("compiled"))
         return other is not None and other.kind == found.kind and not other.deliberate
 
     small = shrink(program, fails)

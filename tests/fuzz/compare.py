@@ -47,8 +47,8 @@ def short(values: np.ndarray) -> str:
     return text if len(text) < 120 else f"{text[:120]}…"
 
 
-def differences(mine: Any, theirs: Any, name: str, strides: bool = True) -> tuple[str, str] | None:
-    """(kind, what) in which two looks at a value differ."""
+def differences(mine: Any, theirs: Any, name: str, strides: bool = True, own: bool = False) -> tuple[str, str] | None:
+    """(kind, what) in which two looks at a value differ. ``own``: both are this library's, so that versions are compared too."""
     if not isinstance(mine, Seen) or not isinstance(theirs, Seen):
         if isinstance(mine, Seen) != isinstance(theirs, Seen):
             return "none", f"{name} is {'a tensor' if isinstance(mine, Seen) else mine} instead of {type(theirs).__name__}"
@@ -59,7 +59,7 @@ def differences(mine: Any, theirs: Any, name: str, strides: bool = True) -> tupl
                 else ("value", f"{name}: {mine} instead of {theirs}")
             )
         return None if mine == theirs or mine is theirs else ("value", f"{name}: {mine} instead of {theirs}")
-    for kind in ("dtype", "shape", "requires_grad", "leaf", "history"):
+    for kind in ("dtype", "shape", "requires_grad", "leaf", "history", *(("version",) if own else ())):
         a, b = getattr(mine, kind), getattr(theirs, kind)
         if a != b:
             return kind, f"{name}: {kind} {a} instead of {b}"
@@ -80,21 +80,23 @@ def differences(mine: Any, theirs: Any, name: str, strides: bool = True) -> tupl
     if (mine.grad is None) != (theirs.grad is None):
         return "grad none", f"{name}.grad is {'None' if mine.grad is None else 'a tensor'}"
     if mine.grad is not None:
-        found = differences(mine.grad, theirs.grad, f"{name}.grad", strides)
+        found = differences(mine.grad, theirs.grad, f"{name}.grad", strides, own)
         if found:
             return f"grad {found[0]}", found[1]
     return None
 
 
-def first_difference(mine: list[Step], theirs: list[Step], strides: bool = True) -> Difference | None:
-    """The first one of two runs; None where they agree."""
+def first_difference(mine: list[Step], theirs: list[Step], strides: bool = True, own: bool = False) -> Difference | None:
+    """The first one of two runs; None where they agree. ``own``: both are this library's: nothing is deliberate then."""
     failed = False
     for k, (a, b) in enumerate(zip(mine, theirs)):
         if (a.error is None) != (b.error is None):
+            if own and b.error is not None and "Can't detach views in-place" in str(b.error):
+                return None  # results of compiled functions are no views of what was made within
             strict = a.error is not None and "second time" in str(a.error)
             wider = b.error is not None and any(text in str(b.error) for text in WIDER)
             kind = "raised" if a.error else "not refused"
-            return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", strict or wider)
+            return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", strict or wider or b.loose)
         if a.error is not None and b.error is not None:
             failed = True
             if not issubclass(type(a.error), family(b.error)):
@@ -104,10 +106,12 @@ def first_difference(mine: list[Step], theirs: list[Step], strides: bool = True)
                 return Difference("named", k, f"{name} is there in one case only")
             if b.state[name] is UNREADABLE and a.state[name] is not UNREADABLE:
                 return Difference("not refused", k, f"{name} cannot be looked at in PyTorch", True)
-            found = differences(a.state[name], b.state[name], name, strides)
+            found = differences(a.state[name], b.state[name], name, strides, own)
             if found:
-                partly = (failed and ("grad" in found[0] or a.error is not None)) or found[0] in TRIFLES
+                partly = b.loose or (failed and ("grad" in found[0] or a.error is not None)) or found[0] in TRIFLES
                 return Difference(found[0], k, found[1], partly)
+        if own and a.shared != b.shared:
+            return Difference("shared memory", k, f"{', '.join(a.shared)} instead of {', '.join(b.shared)}")
     if len(mine) != len(theirs):
         return Difference("raised", min(len(mine), len(theirs)), f"{len(mine)} steps instead of {len(theirs)}")
     return None

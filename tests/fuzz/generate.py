@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from .program import Calls, Program, is_tensor, names_of, new_space, run
+from .functions import AFTER, BETWEEN, BODY, EAGER, FORMS, MORE, PASSES, SETUP, THIRD
+from .program import Call, Calls, Program, is_tensor, loose, names_of, new_space, run
 from .statements import FAMILIES
 
 SHAPES = [
@@ -40,7 +41,8 @@ class Void(Exception):
 class Draw:
     """A program under way: its statements, and PyTorch's namespace after them."""
 
-    def __init__(self, seed: str, families: dict[str, tuple[int, list[str]]] | None = None):
+    def __init__(self, seed: str, families: dict[str, tuple[int, list[str]]] | None = None, refused: float = REFUSED):
+        self.refused = refused
         self.rng = random.Random(seed)
         self.families = families or FAMILIES
         self.float32 = self.rng.random() < 0.3
@@ -150,7 +152,7 @@ class Draw:
     def add(self, text: str, always: bool = False) -> bool:
         """Run a statement; whether it stays."""
         error = run(text, self.space)
-        if error is None and self.loose():
+        if error is None and loose(self.space):
             self.replay()
             return False
         if error is None:
@@ -160,17 +162,12 @@ class Draw:
             self.replay()
             return False
         crude = isinstance(error, (NameError, SyntaxError, AttributeError, ZeroDivisionError, AssertionError))
-        if not crude and self.rng.random() < REFUSED:
+        if not crude and self.rng.random() < self.refused:
             self.statements.append(text)
             return True
         if "backward(" in text or "grad(" in text or "_" in text:  # it may have done a part
             self.replay()
         return False
-
-    def loose(self) -> bool:
-        """Whether there is a view without a history of what requires grad: it says that it does too, but nothing passes through."""
-        views = (t for n in names_of(self.space) if is_tensor(t := self.space[n]) and t._is_view())
-        return any(t.grad_fn is None and t._base.requires_grad for t in views if _readable(t))
 
     def grow(self, length: int) -> None:
         for _ in range(length * 12):
@@ -221,74 +218,55 @@ def _tame_gradient(t: torch.Tensor) -> bool:
 
 # ------------------------------------------------------------------------------------------------ functions called a few times
 
-SETUP = [
-    "w = make({s}, (3, 4), {dtype}).requires_grad_()",
-    "b = make({s}, (4,), {dtype}).requires_grad_()",
-    "buf = make({s}, (3, 4), {dtype})",
-    "k = make({s}, (3, 4), 'int64')",
-]
-MORE = [
-    "opt = torch.optim.SGD([w, b], lr=0.1, momentum=0.9)", "opt = torch.optim.Adam([w, b], lr=0.05)",
-    "opt = torch.optim.SGD([w], lr=0.1)", "mod = fill(torch.nn.Linear(4, 3), {s})",
-    "mod = fill(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU(inplace=True)), {s})",
-    "mod = fill(torch.nn.BatchNorm1d(4), {s})", "n = buf.numpy()", "tied = w[0]", "tied = buf.t()",
-    "w.register_hook(lambda g: g * 2)", "log = []; b.register_hook(log.append)",
-]  # fmt: skip
-BODY = [
-    "opt.step()", "opt.zero_grad()", "opt.zero_grad(set_to_none=False)", "{new} = mod({a}.float())", "{new} = mod({a})",
-    "w.grad = None", "buf.copy_({a})", "buf.mul_(0.9).add_({b}, alpha=0.1)", "{new} = {a}.sum(); {new}.backward()",
-    "{new} = ({a} * w).sum(); {new}.backward(retain_graph=True)", "with torch.no_grad():\n    w.sub_({a}, alpha=0.1)",
-    "with torch.no_grad():\n    {new} = {a} * 2", "{new} = w.grad", "{new} = x.detach() * 2", "x.mul_(2)", "x.add_({b})",
-    "{new} = {a}.detach()", "{new} = {a}.clone()", "{new} = {a}.detach().clone().requires_grad_()",
-    "{new} = torch.zeros(3, 4)", "{new} = buf", "{new} = w", "{new} = x",
-]  # fmt: skip
-BETWEEN = [
-    "w.grad = None", "b.grad = None", "w.requires_grad_(False)", "w.requires_grad_(True)", "buf.zero_()",
-    "buf = buf.clone()", "n[0] = 0.5", "mod.eval()", "mod.train()", "opt.zero_grad()", "opt.param_groups[0]['lr'] = 0.01",
-    "kept = found", "kept = w.grad", "w.grad = torch.ones_like(w)", "w.grad.zero_()", "w.data = w.data * 2",
-    "w.data.mul_(0.5)", "found[0].detach().zero_()", "kept = w.grad\nif w.grad is not None:\n    w.grad.mul_(2)",
-    "torch.set_grad_enabled(True)",
-]  # fmt: skip
-
-
 def calls(seed: str) -> Calls:
     """A function with what it reaches, and a few calls of it."""
-    body = {k: v for k, v in FAMILIES.items() if k not in ("leaf", "numpy", "optimizer", "module")} | {"body": (8, BODY)}
-    draw = Draw(seed, body)
+    rng = random.Random(f"{seed} third")
+    values, uses = rng.choice(THIRD)
+    skipped = EAGER if rng.random() < 0.85 else re.compile("$^")
+    body = {k: (w, [t for t in v if not skipped.search(t)]) for k, (w, v) in FAMILIES.items() if k not in ("leaf", "numpy", "optimizer", "module")}
+    draw = Draw(seed, body | {"body": (8, BODY), "third": (3, uses)}, refused=0.02)
     rng = draw.rng
     dtype = '"float32"' if rng.random() < 0.5 else '"float64"'
     shape = rng.choice(["(3, 4)", "(3, 4)", "(2, 4)", "(4,)", "(3, 1)"])
 
     def text(template: str) -> str:
-        return template.replace("{s}", str(rng.randint(0, 99))).replace("{dtype}", dtype)
+        while "{make}" in template:
+            template = template.replace("{make}", f"make({{s}}, (3, 4), {dtype}){rng.choice(['', '.requires_grad_()', ' * 2'])}", 1)
+        while "{s}" in template:
+            template = template.replace("{s}", str(rng.randint(0, 99)), 1)
+        return template.replace("{dtype}", dtype)
 
     setup = [text(s) for s in SETUP] + [text(s) for s in rng.sample(MORE, rng.randint(0, 3))]
     plain = [
         f"make({{s}}, {shape}, {dtype})", f"make({{s}}, {shape}, {dtype}).requires_grad_()", f"make({{s}}, {shape}, {dtype}).requires_grad_() * 1.5",
         f"make({{s}}, {shape[:-1] if shape.endswith(',)') else shape[:-1] + ','} 2), {dtype})[..., 0]",
     ]  # fmt: skip
-    kinds = rng.choice(plain), rng.choice(plain[:3])
-    first = [text(kind.replace("{s}", str(rng.randint(0, 99)))) for kind in kinds]
+    odd = [
+        f"make({{s}}, {shape}, {dtype}).T", f"torch.nn.Parameter(make({{s}}, {shape}, {dtype}))", f"make({{s}}, {shape}, 'int64')",
+        f"make({{s}}, {shape}, 'float64' if {dtype} == 'float32' else 'float32')", "buf", "w", "buf[1:]", "w.detach()", "w * 1",
+        f"torch.from_numpy(np.ones({shape}, {dtype}))", f"torch.empty(0, 4, dtype=torch.{dtype[1:-1]})", f"make({{s}}, {shape}, {dtype}).expand(2, *{shape})",
+    ]  # fmt: skip
+    kinds = rng.choice(plain), rng.choice(plain[:3]), values[0]
+    first = tuple(text(kind) for kind in kinds)
     for s in setup:
         run(s, draw.space)
     start = len(setup)
-    draw.statements = [*setup, f"x, y = {first[0]}, {first[1]}"]
+    draw.statements = [*setup, "\n".join(f"{n} = {g}" for n, g in zip("xyz", first, strict=True))]
     run(draw.statements[-1], draw.space)
     draw.grow(len(draw.statements) + rng.randint(2, 9))
     inner = tuple(s for s in draw.statements[start + 1 :])
     made = [n for n in draw.tensors() if n.startswith("v")]
     results = tuple(rng.sample(made, min(len(made), rng.randint(1, 3)))) if made else ("x",)
-    all_calls: list = [((), first[0], first[1])]
+    all_calls = [Call((), first, (rng.choice(PASSES),))]
     for _ in range(rng.randint(3, 5)):
-        before = tuple(rng.sample(BETWEEN, rng.choice([0, 0, 1, 1, 2])))
+        before = tuple(text(s) for s in rng.sample(BETWEEN, rng.choice([0, 0, 1, 1, 2])))
         chance = rng.random()
-        given = [
-            text(kind.replace("{s}", str(rng.randint(0, 99))))
-            for kind in (kinds if chance < 0.75 else (rng.choice(plain), rng.choice(plain)))
-        ]
+        given = [text(kind) for kind in (kinds[:2] if chance < 0.7 else (rng.choice(plain + odd), rng.choice(plain + odd)))]
         if chance > 0.95:
             given[1] = "x"  # of the call before
         elif chance > 0.9:
             given = [g.replace(shape, "(5, 4)") for g in given]
-        all_calls.append((before, *given))
-    return Calls(tuple(setup), inner, results, tuple(all_calls))
+        given.append(text(kinds[2] if rng.random() < 0.7 else rng.choice(values)))
+        after = tuple(text(s) for s in rng.sample(AFTER, rng.choice([0, 0, 0, 1, 1, 2])))
+        all_calls.append(Call(before, tuple(given), (*after, *rng.sample(PASSES, rng.choice([0, 1, 1, 1, 2])))))
+    return Calls(tuple(setup), inner, results, tuple(all_calls), rng.choice(FORMS))

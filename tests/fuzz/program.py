@@ -36,6 +36,19 @@ def fill(module, seed):
     return module
 
 
+def parts(value):
+    # the tensors in a result
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [t for v in value for t in parts(v)] if isinstance(value, (list, tuple)) else []
+
+
+def squares(value):
+    return sum((t * t).sum() for t in parts(value) if t.requires_grad)
+
+
 class Pass(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
@@ -86,27 +99,34 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Calls:
-    """``setup`` at the top, the ``body`` of a function of x and y with ``results``, and what stands between its ``calls``.
+class Call:
+    """One call: statements before it, what is given, and statements after it."""
 
-    A call is (statements before it, x, y).
-    """
+    before: tuple[str, ...]
+    given: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """``setup`` at the top, the ``body`` of a function of x, y and z with ``results`` in a container (``form``), and its ``calls``."""
 
     setup: tuple[str, ...]
     body: tuple[str, ...]
     results: tuple[str, ...]
-    calls: tuple[tuple[tuple[str, ...], str, str], ...]
+    calls: tuple[Call, ...]
+    form: str = "({},)"
 
     def function(self) -> str:
         body = [line for statement in self.body for line in statement.splitlines()]
-        given = f"return {', '.join(self.results)}," if self.results else "return ()"
-        return "def step(x, y):\n" + "\n".join(f"    {line}" for line in [*body, given])
+        given = f"return {self.form.format(', '.join(self.results))}" if self.results else "return ()"
+        return "def step(x, y, z):\n" + "\n".join(f"    {line}" for line in [*body, given])
 
     def text(self, library: str) -> str:
         lines = [f"import {library}" if library == "torch" else f"import {library} as torch", HEADER, *self.setup, ""]
         lines += [self.function(), "" if library == "torch" else "step = torch.compile(step)"]
-        for before, x, y in self.calls:
-            lines += [*before, f"x, y = {x}, {y}", "print(step(x, y))"]
+        for c in self.calls:
+            lines += [*c.before, f"x, y, z = {', '.join(c.given)}", "found = step(x, y, z)", "print(found)", *c.after]
         return "\n".join([*lines, ""])
 
 
@@ -125,6 +145,7 @@ class Seen:
     leaf: bool
     history: bool
     grad: Seen | None = None
+    version: int = 0
 
 
 UNREADABLE = "a view of what has been changed since, of which autograd knows no history"
@@ -144,7 +165,7 @@ def look(t: Any, deep: bool = True) -> Any:
         return UNREADABLE
     return Seen(
         np.array(t.detach().numpy(force=True)), str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
-        t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None,
+        t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None, -1 if t.is_inference() else t._version,
     )  # fmt: skip
 
 
@@ -164,6 +185,8 @@ def looked(space: dict[str, Any], names: list[str]) -> dict[str, Any]:
         elif isinstance(value, (list, tuple)):
             found |= {f"{name}[{k}]": look(v) for k, v in enumerate(value)}
             found[f"len({name})"] = len(value)
+        elif isinstance(value, dict):
+            found |= {f"{name}[{k!r}]": look(v) for k, v in value.items()}
         elif isinstance(value, np.ndarray):
             found[name] = Seen(value.copy(), value.dtype.name, value.shape, (), False, True, False)
         else:
@@ -177,6 +200,8 @@ class Step:
 
     error: BaseException | None
     state: dict[str, Any] = field(default_factory=dict)
+    shared: tuple[str, ...] = ()  #: pairs of names that have memory in common
+    loose: bool = False  #: whether there is a view as `loose` describes, or has been
 
 
 def names_of(space: dict[str, Any]) -> list[str]:
@@ -230,32 +255,76 @@ def trace(program: Program, torch: Any) -> list[Step]:
     return steps
 
 
+def sharing(space: dict[str, Any]) -> tuple[str, ...]:
+    """Which of the named tensors, results, their gradients and gradients of modules have memory in common."""
+    memory: dict[str, Any] = {}
+
+    def note(name: str, t: Any) -> None:
+        try:
+            memory[name] = t.detach().numpy()
+            grad = t.grad if t.is_leaf or t.retains_grad else None
+        except RuntimeError:
+            return
+        if grad is not None:
+            memory[f"{name}.grad"] = grad.detach().numpy()
+
+    for name in names_of(space):
+        value = space[name]
+        if is_tensor(value):
+            note(name, value)
+        elif hasattr(value, "named_parameters"):
+            for k, p in (*value.named_parameters(), *value.named_buffers()):
+                note(f"{name}.{k}", p)
+        else:
+            for k, t in enumerate(space["parts"](value)):
+                note(f"{name}[{k}]", t)
+    names = [n for n in memory if memory[n].size]
+    return tuple(
+        f"{a} and {b}" for i, a in enumerate(names) for b in names[i + 1 :] if np.may_share_memory(memory[a], memory[b])
+    )
+
+
+def loose(space: dict[str, Any]) -> bool:
+    """Whether there is a view without a history of what requires grad: it says that it does too, but nothing passes through."""
+
+    def stands(t: Any) -> bool:
+        try:
+            return t._is_view() and t.grad_fn is None and t._base.requires_grad
+        except RuntimeError:  # one of several views whose base has been changed (see `look`)
+            return False
+
+    return any(stands(t) for n in names_of(space) for t in space["parts"](space[n]))
+
+
 def call(program: Calls, torch: Any, compiled: bool) -> list[Step]:
     """Run the function call by call, and look after each at arguments, results and all else."""
     space = new_space(torch)
+    steps: list[Step] = []
+
+    def after(error: BaseException | None) -> bool:
+        with quiet(), torch.enable_grad():
+            loosely = loose(space) or bool(steps and steps[-1].loose)
+            steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"]), sharing(space), loosely))
+        return error is None
+
     for statement in program.setup:
         run(statement, space)
     exec(_code(program.function()), space)
     if compiled:
         space["step"] = torch.compile(space["step"])
-    steps = []
-    for before, x, y in program.calls:
-        for statement in before:
-            run(statement, space)
-        space["found"] = ()
-        error = run(f"x = {x}\ny = {y}\nfound = step(x, y)", space)
-        with quiet():
-            steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"])))
-        if error is None:
-            error = run(BACKWARD, space)
-            with quiet():
-                steps.append(Step(error, looked(space, [n for n in names_of(space) if n != "step"])))
+    try:
+        for c in program.calls:
+            for statement in c.before:
+                run(statement, space)
+            space["found"] = ()
+            if after(run("\n".join([*(f"{n} = {g}" for n, g in zip("xyz", c.given)), "found = step(x, y, z)"]), space)):
+                for statement in c.after:
+                    after(run(statement, space))
+    finally:
+        torch.set_grad_enabled(True)
+    if compiled:
+        CAPTURED[0] += bool(getattr(space["step"], "programs", ()))
     return steps
 
 
-#: a backward pass through what a call has given
-BACKWARD = """\
-for _k, _r in enumerate(found):
-    if isinstance(_r, torch.Tensor) and _r.requires_grad:
-        (_r * _r).sum().backward(retain_graph=True)
-"""
+CAPTURED = [0]  #: of how many functions programs were made

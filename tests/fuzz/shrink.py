@@ -30,10 +30,13 @@ def shrink(program: Any, fails: Callable[[Any], bool]) -> Any:
                     k -= count
                 count //= 2
         if isinstance(program, Calls):
-            for k, (before, x, y) in enumerate(program.calls):
-                if before:
-                    plain = (*program.calls[:k], ((), x, y), *program.calls[k + 1 :])
-                    smaller = dataclasses.replace(program, calls=plain)
-                    if fails(smaller):
-                        program, again = smaller, True
+            for k in range(len(program.calls)):
+                for part in ("before", "after"):
+                    i = len(getattr(program.calls[k], part))
+                    while i:
+                        i -= 1
+                        one = dataclasses.replace(program.calls[k], **{part: _without(getattr(program.calls[k], part), i, 1)})
+                        smaller = dataclasses.replace(program, calls=(*program.calls[:k], one, *program.calls[k + 1 :]))
+                        if fails(smaller):
+                            program, again = smaller, True
     return program

@@ -1,8 +1,9 @@
 """The graph behind the results of a captured call, divided into sections, and the programs of each section's backward pass.
 
-A section is what the same results depend on. Whichever of these a backward pass starts from, it runs the whole section, so that
-one node can stand for it: the pass consumes what an eager one would, meets the hooks of results on its way, and leaves None
-where nothing flows. Nodes that the function itself has used up are sections apart, and so is what lies behind them.
+A section is what the same results depend on, as far as no pass towards some inputs can run a part of it by itself. Whichever of
+these results a backward pass starts from, it runs the whole section, so that one node can stand for it: the pass consumes what an
+eager one would, meets the hooks of results on its way, and leaves None where nothing flows. Nodes that the function itself has used
+up are sections apart, and so is what lies behind them.
 """
 
 from __future__ import annotations
@@ -95,12 +96,20 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
         for e in node.edges:
             if e is not None and id(to := _key(e)[0]) in inside:
                 level[id(to)] = max(level[id(to)], level[id(node)] + (alive[id(node)] is not alive[id(to)]))
-    sections: dict[tuple, Section] = {}
+    together: dict[tuple, list[Node]] = {}
     for node in nodes:
         me = id(node)
-        place = (whole[me].bit_count(), level[me], alive[me], whole[me])
-        sections.setdefault(place, Section(alive[me])).nodes.append(node)
-    found = [sections[place] for place in sorted(sections)]
+        together.setdefault((whole[me].bit_count(), level[me], alive[me], whole[me]), []).append(node)
+    found = []
+    goals = None
+    for place in sorted(together):
+        pieces = [together[place]]
+        if place[0] > 1 and place[2]:
+            goals = _goals(nodes, roots) if goals is None else goals
+            pieces = _apart(together[place], goals)
+        for piece in pieces:
+            found.append(Section(place[2]))
+            found[-1].nodes = piece
     if len(found) > MOST:
         raise Problem(f"its results that require grad depend on one another in more than {MOST} ways")
     _join(found, roots, inside)
@@ -108,6 +117,58 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
         if bits != whole[id(node)]:
             next(s for s in found if node in s.nodes).uneven = True
     return found
+
+
+def _goals(nodes: list[Node], roots: Sequence[Key]) -> dict[int, int]:
+    """For each node the ends of the graph and the results that it depends on, as bits: the inputs that passes may be asked for."""
+    results = {id(node) for node, _ in roots}
+    bits: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for node in reversed(nodes):
+        mine = 0
+        for to in (_key(e)[0] for e in node.edges if e is not None):
+            if id(to) not in found or id(to) in results:
+                mine |= bits.setdefault(id(to), 1 << len(bits))
+            mine |= found.get(id(to), 0)
+        found[id(node)] = mine
+    return found
+
+
+def _apart(nodes: list[Node], goals: dict[int, int]) -> list[list[Node]]:
+    """What of a section passes can run and consume by itself, later results first; ``nodes``: of the section, youngest first.
+
+    A pass towards some inputs (`grad`) runs what depends on them, and another may run the rest after it. Mostly there is a node
+    that depends on all inputs, which every pass needs. Else what has no input in common is apart, and failing that what has not
+    the same inputs.
+    """
+    groups: list[tuple[int, list[Node]]] = []  # (all their goals, nodes) that have goals in common
+    for node in nodes:
+        mine, members = goals[id(node)], [node]
+        for group in [g for g in groups if g[0] & mine]:
+            groups.remove(group)
+            mine, members = mine | group[0], group[1] + members
+        groups.append((mine, members))
+    found: list[list[Node]] = []
+    for every, members in groups:
+        members.sort(key=lambda n: -n.seq)
+        kinds = {goals[id(n)] for n in members}
+        if every in kinds or _always_meet(every, kinds):
+            found.append(members)
+        else:
+            order = sorted(kinds, key=lambda kind: (-kind.bit_count(), kind))
+            found += [[n for n in members if goals[id(n)] == kind] for kind in order]
+    return found
+
+
+def _always_meet(every: int, kinds: set[int]) -> bool:
+    """Whether for any two goals some node depends on both."""
+    for k in range(every.bit_length()):
+        met = 0
+        for kind in kinds:
+            met |= kind if kind >> k & 1 else 0
+        if every >> k & 1 and met != every:
+            return False
+    return True
 
 
 def _join(sections: list[Section], roots: Sequence[Key], inside: set[int]) -> None:

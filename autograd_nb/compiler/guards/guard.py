@@ -62,6 +62,7 @@ def _short(value: Any) -> str:
 
 def build_guard(reach: Reach, skip: Collection[tuple[int, Any]] = ()) -> Guard:
     """The test of all places of a walk. ``skip``: (id of the mapping, key) of entries that are live numbers."""
+    reach.note_methods(every=versioned({}))
     parts: dict[tuple[int, str], list[Place]] = {}
     for p in reach.places:
         if p.part is not None:

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
-from operator import attrgetter, methodcaller
+from operator import attrgetter, itemgetter, methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,6 +49,10 @@ _SETTINGS = (config.are_deterministic_algorithms_enabled, config.get_float32_mat
 _WATCHED = {"os": {"environ", "getenv"}}
 #: classes whose objects hold values where no guard sees them
 _OPAQUE = {"_ctypes._CData", "_thread._local", "array.array", "builtins.memoryview", "mmap.mmap", "weakref.ReferenceType"}
+#: methods of tensors in whose place a capture puts others
+_EXCHANGED = ("__getattr__", "__hash__")
+
+
 class Compared(Enum):
     """How a value is compared with what it was: by identity, by type and digits (numbers and text), with ``==``, or not at all.
 
@@ -145,6 +149,7 @@ class Reach:
         self._objects: list[Any] = []  # what the generated code names o0, o1, …
         self._seen: dict[int, int] = {}
         self._queue: deque = deque()
+        self._methods: dict[str, Any] = {}  # those of tensors
 
     def _name(self, value: Any) -> str:
         number = self._seen.get(id(value))
@@ -178,8 +183,22 @@ class Reach:
 
     def function(self, function: Any, path: str = "") -> None:
         """Walk from a function, a bound method or a callable object."""
+        self._methods = {k: v for k, v in vars(Tensor).items() if k not in _EXCHANGED}
+        for k, v in self._methods.items():
+            if isinstance(v, types.FunctionType) and not v.__code__.co_filename.startswith(_FOLDER):
+                self._value(f"Tensor.{k}", "", v)
         self._value(path or getattr(function, "__name__", "function"), "", function)
         self._run()
+
+    def note_methods(self, every: bool) -> None:
+        """Take for granted that the methods of tensors are as they were: ``every`` one, or those that the user's functions name."""
+        entries = gc.get_referents(vars(Tensor))[0]  # the dict behind the proxy
+        names = [k for k in self._methods if every or k in self.names]
+        if len(names) > 1:
+            values = tuple([self._methods[k] for k in names])
+            code = f"{self._name(itemgetter(*names))}({self._name(entries)})"
+            self._place("a method of Tensor", code, values, BY_VALUE, (entries, "entries"))
+        self._methods = {}
 
     def value(self, path: str, value: Any) -> None:
         """Walk from an object."""

@@ -189,6 +189,9 @@ class Variant:
                     program.bind(a.buffer, t._data, a.shift)
             for leaf, buffer, _, shift, _ in self.held:
                 program.bind(buffer, leaf._grad._data, shift)
+                for g in self.gradients:  # what it reads there it must not write over
+                    if g[0] is leaf and g[1] is leaf._grad:
+                        g[1] = None
             for g in self.gradients:
                 self._fresh_gradient(g)
             made: dict[int, np.ndarray] = {}
