@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ..codegen.build import compilation
@@ -37,6 +38,13 @@ _METH_NOARGS = 4
 _methods: dict[str, _MethodDef] = {}  # what Python's function objects refer to
 
 
+@cache
+def _maker() -> Callable[[int, int, Any], Callable[[], Any]]:
+    """Python's function that makes functions."""
+    kind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+    return kind(("PyCFunction_NewEx", ctypes.pythonapi))
+
+
 def method(name: str, text: str) -> Callable[[int], Callable[[], Any]]:
     """Makes functions for Python: ``method(name, text)(address)()`` calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``.
 
@@ -44,9 +52,7 @@ def method(name: str, text: str) -> Callable[[int], Callable[[], Any]]:
     without arguments costs a tenth of what ctypes takes to convert some.
     """
     definition = _methods.get(name) or compilation.apart(_make_method, name, text)
-    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
-        ("PyCFunction_NewEx", ctypes.pythonapi)
-    )
+    new = _maker()
     at = ctypes.addressof(definition)
     return lambda address: new(at, address, None)
 

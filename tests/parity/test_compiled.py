@@ -6,10 +6,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+from torch.testing._internal.common_methods_invocations import op_db
 
-from . import compiled  # noqa: E402
-from .opdb import outside, title  # noqa: E402
+from . import compiled
+from .opdb import outside, title
 
 EVERY = 10
 #: those that pass gradients or operands on, and every tenth of the others

@@ -135,7 +135,7 @@ class _Writer:
         body = "".join(f"        {line}\n" for line in lines)
         text = f"def check():\n    try:\n{body}    except Exception:\n        return {len(self._places)}\n    return -1\n"
         exec(compile(text, "<guards of a compiled function>", "exec"), values)
-        return values["check"]  # type: ignore[no-any-return]
+        return values.pop("check")  # type: ignore[no-any-return]  # (it would hold itself)
 
     def _differs(self, i: int, code: str, values: dict[str, Any]) -> str:
         """An expression: whether what some code gives is another object than it was."""

@@ -51,10 +51,11 @@ class Memory(NamedTuple):
     carrier: np.dtype
 
 
-def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[list], Any] | None:
-    """A function of the argument tensors that runs a variant, or None where that is of another kind.
+def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[Any, list], Any] | None:
+    """A function of a variant and the argument tensors that runs that variant, or None where that is of another kind.
 
-    ``live``: the entries of parameter groups (id of the group, name) that are read anew.
+    It does not hold the variant, which holds it: so a function that is dropped is freed at once. ``live``: the entries of parameter
+    groups (id of the group, name) that are read anew.
     """
     memories = _new_memories(variant) if _is_common(variant) else None
     if memories is None:
@@ -129,14 +130,13 @@ class _Gradients:
     """The gradients that a run leaves: the tensors of the last one, unless somebody else has them."""
 
     def __init__(self, variant: Any):
-        self._variant = variant
         self._held = [g for g in variant.gradients if g[2] is not None]
         self._watch: Watch | None = None
         self.mine: Callable[[], bool] = bool  # whether all surely are those of the last run, and nobody else's
 
-    def take(self) -> None:
+    def take(self, variant: Any) -> None:
         """Let each be a tensor that nobody has."""
-        found = [self._variant._fresh_gradient(g) and held_alone(g) for g in self._held]
+        found = [variant._fresh_gradient(g) and held_alone(g) for g in self._held]
         self._watch = Watch([], [r for records in found for r in records]) if all(found) else None
         self.mine = bool if self._watch is None else self._watch.same
 
@@ -151,16 +151,16 @@ class _Numbers:
 
     def __init__(self, variant: Any, live: Collection[tuple[int, str]]):
         program = variant.program
-        self._variant, self._values, self._doubles = variant, program.values, program.values.view(np.float64)
+        self._values, self._doubles = program.values, program.values.view(np.float64)
         self._slots = [(cell, slot.read, argtype) for cell, slot, argtype in program._live]
         groups = [g for o in variant.reach.optimizers for g in o.param_groups]
         self._entries = [(g, name) for g in groups for name in g if (id(g), name) in live]
         self.always = bool(program.draws) or not all(variant.guard.sees(g) for g, _ in self._entries)
 
-    def read(self) -> None:
+    def read(self, variant: Any) -> None:
         """Write them, as they are now, into the program's cells."""
         # (another thread that has changed a number says so before it gets here: what it says must not be lost)
-        self._variant.changed = not all(_settled(g.get(name)) for g, name in self._entries)
+        variant.changed = not all(_settled(g.get(name)) for g, name in self._entries)
         try:
             for cell, read, argtype in self._slots:
                 if argtype == "float64":
@@ -168,7 +168,7 @@ class _Numbers:
                 else:
                     self._values[cell] = driver.encode(read(), argtype)
         except BaseException:
-            self._variant.changed = True
+            variant.changed = True
             raise
 
 
@@ -177,11 +177,11 @@ def _settled(number: Any) -> bool:
     return number.__class__ in (float, int) or (number.__class__ is tuple and all(_settled(n) for n in number))
 
 
-def _finisher(variant: Any, results: list[Result]) -> Callable[[list, list], Any]:
-    """``finish(leaves, outs)``: what a run returns, of the argument tensors and the new memory."""
+def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list, list], Any]:
+    """``finish(variant, leaves, outs)``: what a run returns, of the argument tensors and the new memory."""
     back, gradients = variant.back, variant.gradients
 
-    def finish(leaves: list, outs: list) -> Any:
+    def finish(variant: Any, leaves: list, outs: list) -> Any:
         found: list[Any] = []
         for source, which, offset, layout, version in results:
             if source is NEW:
@@ -199,8 +199,8 @@ def _finisher(variant: Any, results: list[Result]) -> Callable[[list, list], Any
 # ------------------------------------------------------------------------------------------------ the run
 
 
-def _runner(variant: Any, memories: list[Memory], results: list[Result], binding: _Binding, numbers: _Numbers) -> Callable[[list], Any]:
-    """The function of the argument tensors. What a run needs are its own variables."""
+def _runner(variant: Any, memories: list[Memory], results: list[Result], binding: _Binding, numbers: _Numbers) -> Callable[[Any, list], Any]:
+    """The function of the variant and the argument tensors. What a run needs are its own variables."""
     program, back, finish = variant.program, variant.back, _finisher(variant, results)
     start, words = program.segments[0]
     table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)
@@ -215,7 +215,7 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     single = results[0] if len(results) == 1 and results[0].source is NEW and variant.plain else None
     _, which, offset, layout, version = single or Result(NEW, 0)
 
-    def run(leaves: list) -> Any:
+    def run(variant: Any, leaves: list) -> Any:
         mine = True
         with lock:
             if busy[0]:  # a signal handler has interrupted this very run
@@ -224,14 +224,14 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
                 busy[0] = True
                 if taken is not None and not taken.mine():
                     mine = False
-                    taken.take()
+                    taken.take(variant)
                 outs = [empty(size, carrier) for size, carrier in sizes]
                 if bind is not None:
                     bind(values, cells, shifts, *[leaves[i]._data for i in positions], *outs)
                 for source, now in draws:
                     now[0], now[1] = source._next()
                 if always or variant.changed:
-                    read_numbers()
+                    read_numbers(variant)
                 if drive():
                     resume(start, words)
             finally:
@@ -245,7 +245,7 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
         if not mine:
             taken.leave()
         if single is None:
-            return finish(leaves, outs)
+            return finish(variant, leaves, outs)
         result = make(outs[which][offset:] if offset else outs[which], layout, [version, 0])  # (a call less)
         if back is not None:
             back.attach(variant, leaves, {}, [result])

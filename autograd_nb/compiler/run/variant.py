@@ -74,7 +74,7 @@ class Variant:
         self.carried_leaves = 0  # how many arguments these are
         self.changes: Changes | None = None  # for results of which another run may be needed: what the function changes
         self.back: Back | None = None
-        self.quick: Callable[[list[Tensor]], Any] | None = None
+        self.quick: Callable[[Any, list[Tensor]], Any] | None = None
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Why this program does not serve a call whose key is the same; empty if it does."""
@@ -163,7 +163,7 @@ class Variant:
     def run(self, leaves: list[Tensor]) -> Any:
         """The results of a call that this program serves."""
         if self.quick is not None:
-            return self.quick(leaves)
+            return self.quick(self, leaves)
         before = None if self.changes is None else Before(self.changes, leaves)
         results, made, drawn = self._run(leaves)
         if self.back is not None:
