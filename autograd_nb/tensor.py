@@ -24,7 +24,7 @@ from .errors import AutogradError
 from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
-from .graph.node import Node, Output, accumulator, here, sequence, set_edges
+from .graph.node import Node, Output, accumulator, finish, set_edges
 from .shapes import Layout, Size, layout
 
 if TYPE_CHECKING:  # what the ops attach
@@ -460,10 +460,7 @@ def fill_node(node: Node, edges: tuple, depth: int = 2) -> Node:
     node.saved = None
     node.versions = ()
     node.stamp = 0
-    node.consumed = None
-    node.hooks = None
-    node.seq = sequence()
-    node.code, node.lasti = here(depth)
+    finish(node, depth)
     return node
 
 

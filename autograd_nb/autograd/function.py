@@ -13,9 +13,9 @@ from typing import Any
 from ..errors import AutogradError
 from ..graph.modes import no_grad, state
 from ..graph.nested import users
-from ..graph.node import Node, Output, consumed_error, modified_error, set_edges
+from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
 from ..graph.ownership import handed
-from ..ops.core.recording import finish_node, refuse_inference, tensor_type
+from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
 from ..overriding import overridable
 from ..tensor import Tensor, attach, check_inplace, edge, make, rewrite_history, share_view
@@ -294,7 +294,7 @@ class Function:
             if t._view is None and t._rg and t._edge is None:
                 raise AutogradError("a leaf Variable that requires grad has been used in an in-place operation.")
             check_inplace(t)
-        finish_node(node)
+        finish(node)
         set_edges(node, tuple(e for a, e in zip(args, edges, strict=True) if isinstance(a, Tensor)))
         results = []
         for k, o in enumerate(outs):

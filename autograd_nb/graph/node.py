@@ -137,6 +137,31 @@ class Node:
         return self.seq < other.seq
 
 
+def finishing(node: str, depth: str) -> list[str]:
+    """The text that gives the node of this name its age, the user's place, and no hooks; ``depth``: how far above the user's frame is.
+
+    All that records a node ends so: `finish`, and what `ops.core.call_path` writes out for the calls that are made most.
+    """
+    return [
+        f"{node}.consumed = {node}.hooks = None",
+        f"{node}.seq = _seq = _sequence()",
+        "if not _seq & _MANY:",
+        f"    _spare({node})",
+        f"_frame = _getframe({depth})",
+        "if _internal.get(_frame.f_code.co_filename, True):",
+        "    _frame = _user_frame(_frame)",
+        f"{node}.code = _frame.f_code",
+        f"{node}.lasti = _frame.f_lasti",
+    ]
+
+
+def written(name: str, parameters: str, lines: list[str], file: str = __file__, **names: Any) -> Any:
+    """The function of this text, whose frames count as the library's and not as the user's."""
+    text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
+    exec(compile(text, f"{file} <{name}>", "exec"), names)
+    return names[name]
+
+
 def set_edges(node: Node, edges: tuple) -> None:
     """Give a node its edges, and note whether they are all plain."""
     node.edges = edges
@@ -252,6 +277,15 @@ def place(code: Any, lasti: int) -> str:
 
 def recorded_at(node: Node) -> str:
     return f"{node.name()}, recorded at {place(node.code, node.lasti)}"
+
+
+#: what the text of `finishing` calls
+FINISHING: dict[str, Any] = {
+    "_sequence": sequence, "_MANY": MANY, "_spare": spare, "_getframe": sys._getframe, "_internal": _internal, "_user_frame": user_frame,
+}  # fmt: skip
+
+#: finish(node, depth): `finishing` as a function
+finish = written("finish", "node, depth=2", finishing("node", "depth"), **FINISHING)
 
 
 # ----------------------------------------------------------------------------------------------------- errors

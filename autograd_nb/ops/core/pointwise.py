@@ -23,15 +23,15 @@ from ... import dtypes, launch, strides
 from ...dtypes import dtype
 from ...errors import shorten
 from ...graph.modes import state
-from ...graph.node import Output, set_edges
+from ...graph.node import finish
 from ...overriding import overridable
 from ...shapes import Layout
-from ...tensor import Tensor, check_inplace, check_recorded, make, refresh, rewrite_history
+from ...tensor import Tensor, check_inplace, check_recorded, make, rewrite_history
 from .calls import binary_call, call_of_many, inplace_call, unary_call
 from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
-from .recording import finish_node, mark_inference, refuse_inference, too_large
+from .recording import gather, mark_inference, refuse_inference, too_large
 from .registry import register
 
 __all__ = ["Pointwise", "pointwise"]
@@ -158,26 +158,25 @@ class Pointwise:
 
     @overridable
     def record(self, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
-        mask = 0
-        for i, a in enumerate(args):
-            if isinstance(a, Tensor):
-                if a._view is not None:
-                    refresh(a)
-                if a._rg and self.rules[i] is not None:
-                    mask |= 1 << i
+        mask, plain, edges = gather(self._differentiated(args))
         if not mask or plan.out.dtype.category < 2:
             return False
         spec = plan.specs[mask] or plan.spec(mask)
         node = spec.node()
         node.spec = spec
-        set_edges(
-            node, tuple([(a._edge if a._edge is not None else a) if mask >> i & 1 else None for i, a in enumerate(args)])
-        )  # fmt: skip
+        node.edges, node.plain = edges, plain
         self.save(node, args, out)
-        finish_node(node)
+        finish(node)
         out._edge = node
         out._rg = True
         return True
+
+    def _differentiated(self, args: Sequence[Any]) -> list[Any]:
+        """The operands, with None for those that have no derivative."""
+        return [
+            a if a.__class__ is not float and r is not None and isinstance(a, Tensor) else None
+            for a, r in zip(args, self.rules, strict=True)
+        ]
 
     def save(self, node: PointwiseNode, args: Sequence[Any], out: Tensor) -> None:
         """Keep on the node the arrays that its rule needs, stamped with their versions."""
@@ -233,30 +232,13 @@ class Pointwise:
     @overridable
     def record_in_place(self, plan: InplacePlan, args: Sequence[Any]) -> PointwiseNode | None:
         """The node of a write over the first operand that is about to happen; None where the new contents have no history."""
-        rules = self.rules
-        mask, plain = 0, 2
-        edges: list = []
-        for a in args:
-            e = None
-            if a.__class__ is not float and isinstance(a, Tensor):
-                if a._view is not None:
-                    refresh(a)
-                if a._rg and rules[len(edges)] is not None:
-                    mask |= 1 << len(edges)
-                    e = a._edge
-                    if e is None:
-                        e = a
-                        if plain:
-                            plain = 1
-                    elif e.__class__ is Output:
-                        plain = 0
-            edges.append(e)
+        mask, plain, edges = gather(self._differentiated(args))
         record = plan.record
         if not mask or not record.recorded:
             return None
         spec = record.specs[mask] or record.spec(mask)
         node = spec.node()
-        node.edges, node.plain = tuple(edges), plain
+        node.edges, node.plain = edges, plain
         save, input = spec.save, args[0]
         if save & 1:  # the old values are needed: keep a copy of them
             old = make(input._data, input._layout, input._version_)
@@ -271,7 +253,7 @@ class Pointwise:
             self.save(node, args, input)
             if save & 4:
                 node.stamp += 1  # the output is the new contents
-        finish_node(node, 3)
+        finish(node, 3)
         return node
 
 

@@ -12,20 +12,11 @@ operands that `structured.Structured` would go through each time are unrolled in
 from __future__ import annotations
 
 from collections.abc import Callable
-from sys import _getframe
 from typing import Any
 
-from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
 from ...graph.ownership import OURS
-from ...tensor import Tensor, make, refresh
-from .recording import refuse_inference
-
-
-def _function(name: str, op: Any, parameters: str, lines: list[str], **names: Any) -> Callable:
-    text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
-    # a file name inside the package: these frames are not the user's
-    exec(compile(text, f"{__file__} <{name} of {op.name}>", "exec"), names)
-    return names[name]
+from ...tensor import Tensor, make
+from .call_path import compiled, edge_lines, node_lines, saving_lines, several_edges_lines
 
 
 def _unpacked(op: Any) -> str:
@@ -49,7 +40,7 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
     if len(operands) == 1:
         written, names = _writing(op, op.recording(1, present), "_depth")
         lines += [f"if {operands[0]}._rg:", *(f"    {line}" for line in written)]
-        return _function("record", op, "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _refresh=refresh, **names)
+        return compiled("record", "_args, out, _depth", lines, _Tensor=Tensor, _op=op, **names)
     lines.append("_mask = " + (" | ".join(f"{p}._rg << {edge}" for edge, p in enumerate(operands)) or "0"))
     lines += ["if _mask:", "    (_writers.get(_mask) or _write(_mask))(_args, out, _depth)"]
     writers: dict[int, Callable] = {}
@@ -58,77 +49,46 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
         writers[mask] = found = writer(op, op.recording(mask, present))
         return found
 
-    return _function(
-        "record", op, "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _refresh=refresh, _writers=writers, _write=write
+    return compiled(
+        "record", "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _writers=writers, _write=write
     )
 
 
 def writer(op: Any, recording: Any) -> Callable:
     """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
     lines, names = _writing(op, recording, "_depth + 1")
-    return _function("write", op, "_args, out, _depth", [_unpacked(op), *lines], **names)
+    return compiled("write", "_args, out, _depth", [_unpacked(op), *lines], **names)
 
 
 def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, Any]]:
     """The text of a writer, and the names that it uses; ``depth``: how far above the user's frame is."""
-    lines = ["_node = _class()", "_plain = 2"]
-    edges, saved, versions, values = [], [], [], []
+    edges, lines = [], ["_plain = 2"]
     for *_, p in recording.rules:
-        if p not in recording.needed:
+        if p in recording.needed:
+            edges.append(f"_e{len(edges)}")
+            lines += edge_lines(p, edges[-1])
+        else:
             edges.append("None")
-            continue
-        e = f"_e{len(edges)}"
-        edges.append(e)
-        lines += [
-            f"{e} = {p}._edge",
-            f"if {e} is None:",
-            f"    {e} = {p}",
-            "    if _plain:",
-            "        _plain = 1",
-            f"elif {e}.__class__ is _Output:",
-            "    _plain = 0",
-        ]
+    saved, counters, values = [], [], []
     for p, i, first in recording.saved:
         if recording.present >> i & 1:
             saved.append(f"({p!r}, {p}._data, {p}._layout, {first})")
-            versions.append(p)
+            counters.append(f"{p}._version_")
         else:
             values.append(f"{p!r}: {p}")
     for name, i in recording.shapes:
         values.append(f"{name!r}: {op.params[i]}._layout.shape")
     if recording.out:
         saved.append("('out', out._data, out._layout, None)")
-        versions.append("out")
-    counters = [f"_v{k}" for k in range(len(versions))]
-    lines += [f"{v} = {p}._version_" for v, p in zip(counters, versions, strict=True)]
-    if counters:
-        lines += ["if " + " or ".join(f"{v}[0] < 0" for v in counters) + ":", "    _refuse_inference()"]
-    lines += [
-        f"_node.edges = ({''.join(e + ', ' for e in edges)})",
-        "_node.plain = _plain",
+        counters.append("out._version_")
+    fill = [
+        *saving_lines(saved, counters, alone=False),
         "_node.recording = _recording",
         f"_node.values = {{{', '.join(values)}}}",
-        f"_node.saved = ({''.join(s + ', ' for s in saved)})" if saved else "_node.saved = None",
-        f"_node.versions = ({''.join(v + ', ' for v in counters)})",
-        "_node.stamp = " + (" + ".join(f"{v}[0]" for v in counters) or "0"),
         "_node.made = out._layout",
-        "_node.consumed = _node.hooks = None",  # from here on `recording.finish_node`, written out
-        "_node.seq = _seq = _sequence()",
-        "if not _seq & _MANY:",
-        "    _spare(_node)",
-        f"_frame = _getframe({depth})",
-        "if _internal.get(_frame.f_code.co_filename, True):",
-        "    _frame = _user_frame(_frame)",
-        "_node.code = _frame.f_code",
-        "_node.lasti = _frame.f_lasti",
-        "out._edge = _node",
-        "out._rg = True",
     ]
-    return lines, {
-        "_class": op.node, "_Output": Output, "_recording": recording, "_refuse_inference": refuse_inference,
-        "_sequence": sequence, "_MANY": MANY, "_spare": spare, "_getframe": _getframe, "_internal": _internal,
-        "_user_frame": user_frame,
-    }  # fmt: skip
+    node = node_lines("_class()", [*lines, *several_edges_lines(edges)], fill, depth, "out")
+    return node, {"_class": op.node, "_recording": recording}
 
 
 def runner(op: Any, recording: Any) -> Callable:
@@ -158,7 +118,7 @@ def runner(op: Any, recording: Any) -> Callable:
             rules[f"_rule{k}"] = rule
             results.append("None" if rule is None else f"_rule{k}({', '.join(names[n] for n in asked)})")
     lines += _settling(results, [f"_v{k}" for k in range(len(tensors))])
-    return _function("run", op, "_node, g", lines, _op=op, _make=make, _recording=recording, _Tensor=Tensor, _OURS=OURS, **rules)
+    return compiled("run", "_node, g", lines, _op=op, _make=make, _recording=recording, _Tensor=Tensor, _OURS=OURS, **rules)
 
 
 def _settling(results: list[str], versions: list[str]) -> list[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from sys import _getframe
 from typing import Any
 
 from ... import launch, strides
@@ -13,9 +12,9 @@ from ...codegen.formula.symbols import ComplexError
 from ...dtypes import dtype
 from ...errors import shorten
 from ...graph.modes import state
-from ...graph.node import MANY, Node, _internal, sequence, spare, user_frame
+from ...graph.node import Output
 from ...shapes import Layout, is_expanded, layout
-from ...tensor import INFERENCE, Tensor, _storage
+from ...tensor import INFERENCE, Tensor, _storage, refresh
 
 
 def mark_inference(t: Tensor) -> None:
@@ -47,20 +46,29 @@ def guarded(out: Any, *kept: Any) -> Any:
     return out
 
 
-def finish_node(node: Node, depth: int = 2) -> None:
-    """Age, place and empty state of a node that is being recorded; the user's frame is ``depth`` above, or further up."""
-    node.consumed = None
-    node.hooks = None
-    node.seq = sequence()
-    if not node.seq & MANY:
-        spare(node)
-    f = _getframe(depth)
-    code = f.f_code
-    if _internal.get(code.co_filename, True):
-        f = user_frame(f)
-        code = f.f_code
-    node.code = code
-    node.lasti = f.f_lasti
+def gather(operands: Iterable[Any]) -> tuple[int, int, tuple]:
+    """(which of the operands require grad, as bits; ``plain``; where their gradients flow) for a node, see `graph.node.Node`.
+
+    What is no tensor, or has no derivative, stands as None.
+    """
+    mask, plain = 0, 2
+    edges: list[Any] = []
+    for a in operands:
+        e = None
+        if a is not None:
+            if a._view is not None:
+                refresh(a)
+            if a._rg:
+                mask |= 1 << len(edges)
+                e = a._edge
+                if e is None:
+                    e = a
+                    if plain:
+                        plain = 1
+                elif e.__class__ is Output:
+                    plain = 0
+        edges.append(e)
+    return mask, plain, tuple(edges)
 
 
 def tensor_type(d: dtype) -> str:

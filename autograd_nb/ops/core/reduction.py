@@ -23,11 +23,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import wraps
-from sys import _getframe
 from typing import Any
-
-import numpy as np
 
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
@@ -35,17 +31,18 @@ from ...codegen.formula.symbols import FLOATS
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, Fold
 from ...dtypes import dtype
 from ...graph.modes import state
-from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
+from ...graph.node import written
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout, numel, wrap_dim, wrap_dims
-from ...tensor import Tensor, blank, make, refresh
+from ...tensor import Tensor, make
+from .call_path import known, result_lines, unsaved_lines
 from .entries import operand, signature
-from .recording import mark_inference, store
+from .recording import store
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
-from .registry import numpy_names, register
+from .registry import register
 from .structured import Structured, tensor_argument
 
-__all__ = ["Reduction", "ReductionOp", "all_dims", "count_of", "expand_reduced", "quick", "reduced_shape", "reduction"]
+__all__ = ["Reduction", "ReductionOp", "all_dims", "count_of", "expand_reduced", "reduced_shape", "reduction"]
 
 
 class Reduction:
@@ -85,9 +82,10 @@ class Reduction:
         """(entry point, its dims, layout of the result) for operands given by layout or number type."""
         key = (keys, dims, keepdim, out, compute)
         found = self.plans.get(key)
-        return found if found is not None else launch.keep(self.plans, key, self._plan(*key))
+        return found if found is not None else launch.keep(self.plans, key, self.new_plan(*key))
 
-    def _plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+    def new_plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+        """`plan`, made anew. `NestedReduction` where the dims do not merge into the kernel's loops."""
         layouts = [k for k in keys if k.__class__ is Layout]
         shape = layouts[0].sizes if len(layouts) == 1 else broadcast_shapes(*[k.shape for k in layouts])
 
@@ -175,104 +173,48 @@ def all_dims(dim: Any, ndim: int) -> tuple[int, ...]:
     return wrap_dims(dim, ndim)
 
 
-class QuickPlan:
-    """A call of a reduction whose arguments were seen before: ``kind`` is the class of its ``dim``, which the table ignores."""
+class KnownPlan:
+    """A call of a reduction: its kernel, its result, and how it is recorded (``recording`` is None where something is saved)."""
 
-    __slots__ = ("args", "carrier", "dims", "entry", "kind", "layout", "numbers", "recorded", "recording", "size", "values")
+    __slots__ = ("args", "carrier", "dims", "entry", "layout", "numbers", "recorded", "recording", "size", "values")
 
-    def __init__(self, op: Structured, kind: type, found: tuple, numbers: tuple, args: tuple, lay: Layout):
+    def __init__(self, op: Structured, found: tuple, numbers: tuple, args: tuple, lay: Layout):
         self.entry, self.dims, self.layout = found
         self.carrier = self.layout.dtype.carrier
-        self.kind, self.numbers, self.args, self.size = kind, numbers, args, self.layout.size
+        self.numbers, self.args, self.size = numbers, args, self.layout.size
         self.recorded = self.layout.dtype.category >= 2 and bool(op.rules)
         recording = op.recording(1, 1) if op.rules else None
         self.recording, self.values = None, {}
         if recording is not None and not recording.out and all(i for _, i, _ in recording.saved):  # nothing to save
             self.recording = recording
             self.values = {p: args[i - 1] for p, i, _ in recording.saved}
-            self.values.update((name, lay.shape) for name, _ in recording.shapes)
+            for name, _ in recording.shapes:
+                self.values[name] = lay.shape
 
 
-def quick(op: ReductionOp) -> Callable[[Callable], Callable]:
-    """Decorator of the public function of a reduction: calls that were seen before find their plan by their arguments.
+def known_reduction(op: ReductionOp, several: bool) -> Callable[[Callable], Callable]:
+    """Decorator of the public function of a reduction, whose calls are `known`; ``several``: whether ``dim`` may be a tuple."""
 
-    Operands of transforms have layouts of their own and so find no plan.
-    """
+    def plan(checked: bool, input: Any, dim: Any, keepdim: Any) -> KnownPlan | None:
+        lay = input._layout
+        if dim.__class__ not in (_DIMS if several else _DIM) or not (checked or (lay.size and lay.dtype.category == 2)):
+            return None
+        try:
+            args = (all_dims(dim, lay.ndim), bool(keepdim))
+            found, numbers = op.plan(lay, *args)
+        except (IndexError, RuntimeError, TypeError, NestedReduction):  # the function says so, or knows another way
+            return None
+        if found[2].size * found[2].dtype.itemsize >= launch.BIG:
+            return None
+        return KnownPlan(op, found, numbers, args, lay)
 
-    def decorate(function: Callable) -> Callable:
-        long = numpy_names(function)
-        plans: dict = launch.plan_table()
-        default = function.__defaults__[0]
-        empty, new, internal = np.empty, blank, _internal
+    key = "input._layout, dim, dim.__class__, keepdim"
+    run = result_lines("plan.entry(plan.dims, input._data, *plan.numbers, data)", unsaved_lines("input"))
+    return known(key, plan, run, takes=("input", "dim", "keepdim"), _op=op)
 
-        def first(input, dim, keepdim):
-            y = long(input, dim, keepdim)
-            lay = input._layout
-            if dim.__class__ in (type(None), int, tuple) and lay.__class__ is Layout and not launch.observing():
-                args = (all_dims(dim, lay.ndim), bool(keepdim))
-                found, numbers = op.plan(lay, *args)
-                if found is not None and y._layout.size * y._layout.dtype.itemsize < launch.BIG:
-                    launch.keep(plans, (lay, dim, keepdim), QuickPlan(op, dim.__class__, found, numbers, args, lay))
-            return y
 
-        @wraps(function)
-        def call(input, dim=default, keepdim=False, **options):
-            if options:  # among them NumPy's names of these two
-                if dim is not default:
-                    options["dim"] = dim
-                if keepdim is not False:
-                    options["keepdim"] = keepdim
-                return long(input, **options)
-            try:
-                plan = plans[input._layout, dim, keepdim]
-            except (KeyError, TypeError, AttributeError):  # a list, or no tensor, is told so
-                return first(input, dim, keepdim)
-            if plan.kind is not dim.__class__:
-                return long(input, dim, keepdim)
-            data = empty(plan.size, plan.carrier)
-            plan.entry(plan.dims, input._data, *plan.numbers, data)
-            t = new()  # `make`, written out
-            t._data = data
-            t._layout = plan.layout
-            t._version_ = [0, 0]
-            t._rg = False
-            t._edge = t._grad = t._view = t._leaf_hook_set = None
-            if not state.grad:
-                if state.inference:
-                    mark_inference(t)
-            elif plan.recorded:
-                if input._view is not None:
-                    refresh(input)
-                if input._rg:
-                    if plan.recording is None:
-                        op.record((input, *plan.args), t)
-                    else:
-                        node = op.node()
-                        e = input._edge
-                        if e is None:
-                            node.edges = (input,)
-                            node.plain = 1
-                        else:
-                            node.edges = (e,)
-                            node.plain = 0 if e.__class__ is Output else 2
-                        node.recording, node.values, node.made = plan.recording, plan.values, plan.layout
-                        node.saved, node.versions, node.stamp = None, (), 0
-                        node.consumed = node.hooks = None  # `finish_node`, written out
-                        node.seq = seq = sequence()
-                        if not seq & MANY:
-                            spare(node)
-                        f = _getframe(1)
-                        if internal.get(f.f_code.co_filename, True):
-                            f = user_frame(f)
-                        node.code = f.f_code
-                        node.lasti = f.f_lasti
-                        t._edge = node
-                        t._rg = True
-            return t
-
-        return call
-
-    return decorate
+_DIM = (type(None), int)
+_DIMS = (type(None), int, tuple)
 
 
 # ------------------------------------------------------------------------------------------------- declarations
@@ -328,14 +270,7 @@ def _derivative(grad: Callable | float, options: Sequence[str]) -> Callable:
         lines += [f"dx = {value}", "return dx if dx._layout.shape == x_shape else dx.expand(x_shape)"]
     else:
         lines.append(f"return spread({value}, x_shape, dims, keepdim)")
-    return _written("rule", asked, lines, grad=grad, kept=_kept, spread=expand_reduced, count_of=count_of)
-
-
-def _written(name: str, parameters: Sequence[str], lines: Sequence[str], **names: Any) -> Callable:
-    """A function of exactly these parameters, from its text."""
-    text = f"def {name}({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in lines)
-    exec(compile(text, f"{__file__} <{name}>", "exec"), names)  # a file name inside the package: these frames are not the user's
-    return names[name]
+    return written("rule", ", ".join(asked), lines, __file__, grad=grad, kept=_kept, spread=expand_reduced, count_of=count_of)
 
 
 class ReductionOp(Structured):
@@ -355,8 +290,9 @@ class ReductionOp(Structured):
             assert not unknown, f"{name}: numbers {unknown}, which are neither {', '.join(NUMBERS)} nor options"
             self.recipe = Reduction(name, fold, *self._picking())
         forward = self._folded if fold is not None else formula
-        forward = _written(
-            name, ("x", "dims", "keepdim", *self.options), [f"return forward(x, dims, keepdim{''.join(', ' + p for p in self.options)})"],
+        forward = written(
+            name, ", ".join(("x", "dims", "keepdim", *self.options)),
+            [f"return forward(x, dims, keepdim{''.join(', ' + p for p in self.options)})"], __file__,
             forward=forward,
         )  # fmt: skip
         forward.__module__, forward.__doc__ = formula.__module__, formula.__doc__
@@ -382,11 +318,10 @@ class ReductionOp(Structured):
         compute = (d.compute, *["float64"] * len(numbers)) if numbers else d.compute
         return RESULTS[self.result](d), compute, numbers
 
-    def plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple | None, tuple]:
-        """(the kernel's plan of such a call, None where it takes more than one kernel; its numbers)."""
+    def plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple, tuple]:
+        """(the plan of such a call, which is not kept; its numbers). `NestedReduction` where it takes more than one kernel."""
         out, compute, numbers = self.how(lay, dims)
-        keys = (lay, *[float] * len(numbers))
-        return self.recipe.plans.get((keys, dims, keepdim, out, compute)), numbers
+        return self.recipe.new_plan((lay, *[float] * len(numbers)), dims, keepdim, out, compute), numbers
 
     def _folded(self, x: Tensor, dims: tuple[int, ...], keepdim: bool, *options: Any) -> Tensor:
         out, compute, numbers = self.how(x._layout, dims, options)
@@ -483,15 +418,16 @@ def reduction(
         head = ["input", "dim" if dim is REQUIRED else "dim=default", *(["keepdim=False"] if keepdim else [])]
         ways = [*[f"{p}=default_{p}" for p in op.options], *(["dtype=None"] if typed else []), *(["out=None"] if keepdim else [])]
         given = ["input, dim", "keepdim" if keepdim else "False", "dtype" if typed else "None", "out" if keepdim else "None", *op.options]
-        call = _written(
-            formula.__name__, [*head, *(["*", *ways] if ways else [])], [f"return run({', '.join(given)})"], run=run, default=dim,
+        call = written(
+            formula.__name__, ", ".join([*head, *(["*", *ways] if ways else [])]), [f"return run({', '.join(given)})"], __file__, run=run,
+            default=dim,
             **{f"default_{p}": v for p, v in op.options.items()},
         )  # fmt: skip
         call.__doc__, call.__module__ = formula.__doc__, formula.__module__
         if not several:
             call.__annotations__["dim"] = "int | None"
         if fold is not None and keepdim and dim is not REQUIRED and not op.options:
-            call = quick(op)(call)
+            call = known_reduction(op, several)(call)
         call.op = op  # type: ignore[attr-defined]
         register(own, call, "reduction", method=method, namespaces=namespaces, aliases=aliases, differentiable=grad is not None,
                  rule=op, **info)  # fmt: skip

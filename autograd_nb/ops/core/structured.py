@@ -38,12 +38,12 @@ from typing import Any
 from ... import launch
 from ...codegen.formula.namespace import m
 from ...graph.modes import state
-from ...graph.node import Node, Output, set_edges
+from ...graph.node import Node, Output, finish
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
-from ...tensor import Tensor, attach, make, refresh, share_view
+from ...tensor import Tensor, attach, make, share_view
 from .recorders import recorder, runner
-from .recording import finish_node, mark_inference, refuse_inference, tensor_type
+from .recording import gather, mark_inference, refuse_inference, tensor_type
 from .views import keep, look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
@@ -265,47 +265,26 @@ class Structured:
 
     def record_any(self, args: tuple, out: Any) -> None:
         """`record` for any number of outputs and tuples of tensors among the operands."""
-        edges: list[Any] = []
-        mask = 0
         present = sum([1 << i for i, a in enumerate(args) if isinstance(a, Tensor)])
         lengths: tuple = ()
-        plain = 2
         for i, a in enumerate(args):
             if isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
                 present |= 1 << i
                 lengths += (i, len(a))
+        operands: list[Tensor] = []
         for i in self.operands:
             a = args[i]
             if isinstance(a, Tensor):
-                if a._view is not None:
-                    refresh(a)
-                if not a._rg:
-                    edges.append(None)
-                    continue
-                mask |= 1 << len(edges)
-                e = a._edge
-                if e is None:
-                    e = a
-                    if plain:
-                        plain = 1
-                elif e.__class__ is Output:
-                    plain = 0
-                edges.append(e)
+                operands.append(a)
             elif i in lengths[::2]:
-                for t in a:
-                    if t._view is not None:
-                        refresh(t)
-                    if t._rg:
-                        mask |= 1 << len(edges)
-                    edges.append((t._edge if t._edge is not None else t) if t._rg else None)
+                operands.extend(a)
+        mask, plain, edges = gather(operands)
         if not mask:
             return
         recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
         several = isinstance(out, _SEQUENCES)
         node = (self.several_node if several else self.node)()
-        node.edges, node.plain, node.recording = tuple(edges), plain, recording
-        if lengths:
-            set_edges(node, node.edges)
+        node.edges, node.plain, node.recording = edges, plain, recording
         saved: list[tuple] = []
         versions = []
         values: dict[str, Any] = {}
@@ -336,7 +315,7 @@ class Structured:
             if version[0] < 0:
                 refuse_inference()
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
-        finish_node(node)
+        finish(node)
         if several:
             node.made = tuple([o._layout for o in out])
             for index, o in enumerate(out):

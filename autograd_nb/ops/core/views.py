@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from inspect import Signature, signature
-from sys import _getframe
 from typing import Any
 
 from ... import launch
 from ...dtypes import dtype
 from ...graph import modes
 from ...graph.modes import state
-from ...graph.node import MANY, Output, _internal, sequence, spare, user_frame
+from ...graph.node import Output
 from ...shapes import Layout, Size, layout
 from ...tensor import Tensor, blank, make, offset_in, refresh
+from .call_path import write_node
 from .registry import numpy_names
 
 
@@ -43,7 +43,7 @@ def look(x: Tensor, recipe: tuple) -> Any:
             refresh(x)
         t._seen = version[1]
         if x._rg and recording is not None:
-            t._edge = _record(x, node_class, recording, values, lay)
+            t._edge = write_node(x, node_class, recording, values, lay, 3)
             t._rg = True
     else:
         untracked = "inference" if modes.inference_used and state.inference else "no_grad"
@@ -61,7 +61,7 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
     if x._view is not None:
         refresh(x)
     if x._rg and recording is not None and state.grad:
-        node = _record(x, node_class, recording, values, lays)
+        node = write_node(x, node_class, recording, values, lays, 4)
     base = x if x._view is None else x._view
     data, version, kind = x._data, x._version_, f"multi:{node_class.__name__}"
     seen = version[1]
@@ -81,30 +81,6 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
             edge.node, edge.index = node, len(out)
         out.append(t)
     return tuple(out)
-
-
-def _record(x: Tensor, node_class: Any, recording: Any, values: dict, made: Any) -> Any:
-    """The node of a view of ``x``; the user's frame is three above, or further up."""
-    node = node_class()
-    e = x._edge
-    if e is None:
-        e = x
-        node.plain = 1
-    else:
-        node.plain = 0 if e.__class__ is Output else 2
-    node.edges = (e,)
-    node.recording, node.values, node.made = recording, values, made
-    node.saved, node.versions, node.stamp = None, (), 0
-    node.consumed = node.hooks = None  # `finish_node`, written out
-    node.seq = seq = sequence()
-    if not seq & MANY:
-        spare(node)
-    f = _getframe(3)
-    if _internal.get(f.f_code.co_filename, True):
-        f = user_frame(f)
-    node.code = f.f_code
-    node.lasti = f.f_lasti
-    return node
 
 
 def geometry(function: Callable[..., tuple]) -> Callable[..., Tensor]:

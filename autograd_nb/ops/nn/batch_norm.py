@@ -13,13 +13,14 @@ import numpy as np
 
 from ... import launch
 from ...graph.modes import state
-from ...shapes import Layout, layout, numel
+from ...shapes import layout, numel
 from ...tensor import Tensor, make
+from ..core.call_path import known
 from ..core.recording import guarded, mark_inference
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..elementwise.activation import functional
-from .normalization import channel_norm, check_channels, graph_gradients, per_channel, same_dtype, verify_batch_size, widened
+from .normalization import channel_norm, graph_gradients, per_channel, same_dtype, verify_batch_size, widened
 
 
 @cache
@@ -69,20 +70,21 @@ def _channels(x, w, b, mean, rstd, value, eps, training):
     return value
 
 
-_known = launch.plan_table()  # by the layouts and constants of batch norms: what `_at_once` takes
-
-
-def _plan_channels(x: Tensor, tensors: tuple, eps: float, training: bool) -> tuple | None:
-    """How a small batch is normalised in one launch, once the arguments are checked; None where it is not."""
+def _plan_channels(
+    checked: bool, x: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any, momentum: Any, eps: Any
+) -> tuple | None:
+    """How a small batch is normalised in one launch; None where it is not, or where something is to be refused."""
     lay = x._layout
-    if not 0 < lay.size <= SMALL or launch.observing() or lay.dtype.name not in _NOTHING:
+    if lay.ndim < 2 or not lay.contiguous or not 0 < lay.size <= SMALL or lay.dtype.name not in _NOTHING:
         return None
-    for t in (x, *tensors):
-        if t is not None and (
-            t._layout.__class__ is not Layout or not t._layout.contiguous or t._layout.dtype is not lay.dtype
-        ):
+    c, carrier = lay.sizes[1], lay.dtype.carrier
+    for t in (running_mean, running_var, weight, bias):
+        if t is not None and (t._layout.sizes != (c,) or not t._layout.contiguous or t._layout.dtype is not lay.dtype):
             return None
-    c, carrier = lay.shape[1], lay.dtype.carrier
+    if eps.__class__ is not float or eps < 0.0 or (training and (eps == 0.0 or lay.size == c)):
+        return None
+    if not training and (running_mean is None or running_var is None):
+        return None
     sizes = (lay.shape[0], c, numel(lay.shape[2:]))
     return (
         sizes,
@@ -92,13 +94,16 @@ def _plan_channels(x: Tensor, tensors: tuple, eps: float, training: bool) -> tup
         _one_each(c, carrier, 1.0),
         _one_each(c, carrier, 0.0),
         eps,
-        training,
+        bool(training),
     )
 
 
-def _at_once(plan: tuple, x: Tensor, running_mean: Any, running_var: Any, w: Any, b: Any, momentum: float) -> Tensor:
+def _run_known(
+    plan: tuple, x: Tensor, running_mean: Any, running_var: Any, w: Any, b: Any, training: Any, momentum: Any, eps: Any
+) -> Tensor:
     """The batch norm of a small batch."""
     sizes, lay, row, carrier, ones, zeros, eps, training = plan
+    momentum = 0.0 if momentum is None else float(momentum)
     name, c = lay.dtype.name, sizes[1]
     y, rstd = np.empty(lay.size, carrier), np.empty(c, carrier)
     weight, bias = ones if w is None else w._data, zeros if b is None else b._data
@@ -118,7 +123,15 @@ def _at_once(plan: tuple, x: Tensor, running_mean: Any, running_var: Any, w: Any
     return value
 
 
+_TENSORS = ("running_mean", "running_var", "weight", "bias")
+_KEY = ", ".join(["input._layout", *[f"{p} if {p} is None else {p}._layout" for p in _TENSORS], "eps", "not training"])
+
+
 @functional("torch")
+@known(
+    _KEY, _plan_channels, _run_known,
+    takes=("input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"),
+)
 def batch_norm(
     input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, cudnn_enabled=True
 ):
@@ -130,14 +143,6 @@ def batch_norm(
     Errors: ValueError for one value a channel when training; RuntimeError for sizes that do not fit, or missing statistics.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
     """
-    tensors = (running_mean, running_var, weight, bias)
-    try:
-        key = (input._layout, *[None if t is None else t._layout for t in tensors], eps, bool(training))
-        plan = _known.get(key)
-    except (AttributeError, TypeError):  # no tensors: said below
-        key = plan = None
-    if plan is not None:
-        return _at_once(plan, input, *tensors, 0.0 if momentum is None else float(momentum))
     x = tensor_argument(input, "batch_norm")
     if x.ndim == 1 and not x._layout.size:
         return x.clone()
@@ -152,12 +157,6 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     same_dtype(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
-    if key is not None:
-        check_channels(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
-        plan = _plan_channels(x, tensors, float(eps), bool(training))
-        if plan is not None:
-            launch.keep(_known, key, plan)
-            return _at_once(plan, x, *tensors, 0.0 if momentum is None else float(momentum))
     y = channel_norm(
         widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), 0.0 if momentum is None else float(momentum),
         float(eps), tuple(d for d in range(x.ndim) if d != 1), "batch_norm",

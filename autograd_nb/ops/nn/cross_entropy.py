@@ -19,8 +19,9 @@ from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Pick, Put, Row, Step, Total
 from ...graph.modes import no_grad, state
 from ...overriding import overridable
-from ...shapes import Layout, layout
+from ...shapes import layout
 from ...tensor import Tensor, make
+from ..core.call_path import known
 from ..core.recording import guarded, mark_inference
 from ..core.registry import OPS
 from ..core.row_kernel import RowKernel, row_sizes
@@ -171,7 +172,6 @@ def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: fl
         return keep.unsqueeze(1), whole.unsqueeze(1), taken
 
 
-_FORWARD: dict[tuple, tuple] = launch.plan_table()  #: of arguments that were seen before, see `_again`
 _BACKWARD: dict[tuple, tuple] = launch.plan_table()
 
 
@@ -207,8 +207,8 @@ def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
         kernel, sizes = _backward(w is not None, eps != 0, rows), row_sizes(x.shape, 1)
         kernel(wide.name, sizes, args, [data])
         plain = w is None and not half and not rows and all(t._layout.contiguous for t in (x, target, g))
-        if plain and g._layout.dtype is wide and not launch.observing():
-            launch.keep(_BACKWARD, key, (sizes, kernel.entry(wide.name, sizes, args, [data]), args[4]))
+        if plain and g._layout.dtype is wide:
+            launch.remember(_BACKWARD, key, (sizes, kernel.entry(wide.name, sizes, args, [data]), args[4]))
     return cast(make(data, layout(x.shape, None, wide), [0, 0]), x.dtype)
 
 
@@ -254,12 +254,7 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
         else:
             one = layout((), None, wide)
             value, wsum = make(np.empty(1, wide.carrier), one, [0, 0]), make(np.empty(1, wide.carrier), one, [0, 0])
-            outputs = [lse, value._data, wsum._data]
-            kernel(wide.name, sizes, args, outputs)
-            plain = w is None and not half and x.ndim == 2 and all(t._layout.contiguous for t in (x, target))
-            if plain and x._layout.__class__ is target._layout.__class__ is Layout and not launch.observing():
-                known = (sizes, kernel.entry(wide.name, sizes, args, outputs), _OUTSIDE.entry("int64"), args[4], lay, one)
-                launch.keep(_FORWARD, (x._layout, target._layout, ignore, reduction, eps), known)
+            kernel(wide.name, sizes, args, [lse, value._data, wsum._data])
         value = cast(value, x.dtype)
     if state.inference:
         mark_inference(value)
@@ -286,9 +281,27 @@ def _cross_entropy_by_ops(x: Tensor, target: Tensor, w: Any, ignore: int, reduct
     return loss.sum() / weight.sum() if reduction == "mean" else loss.sum()
 
 
-def _again(known: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
-    """What `cross_entropy` comes to for arguments like those of an earlier call."""
-    sizes, entry, outside, mean, lay, one = known
+def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduction: Any, label_smoothing: Any) -> tuple | None:
+    """What a call with the classes of the rows of a matrix takes."""
+    lay, wanted = input._layout, target._layout
+    if lay.ndim != 2 or wanted.ndim != 1 or lay.sizes[0] != wanted.size or not 0 < lay.size < LARGE:
+        return None
+    d, outside = lay.dtype, _OUTSIDE.entry("int64")
+    if d.category != 2 or d is dtypes.float16 or wanted.dtype is not dtypes.int64 or not lay.contiguous or not wanted.contiguous:
+        return None
+    if outside is None or reduction not in ("mean", "sum") or ignore_index.__class__ is not int:
+        return None
+    if label_smoothing.__class__ is not float or not 0.0 <= label_smoothing <= 1.0:
+        return None
+    sizes, some, mean = row_sizes(lay.sizes, 1), input._data, 1.0 if reduction == "mean" else 0.0
+    kernel = _forward(False, label_smoothing != 0, False)
+    entry = kernel.entry(d.name, sizes, [some, target._data, ignore_index, label_smoothing, mean], [some, some, some])
+    return sizes, entry, outside, mean, layout(wanted.sizes, None, d), layout((), None, d)
+
+
+def _run_known(plan: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
+    """What `cross_entropy` comes to in a `known` call."""
+    sizes, entry, outside, mean, lay, one = plan
     d = x._layout.dtype
     indices = target._data if target._data.size == lay.size else target._data[: lay.size]
     found = np.empty(2, np.int64)
@@ -379,6 +392,10 @@ def _floating(x: Tensor, name: str) -> None:
 
 
 @functional()
+@known(
+    "input._layout, target._layout, ignore_index, reduction, label_smoothing",
+    _plan_known, _run_known, takes=("input", "target", "ignore_index", "reduction", "label_smoothing"),
+)
 def cross_entropy(
     input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0
 ):
@@ -395,15 +412,8 @@ def cross_entropy(
     >>> torch.nn.functional.cross_entropy(torch.tensor([[2.0, 0.0], [0.0, 0.0]]), torch.tensor([0, 1]))
     tensor(0.4100)
     """
-    if weight is None and size_average is None and reduce is None:
-        try:
-            known = _FORWARD.get((input._layout, target._layout, ignore_index, reduction, label_smoothing))
-        except (AttributeError, TypeError):  # no tensors; said below
-            known = None
-        if known is not None:
-            return _again(known, input, target, int(ignore_index), reduction, float(label_smoothing))
     x, t = tensor_argument(input, "cross_entropy"), tensor_argument(target, "cross_entropy", "target")
-    reduction = legacy_reduction(size_average, reduce, reduction)
+    reduction = legacy_reduction(size_average, reduce, reduction, 5)
     check_reduction(reduction)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")

@@ -18,6 +18,7 @@ from ...graph.modes import no_grad, state
 from ...overriding import overridable
 from ...shapes import layout, numel
 from ...tensor import Tensor, make
+from ..core.call_path import known
 from ..core.numbers import number_argument
 from ..core.recording import mark_inference
 from ..core.row_kernel import RowKernel
@@ -136,24 +137,30 @@ def _row_norm_by_ops(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bo
     return y if b is None else y + b
 
 
-_written = launch.plan_table()  # plans of layer norms by the layouts and constants as written
+def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> tuple | None:
+    """What such a call takes, where nothing has to be brought in order before."""
+    lay = input._layout
+    weights = [t for t in (weight, bias) if t is not None]
+    if not isinstance(normalized_shape, tuple) or eps.__class__ is not float or not lay.size or lay.dtype is dtypes.float16:
+        return None
+    k = len(normalized_shape)
+    if not checked and (lay.dtype.category != 2 or not 0 < k <= lay.ndim or lay.sizes[lay.ndim - k :] != normalized_shape):
+        return None
+    if any(not t._layout.contiguous or t._layout.dtype is not lay.dtype or t._layout.sizes != normalized_shape for t in weights):
+        return None
+    if not lay.contiguous:
+        return None
+    kept = layout([*lay.sizes[: lay.ndim - k], *[1] * k], None, lay.dtype)
+    sizes, some = _rows(input, k), input._data
+    entry = _row_forward(True, weight is not None, bias is not None).entry(
+        lay.dtype.name, sizes, [some, *[t._data for t in weights], eps], [some, some, some]
+    )
+    return entry, sizes, lay, kept, k, eps
 
 
-def _keep_rows(key: tuple, x: Tensor, w: Any, b: Any, k: int, eps: float) -> None:
-    """Remember what such a call takes, where nothing has to be brought in order before."""
-    lay = x._layout
-    weights = [t for t in (w, b) if t is not None]
-    if lay.size and all(t._layout.contiguous for t in (x, *weights)):
-        kept = layout([*lay.shape[: lay.ndim - k], *[1] * k], None, lay.dtype)
-        sizes, some = _rows(x, k), np.empty(1, lay.dtype.carrier)
-        operands = [x._data, *[t._data for t in weights], eps]
-        entry = _row_forward(True, w is not None, b is not None).entry(lay.dtype.name, sizes, operands, [some, some, some])
-        launch.keep(_written, key, (entry, sizes, lay, kept, k, eps))
-
-
-def _again(known: tuple, x: Tensor, w: Any, b: Any) -> Tensor:
-    """The layer norm of arguments like those of an earlier call."""
-    entry, sizes, lay, kept, k, eps = known
+def _run_known(plan: tuple, x: Tensor, normalized_shape: Any, w: Any, b: Any, eps: float) -> Tensor:
+    """The layer norm of a `known` call."""
+    entry, sizes, lay, kept, k, eps = plan
     carrier = lay.dtype.carrier
     empty = np.empty if lay.size * carrier.itemsize < launch.BIG else launch.empty
     y, mean, rstd = empty(lay.size, carrier), empty(kept.size, carrier), empty(kept.size, carrier)
@@ -202,6 +209,10 @@ def _in_float32(function: Any, x: Tensor, *tensors: Any) -> Tensor:
 
 
 @functional("torch")
+@known(
+    "input._layout, normalized_shape, weight if weight is None else weight._layout, bias if bias is None else bias._layout, eps",
+    _plan_known, _run_known, takes=("input", "normalized_shape", "weight", "bias", "eps"),
+)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """(x − mean)/√(var + eps)·weight + bias, the statistics over the last dims, of sizes ``normalized_shape``.
 
@@ -213,25 +224,10 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     tensor([[-1.0000,  1.0000],
             [-1.0000,  1.0000]])
     """
-    try:
-        key = (
-            input._layout,
-            normalized_shape,
-            None if weight is None else weight._layout,
-            None if bias is None else bias._layout,
-            eps,
-        )
-        known = _written.get(key)
-    except (AttributeError, TypeError):  # a list, which cannot be a key, or no tensors: said below
-        key = known = None
-    if known is not None:
-        return _again(known, input, weight, bias)
     x, k = _row_arguments(input, normalized_shape, weight, bias, "layer_norm")
     eps = number_argument(eps, "layer_norm", "eps")
     if x.dtype is dtypes.float16:
         return _in_float32(lambda *t: _row_norm(*t, k, float(eps), True), x, weight, bias)
-    if key is not None and not launch.observing():
-        _keep_rows(key, x, weight, bias, k, float(eps))
     return _row_norm(x, weight, bias, k, float(eps), True)
 
 

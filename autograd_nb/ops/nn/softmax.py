@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Row
-from ...graph.modes import state
-from ...shapes import wrap_dim
-from ...tensor import Tensor, blank, make
-from ..core.recording import mark_inference, store
+from ...shapes import Layout, wrap_dim
+from ...tensor import Tensor, make
+from ..core.call_path import known, recorded_lines, result_lines
+from ..core.recording import store
 from ..core.registry import public, register
 from ..core.row_kernel import RowKernel, row_sizes
 from ..core.structured import structured, tensor_argument
@@ -119,40 +117,38 @@ def _prepared(input: Any, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]
     return x, d
 
 
-_written = launch.plan_table()  # plans by the dim as the user wrote it
 SMALL = launch.BIG // 16  #: elements, of whatever dtype, whose memory does not come from the pool
 
 
-def _quick(op: Any, x: Any, dim: Any) -> Tensor | None:
-    """What ``op(x, dim)`` gives, if its plan is known."""
-    try:
-        plan = _written.get((op, x._layout, dim)) if dim.__class__ is int else None
-    except AttributeError:
-        plan = None
-    if plan is None:
-        return None
-    d, (entry, lay, outer, n, inner) = plan
-    carrier = lay.dtype.carrier
-    out = np.empty(lay.size, carrier) if lay.size < SMALL else launch.empty(lay.size, carrier)
-    entry(outer, n, inner, x._data, out)
-    y = blank()  # `make`, written out
-    y._data, y._layout, y._version_, y._rg = out, lay, [0, 0], False
-    y._edge = y._grad = y._view = y._leaf_hook_set = None
-    if not state.grad:
-        if state.inference:
-            mark_inference(y)
-    elif x._rg or x._view is not None:
-        op.record((x, d), y, 3)
-    return y
+class _KnownPlan:
+    """The kernel of a call along dim ``d``, with the numbers that it is given."""
+
+    __slots__ = ("carrier", "d", "entry", "layout", "numbers", "size")
+
+    def __init__(self, d: int, entry: Any, lay: Layout, numbers: tuple):
+        self.d, self.entry, self.layout, self.numbers = d, entry, lay, numbers
+        self.size, self.carrier = lay.size, lay.dtype.carrier
 
 
-def _keep(op: Any, kernel: RowKernel, x: Tensor, dim: Any, d: int) -> None:
-    plan = _plans.get((kernel, d, x._layout))
-    if plan is not None and not launch.observing():
-        launch.keep(_written, (op, x._layout, dim), (d, plan))
+def _known_softmax(op: Any, kernel: RowKernel) -> Any:
+    """Decorator of a function of (input, dim), whose calls are `known`."""
+
+    def plan(checked: bool, input: Any, dim: Any) -> _KnownPlan | None:
+        lay = input._layout
+        if dim.__class__ is not int or not -lay.ndim <= dim < lay.ndim or not lay.contiguous or not 0 < lay.size < SMALL:
+            return None
+        if lay.dtype is not dtypes.float32 and lay.dtype is not dtypes.float64:
+            return None
+        d = dim % lay.ndim
+        sizes = row_sizes(lay.sizes, d)
+        return _KnownPlan(d, kernel.entry(lay.dtype.name, sizes, [input._data], [input._data]), lay.dense, sizes)
+
+    run = result_lines("plan.entry(*plan.numbers, input._data, data)", recorded_lines(["input"], "input, plan.d"))
+    return known("input._layout, dim", plan, run, takes=("input", "dim"), _op=op)
 
 
 @public()
+@_known_softmax(_softmax, _SOFTMAX)
 def softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=None):
     """yᵢ = e^xᵢ / Σⱼ e^xⱼ along ``dim``; dL/dx = y·(g − Σ g·y). ``dtype`` casts first.
 
@@ -160,18 +156,13 @@ def softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.softmax.html
     """
     dim = axis if dim is None else dim
-    if dtype is None and out is None:
-        y = _quick(_softmax, input, dim)
-        if y is not None:
-            return y
     x, d = _prepared(input, dim, dtype, "softmax")
     y = _softmax(x, d)
-    if x is input:
-        _keep(_softmax, _SOFTMAX, x, dim, d)
     return y if out is None else store(out, y, "softmax")
 
 
 @public()
+@_known_softmax(_log_softmax, _LOG_SOFTMAX)
 def log_softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=None):
     """yᵢ = xᵢ − ln Σⱼ e^xⱼ along ``dim``; dL/dx = g − e^y·Σ g. ``dtype`` casts first.
 
@@ -179,14 +170,8 @@ def log_softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=Non
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
     """
     dim = axis if dim is None else dim
-    if dtype is None and out is None:
-        y = _quick(_log_softmax, input, dim)
-        if y is not None:
-            return y
     x, d = _prepared(input, dim, dtype, "log_softmax")
     y = _log_softmax(x, d)
-    if x is input:
-        _keep(_log_softmax, _LOG_SOFTMAX, x, dim, d)
     return y if out is None else store(out, y, "log_softmax")
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from ... import dtypes, launch, threads
-from ...graph.modes import state
 from ...shapes import Layout, layout
-from ...tensor import Tensor, blank, make
-from ..core.recording import mark_inference
+from ...tensor import Tensor, make
+from ..core.call_path import known, recorded_lines, result_lines
 from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone
 from ..reduce.sums import sum as sum_
@@ -96,9 +93,10 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 class ProductPlan:
-    """How two matrices are multiplied in one small launch, and for `quick` the kernel's entry point."""
+    """How two matrices are multiplied in one small launch; for `known` calls the entry points of that kernel, and of the one that
+    writes a row into each of the product's before."""
 
-    __slots__ = ("carrier", "entry", "kernel", "layout", "numbers", "rows", "size")
+    __slots__ = ("carrier", "entry", "fill", "kernel", "layout", "numbers", "rows", "size")
 
     def __init__(self, la: Layout, lb: Layout):
         """Of layouts that fit and that BLAS could read, turned where the product turns them."""
@@ -109,6 +107,7 @@ class ProductPlan:
         self.kernel, self.layout, self.carrier = _kernel(d, m, n, k), layout((m, n), None, d), d.carrier
         self.rows, self.size = m, m * n
         self.entry: Any = None
+        self.fill: Any = None
 
     def __call__(self, a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
         """The product, added to ``out`` when given."""
@@ -146,50 +145,32 @@ def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
     return make(y._data, layout(y.shape[1:], None, y.dtype), [0, 0])
 
 
-def quick(op: Structured, kind: str) -> Callable[[Callable], Callable]:
-    """Decorator of a function that ends in the product ``op``: where its two operands' layouts were seen before, it begins there.
+def plan_known(checked: bool, la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
+    """The plan of a `known` call; ``checked``: the operands are two that fit, if they are matrices."""
+    if la.ndim != 2 or lb.ndim != 2:
+        return None
+    if not checked:
+        first, second = _TURNS[kind]
+        if la.dtype is not lb.dtype or la.sizes[0 if first else 1] != lb.sizes[1 if second else 0]:
+            return None
+    plan = _plan(la, lb, kind)
+    if plan is None or plan.size * la.dtype.itemsize >= launch.BIG:
+        return None
+    if plan.entry is None:
+        plan.entry = plan.kernel.entry(la.dtype)
+    return None if plan.entry is None else plan
 
-    Operands of transforms have layouts of their own and so find no plan; while launches are observed nobody does.
-    """
 
-    def decorate(long: Callable) -> Callable:
-        plans: dict = launch.plan_table()
-        empty, new = np.empty, blank
+def known_product(op: Structured, kind: str) -> Callable[[Callable], Callable]:
+    """Decorator of a function that ends in the product ``op`` of two matrices, whose calls are `known`."""
 
-        def first(input, other):
-            y = long(input, other)
-            la, lb = (t._layout for t in (input, other))
-            if la.__class__ is Layout and lb.__class__ is Layout and la.ndim == lb.ndim == 2 and not launch.observing():
-                plan = _plan(la, lb, kind)
-                if plan is not None and plan.size * la.dtype.itemsize < launch.BIG:
-                    plan.entry = plan.kernel.entry(la.dtype)
-                    launch.keep(plans, (la, lb), plan)
-            return y
+    def plan(checked: bool, first: Any, second: Any) -> ProductPlan | None:
+        return plan_known(checked, first._layout, second._layout, kind)
 
-        @wraps(long)
-        def call(input, other=None, **options):
-            if options:
-                return long(input, **options) if other is None else long(input, other, **options)
-            try:
-                plan = plans[input._layout, other._layout]
-            except (KeyError, AttributeError):
-                return first(input, other)
-            data = empty(plan.size, plan.carrier)
-            plan.entry(*plan.numbers, False, input._data, other._data, data)
-            t = new()  # `make`, written out
-            t._data = data
-            t._layout = plan.layout
-            t._version_ = [0, 0]
-            t._rg = False
-            t._edge = t._grad = t._view = t._leaf_hook_set = None
-            if state.grad:
-                if input._rg or other._rg or input._view is not None or other._view is not None:
-                    op.record((input, other), t, 2)
-            elif state.inference:
-                mark_inference(t)
-            return t
-
-        return call
+    def decorate(function: Callable) -> Callable:
+        a, b, *_ = inspect.signature(function).parameters
+        run = result_lines(f"plan.entry(*plan.numbers, False, {a}._data, {b}._data, data)", recorded_lines([a, b], f"{a}, {b}"))
+        return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b), _op=op)(function)
 
     return decorate
 
@@ -278,19 +259,19 @@ def _mm_tn_of_batch(op, args, batch):
     return _mm_of_batch(_mm, (a.t(), b), batch)
 
 
-@quick(_mm, "nn")
+@known_product(_mm, "nn")
 def _times(input, other):
     """A·B of two matrices that fit."""
     return _mm(input, other)
 
 
-@quick(_mm_nt, "nt")
+@known_product(_mm_nt, "nt")
 def _times_turned(input, other):
     """A·Bᵀ."""
     return _mm_nt(input, other)
 
 
-@quick(_mm_tn, "tn")
+@known_product(_mm_tn, "tn")
 def _turned_times(input, other):
     """Aᵀ·B."""
     return _mm_tn(input, other)

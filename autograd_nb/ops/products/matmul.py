@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ... import dtypes, launch
 from ...graph.modes import state
-from ...shapes import Layout, broadcast_shapes, layout, numel
+from ...shapes import broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
+from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument
-from ..core.recording import guarded, mark_inference, store
+from ..core.recording import guarded, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..reduce.sums import sum as sum_
-from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, product, quick
+from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, plan_known, product
 
 _FILL_ROWS = launch.Kernel("matmul", "fill_rows")
 
@@ -34,7 +33,7 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
 
 
 @public()
-@quick(_mm, "nn")
+@known_product(_mm, "nn")
 def mm(input, mat2, *, out=None):
     """Product of two matrices: y = A·B (n × k by k × m), dA = g·Bᵀ, dB = Aᵀ·g.
 
@@ -133,7 +132,7 @@ def dot(input, tensor, *, out=None):
 
 
 @public("__matmul__")
-@quick(_mm, "nn")
+@known_product(_mm, "nn")
 def matmul(input, other, *, out=None):
     """Product of vectors, matrices and batches of them; batch dims broadcast.
 
@@ -354,47 +353,47 @@ def _linear_of_batch(op, args, batch):
     return _bmm(x, w.transpose(1, 2)) + b.unsqueeze(1)
 
 
-_LINEAR: dict[tuple[Layout, Layout, Layout], tuple] = launch.plan_table()  #: of layouts of x, weight, bias seen before
+def _plan_linear(checked: bool, input: Any, weight: Any, bias: Any) -> Any:
+    plan = plan_known(checked, input._layout, weight._layout, "nt")
+    if plan is None or bias is None:
+        return plan
+    lay = bias._layout
+    if not lay.contiguous or lay.ndim != 1 or lay.dtype is not input._layout.dtype or lay.size != weight._layout.sizes[0] or not input._layout.sizes[1]:
+        return None
+    if plan.fill is None:
+        plan.fill = _FILL_ROWS.entry(lay.dtype)
+    return None if plan.fill is None else plan
 
 
-def _remember_linear(x: Tensor, w: Tensor, b: Tensor) -> None:
-    lays = (x._layout, w._layout, b._layout)
-    if launch.observing() or not lays[2].contiguous or not x.shape[1] or not all(lay.__class__ is Layout for lay in lays):
-        return
-    plan = _plan(lays[0], lays[1], "nt")
-    if plan is not None and plan.size * x.dtype.itemsize < launch.BIG:
-        launch.keep(_LINEAR, lays, (plan, plan.kernel.entry(x.dtype), _FILL_ROWS.entry(x.dtype)))
+_RUN_LINEAR = [
+    "data = _empty(plan.size, plan.carrier)",
+    "if bias is None:",
+    "    plan.entry(*plan.numbers, False, input._data, weight._data, data)",
+    "else:",
+    "    plan.fill(plan.rows, bias._data, data)",
+    "    plan.entry(*plan.numbers, True, input._data, weight._data, data)",
+    *tensor_lines("plan.layout"),
+    *unrecorded_lines(),
+    "if bias is None:",
+    "    _mm.record((input, weight), t, 2)",
+    "else:",
+    "    _linear.record((input, weight, bias), t, 2)",
+    "return t",
+]
 
 
 @public(method=False, namespaces=("nn.functional",), name="nn.functional.linear")
+@known(
+    "input._layout, weight._layout, bias if bias is None else bias._layout",
+    _plan_linear, _RUN_LINEAR, _mm=_mm_nt, _linear=_linear,
+)
 def linear(input, weight, bias=None, *, out=None):
     """y = x·Wᵀ + b over the last dim: (…, in) → (…, out) with W (out × in); dx = g·W, dW = gᵀ·x, db = Σ g.
 
     Errors: RuntimeError when shapes or dtypes do not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.linear.html
     """
-    if bias is None and out is None:
-        return _unbiased(input, weight)
-    try:
-        plan, entry, fill = _LINEAR[input._layout, weight._layout, bias._layout]
-    except (KeyError, AttributeError):
-        return _long_linear(input, weight, bias, out)
-    if out is not None:
-        return _long_linear(input, weight, bias, out)
-    data = np.empty(plan.size, plan.carrier)
-    fill(plan.rows, bias._data, data)
-    entry(*plan.numbers, True, input._data, weight._data, data)
-    t = make(data, plan.layout, [0, 0])
-    if state.grad:
-        _linear.record((input, weight, bias), t, 2)
-    elif state.inference:
-        mark_inference(t)
-    return t
-
-
-@quick(_mm_nt, "nt")
-def _unbiased(input, weight):
-    return _long_linear(input, weight, None, None)
+    return _long_linear(input, weight, bias, out)
 
 
 def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
@@ -419,7 +418,6 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
     else:
         _same_dtype(x, bias, "linear")
         y = _linear(flat, w, bias)
-        _remember_linear(flat, w, bias)
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], w.shape[0])
 
 

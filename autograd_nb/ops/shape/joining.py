@@ -12,10 +12,10 @@ import numpy as np
 from ... import launch
 from ...codegen.templates.loops import HEADER, storage
 from ...graph.modes import state
-from ...graph.node import Output
+from ...graph.node import finish
 from ...shapes import Layout, layout, numel
-from ...tensor import Tensor, blank, refresh
-from ..core.recording import finish_node, mark_inference
+from ...tensor import Tensor, make
+from ..core.recording import gather, mark_inference
 
 ARITIES = (2, 4, 8)  #: how many parts the kernels take; what is missing has no elements
 MOST = 1 << 16  #: bytes up to which copying is cheaper than a launch for each part
@@ -128,9 +128,7 @@ class Joins:
             plan.entry(plan.dims, *map(_data_of, parts), data)
         else:
             plan.run(parts, data)
-        y = blank()  # `make`, written out
-        y._data, y._layout, y._version_, y._rg = data, plan.out, [0, 0], False
-        y._edge = y._grad = y._view = y._leaf_hook_set = None
+        y = make(data, plan.out, [0, 0])
         if state.grad:
             for t in parts:
                 if t._rg or t._view is not None:
@@ -142,26 +140,12 @@ class Joins:
 
     def _record(self, plan: Join, parts: Sequence[Tensor], y: Tensor) -> None:
         """What `Structured.record` does, of which here all but the edges is known."""
-        mask, plain, edges = 0, 2, []
-        for t in parts:
-            e = None
-            if t._view is not None:
-                refresh(t)
-            if t._rg:
-                mask |= 1 << len(edges)
-                e = t._edge
-                if e is None:
-                    e = t
-                    if plain:
-                        plain = 1
-                elif e.__class__ is Output:
-                    plain = 0
-            edges.append(e)
+        mask, plain, edges = gather(parts)
         if mask and plan.out.dtype.category >= 2:
             node = self.op.node()
-            node.edges, node.plain = tuple(edges), plain
+            node.edges, node.plain = edges, plain
             node.recording = self.op.recording(mask, 1, (0, len(edges)))
             node.values, node.made = {"tensors_shape": plan.shapes, "d": plan.d}, plan.out
             node.saved, node.versions, node.stamp = None, (), 0
-            finish_node(node, 4)
+            finish(node, 4)
             y._edge, y._rg = node, True
