@@ -276,6 +276,8 @@ def _derivative(grad: Callable | float, options: Sequence[str]) -> Callable:
 class ReductionOp(Structured):
     """A declared reduction: the op ``(x, dims, keepdim, …options)`` that transforms and the graph see, and its kernel's recipe."""
 
+    public: _Public  #: what the op takes that has a public function
+
     def __init__(
         self, formula: Callable, fold: Fold | None, finish: Callable | None, grad: Any, name: str, node: str, linear: str, result: str
     ):
@@ -333,6 +335,7 @@ class _Public:
 
     def __init__(self, op: ReductionOp, name: str, accepts: str, typed: bool, several: bool, empty: bool):
         self.op, self.name, self.accepts, self.typed, self.several, self.empty = op, name, accepts, typed, several, empty
+        op.public = self
 
     def __call__(self, input: Any, dim: Any, keepdim: Any, dtype: Any, out: Any, *options: Any) -> Tensor:
         x = tensor_argument(input, self.name)
