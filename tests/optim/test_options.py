@@ -28,7 +28,7 @@ def test_a_kernels_numbers_are_options(name):
         given = inspect.signature(kernel.reader(optimizer.options)).parameters
         assert set(given) <= {"group", *STEP}, f"{optimizer.__name__} has no option for these numbers of its kernel"
         group = optimizer([torch.nn.Parameter(torch.ones(2, 2))]).param_groups[0]
-        found = kernel.reader(optimizer.options)(group, **{n: True for n in set(given) & STEP})
+        found = kernel.reader(optimizer.options)(group, **dict.fromkeys(set(given) & STEP, True))
         assert len(found) == len(kernel.numbers)
         assert all(type(v) in (float, bool) for v in found)
 
