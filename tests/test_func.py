@@ -20,7 +20,6 @@ from autograd_nb.func import (
 )
 from autograd_nb.nn import functional as F
 from autograd_nb.ops.core.pointwise import Pointwise
-from autograd_nb.ops.core.structured import SeveralNode, StructuredNode
 
 x = torch.tensor([0.5, -1.0, 2.0])
 X = torch.linspace(-1, 1, 12).reshape(4, 3)
@@ -275,12 +274,3 @@ def test_functional_call():
         functional_call(model, {"weight": own}, X, strict=True)
     with pytest.raises(ValueError, match="appears in multiple dictionaries"):
         functional_call(model, (zero, zero), X)
-
-
-LIBRARY = [node.op for base in (StructuredNode, SeveralNode) for node in base.__subclasses__() if node is not SeveralNode]
-
-
-def test_every_op_says_whether_it_is_linear_and_what_a_batch_makes_of_it():
-    """An op whose declaration left a question open would be differentiated twice, or run sample by sample, without a word."""
-    silent = {op.name for op in LIBRARY if op.forward.__module__.startswith("autograd_nb.") and None in (op.linear, op.batch)}
-    assert len(LIBRARY) > 250 and not silent

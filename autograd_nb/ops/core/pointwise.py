@@ -55,6 +55,7 @@ class Pointwise:
         self.formula = formula
         self.name = name or formula.__name__.rstrip("_")
         self.params = tuple(inspect.signature(formula).parameters)
+        self.given = tuple(rules)
         padded = [*rules, *[None] * (len(self.params) - len(rules))]
         self.rules = [Rule(r) if r is not None else None for r in padded]
         self.result = result

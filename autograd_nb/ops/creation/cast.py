@@ -108,7 +108,7 @@ _copy = inplace_call(copying)
 _copy_constants = inplace_call(_Copy(own=lambda: 0))
 _fill = inplace_call(_Copy("fill", "FillBackward0", lambda: 0, repeats=True))
 _overwrite = inplace_call(_Copy(repeats=True))
-_cleared = _Zero([])
+_cleared = _Zero([None])
 zero_ = register("zero_", inplace_call(_Zero([lambda: 0])), "inplace")
 
 

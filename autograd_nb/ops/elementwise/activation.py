@@ -150,7 +150,7 @@ def _relu6(x):
 relu6 = _switchable("relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6).")
 
 
-@formula(lambda g, x, slope: m.where(x > 0, g, g * slope), name="leaky_relu")
+@formula(lambda g, x, slope: m.where(x > 0, g, g * slope), None, name="leaky_relu")
 def _leaky_relu(x, slope):
     return m.where(x > 0, x, x * slope)
 
@@ -158,7 +158,7 @@ def _leaky_relu(x, slope):
 leaky_relu = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, doc="x for x > 0, else negative_slope·x.")
 
 
-@formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), name="elu")
+@formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), None, name="elu")
 def _elu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x))
 
@@ -180,7 +180,7 @@ def _selu(x):
 selu = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
 
 
-@formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), name="celu", node="EluBackward0")
+@formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0")
 def _celu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x / alpha))
 
@@ -270,7 +270,7 @@ def _mish(x):
 mish = _switchable("mish", _mish, {}, doc="x·tanh(softplus(x)).")
 
 
-@formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.logistic(x * beta)), name="softplus")
+@formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.logistic(x * beta)), None, None, name="softplus")
 def _softplus(x, beta, threshold):
     return m.where(x * beta > threshold, x, m.log1p(m.exp(x * beta)) / beta)
 
@@ -301,7 +301,7 @@ def tanhshrink(input):
     return input - _tanh(input)
 
 
-@formula(lambda g, x, low, high: m.where((x <= low) | (x >= high), 0.0, g), name="hardtanh")
+@formula(lambda g, x, low, high: m.where((x <= low) | (x >= high), 0.0, g), None, None, name="hardtanh")
 def _hardtanh(x, low, high):
     return m.where(x < low, low, m.where(x > high, high, x))
 
@@ -335,12 +335,12 @@ def _hardswish(x):
 hardswish = _switchable("hardswish", _hardswish, {}, doc="x·hardsigmoid(x).")
 
 
-@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), name="hardshrink", node="HardshrinkBackward0")
+@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), None, name="hardshrink", node="HardshrinkBackward0")
 def _hardshrink(x, lambd):
     return m.where((x >= -lambd) & (x <= lambd), 0.0, x)
 
 
-@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), name="softshrink", node="SoftshrinkBackward0")
+@formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), None, name="softshrink", node="SoftshrinkBackward0")
 def _softshrink(x, lambd):
     return m.where(x > lambd, x - lambd, m.where(x < -lambd, x + lambd, x * 0.0))
 
@@ -367,7 +367,7 @@ def softshrink(input, lambd=0.5, *, out=None):
     return y if out is None else store(out, y, "softshrink")
 
 
-@formula(lambda g, x, threshold: m.where(x <= threshold, 0.0, g), name="threshold")
+@formula(lambda g, x, threshold: m.where(x <= threshold, 0.0, g), None, None, name="threshold")
 def _threshold(x, threshold, value):
     return m.where(x <= threshold, value, x)
 

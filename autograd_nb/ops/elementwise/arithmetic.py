@@ -44,12 +44,12 @@ def _check_sub_alpha(keys: Sequence[Any]) -> None:
     _check_alpha(keys)
 
 
-@pointwise(lambda: 1, lambda alpha: alpha, public=False, name="add_scaled", node="AddBackward0", check=_check_alpha)
+@pointwise(lambda: 1, lambda alpha: alpha, None, public=False, name="add_scaled", node="AddBackward0", check=_check_alpha)
 def _add_scaled(a, b, alpha):
     return a + b * alpha
 
 
-@pointwise(lambda: 1, lambda alpha: -alpha, public=False, name="sub_scaled", node="SubBackward0", check=_check_sub_alpha)
+@pointwise(lambda: 1, lambda alpha: -alpha, None, public=False, name="sub_scaled", node="SubBackward0", check=_check_sub_alpha)
 def _sub_scaled(a, b, alpha):
     return a - b * alpha
 
@@ -91,7 +91,7 @@ def rsub(input, other, *, alpha=1):
     return sub(other if isinstance(other, Tensor) else input.new_full((), other), input, alpha=alpha)
 
 
-@pointwise(result="float", name="rdiv", public=False, inplace=False)
+@pointwise(None, None, result="float", name="rdiv", public=False, inplace=False)
 def _rdiv(a, b):
     return (1 / a) * b
 

@@ -118,7 +118,7 @@ def fmin(a, b):
     return m.where((a <= b) | (b != b), a, b)
 
 
-@pointwise(name="heaviside", public=False)
+@pointwise(None, None, name="heaviside", public=False)
 def _heaviside(x, values):
     return m.where(x == 0, values, m.where(x > 0, 1, 0).cast(x.dtype))
 
@@ -214,7 +214,7 @@ def lerp_(input, end: Tensor, weight: Tensor | float):
     return _lerp.inplace(input, end, weight)
 
 
-@pointwise(lambda: 1, lambda b, value: b * value, lambda a, value: a * value, name="addcmul", public=False)
+@pointwise(lambda: 1, lambda b, value: b * value, lambda a, value: a * value, None, name="addcmul", public=False)
 def _addcmul(x, a, b, value):
     return x + (value * a) * b
 
@@ -222,7 +222,7 @@ def _addcmul(x, a, b, value):
 @pointwise(
     lambda b: 1,
     lambda b, value: value / b,
-    lambda a, b, value: -value * (a / (b * b)),
+    lambda a, b, value: -value * (a / (b * b)), None,
     name="addcdiv",
     public=False,
     result="float",

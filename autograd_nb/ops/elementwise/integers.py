@@ -16,22 +16,22 @@ from ..core.structured import tensor_argument
 from .comparison import logical_not
 
 
-@pointwise(name="bitwise_and", public=False)
+@pointwise(None, None, name="bitwise_and", public=False)
 def _bitwise_and(a, b):
     return a & b
 
 
-@pointwise(name="bitwise_or", public=False)
+@pointwise(None, None, name="bitwise_or", public=False)
 def _bitwise_or(a, b):
     return a | b
 
 
-@pointwise(name="bitwise_xor", public=False)
+@pointwise(None, None, name="bitwise_xor", public=False)
 def _bitwise_xor(a, b):
     return a ^ b
 
 
-@pointwise(name="bitwise_not", public=False)
+@pointwise(None, name="bitwise_not", public=False)
 def _bitwise_not(x):
     return ~x
 
@@ -46,12 +46,12 @@ def bitwise_not(input, *, out=None):
     return y if out is None else store(out, y, "bitwise_not")
 
 
-@pointwise(name="gcd", public=False)
+@pointwise(None, None, name="gcd", public=False)
 def _gcd(a, b):
     return libm("np.gcd", a, b)
 
 
-@pointwise(name="lcm", public=False)
+@pointwise(None, None, name="lcm", public=False)
 def _lcm(a, b):
     return libm("np.lcm", a, b)
 
@@ -59,13 +59,13 @@ def _lcm(a, b):
 _BITS = {"uint8": 8, "int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
-@pointwise(name="bitwise_left_shift", public=False)
+@pointwise(None, None, name="bitwise_left_shift", public=False)
 def _shift_left(a, b):
     n = _BITS[a.dtype]
     return m.where((b < 0) | (b >= n), 0, a << m.where((b < 0) | (b >= n), 0, b))
 
 
-@pointwise(name="bitwise_right_shift", public=False)
+@pointwise(None, None, name="bitwise_right_shift", public=False)
 def _shift_right(a, b):
     n = _BITS[a.dtype]
     return a >> m.where((b < 0) | (b >= n), n - 1, b)

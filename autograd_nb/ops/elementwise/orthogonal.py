@@ -14,7 +14,7 @@ from ..core.registry import register
 
 
 def _polynomial(name: str, function: str, text: str, shifted: bool = False) -> None:
-    @pointwise(result="float", name=name, public=False, inplace=False)
+    @pointwise(None, None, result="float", name=name, public=False, inplace=False)
     def op(x, n):
         x, n = x.cast("float64"), n.cast("float64")
         return libm(f"iterative.{function}", 2 * x - 1 if shifted else x, n)

@@ -158,7 +158,7 @@ def trigamma(x):
 
 
 @_by_formula
-@pointwise(lambda x, n: m.polygamma_order(x, n + 1), result="float", public=False, node="PolygammaBackward0")
+@pointwise(lambda x, n: m.polygamma_order(x, n + 1), None, result="float", public=False, node="PolygammaBackward0")
 def polygamma_order(x, n):
     """The n-th derivative of `digamma`, n ≥ 2 a number: (−1)ⁿ⁺¹·n!·ζ(n + 1, x)."""
     x, n = x.cast("float64"), x.trace.as_sym(n, "float64").cast("float64")
@@ -325,7 +325,7 @@ def scaled_modified_bessel_k1(x):
     return m.scaled_modified_bessel_k1(x)
 
 
-@pointwise(result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(None, result="float", namespaces=("special",), method=False, inplace=False)
 def airy_ai(x):
     """Airy's function Ai, a solution of y″ = x·y. Not differentiable, as in PyTorch."""
     return m.airy_ai(x)

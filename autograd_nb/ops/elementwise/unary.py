@@ -172,7 +172,7 @@ def sigmoid(x):
 
 
 @pointwise(
-    lambda g, x, eps: m.where((x < eps) | (x > 1 - eps), 0.0, g / (x * (1 - x))),
+    lambda g, x, eps: m.where((x < eps) | (x > 1 - eps), 0.0, g / (x * (1 - x))), None,
     result="float",
     public=False,
     name="logit_eps",
@@ -275,12 +275,12 @@ def _rint(x):
     return m.round(x)
 
 
-@pointwise(lambda: 0, public=False, name="round_scaled", node="RoundBackward1")
+@pointwise(lambda: 0, None, public=False, name="round_scaled", node="RoundBackward1")
 def _round_scaled(x, scale):
     return m.round(x * scale) / scale
 
 
-@pointwise(lambda: 0, public=False, name="round_tens", node="RoundBackward1")
+@pointwise(lambda: 0, None, public=False, name="round_tens", node="RoundBackward1")
 def _round_tens(x, scale):
     return m.round(x / scale) * scale
 
@@ -309,12 +309,12 @@ def round_(input, *, decimals=0):
     return _rounded(input, decimals, True)
 
 
-@pointwise(public=False, inplace=False, name="mantissa")
+@pointwise(None, public=False, inplace=False, name="mantissa")
 def _mantissa(x):
     return m.mantissa(x)
 
 
-@pointwise(public=False, inplace=False, name="exponent")
+@pointwise(None, public=False, inplace=False, name="exponent")
 def _exponent(x):
     return m.exponent(x)
 
@@ -380,7 +380,7 @@ def isreal(x):
 
 
 @pointwise(
-    lambda g, x: m.where((x - x) == (x - x), g, 0.0), name="nan_to_num", public=False
+    lambda g, x: m.where((x - x) == (x - x), g, 0.0), None, None, None, name="nan_to_num", public=False
 )  # fmt: skip
 def _nan_to_num(x, nan, posinf, neginf):
     return m.where(x != x, nan, m.where(x == math.inf, posinf, m.where(x == -math.inf, neginf, x)))

@@ -104,7 +104,7 @@ def _smooth_slope(g, a, b, beta):
     return m.where(d <= -beta, -g, m.where(d >= beta, g, g * (d / beta)))
 
 
-@loss(_smooth_slope, lambda g, a, b, beta: _smooth_slope(g, b, a, beta))
+@loss(_smooth_slope, lambda g, a, b, beta: _smooth_slope(g, b, a, beta), None)
 def _smooth_l1_loss(a, b, beta):
     z = m.abs(a - b)
     return m.where(z < beta, 0.5 * (z * z) / beta, z - 0.5 * beta)
@@ -115,7 +115,7 @@ def _huber_slope(g, a, b, delta):
     return m.where(d <= -delta, -(g * delta), m.where(d >= delta, g * delta, g * d))
 
 
-@loss(_huber_slope, lambda g, a, b, delta: _huber_slope(g, b, a, delta))
+@loss(_huber_slope, lambda g, a, b, delta: _huber_slope(g, b, a, delta), None)
 def _huber_loss(a, b, delta):
     z = m.abs(a - b)
     return m.where(z <= delta, 0.5 * (z * z), delta * (z - 0.5 * delta))
@@ -307,7 +307,7 @@ def _held(v, eps):
 
 @loss(
     lambda d, v, eps: d / _held(v, eps),
-    lambda g, d, v, eps: g * _gaussian_slope(d, v, eps),
+    lambda g, d, v, eps: g * _gaussian_slope(d, v, eps), None, None,
 )  # fmt: skip
 def _gaussian_nll_loss(d, v, eps, extra):
     s = m.maximum(v, eps)
@@ -350,7 +350,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 # ------------------------------------------------------------------------------------------------- of margins
 
 
-@loss(lambda g, x, t, margin: m.where(t != -1, g, 0.0) + m.where((t != 1) & (margin - x >= 0), -g, 0.0))
+@loss(lambda g, x, t, margin: m.where(t != -1, g, 0.0) + m.where((t != 1) & (margin - x >= 0), -g, 0.0), None, None)
 def _hinge_embedding_loss(x, t, margin):
     return m.where(t != 1, m.maximum(margin - x, 0.0), 0.0) + m.where(t != -1, x, 0.0)
 
@@ -365,7 +365,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return _hinge_embedding_loss((x, t, float(margin)), reduction)
 
 
-@loss(lambda g, z, margin: m.where(z + margin >= 0, g, 0.0), node="ClampMinBackward0")
+@loss(lambda g, z, margin: m.where(z + margin >= 0, g, 0.0), None, node="ClampMinBackward0")
 def _margin_ranking_loss(z, margin):
     return m.maximum(z + margin, 0.0)
 
@@ -384,7 +384,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     return _margin_ranking_loss((-t * (a - b), float(number_argument(margin, "margin_ranking_loss", "margin"))), reduction)
 
 
-@loss(lambda g, x, t: -(g * t * m.sigmoid(-(t * x))))
+@loss(lambda g, x, t: -(g * t * m.sigmoid(-(t * x))), None)
 def _soft_margin_loss(x, t):
     return -_log_sigmoid(t * x)
 

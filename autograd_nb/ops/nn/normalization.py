@@ -89,13 +89,13 @@ def _apply(x, mean, rstd, w, b):
     return ((x - mean) * rstd) * w + b
 
 
-@pointwise(name="norm_backward", public=False, inplace=False)
+@pointwise(*[None] * 8, name="norm_backward", public=False, inplace=False)
 def _input_gradient(x, g, mean, rstd, w, total, total_x, inverse):
     hat = (x - mean) * rstd
     return rstd * (g * w - (total + hat * total_x) * inverse)
 
 
-@pointwise(name="norm_backward", public=False, inplace=False)
+@pointwise(*[None] * 8, name="norm_backward", public=False, inplace=False)
 def _channel_gradient(x, g, mean, rstd, w, total, total_x, inverse):
     """The same where the weight varies as the statistics do, with totals that have no part of it."""
     hat = (x - mean) * rstd

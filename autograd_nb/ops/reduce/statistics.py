@@ -192,7 +192,7 @@ def count_nonzero(x):
 
 
 @pointwise(
-    lambda g, u, scale: g * (u * scale), lambda g, u, scale: -(g * (u * scale)), lambda x, mean, scale: (x - mean) * scale,
+    lambda g, u, scale: g * (u * scale), lambda g, u, scale: -(g * (u * scale)), lambda x, mean, scale: (x - mean) * scale, None,
     name="deviation", public=False, inplace=False,
 )  # fmt: skip
 def _deviation(x, mean, u, scale):
