@@ -606,7 +606,7 @@ def check_inplace(t: Tensor) -> None:
         raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {_SEVERAL}")
     if kind in _UNTRACKED and base._rg:
         _refuse_untracked(kind)
-    if (base._rg and base._edge is None) or (t._rg and t._edge is None):
+    if (base._edge is None and (t._rg or base._rg)) or (t._rg and t._edge is None):
         raise AutogradError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
             "`with torch.no_grad():`, or clone() the leaf first."

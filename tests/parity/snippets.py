@@ -49,10 +49,21 @@ def same(a: Any, b: Any, tolerance: float = 1e-5) -> bool:
     return type(a) is type(b) and a == b
 
 
-def difference(code: str, before: str = "", tolerance: float = 1e-5) -> str:
-    """How the libraries differ on a snippet: "" where they agree, which two errors do."""
+#: what an exception is, seen from both libraries: the first of these
+EXCEPTIONS = (NotImplementedError, IndexError, ValueError, TypeError, OverflowError, AttributeError, RuntimeError, Exception)
+
+
+def exception(error: Exception) -> type[Exception]:
+    """The built-in exception that an exception is."""
+    return next(e for e in EXCEPTIONS if isinstance(error, e))
+
+
+def difference(code: str, before: str = "", tolerance: float = 1e-5, kinds: bool = False) -> str:
+    """How the libraries differ on a snippet: "" where they agree, which two errors do (``kinds``: if they are of one type)."""
     (kind, mine, _), (expected, theirs, _) = outcome(code, autograd_nb, before), outcome(code, torch, before)
-    if kind == expected and (kind == "error" or same(mine, theirs, tolerance)):
+    if kind == expected and (
+        (not kinds or exception(mine) is exception(theirs)) if kind == "error" else same(mine, theirs, tolerance)
+    ):
         return ""
     return f"{code}\n    ours:    {mine!r}\n    PyTorch: {theirs!r}"
 

@@ -79,6 +79,15 @@ def tensor_type(d: dtype) -> str:
     }.get(d.name, "Tensor")  # fmt: skip
 
 
+def constant(name: str, argument: str, t: Any) -> None:
+    """Refuse a tensor that requires grad as an argument by which PyTorch has no derivative."""
+    if isinstance(t, Tensor) and state.grad and t.requires_grad:
+        raise RuntimeError(
+            f"The function '{name}' is not differentiable with respect to argument '{argument}'. This input cannot have requires_grad "
+            f"True. (give {argument}.detach())"
+        )
+
+
 def can_cast(source: dtype, target: dtype) -> bool:
     return source.category <= target.category
 
@@ -157,20 +166,56 @@ def too_large(name: str, value: Any) -> RuntimeError:
     return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow: {shorten(value)}")
 
 
+#: ops whose ``out=`` has the result's dtype; the others convert what they can (a test asks PyTorch which is which)
+EXACT_OUT = frozenset(
+    """
+    abs addbmm addmm addmv all amax amin aminmax any argmax argmin avg_pool1d avg_pool2d avg_pool3d baddbmm bitwise_not bmm bucketize ceil
+    chain_matmul complex conj_physical cross cummax cummin diag diff dot fft.ifft fft.ihfft float_power floor frac frexp gather
+    gelu hardshrink heaviside histc histogram index_add index_copy index_reduce index_select inner isin isneginf isposinf kthvalue linear
+    linalg.cholesky linalg.cholesky_ex linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.inv_ex linalg.ldl_factor
+    linalg.ldl_factor_ex linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.matrix_norm
+    linalg.multi_dot linalg.norm linalg.qr linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular linalg.svd linalg.svdvals
+    linalg.vecdot linalg.vector_norm log_softmax logcumsumexp logsigmoid lu_solve lu_unpack masked_select matmul max median min mm mode
+    msort multinomial mv nan_to_num nanmedian nanquantile native_batch_norm neg nonzero norm ormqr polar qr quantile renorm round scatter
+    scatter_add scatter_reduce searchsorted sgn sign signbit softmax softplus softshrink sort svd take take_along_dim tensordot topk
+    triangular_solve tril triu trunc vdot where
+    """.split()  # noqa: SIM905
+)
+
+
+def check_kind(out: Tensor, value: Tensor, name: str) -> None:
+    """Refuse an ``out=`` of another dtype than PyTorch takes for this result of the op ``name``."""
+    have, want = out._layout.dtype, value._layout.dtype
+    if have is want or (have.name == "uint8" and name in ("all", "any")):
+        return
+    if name in EXACT_OUT or name.endswith("_copy"):
+        raise RuntimeError(f"{name}(): Expected out tensor to have dtype {want.name}, but got {have.name} instead")
+    if not can_cast(want, have) or (have.name == "bool" and name in ("cumsum", "cumprod")):
+        raise RuntimeError(f"{name}(): result type {want.name} can't be cast to the desired output type {have.name}")
+
+
 def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) -> Tensor:
     """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed.
 
     ``reads``: tensors that PyTorch refuses to share memory with ``out``.
     """
     check_output(out, name, value._rg)
-    if not can_cast(value.dtype, out.dtype):
-        raise RuntimeError(
-            f"{name}(): result type {value.dtype.name} can't be cast to the desired output type {out.dtype.name}"
-        )
+    check_kind(out, value, name)
     check_written(out, reads)
     if out.shape != value.shape:
         fit_output(out, value.shape, strides.like(value._layout, out.dtype))
     return out.copy_(value)
+
+
+def store_each(outs: Any, values: Sequence[Tensor], name: str, reads: tuple[Any, ...] = ()) -> list[Tensor]:
+    """`store` for an op of several results: nothing is written where one of them is refused."""
+    if not isinstance(outs, (tuple, list)) or len(outs) != len(values):
+        raise TypeError(f"{name}(): argument 'out' must be tuple of {len(values)} Tensors")
+    for out, value in zip(outs, values, strict=True):
+        check_output(out, name, value._rg)
+        check_kind(out, value, name)
+        check_written(out, reads)
+    return [store(out, value, name, reads) for out, value in zip(outs, values, strict=True)]
 
 
 def check_output(out: Any, name: str, graph: bool = False) -> None:

@@ -8,7 +8,7 @@ from ... import dtypes, return_types
 from ...codegen.formula.namespace import m
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import real_operands, store
+from ..core.recording import real_operands, store, store_each
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -335,7 +335,7 @@ def frexp(input, *, out=None):
     if x.dtype.category != 2:
         raise RuntimeError(f"torch.frexp() only supports floating-point dtypes (input has {x.dtype})")
     y = return_types.frexp(*_frexp(x))
-    return y if out is None else return_types.frexp(store(out[0], y[0], "frexp"), store(out[1], y[1], "frexp"))
+    return y if out is None else return_types.frexp(*store_each(out, (y[0], y[1]), "frexp"))
 
 
 def _sign(x):

@@ -13,7 +13,7 @@ from ...errors import LinAlgError
 from ...overriding import overridable
 from ...shapes import Layout, Size, broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
-from ..core.recording import store
+from ..core.recording import store, store_each
 from ..core.structured import tensor_argument
 from ..creation.cast import relaid
 from ..creation.ranges import eye
@@ -70,6 +70,12 @@ def same_dtype(a: Tensor, b: Tensor, name: str, first: str = "A", second: str = 
             f"{name}: Expected {first} and {second} to have the same dtype, but found {first} of type {scalar_name(a)} and {second} "
             f"of type {scalar_name(b)} instead"
         )
+
+
+def expected_kind(a: Tensor, b: Tensor) -> None:
+    """RuntimeError for operands of different dtypes, in the words of PyTorch's kernels."""
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(a)} but found {scalar_name(b)} (cast one with .to())")
 
 
 def check_equation(a: Tensor, b: Tensor, left: bool, name: str) -> None:
@@ -136,9 +142,7 @@ def several(maker: Callable[..., Any], values: Sequence[Tensor], out: Any, name:
     """A named tuple of results, put into the tensors of ``out`` if given."""
     if out is None:
         return maker(*values)
-    if not isinstance(out, (tuple, list)) or len(out) != len(values):
-        raise TypeError(f"{name}(): argument 'out' must be tuple of {len(values)} Tensors")
-    return maker(*[store(o, v, name) for o, v in zip(out, values, strict=True)])
+    return maker(*store_each(out, values, name))
 
 
 SMALL = 8  #: rows of a matrix up to which many are factorised together, one in each lane of a vector

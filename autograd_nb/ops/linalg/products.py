@@ -15,7 +15,7 @@ from ..products.matmul import matmul, mm
 from ..reduce.sums import sum as sum_
 from ..shape.parts import diagonal as _diagonal
 from ..shape.rearrange import roll
-from .common import given, same_dtype, scalar_name
+from .common import expected_kind, given, same_dtype, scalar_name
 
 _C_NAMES = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int"}
 
@@ -128,6 +128,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
         sizes = f"{a.shape[d]} and {b.shape[d]}" if a.ndim else "0-d tensors"
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes}")
     shape = broadcast_shapes(a.shape, b.shape)
+    expected_kind(a, b)
     kept = [other] * a.requires_grad + [input] * b.requires_grad
     return given(guarded(_cross(a.expand(*shape), b.expand(*shape), d), *kept), out, "linalg.cross")
 

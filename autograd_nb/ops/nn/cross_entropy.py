@@ -22,7 +22,7 @@ from ...overriding import overridable
 from ...shapes import layout
 from ...tensor import Tensor, make
 from ..core.call_path import known
-from ..core.recording import guarded, mark_inference
+from ..core.recording import constant, guarded, mark_inference
 from ..core.registry import OPS
 from ..core.row_kernel import RowKernel, row_sizes
 from ..core.structured import structured, tensor_argument
@@ -420,6 +420,7 @@ def cross_entropy(
     _floating(x, "cross_entropy")
     if t.shape == x.shape and x.ndim:
         return _soft_cross_entropy(x, t, weight, ignore_index, reduction, float(label_smoothing))
+    constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "cross_entropy")
     t, _ = _checked_indices(t, x.shape[1], ignore_index)
     y = _cross_entropy_indices(x, t, weight, int(ignore_index), reduction, float(label_smoothing))
@@ -428,7 +429,7 @@ def cross_entropy(
 
 def _soft_cross_entropy(x: Tensor, t: Tensor, weight: Any, ignore: int, reduction: str, eps: float) -> Tensor:
     """The target given as probabilities."""
-    if t.dtype.category < 2:
+    if not t.dtype.is_floating_point:
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {t.dtype}")
     if ignore >= 0:
         raise RuntimeError(f"ignore_index is not supported for floating point target (ignore_index={ignore})")
@@ -459,6 +460,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     _floating(x, "nll_loss")
+    constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "nll_loss")
     t, ignored = _checked_indices(t, x.shape[1], ignore_index)
     factor = None

@@ -9,7 +9,7 @@ from ... import dtypes
 from ...graph.modes import no_grad
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.recording import guarded, store
+from ..core.recording import constant, guarded, store
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
@@ -145,7 +145,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     value = -(t * log_sigmoid(x) + (1 - t) * log_sigmoid(-x))
     if weight is not None:
         value = value * weight
-    return _total(value.sum(-1) / x.shape[-1], reduction)
+    return _total(value.sum(x.ndim - 1) / x.shape[-1], reduction)  # (the dim is counted in x, also where the target has more)
 
 
 def _one_hot(at: Tensor, classes: int, x: Tensor) -> Tensor:
@@ -165,6 +165,12 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     x = x.reshape(1) if x.ndim == 0 else x
     if x.ndim > 2 or (x.ndim == 2 and x.shape[1] == 0):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
+    constant("multi_margin_loss", "weight", weight)
+    for other, want in ((weight, x.dtype), (t, dtypes.int64)):
+        if other is not None and other.dtype is not want:
+            raise RuntimeError(f"expected scalar type {want.name} but found {other.dtype.name} (multi_margin_loss)")
+    if x.dtype.category < 2:
+        raise NotImplementedError(f'"multi_margin_loss_cpu_kernel" not implemented for {x.dtype}')
     alone = x.ndim == 1
     rows = x.unsqueeze(0) if alone else x
     if t.ndim > 1 or t._layout.size != rows.shape[0]:
@@ -188,6 +194,10 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multilabel_margin_loss"), tensor_argument(target, "multilabel_margin_loss", "target")
+    if t.dtype is not dtypes.int64:
+        raise RuntimeError(f"expected scalar type Long but found {t.dtype} (target of multilabel_margin_loss)")
+    if x.dtype.category < 2:
+        raise NotImplementedError(f'"multilabel_margin_loss_forward_out_frame" not implemented for {x.dtype}')
     if x.ndim == 0 and t._layout.size == 1:
         x, t = x.reshape(1), t.reshape(1)
     if x.shape != t.shape or x.ndim not in (1, 2):

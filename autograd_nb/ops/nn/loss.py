@@ -16,7 +16,7 @@ from ...tensor import Tensor
 from ..core.derive import Pair
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import not_for_complex
+from ..core.recording import can_cast, constant, not_for_complex
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
@@ -78,6 +78,28 @@ def _pair(input: Any, target: Any, name: str, warn: bool = True) -> tuple[Tensor
     return a, b
 
 
+def _held_as(y: Tensor, kind: dtypes.dtype, name: str) -> Tensor:
+    """A loss in the dtype of the memory in which PyTorch computes it, an argument's. RuntimeError where that cannot hold it."""
+    if y.dtype is kind:
+        return y
+    if not can_cast(y.dtype, kind):
+        raise RuntimeError(f"{name}(): result type {y.dtype.name} can't be cast to the desired output type {kind.name}")
+    return cast(y, kind)
+
+
+def _no_bool(*tensors: Any) -> None:
+    if any(isinstance(t, Tensor) and t.dtype is dtypes.bool_ for t in tensors):
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+
+
+def _fits_into(shape: Any, x: Tensor) -> None:
+    if broadcast_shapes(shape, x.shape) != x.shape:
+        raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(broadcast_shapes(shape, x.shape))}")
+
+
 def _weighted(values: Tensor, weight: Any, a: Tensor, reduction: str) -> Tensor:
     """Losses of elements with a weight each; the mean is over the weights."""
     if tensor_argument(weight, "loss", "weight").shape != a.shape:
@@ -130,6 +152,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     """
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "mse_loss")
+    _no_bool(a, b)
     return _mse_loss((a, b), reduction) if weight is None else _weighted(_mse_loss((a, b), "none"), weight, a, reduction)
 
 
@@ -164,11 +187,10 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta. (delta={delta})")
     args = (a, b, float(delta))
-    return (
-        _huber_loss(args, reduction)
-        if weight is None
-        else _total(_weighted(_huber_loss(args, "none"), weight, a, "none"), reduction)
-    )
+    if weight is None:
+        return _held_as(_huber_loss(args, reduction), a.dtype, "huber_loss")
+    values = _held_as(_huber_loss(args, "none"), a.dtype, "huber_loss")
+    return _total(_weighted(values, weight, a, "none"), reduction)
 
 
 # -------------------------------------------------------------------------------------------- of probabilities
@@ -209,9 +231,10 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise RuntimeError(f"Found dtype {t.dtype} but expected {x.dtype} (target of binary_cross_entropy)")
     if weight is not None and broadcast_shapes(weight.shape, x.shape) != x.shape:
         raise RuntimeError(f"weight of shape {list(weight.shape)} does not broadcast to the input's shape {list(x.shape)}")
+    constant("binary_cross_entropy", "weight", weight)
     if x._layout.size:
         launch.check(_inside_unit, _OUTSIDE_UNIT((x,), tuple(range(x.ndim)), False, dtypes.bool_, x.dtype.compute)._data)
-    return _binary_cross_entropy((x, t, 1.0 if weight is None else weight), reduction)
+    return _held_as(_binary_cross_entropy((x, t, 1.0 if weight is None else weight), reduction), x.dtype, "binary_cross_entropy")
 
 
 def _log_sigmoid(x):
@@ -251,13 +274,19 @@ def binary_cross_entropy_with_logits(
     x, t = _pair(input, target, "binary_cross_entropy_with_logits", False)
     if x.shape != t.shape:
         raise ValueError(f"Target size ({t.shape}) must be the same as input size ({x.shape})")
+    if x.dtype.category < 2 or t.dtype is not x.dtype:  # (PyTorch computes in the memory of 1 - t)
+        _no_bool(t)
+        if x.dtype.category < 2:
+            raise NotImplementedError(f'"log_sigmoid_cpu" not implemented for {x.dtype} (binary_cross_entropy_with_logits)')
     if weight is None and pos_weight is None:
-        y = _bce_with_logits((x, t), reduction)
-        # (PyTorch computes in the memory of 1 - t)
-        return cast(y, t.dtype) if t.dtype is not x.dtype and t.dtype.is_floating_point else y
-    return _bce_with_logits_full(
-        (x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight), reduction
-    )
+        return _held_as(_bce_with_logits((x, t), reduction), t.dtype, "binary_cross_entropy_with_logits")
+    for argument, w in (("weight", weight), ("pos_weight", pos_weight)):
+        if w is not None:
+            constant("binary_cross_entropy_with_logits", argument, w)
+            _fits_into(w.shape, x)
+    _no_bool(pos_weight)
+    values = (x, t, 1.0 if weight is None else weight, 1.0 if pos_weight is None else pos_weight)
+    return _held_as(_bce_with_logits_full(values, reduction), t.dtype, "binary_cross_entropy_with_logits")
 
 
 # t / t: the derivative by a target of 0 or less is NaN, as PyTorch's
@@ -278,6 +307,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         )
     reduction = _settled(size_average, reduce, reduction, ("batchmean",))
     x, t = _pair(input, target, "kl_div", False)
+    if x.dtype.category < 2 or t.dtype.category < 2:
+        raise RuntimeError(f"kl_div: Integral inputs not supported. (input {x.dtype}, target {t.dtype})")
     kind = "sum" if reduction == "batchmean" else reduction
     # (ops one by one where PyTorch has them so: what they keep is nobody's to change)
     y = _total(t.exp() * (t - x), kind) if log_target else _kl_div((x, t), kind)
@@ -334,6 +365,8 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
         v: Any = float(var)
     else:
         v = tensor_argument(var, "gaussian_nll_loss", "var")
+        if v.dtype.category < 2:
+            raise RuntimeError(f"gaussian_nll_loss(): result type Float can't be cast to the desired output type {v.dtype.name} (of var)")
         if v._layout.size and v.detach().min().item() < 0:
             raise ValueError("var has negative entry/entries")
         if v.shape != x.shape:
@@ -360,9 +393,13 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     """x where the target is 1, max(0, margin − x) where it is −1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = _pair(input, target, "hinge_embedding_loss", False)
+    _no_bool(x)
+    if x.dtype.category == 1 and reduction == "mean":
+        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}")
     if state.grad and x.requires_grad:  # what the derivative keeps is nobody's to change
         x, t = x.clone(), t.clone()
-    return _hinge_embedding_loss((x, t, float(margin)), reduction)
+    y = _hinge_embedding_loss((x, t, float(margin)), reduction)
+    return y if y.dtype is x.dtype else cast(y, x.dtype)
 
 
 @loss(lambda g, z, margin: m.where(z + margin >= 0, g, 0.0), None, node="ClampMinBackward0")
@@ -393,7 +430,12 @@ def _soft_margin_loss(x, t):
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """ln(1 + e^(−t·x))."""
     reduction = _settled(size_average, reduce, reduction)
-    return _soft_margin_loss(_pair(input, target, "soft_margin_loss", False), reduction)
+    x, t = _pair(input, target, "soft_margin_loss", False)
+    constant("soft_margin_loss", "target", t)
+    if x.dtype.category < 2:
+        raise RuntimeError(f"soft_margin_loss(): result type Float can't be cast to the desired output type {x.dtype.name} (of the input)")
+    _fits_into(t.shape, x)
+    return _held_as(_soft_margin_loss((x, t), reduction), x.dtype, "soft_margin_loss")
 
 
 def _where(condition: Tensor, a: Any, b: Any) -> Tensor:

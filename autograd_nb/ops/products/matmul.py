@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...graph.modes import state
-from ...shapes import broadcast_shapes, layout, numel
+from ...shapes import broadcast_shapes, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument
@@ -269,7 +269,31 @@ def _scaled(y: Tensor, factor: Any) -> Tensor:
     return y if factor == 1 else y * factor
 
 
-def _added(input: Tensor, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
+def _addend(input: Any, y: Tensor, name: str) -> Tensor:
+    """The tensor that a product is added to: of the product's dtype, and no larger."""
+    x = tensor_argument(input, name)
+    if name == "addr":
+        x = cast(x, dtypes.promote_types(x.dtype, y.dtype)) if x.ndim == 0 else x
+    elif x.dtype is not y.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {x.dtype.name} and {y.dtype.name} ({name}(); cast one with .to())")
+    if x.ndim > y.ndim:
+        if name == "addmv":
+            raise RuntimeError(f"vector + matrix @ vector expected, got {x.ndim}, 2, 1")
+        raise RuntimeError(
+            f"expand({list(x.shape)}, size={list(y.shape)}): the number of sizes provided ({y.ndim}) must be greater or equal to the "
+            f"number of dimensions in the tensor ({x.ndim}) ({name}())"
+        )
+    for have, want in zip(x.shape[::-1], y.shape[::-1], strict=False):
+        if have not in (want, 1):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}): {name}() got an input of shape "
+                f"{list(x.shape)} for a product of shape {list(y.shape)}"
+            )
+    return x
+
+
+def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
+    input = _addend(input, y, name)
     alpha, beta = number_argument(alpha, name, "alpha"), number_argument(beta, name, "beta")
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
@@ -284,36 +308,43 @@ def _added(input: Tensor, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, 
 @public()
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·A·B."""
-    return _added(tensor_argument(input, "addmm"), mm(mat1, mat2), beta, alpha, out, "addmm")
+    return _added(input, mm(mat1, mat2), beta, alpha, out, "addmm")
 
 
 @public()
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·A·v."""
-    return _added(tensor_argument(input, "addmv"), mv(mat, vec), beta, alpha, out, "addmv")
+    return _added(input, mv(mat, vec), beta, alpha, out, "addmv")
 
 
 @public()
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products."""
-    if tensor_argument(input, "addr").dtype is dtypes.bool_:
+    operands = [tensor_argument(t, "addr", n) for t, n in ((input, "input"), (vec1, "vec1"), (vec2, "vec2"))]
+    if all(t.dtype is dtypes.bool_ for t in operands):
         alpha, beta = number_argument(alpha, "addr", "alpha"), number_argument(beta, "addr", "beta")
         y = outer(vec1, vec2) & bool(alpha)
         y = y.logical_or(input) if beta else y
         return y if out is None else store(out, y, "addr")
-    return _added(tensor_argument(input, "addr"), outer(vec1, vec2), beta, alpha, out, "addr")
+    return _added(input, outer(vec1, vec2), beta, alpha, out, "addr")
 
 
 @public()
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """y[i] = beta·input[i] + alpha·A[i]·B[i]."""
-    return _added(tensor_argument(input, "baddbmm"), bmm(batch1, batch2), beta, alpha, out, "baddbmm")
+    return _added(input, _batches(batch1, batch2, "baddbmm"), beta, alpha, out, "baddbmm")
 
 
 @public()
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
-    return _added(tensor_argument(input, "addbmm"), sum_(bmm(batch1, batch2), 0), beta, alpha, out, "addbmm")
+    return _added(input, sum_(_batches(batch1, batch2, "addbmm"), 0), beta, alpha, out, "addbmm")
+
+
+def _batches(batch1: Any, batch2: Any, name: str) -> Tensor:
+    wrap_dim(1, tensor_argument(batch1, name, "batch1").ndim)
+    wrap_dim(2, tensor_argument(batch2, name, "batch2").ndim)
+    return bmm(batch1, batch2)
 
 
 # ---------------------------------------------------------------------------------------------------- linear
@@ -429,6 +460,11 @@ def _rows(shape: Sequence[int]) -> int:
 def bilinear(input1, input2, weight, bias=None):
     """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
     x, z, w = (tensor_argument(t, "bilinear", n) for t, n in ((input1, "input1"), (input2, "input2"), (weight, "weight")))
+    if not x.dtype is z.dtype is w.dtype or (bias is not None and bias.dtype is not x.dtype):
+        raise RuntimeError(
+            f"All tensors must have the same dtype, got input1: {x.dtype.name}, input2: {z.dtype.name}, weight: {w.dtype.name}"
+            + (f", bias: {bias.dtype.name}" if bias is not None else "")
+        )
     if x.shape[:-1] != z.shape[:-1]:
         raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(x.shape)} and {list(z.shape)}")
     if x.shape[-1] != w.shape[1] or z.shape[-1] != w.shape[2]:

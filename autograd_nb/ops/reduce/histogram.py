@@ -11,7 +11,7 @@ import numpy as np
 from ... import dtypes, launch, return_types
 from ...graph.modes import no_grad
 from ...tensor import Tensor
-from ..core.recording import store
+from ..core.recording import store_each
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import dense
@@ -126,7 +126,7 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
             "histogram",
         )
     if out is not None:
-        return return_types.histogram(store(out[0], hist, "histogram"), store(out[1], edges, "histogram"))
+        return return_types.histogram(*store_each(out, (hist, edges), "histogram"))
     return return_types.histogram(hist, edges)
 
 

@@ -15,7 +15,7 @@ from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
 from ...shapes import layout, wrap_dim
 from ...tensor import Tensor, make
-from ..core.recording import store
+from ..core.recording import store, store_each
 from ..core.reduction import reduction
 from ..core.registry import OPS, public
 from ..core.row_kernel import row_sizes
@@ -177,7 +177,7 @@ def cummax(input, dim, *, out=None):
     """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
     x = tensor_argument(input, "cummax")
     y = return_types.cummax(*_cummax(x, wrap_dim(dim, x.ndim)))
-    return y if out is None else return_types.cummax(store(out[0], y[0], "cummax"), store(out[1], y[1], "cummax"))
+    return y if out is None else return_types.cummax(*store_each(out, (y[0], y[1]), "cummax"))
 
 
 @public()
@@ -185,7 +185,7 @@ def cummin(input, dim, *, out=None):
     """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
     x = tensor_argument(input, "cummin")
     y = return_types.cummin(*_cummin(x, wrap_dim(dim, x.ndim)))
-    return y if out is None else return_types.cummin(store(out[0], y[0], "cummin"), store(out[1], y[1], "cummin"))
+    return y if out is None else return_types.cummin(*store_each(out, (y[0], y[1]), "cummin"))
 
 
 # --------------------------------------------------------------------------------------------- logcumsumexp

@@ -18,7 +18,7 @@ from ...shapes import layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import store
+from ..core.recording import store, store_each
 from ..core.reduction import REQUIRED, Reduction, ReductionOp, all_dims, check_not_empty, count_of, reduced_shape, reduction
 from ..core.registry import OPS, public, register
 from ..core.row_kernel import RowKernel, as_rows, row_sizes
@@ -112,7 +112,7 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
         d = wrap_dim(dim, x.ndim)
         check_not_empty(x, d, (d,), name)
         y = result(*of_dim(x, d, bool(keepdim)))
-        return y if out is None else result(store(out[0], y[0], name), store(out[1], y[1], name))
+        return y if out is None else result(*store_each(out, (y[0], y[1]), name))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
@@ -138,7 +138,7 @@ def aminmax(input, *, dim=None, keepdim=False, out=None):
         if t.dtype is not x.dtype:
             raise RuntimeError(f"aminmax(): Expected out tensor to have dtype {x.dtype}, but got {t.dtype} instead")
     y = return_types.aminmax(amin.op(x, dims, bool(keepdim)), amax.op(x, dims, bool(keepdim)))
-    return y if out is None else return_types.aminmax(store(out[0], y[0], "aminmax"), store(out[1], y[1], "aminmax"))
+    return y if out is None else return_types.aminmax(*store_each(out, (y[0], y[1]), "aminmax"))
 
 
 def _arg(input: Any, dim: Any, keepdim: bool, extreme: ReductionOp, name: str) -> Tensor:

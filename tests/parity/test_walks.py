@@ -1,0 +1,30 @@
+"""Walks over PyTorch's op database and over all losses, each in a process of its own that compiles nothing.
+
+Most calls of a walk would need a kernel of their own; run as Python they take seconds. The walks print what differs.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+WALKS = ["loss_arguments"]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("walk", WALKS)
+def test_walk(walk):
+    run = subprocess.run(
+        [sys.executable, "-m", *f"tests.parity.{walk}".split()],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1"},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
