@@ -69,10 +69,10 @@ def keep(table: dict, key: Any, plan: Any, most: int = KEPT) -> Any:
     return plan
 
 
-def remember(table: dict, key: Any, plan: Any) -> None:
+def remember(table: dict, key: Any, plan: Any, most: int = KEPT) -> None:
     """`keep` a plan that passes by what observers are told of: not while there are any, who find such tables empty."""
     if not _observing:
-        keep(table, key, plan)
+        keep(table, key, plan, most)
 
 
 def move(tables: list[tuple[dict, dict]]) -> None:

@@ -332,6 +332,11 @@ def inplace_maker(n: int) -> Callable:
 # ------------------------------------------------------------------------------------------------------- all others
 
 
+def ordinary(lay: Any) -> bool:
+    """Whether an operand of this layout may take the short way to its plan: not while somebody observes, nor within a transform."""
+    return lay.__class__ is Layout and not launch.observing()
+
+
 def result_lines(entry: str, recorded: Sequence[str]) -> list[str]:
     """A plan with one kernel, run on new memory; ``entry``: its call, ``recorded``: what follows where calls are recorded."""
     return [
@@ -402,10 +407,10 @@ def known(
             """(the plan of a call whose like was not seen, None), or (None, the result)."""
             try:
                 found = by(*args)
-                ordinary = not launch.observing() and all(k.__class__ is Layout or not isinstance(k, Layout) for k in found)
+                usual = all([ordinary(k) for k in found if isinstance(k, Layout)])  # noqa: C419  (a generator takes longer)
             except AttributeError:  # no tensor, which the function says
-                ordinary = False
-            if not ordinary:
+                usual = False
+            if not usual:
                 return None, long(**dict(zip(read, args, strict=True)))
             made = plan(False, *args)
             if made is not None:

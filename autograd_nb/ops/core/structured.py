@@ -44,7 +44,7 @@ from ...overriding import overridable
 from ...tensor import Tensor, attach, make, share_view
 from .recorders import recorder, runner
 from .recording import gather, mark_inference, refuse_inference, tensor_type
-from .views import keep, look, recipe_from, recipe_of
+from .views import look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
 
@@ -193,7 +193,9 @@ class Structured:
         if self.geometry is not None:
             return look(args[0], launch.keep(self.recipes, key, recipe_from(self, args[0]._layout, args[1:])))
         out = self._call(args)
-        keep(self.recipes, key, recipe_of(self, args, out))
+        recipe = recipe_of(self, args, out)
+        if recipe is not None:
+            launch.keep(self.recipes, key, recipe)
         return out
 
     def _call(self, args: tuple) -> Any:

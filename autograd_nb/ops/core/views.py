@@ -19,7 +19,7 @@ from ...graph.modes import state
 from ...graph.node import Output
 from ...shapes import Layout, Size, layout
 from ...tensor import Tensor, blank, make, offset_in, refresh
-from .call_path import write_node
+from .call_path import ordinary, write_node
 from .registry import numpy_names
 
 
@@ -146,12 +146,6 @@ def plain(args: Iterable[Any]) -> bool:
 _NUMBERS = frozenset((int, float, bool, complex))
 
 
-def keep(recipes: dict, key: tuple, recipe: tuple | None) -> None:
-    """Remember a recipe, if there is one."""
-    if recipe is not None:
-        launch.keep(recipes, key, recipe)
-
-
 _INTS = frozenset((int,))
 
 
@@ -189,7 +183,7 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
             x = options[first]
         op, *arguments = found
         lay = x._layout
-        if lay.__class__ is Layout and op.geometry is not None and not launch.observing():
+        if op.geometry is not None and ordinary(lay):
             recipe = recipe_from(op, lay, arguments)
             if not options and plain(args):
                 launch.keep(recipes, (lay, args), recipe)
@@ -197,8 +191,10 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
         out = op(x, *arguments)
         if out.__class__ is list:
             out = tuple(out)
-        if not options and plain(args) and not launch.observing():
-            keep(recipes, (x._layout, args), known(op, x._layout, arguments))
+        if not options and plain(args):
+            found = known(op, x._layout, arguments)
+            if found is not None:
+                launch.remember(recipes, (x._layout, args), found)
         return out
 
     return call

@@ -338,8 +338,8 @@ def _copied(lay: Layout, data: np.ndarray | None, requires_grad: bool) -> Tensor
 def _keep_pattern(patterns: dict, key: tuple, t: Tensor, blank: bool, args: tuple | None = None) -> None:
     lay = t._layout
     small = lay.size * lay.dtype.itemsize <= _BYTES
-    if (small or blank) and not launch.observing():
-        launch.keep(patterns, key, (lay, t._data[: lay.size].copy() if small else None, args), _MOST)
+    if small or blank:
+        launch.remember(patterns, key, (lay, t._data[: lay.size].copy() if small else None, args), _MOST)
 
 
 def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[..., Tensor]:
@@ -355,7 +355,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
             as_device(device)
         key = (args, dtype, _default[0])
         try:
-            pattern = None if options or launch._observing else patterns.get(key)
+            pattern = None if options else patterns.get(key)
         except TypeError:
             pattern = None
         if pattern is not None:
@@ -421,7 +421,7 @@ def _filled(name: str, value: Any) -> Any:
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
         lay = tensor_argument(input, own_name)._layout
         pattern = patterns.get((lay, dtype)) if memory_format is None else None
-        if pattern is not None and not launch._observing:
+        if pattern is not None:
             if device is not None:
                 as_device(device)
             return _copied(pattern[0], pattern[1], requires_grad)

@@ -92,7 +92,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             view.copy_(_value_tensor(self, number))  # which refuses
         else:
             view.copy_(_stripped(value, view._layout.shape))
-        if key is not None and not launch.observing():
+        if key is not None:
             _remember(key, self, view, value)
         return
     if number is not None:
@@ -115,7 +115,7 @@ def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
         if expanded or kept:
             plan = launch.keep(copying.inplace_plans, (lay, key[-1]), InplacePlan(copying, (lay, key[-1])))
     if plan is not None and offset >= 0:
-        launch.keep(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
+        launch.remember(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
 
 
 def _assign(x: Tensor, value: Any, found: tuple) -> bool:

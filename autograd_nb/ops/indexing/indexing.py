@@ -17,6 +17,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...shapes import Layout, broadcast_shapes
 from ...tensor import Tensor
+from ..core.call_path import ordinary
 from ..core.recording import guarded
 from ..core.registry import OPS
 from ..core.structured import structured
@@ -339,7 +340,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         view, tensors = (_select, 0, _select_number(index, lay.shape, 0)), None
     else:
         view, tensors = read_index(self, index)
-    if tensors is None and key is not None and lay.__class__ is Layout and not launch.observing():
+    if tensors is None and key is not None and ordinary(lay):
         return look(self, launch.keep(_recipes, key, recipe_from(view[0], lay, view[1:])))
     out = view[0](self, *view[1:]) if view else self
     if tensors is not None:

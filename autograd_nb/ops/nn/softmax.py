@@ -144,7 +144,7 @@ def _known_softmax(op: Any, kernel: RowKernel) -> Any:
         return _KnownPlan(d, kernel.entry(lay.dtype.name, sizes, [input._data], [input._data]), lay.dense, sizes)
 
     run = result_lines("plan.entry(*plan.numbers, input._data, data)", recorded_lines(["input"], "input, plan.d"))
-    return known("input._layout, dim", plan, run, takes=("input", "dim"), _op=op)
+    return known("input._layout, dim, dim.__class__", plan, run, takes=("input", "dim"), _op=op)
 
 
 @public()

@@ -233,12 +233,8 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
 def _keep_drawing(key: tuple, law: Law, lay: Layout) -> None:
     """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
     entry = law.entries.get(lay.dtype)
-    if (
-        entry is not None
-        and lay.size * max(lay.dtype.itemsize, DRAW) < min(launch.BIG, threads.WORTH)
-        and not launch.observing()
-    ):
-        launch.keep(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
+    if entry is not None and lay.size * max(lay.dtype.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
+        launch.remember(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
 
 
 rand = _drawing(
