@@ -4,7 +4,7 @@ A call is known by the layouts of its operands and by its other arguments as the
 lookup finds a *plan*; the plan's kernel runs on new memory, a tensor is made around it, and where something requires grad a node is
 written. All that is done for each of millions of calls, so it is one function without loops or further calls, which is put together here:
 
-- `pointwise_maker`, `inplace_maker`: the public functions of ops with a formula;
+- `pointwise_maker`, `inplace_maker`: the public functions of ops with a formula (`pointwise_lines` is the text);
 - `known`: a decorator of all others (reductions, products, norms, losses, joins, draws …), which looks up the plan and runs it,
   and where there is none asks for one; only what has no plan goes by the long way;
 - `node_lines`: the writer of nodes, which all of them and `recorders` share; `write_node` is the same as a function.
@@ -180,8 +180,8 @@ def _saved_lines(several: bool) -> list[str]:
     return lines
 
 
-def _pointwise(n: int) -> Callable:
-    """The maker of the public functions of ``n`` operands, of which the second may be a number."""
+def pointwise_lines(n: int) -> list[str]:
+    """The text of the public functions of ``n`` operands, one or two, of which the second may be a number."""
     several = n == 2
     given = "input, other" if several else "input"
     if several:
@@ -205,8 +205,7 @@ def _pointwise(n: int) -> Callable:
         *indented(recorded, 2),
         "return t",
     ]
-    lines = [f"def call({given}{options}):", *indented(call), "return call"]
-    return compiled("pointwise", "_op, plans, rules, first, scaled", lines, _store=store, _too_large=too_large, _scaled=_scaled)
+    return [f"def call({given}{options}):", *indented(call), "return call"]
 
 
 _SCALED = [
@@ -260,7 +259,8 @@ def pointwise_maker(n: int) -> Callable:
     rules: which operands have a derivative, as bits. first: what becomes of operands that have no plan yet. scaled: the op that
     serves ``alpha=``.
     """
-    return _pointwise(n)
+    names = {"_store": store, "_too_large": too_large, "_scaled": _scaled}
+    return compiled("pointwise", "_op, plans, rules, first, scaled", pointwise_lines(n), **names)
 
 
 def _inplace(n: int) -> Callable:
@@ -332,9 +332,13 @@ def inplace_maker(n: int) -> Callable:
 # ------------------------------------------------------------------------------------------------------- all others
 
 
-def ordinary(lay: Any) -> bool:
-    """Whether an operand of this layout may take the short way to its plan: not while somebody observes, nor within a transform."""
-    return lay.__class__ is Layout and not launch.observing()
+def ordinary(*parts: Any) -> bool:
+    """Whether a call with operands of these layouts may take the short way to its plan: not within a transform, nor while somebody
+    observes. What is no layout is passed over."""
+    for part in parts:
+        if part.__class__ is not Layout and isinstance(part, Layout):
+            return False
+    return not launch.observing()
 
 
 def result_lines(entry: str, recorded: Sequence[str]) -> list[str]:
@@ -407,7 +411,7 @@ def known(
             """(the plan of a call whose like was not seen, None), or (None, the result)."""
             try:
                 found = by(*args)
-                usual = all([ordinary(k) for k in found if isinstance(k, Layout)])  # noqa: C419  (a generator takes longer)
+                usual = ordinary(*found)
             except AttributeError:  # no tensor, which the function says
                 usual = False
             if not usual:

@@ -33,7 +33,7 @@ from ...dtypes import dtype
 from ...graph.modes import state
 from ...graph.node import written
 from ...overriding import overridable
-from ...shapes import Layout, broadcast_shapes, layout, numel, wrap_dim, wrap_dims
+from ...shapes import Layout, broadcast_shapes, layout, wrap_dim, wrap_dims
 from ...tensor import Tensor, make
 from .call_path import known, result_lines, unsaved_lines
 from .entries import operand, signature
@@ -163,7 +163,10 @@ def _expanded_strides(lay: Layout, shape: Sequence[int], dims: Sequence[int], ke
 
 
 def count_of(shape: Sequence[int], dims: Sequence[int]) -> int:
-    return numel(shape[d] for d in dims)
+    n = 1
+    for d in dims:
+        n *= shape[d]
+    return n
 
 
 def all_dims(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -315,7 +318,7 @@ class ReductionOp(Structured):
         """(dtype of the result, dtypes to compute in, numbers)."""
         d = lay.dtype
         given = dict(zip(self.options, options, strict=False))
-        n = count_of(lay.shape, dims)
+        n = count_of(lay.sizes, dims)
         numbers = tuple([float(given[p]) if p in given else NUMBERS[p](n) for p in self.numbers])
         compute = (d.compute, *["float64"] * len(numbers)) if numbers else d.compute
         return RESULTS[self.result](d), compute, numbers

@@ -21,7 +21,7 @@ _VECTOR = launch.Kernel("tiled", "vector")
 
 def _readable(lay: Layout) -> bool:
     """Whether BLAS can read the last two dims as they are: one stride of 1, the other no overlap."""
-    (m, n), (s0, s1) = lay.shape[-2:], lay.strides[-2:]
+    (m, n), (s0, s1) = lay.sizes[-2:], lay.strides[-2:]
     return ((s1 == 1 or n == 1) and (s0 >= n or m == 1)) or ((s0 == 1 or m == 1) and (s1 >= m or n == 1))
 
 
@@ -32,7 +32,7 @@ def _matrix(x: Tensor) -> Tensor:
 
 def _strides(lay: Layout) -> tuple[int, int]:
     """Row and column strides, with those of dims of size 1 made to fit."""
-    (m, n), (s0, s1) = lay.shape[-2:], lay.strides[-2:]
+    (m, n), (s0, s1) = lay.sizes[-2:], lay.strides[-2:]
     if n == 1 and (s0 != 1 or m == 1):
         s1 = 1
     if m == 1 and s1 == 1:
