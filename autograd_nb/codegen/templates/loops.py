@@ -397,96 +397,122 @@ def reduction(
     is added in float64; else the lanes of a chunk, or a few rows, a few dozen numbers each, add up in float32. ``over``: of those that are
     stored as they are, see `pointwise_flat`.
     """
-    values = [v for v, _ in body.results]
-    folds = [COMPLEX_SUM if v.dtype in COMPONENT and f is SUM else f for f, v in zip(folds, values, strict=False)]
-    for f, v in zip(folds, values, strict=False):
-        if v.dtype in COMPONENT and f in (MAX, MIN):
-            raise ComplexError(f"complex values have no {f.name}")
-    accs = [f.accumulator(v.dtype) for f, v in zip(folds, values, strict=False)]
-    begins = [f.start(acc) for f, acc in zip(folds, accs, strict=True)]
-    before, lines = body.trace.lines(values)
-    live = _live(values)
-    done_trace = Trace(accs[0], "d")
-    totals = [done_trace.input(f"total{k}", acc) for k, acc in enumerate(accs)]
-    given = [done_trace.input(f"x{j}", storage(s.dtype)) for j, s in enumerate(body.inputs)]
-    done = [_stored(v, out) for v, out in zip(finish(totals, given), outs, strict=True)]
-    done_before, done_lines = done_trace.lines(done)
+    return _Reduction(body, folds, kinds, finish, outs, wide, over).text(inner, name)
 
-    arrays = [f"a{j}" for j, s in enumerate(body.inputs) if not s.scalar]
-    keep = [a for a in arrays if f"x{a[1:]}" in live]
-    late = [a for a in arrays if f"x{a[1:]}" in _live(done)]
-    results = [f"o{k}" for k in range(len(outs))]
-    stored, own = _targets(len(outs), len(values) - len(folds), over)
-    everyone = [*arrays, *results, *own]
-    args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(body.inputs)] + results + own
-    n = len(everyone)
-    truth = {a: _TRUTH if body.inputs[int(a[1:])].dtype == BOOL else "" for a in arrays}
 
-    lanes = []
-    for k, (fold, value, acc) in enumerate(zip(folds, values, accs, strict=False)):
-        lanes.append(value.dtype if fold is SUM and value.dtype == "float32" and not wide else acc)
-        lines.append(f"v{k} = np.{numpy_name(lanes[k])}({value.name})" if value.dtype != lanes[k] else f"v{k} = {value.name}")
+class _Reduction:
+    """The parts of a reduction's text.
 
-    reads = _Rows(everyone, keep, kinds, "size", "c", inputs=body.inputs)
-    writes = _Rows(everyone, stored, kinds, "size", "c")
-    stores = [f"{o}r[{writes.step(o)}] = {v.name}" for o, v in zip(stored, values[len(folds) :], strict=True)]
-    rows = [*dict.fromkeys([*reads.rows, *writes.rows])]
-    kept = [f"for _ in range(steps(dims, 0, {KEPT})):"]
-    chunks = [f"for c in range(0, n5, {CHUNK}):"]
-    size = f"size = min({CHUNK}, n5 - c)"
-    text = _REDUCE_HEADER + body.trace.preamble() + before + done_trace.preamble() + done_before
-    text += f"def {name}({', '.join(args)}):\n"
-    text += _indent(["n5 = entry(dims, 5)", *dict.fromkeys([*reads.before, *writes.before])], 1)
-    text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
-    next_row = f"advance(place, dims, {n}, {KEPT}, {KEPT + REDUCED})"
-    next_kept = f"advance(place, dims, {n}, 0, {KEPT})"
-    if inner == "reduced":
-        text += _indent(kept, 1)
-        text += _indent([*[f"total{k} = {begin}" for k, begin in enumerate(begins)], "for _ in range(rows):"], 2)
-        text += _indent(chunks, 3)
-        text += _indent([size, *rows], 4)
-        text += _indent([f"acc{k} = {f.start(lane)}" for k, (f, lane) in enumerate(zip(folds, lanes, strict=True))], 4)
-        text += _indent(["for i in range(size):"], 4)
-        text += _indent([*reads.loads, *lines], 5)
-        text += _indent([f"acc{k} = {f.text(f'acc{k}', f'v{k}', lane)}" for k, (f, lane) in enumerate(zip(folds, lanes, strict=True))], 5)
-        text += _indent(stores, 5)
-        text += _indent([f"total{k} = {f.text(f'total{k}', f'acc{k}', acc, True)}" for k, (f, acc) in enumerate(zip(folds, accs, strict=True))], 4)
-        text += _indent([next_row], 3)
+    Of each fold: ``lanes``, the dtype in which a chunk's values add up, ``accs``, that of totals, ``lows`` and ``begins``, where these begin.
+    ``reads``, ``writes``: the rows of operands, and of what is stored as it is; ``late``: the operands that ``finish`` reads.
+    """
+
+    def __init__(
+        self, body: Body, folds: Sequence[Fold], kinds: str, finish: Callable, outs: Sequence[str], wide: bool, over: Mapping[int, int]
+    ):
+        self.body = body
+        values = [v for v, _ in body.results]
+        self.folded = values[: len(folds)]
+        self.folds = [COMPLEX_SUM if v.dtype in COMPONENT and f is SUM else f for f, v in zip(folds, values, strict=False)]
+        for f, v in zip(self.folds, values, strict=False):
+            if v.dtype in COMPONENT and f in (MAX, MIN):
+                raise ComplexError(f"complex values have no {f.name}")
+        self.accs = [f.accumulator(v.dtype) for f, v in zip(self.folds, values, strict=False)]
+        self.begins = [f.start(acc) for f, acc in zip(self.folds, self.accs, strict=True)]
+        before, self.lines = body.trace.lines(values)
+        self.lanes = []
+        for k, (fold, value, acc) in enumerate(zip(self.folds, values, self.accs, strict=False)):
+            lane = value.dtype if fold is SUM and value.dtype == "float32" and not wide else acc
+            self.lanes.append(lane)
+            self.lines.append(f"v{k} = np.{numpy_name(lane)}({value.name})" if value.dtype != lane else f"v{k} = {value.name}")
+        self.lows = [f.start(lane) for f, lane in zip(self.folds, self.lanes, strict=True)]
+        done_before = self._finished(finish, outs)
+        self.header = _REDUCE_HEADER + body.trace.preamble() + before + self.done_trace.preamble() + done_before
+        self._operands(values, kinds, outs, over)
+
+    def _finished(self, finish: Callable, outs: Sequence[str]) -> str:
+        """Run ``finish`` on symbols of totals and inputs; the text of its constants."""
+        self.done_trace = Trace(self.accs[0], "d")
+        totals = [self.done_trace.input(f"total{k}", acc) for k, acc in enumerate(self.accs)]
+        given = [self.done_trace.input(f"x{j}", storage(s.dtype)) for j, s in enumerate(self.body.inputs)]
+        self.done = [_stored(v, out) for v, out in zip(finish(totals, given), outs, strict=True)]
+        before, self.done_lines = self.done_trace.lines(self.done)
+        return before
+
+    def _operands(self, values: Sequence[Sym], kinds: str, outs: Sequence[str], over: Mapping[int, int]) -> None:
+        """The kernel's arguments, and how their rows are found."""
+        inputs, live = self.body.inputs, _live(values)
+        arrays = [f"a{j}" for j, s in enumerate(inputs) if not s.scalar]
+        keep = [a for a in arrays if f"x{a[1:]}" in live]
+        self.late = [a for a in arrays if f"x{a[1:]}" in _live(self.done)]
+        self.results = [f"o{k}" for k in range(len(outs))]
+        stored, own = _targets(len(outs), len(values) - len(self.folds), over)
+        self.everyone = [*arrays, *self.results, *own]
+        self.args = ["dims"] + [f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(inputs)] + self.results + own
+        self.truth = {a: _TRUTH if inputs[int(a[1:])].dtype == BOOL else "" for a in arrays}
+        self.reads = _Rows(self.everyone, keep, kinds, "size", "c", inputs=inputs)
+        writes = _Rows(self.everyone, stored, kinds, "size", "c")
+        self.stores = [f"{o}r[{writes.step(o)}] = {v.name}" for o, v in zip(stored, values[len(self.folds) :], strict=True)]
+        self.before = [*dict.fromkeys([*self.reads.before, *writes.before])]
+        self.rows = [f"size = min({CHUNK}, n5 - c)", *dict.fromkeys([*self.reads.rows, *writes.rows])]
+
+    def text(self, inner: str, name: str) -> str:
+        """The kernel whose innermost loop is ``inner``: "reduced" or "kept"."""
+        n = len(self.everyone)
+        text = self.header + f"def {name}({', '.join(self.args)}):\n"
+        text += _indent(["n5 = entry(dims, 5)", *self.before], 1)
+        text += _indent([f"rows = steps(dims, {KEPT}, {KEPT + REDUCED})", f"place = start({n})"], 1)
+        text += self._inner_reduced() if inner == "reduced" else self._inner_kept()
+        return text + _indent([f"advance(place, dims, {n}, 0, {KEPT})"], 2)
+
+    def _next_row(self, level: int) -> str:
+        return _indent([f"advance(place, dims, {len(self.everyone)}, {KEPT}, {KEPT + REDUCED})"], level)
+
+    def _inner_reduced(self) -> str:
+        """Chunks of a row are folded in lanes, and the chunks in order."""
+        text = _indent([f"for _ in range(steps(dims, 0, {KEPT})):"], 1)
+        text += _indent([*[f"total{k} = {begin}" for k, begin in enumerate(self.begins)], "for _ in range(rows):"], 2)
+        text += _indent([f"for c in range(0, n5, {CHUNK}):"], 3)
+        text += _indent([*self.rows, *[f"acc{k} = {low}" for k, low in enumerate(self.lows)], "for i in range(size):"], 4)
+        text += _indent([*self.reads.loads, *self.lines], 5)
+        lanes, accs = (enumerate(zip(self.folds, dtypes, strict=True)) for dtypes in (self.lanes, self.accs))
+        text += _indent([f"acc{k} = {f.text(f'acc{k}', f'v{k}', lane)}" for k, (f, lane) in lanes], 5)
+        text += _indent(self.stores, 5)
+        text += _indent([f"total{k} = {f.text(f'total{k}', f'acc{k}', acc, True)}" for k, (f, acc) in accs], 4)
+        text += self._next_row(3)
 
         def one(a: str) -> str:
-            return f"row({a}, position(place, {everyone.index(a)}), 1, 1)[0]"
+            return f"row({a}, position(place, {self.everyone.index(a)}), 1, 1)[0]"
 
-        text += _indent([f"x{a[1:]} = {one(a)}{truth[a]}" for a in late], 2)
-        text += _indent([*done_lines, *[f"{one(o)} = {v.name}" for o, v in zip(results, done, strict=True)]], 2)
-        return text + _indent([next_kept], 2)
-    # inner kept: a block of columns at a time, rows folded into a buffer. Of a sum of floats every few dozen rows go up one level:
-    # accumulators wider than the values would halve the vectors of the whole loop
-    high = [k for k, f in enumerate(folds) if f is SUM and (values[k].dtype == "float64" or lanes[k] != accs[k])]
-    lows = [f.start(lane) for f, lane in zip(folds, lanes, strict=True)]
-    ends = _Rows(everyone, [*late, *results], "s" * n, "size", "c")
-    text += _indent(ends.before, 1)
-    text += _indent([f"row{k} = scratch({CHUNK}, np.{numpy_name(lane)})" for k, lane in enumerate(lanes)], 1)
-    text += _indent([f"sum{k} = scratch({CHUNK}, np.{numpy_name(accs[k])})" for k in high], 1)
-    text += _indent(kept, 1)
-    text += _indent(chunks, 2)
-    text += _indent([size, "for i in range(size):", *[f"    row{k}[i] = {low}" for k, low in enumerate(lows)]], 3)
-    if high:
-        text += _indent([*[f"    sum{k}[i] = {begins[k]}" for k in high], "count = 0"], 3)
-    text += _indent(["for _ in range(rows):"], 3)
-    text += _indent([*rows, "for i in range(size):"], 4)
-    text += _indent([*reads.loads, *lines], 5)
-    for k, f in enumerate(folds):
-        text += _indent([f"acc{k} = row{k}[i]{_TRUTH if accs[k] == BOOL else ''}"], 5)
-        text += _indent([f"row{k}[i] = {f.text(f'acc{k}', f'v{k}', lanes[k], True)}"], 5)
-    text += _indent(stores, 5)
-    if high:
-        text += _indent(["count += 1", f"if count == {LEVEL}:", "    count = 0", "    for i in range(size):"], 4)
-        text += _indent([line for k in high for line in (f"sum{k}[i] += row{k}[i]", f"row{k}[i] = {lows[k]}")], 6)
-    text += _indent([next_row], 4)
-    text += _indent([*ends.rows, "for i in range(size):"], 3)
-    for k, acc in enumerate(accs):
-        text += _indent([f"total{k} = {f'sum{k}[i] + ' if k in high else ''}row{k}[i]{_TRUTH if acc == BOOL else ''}"], 4)
-    text += _indent([f"x{a[1:]} = {a}r[i * {a}s5]{truth[a]}" for a in late], 4)
-    text += _indent([*done_lines, *[f"{o}r[i * {o}s5] = {v.name}" for o, v in zip(results, done, strict=True)]], 4)
-    return text + _indent([next_kept], 2)
+        text += _indent([f"x{a[1:]} = {one(a)}{self.truth[a]}" for a in self.late], 2)
+        return text + _indent([*self.done_lines, *[f"{one(o)} = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 2)
 
+    def _inner_kept(self) -> str:
+        """A block of columns at a time, rows folded into a buffer. Of a sum of floats every few dozen rows go up one level:
+        accumulators wider than the values would halve the vectors of the whole loop."""
+        lanes, accs = self.lanes, self.accs
+        high = [k for k, f in enumerate(self.folds) if f is SUM and (self.folded[k].dtype == "float64" or lanes[k] != accs[k])]
+        ends = _Rows(self.everyone, [*self.late, *self.results], "s" * len(self.everyone), "size", "c")
+        text = _indent(ends.before, 1)
+        text += _indent([f"row{k} = scratch({CHUNK}, np.{numpy_name(lane)})" for k, lane in enumerate(lanes)], 1)
+        text += _indent([f"sum{k} = scratch({CHUNK}, np.{numpy_name(accs[k])})" for k in high], 1)
+        text += _indent([f"for _ in range(steps(dims, 0, {KEPT})):", f"    for c in range(0, n5, {CHUNK}):"], 1)
+        text += _indent([self.rows[0], "for i in range(size):", *[f"    row{k}[i] = {low}" for k, low in enumerate(self.lows)]], 3)
+        if high:
+            text += _indent([*[f"    sum{k}[i] = {self.begins[k]}" for k in high], "count = 0"], 3)
+        text += _indent(["for _ in range(rows):"], 3)
+        text += _indent([*self.rows[1:], "for i in range(size):"], 4)
+        text += _indent([*self.reads.loads, *self.lines], 5)
+        for k, f in enumerate(self.folds):
+            text += _indent([f"acc{k} = row{k}[i]{_TRUTH if accs[k] == BOOL else ''}"], 5)
+            text += _indent([f"row{k}[i] = {f.text(f'acc{k}', f'v{k}', lanes[k], True)}"], 5)
+        text += _indent(self.stores, 5)
+        if high:
+            text += _indent(["count += 1", f"if count == {LEVEL}:", "    count = 0", "    for i in range(size):"], 4)
+            text += _indent([line for k in high for line in (f"sum{k}[i] += row{k}[i]", f"row{k}[i] = {self.lows[k]}")], 6)
+        text += self._next_row(4)
+        text += _indent([*ends.rows, "for i in range(size):"], 3)
+        for k, acc in enumerate(accs):
+            text += _indent([f"total{k} = {f'sum{k}[i] + ' if k in high else ''}row{k}[i]{_TRUTH if acc == BOOL else ''}"], 4)
+        text += _indent([f"x{a[1:]} = {a}r[i * {a}s5]{self.truth[a]}" for a in self.late], 4)
+        return text + _indent([*self.done_lines, *[f"{o}r[i * {o}s5] = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 4)
