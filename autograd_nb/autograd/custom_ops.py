@@ -221,74 +221,90 @@ def custom_op(
         return lambda f: custom_op(f, shape=shape, backward=backward, backward_ops=backward_ops, dtype=dtype)
     if backward is not None and backward_ops is not None:
         raise TypeError("custom_op(): give backward (a kernel) or backward_ops (tensor operations), not both")
-    plain = getattr(forward, "py_func", forward)
-    params = tuple(inspect.signature(plain).parameters)[:-1]
-    name = plain.__name__ if plain.__name__.isidentifier() else "custom"
-    if not params:
-        raise TypeError(f"custom_op(): {name} takes the operands and then the output, it has {len(params) + 1} parameters")
-    run = _Kernel(forward, 1)
-    if backward is not None:
-        wanted, given = 2 + 2 * len(params), len(inspect.signature(getattr(backward, "py_func", backward)).parameters)
-        if given != wanted:
-            raise TypeError(
-                f"custom_op(): the backward kernel of {name} takes g, {', '.join(params)}, out and a gradient for each operand: "
-                f"{wanted} parameters, it has {given}"
-            )
-    back = None if backward is None else _Kernel(backward, len(params))
-
-    def compute(*tensors: Tensor) -> Tensor:
-        found = shape(*[tuple(t.shape) for t in tensors])
-        if not isinstance(found, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in found):
-            raise RuntimeError(f"{name}(): shape(…) must give a tuple of sizes, got {found!r}")
-        out = _made(found, tensors[0].dtype if dtype is None else as_dtype(dtype))
-        _run(run, [*tensors, out])
-        return out
-
-    @users
-    def differentiate(values: dict[str, Any]) -> dict[str, Any]:
-        g, out = values["g"], values["out"]
-        tensors = [values[p] for p in params]
-        if backward_ops is not None:
-            grads = backward_ops(g, *tensors, out)
-            grads = grads if isinstance(grads, (tuple, list)) else (grads,)
-            if len(grads) != len(params):
-                raise RuntimeError(
-                    f"{name}: backward_ops gave {len(grads)} gradients for {len(params)} operands ({', '.join(params)})"
-                )
-            for p, t, grad in zip(params, tensors, grads, strict=True):
-                if grad is not None and grad.shape != t.shape:
-                    raise RuntimeError(
-                        f"{name}: backward_ops gave a gradient of shape {list(grad.shape)} for {p} of shape {list(t.shape)}"
-                    )
-            return dict(zip(params, grads, strict=True))
-        assert back is not None
-        made = [_made(t.shape, t.dtype) for t in tensors]
-        _gradients(back, [g, *tensors, out], made)
-        return dict(zip(params, made, strict=True))
-
-    text = ", ".join(params)
-    scope: dict[str, Any] = {"compute": compute, "differentiate": differentiate}
-    exec(
-        f"def {name}({text}): return compute({text})\n"
-        f"def every(g, {text}, out): return differentiate(dict(g=g, out=out, {', '.join(f'{p}={p}' for p in params)}))",
-        scope,
-    )
-    scope[name].__module__ = "custom"  # rules of batches and tangents go by module and name: never those of a built-in op
-    op = Structured(scope[name], {}, scope["every"] if backward is not None or backward_ops is not None else None, False, "")
-    op.ours = backward_ops is None
+    made = _CustomOp(forward, shape, backward, backward_ops, dtype)
+    name, params, op = made.name, made.params, made.op()
 
     def call(*tensors: Any) -> Any:
         if len(tensors) != len(params):
-            raise TypeError(f"{name}() takes {len(params)} operands ({text}) but {len(tensors)} were given")
+            raise TypeError(f"{name}() takes {len(params)} operands ({', '.join(params)}) but {len(tensors)} were given")
         for p, t in zip(params, tensors, strict=True):
             if not isinstance(t, Tensor):
                 raise TypeError(f"{name}(): argument '{p}' must be Tensor, not {type(t).__name__}")
         return op(*tensors)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = plain.__doc__
-    call.__module__ = plain.__module__
+    call.__doc__, call.__module__ = made.plain.__doc__, made.plain.__module__
     return call
+
+
+class _CustomOp:
+    """What `custom_op` was given, and the functions that it becomes."""
+
+    def __init__(self, forward: Callable, shape: Callable, backward: Callable | None, backward_ops: Callable | None, dtype: Any):
+        plain = getattr(forward, "py_func", forward)
+        params = tuple(inspect.signature(plain).parameters)[:-1]
+        name = plain.__name__ if plain.__name__.isidentifier() else "custom"
+        if not params:
+            raise TypeError(f"custom_op(): {name} takes the operands and then the output, it has {len(params) + 1} parameters")
+        if backward is not None:
+            wanted, given = 2 + 2 * len(params), len(inspect.signature(getattr(backward, "py_func", backward)).parameters)
+            if given != wanted:
+                raise TypeError(
+                    f"custom_op(): the backward kernel of {name} takes g, {', '.join(params)}, out and a gradient for each operand: "
+                    f"{wanted} parameters, it has {given}"
+                )
+        self.plain, self.params, self.name, self.shape, self.dtype = plain, params, name, shape, dtype
+        self.forward, self.backward_ops = _Kernel(forward, 1), backward_ops
+        self.backward = None if backward is None else _Kernel(backward, len(params))
+
+    def compute(self, *tensors: Tensor) -> Tensor:
+        """The forward function of the op."""
+        found = self.shape(*[tuple(t.shape) for t in tensors])
+        if not isinstance(found, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in found):
+            raise RuntimeError(f"{self.name}(): shape(…) must give a tuple of sizes, got {found!r}")
+        out = _made(found, tensors[0].dtype if self.dtype is None else as_dtype(self.dtype))
+        _run(self.forward, [*tensors, out])
+        return out
+
+    def differentiate(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The rule of all operands together."""
+        tensors = [values[p] for p in self.params]
+        if self.backward_ops is not None:
+            return self._by_ops(values["g"], tensors, values["out"])
+        assert self.backward is not None
+        made = [_made(t.shape, t.dtype) for t in tensors]
+        _gradients(self.backward, [values["g"], *tensors, values["out"]], made)
+        return dict(zip(self.params, made, strict=True))
+
+    def _by_ops(self, g: Tensor, tensors: list[Tensor], out: Tensor) -> dict[str, Any]:
+        assert self.backward_ops is not None
+        grads = self.backward_ops(g, *tensors, out)
+        grads = grads if isinstance(grads, (tuple, list)) else (grads,)
+        if len(grads) != len(self.params):
+            raise RuntimeError(
+                f"{self.name}: backward_ops gave {len(grads)} gradients for {len(self.params)} operands ({', '.join(self.params)})"
+            )
+        for p, t, grad in zip(self.params, tensors, grads, strict=True):
+            if grad is not None and grad.shape != t.shape:
+                raise RuntimeError(
+                    f"{self.name}: backward_ops gave a gradient of shape {list(grad.shape)} for {p} of shape {list(t.shape)}"
+                )
+        return dict(zip(self.params, grads, strict=True))
+
+    def op(self) -> Structured:
+        """The structured op, whose functions have the operands' names."""
+        text = ", ".join(self.params)
+        scope: dict[str, Any] = {"compute": self.compute, "differentiate": users(self.differentiate)}
+        exec(
+            f"def {self.name}({text}): return compute({text})\n"
+            f"def every(g, {text}, out): return differentiate(dict(g=g, out=out, {', '.join(f'{p}={p}' for p in self.params)}))",
+            scope,
+        )
+        scope[self.name].__module__ = "custom"  # rules of batches and tangents go by module and name: never those of a built-in op
+        derivable = self.backward is not None or self.backward_ops is not None
+        op = Structured(scope[self.name], {}, scope["every"] if derivable else None, False, "")
+        op.ours = self.backward_ops is None
+        return op
 
 
 def _gradients(kernel: _Kernel, given: list[Tensor], made: list[Tensor]) -> None:

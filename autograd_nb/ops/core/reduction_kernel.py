@@ -262,82 +262,97 @@ def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
     accumulators = [f.accumulator(d) for f, d in zip(of.folds, values, strict=True)]
     if any(a not in dtypes.BY_NAME or "complex" in a for a in [*accumulators, *values]):
         return None
-    found = [dtypes.BY_NAME[a] for a in accumulators]
     most = 4 * FEW if work >= 8 * threads.MANY and folded >= 1024 else FEW
     axis = next((d for d in of.axes if of.shape[d] >= 4 * most), max(of.axes, key=lambda d: of.shape[d]))
     n = of.shape[axis]
     step = loops.CHUNK if n == folded and n >= most * loops.CHUNK else 1
     each = -(-n // (most * step)) * step
     count, rest = divmod(n, each)
-    total = count + bool(rest)
-    if count < 2 or folded < 32 * total:
+    if count < 2 or folded < 32 * (count + bool(rest)):
         return None
-    kept = [1 if d in of.axes else m for d, m in enumerate(of.shape)]
-    size = numel(kept)
-    early = range(len(of.inputs) - of.late)
-    layouts = dict(zip([j for j, spec in enumerate(of.inputs) if not spec.scalar], of.in_layouts, strict=True))
-    results, partials = len(of.inputs), len(of.inputs) + len(of.out_layouts)
+    return _Cut(kernel, of, axis, each, [dtypes.BY_NAME[a] for a in accumulators]).blocks(count, rest)
 
-    def shaped(dims: Sequence[int], blocks: int, length: int) -> list[int]:
-        return [*dims[:axis], blocks, length, *dims[axis + 1 :]]
 
-    def block(lay: Layout, blocks: int, length: int) -> Layout:
+class _Cut:
+    """A fold that is cut along ``axis`` into blocks of ``each`` steps, whose totals have the dtypes ``found``.
+
+    ``early``: the inputs that the formula reads; the arrays of partial results stand behind the arguments.
+    """
+
+    def __init__(self, kernel: FoldKernel, of: Folding, axis: int, each: int, found: list[dtypes.dtype]):
+        self.kernel, self.of, self.axis, self.each, self.found = kernel, of, axis, each, found
+        self.kept = [1 if d in of.axes else m for d, m in enumerate(of.shape)]
+        self.size = numel(self.kept)
+        self.early = range(len(of.inputs) - of.late)
+        self.layouts = dict(zip([j for j, spec in enumerate(of.inputs) if not spec.scalar], of.in_layouts, strict=True))
+        self.results, self.partials = len(of.inputs), len(of.inputs) + len(of.out_layouts)
+
+    def blocks(self, count: int, rest: int) -> Blocks:
+        """The launches for ``count`` blocks and one of ``rest`` steps."""
+        parts = [(0, count, self.each), (count, 1, rest)] if rest else [(0, count, self.each)]
+        total = count + bool(rest)
+        launches = [*[self.part(*part) for part in parts], self.whole(total)]
+        return Blocks(launches, [(total * self.size, a) for a in self.found])
+
+    def shaped(self, dims: Sequence[int], blocks: int, length: int) -> list[int]:
+        return [*dims[: self.axis], blocks, length, *dims[self.axis + 1 :]]
+
+    def block(self, lay: Layout, blocks: int, length: int) -> Layout:
         """The layout of the blocks of an operand."""
-        s = broadcast_strides(lay, of.shape)
-        return layout(shaped(of.shape, blocks, length), [*s[:axis], s[axis] * each, s[axis], *s[axis + 1 :]], lay.dtype)
+        s, axis = broadcast_strides(lay, self.of.shape), self.axis
+        return layout(self.shaped(self.of.shape, blocks, length), [*s[:axis], s[axis] * self.each, s[axis], *s[axis + 1 :]], lay.dtype)
 
-    launches = []
-    for begin, blocks, length in [(0, count, each), (count, 1, rest)] if rest else [(0, count, each)]:
-        steps = contiguous_strides(kept)
-        part = shaped(kept, blocks, 1), [*steps[:axis], size, 0, *steps[axis + 1 :]]
-        axes = tuple(d + (d >= axis) for d in of.axes)
+    def part(self, begin: int, blocks: int, length: int) -> Launch:
+        """Folds ``blocks`` blocks from the one numbered ``begin`` on."""
+        of, axis, kernel, layouts = self.of, self.axis, self.kernel, self.layouts
+        steps = contiguous_strides(self.kept)
+        part = self.shaped(self.kept, blocks, 1), [*steps[:axis], self.size, 0, *steps[axis + 1 :]]
         first = replace(
             of,
-            inputs=[of.inputs[j] for j in early],
-            compute=[of.compute[j] for j in early],
-            in_layouts=[block(layouts[j], blocks, length) for j in early if j in layouts],
-            shape=tuple(shaped(of.shape, blocks, length)),
-            axes=axes,
+            inputs=[of.inputs[j] for j in self.early],
+            compute=[of.compute[j] for j in self.early],
+            in_layouts=[self.block(layouts[j], blocks, length) for j in self.early if j in layouts],
+            shape=tuple(self.shaped(of.shape, blocks, length)),
+            axes=tuple(d + (d >= axis) for d in of.axes),
             finish=lambda totals, given: totals,
-            results=tuple([layout(*part, a) for a in found]),
-            stored=tuple([block(lay, blocks, length) for lay in of.stored]),
+            results=tuple([layout(*part, a) for a in self.found]),
+            stored=tuple([self.block(lay, blocks, length) for lay in of.stored]),
             late=0,
         )
         if kernel.blocks is None:
             kernel.blocks = FoldKernel(kernel.name, first)
         entry, dims = kernel.blocks.entry(first, 1 << 60)
-        along = begin * each
-        picks = [(j, along * broadcast_strides(layouts[j], of.shape)[axis] if j in layouts else 0) for j in early]
-        picks += [(partials + k, begin * size) for k in range(len(found))]
-        picks += [
-            (results + p, along * broadcast_strides(of.out_layouts[p], of.shape)[axis])
-            for p in range(len(of.results), len(of.out_layouts))
-        ]
-        launches.append(Launch(entry, dims, picks, len(first.out_layouts), tuple(of.over.values())))
-    late = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in early]
-    second = replace(
-        of,
-        formula=lambda *xs: xs[: len(found)],
-        inputs=[*[Input(a.name) for a in found], *[of.inputs[j] for j in late]],
-        compute=[*[a.name for a in found], *[of.compute[j] for j in late]],
-        in_layouts=[*[layout([total, *kept], None, a) for a in found], *[layouts[j] for j in late if j in layouts]],
-        shape=(total, *kept),
-        axes=(0,),
-        finish=lambda totals, given: of.finish(totals, _placed(given[len(found) :], late, len(of.inputs))),
-        results=tuple([layout([1, *lay.shape], [0, *lay.strides], lay.dtype) for lay in of.results]),
-        stored=(),
-        over=loops.APART,
-    )
-    if kernel.totals is None:
-        kernel.totals = FoldKernel(kernel.name, second)
-    entry, dims = kernel.totals.entry(second, 1 << 60)
-    picks = [
-        *[(partials + k, 0) for k in range(len(found))],
-        *[(j, 0) for j in late],
-        *[(results + k, 0) for k in range(len(of.results))],
-    ]
-    launches.append(Launch(entry, dims, picks, len(of.results)))
-    return Blocks(launches, [(total * size, a) for a in found])
+
+        def start(lay: Layout) -> int:
+            return begin * self.each * broadcast_strides(lay, of.shape)[axis]
+
+        picks = [(j, start(layouts[j]) if j in layouts else 0) for j in self.early]
+        picks += [(self.partials + k, begin * self.size) for k in range(len(self.found))]
+        picks += [(self.results + p, start(of.out_layouts[p])) for p in range(len(of.results), len(of.out_layouts))]
+        return Launch(entry, dims, picks, len(first.out_layouts), tuple(of.over.values()))
+
+    def whole(self, total: int) -> Launch:
+        """Folds the totals of all blocks."""
+        of, kernel, found, layouts = self.of, self.kernel, self.found, self.layouts
+        late = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in self.early]
+        second = replace(
+            of,
+            formula=lambda *xs: xs[: len(found)],
+            inputs=[*[Input(a.name) for a in found], *[of.inputs[j] for j in late]],
+            compute=[*[a.name for a in found], *[of.compute[j] for j in late]],
+            in_layouts=[*[layout([total, *self.kept], None, a) for a in found], *[layouts[j] for j in late if j in layouts]],
+            shape=(total, *self.kept),
+            axes=(0,),
+            finish=lambda totals, given: of.finish(totals, _placed(given[len(found) :], late, len(of.inputs))),
+            results=tuple([layout([1, *lay.shape], [0, *lay.strides], lay.dtype) for lay in of.results]),
+            stored=(),
+            over=loops.APART,
+        )
+        if kernel.totals is None:
+            kernel.totals = FoldKernel(kernel.name, second)
+        entry, dims = kernel.totals.entry(second, 1 << 60)
+        picks = [*[(self.partials + k, 0) for k in range(len(found))], *[(j, 0) for j in late]]
+        return Launch(entry, dims, [*picks, *[(self.results + k, 0) for k in range(len(of.results))]], len(of.results))
 
 
 def _placed(values: Sequence, which: list[int], count: int) -> list:

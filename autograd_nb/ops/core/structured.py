@@ -287,30 +287,7 @@ class Structured:
         several = isinstance(out, _SEQUENCES)
         node = (self.several_node if several else self.node)()
         node.edges, node.plain, node.recording = edges, plain, recording
-        saved: list[tuple] = []
-        versions = []
-        values: dict[str, Any] = {}
-        for p, i, first in recording.saved:
-            a = args[i]
-            if isinstance(a, Tensor):
-                saved.append((p, a._data, a._layout, first))
-                versions.append(a._version_)
-            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
-                for k, t in enumerate(a):
-                    saved.append((f"{p}/", t._data, t._layout, None if first is None else first + k))
-                    versions.append(t._version_)
-            else:
-                values[p] = a
-        for name, i in recording.shapes:
-            a = args[i]
-            values[name] = a._layout.shape if isinstance(a, Tensor) else tuple([t.shape for t in a])
-        if recording.out:
-            for o in out if several else (out,):
-                saved.append(("out", o._data, o._layout, None))
-                versions.append(o._version_)
-        for k in recording.outs:
-            saved.append((f"out{k}", out[k]._data, out[k]._layout, None))
-            versions.append(out[k]._version_)
+        values, saved, versions = self._kept(recording, args, out if several else (out,))
         stamp = 0
         for version in versions:
             stamp += version[0]
@@ -328,6 +305,31 @@ class Structured:
             node.made = out._layout
             out._edge = node
             out._rg = True
+
+    @staticmethod
+    def _kept(recording: Recording, args: tuple, outs: Sequence[Tensor]) -> tuple[dict[str, Any], list[tuple], list]:
+        """What the rules read: (values that are no tensors, arrays of tensors, the versions of these)."""
+        saved: list[tuple] = []
+        versions = []
+        values: dict[str, Any] = {}
+        for p, i, first in recording.saved:
+            a = args[i]
+            if isinstance(a, Tensor):
+                saved.append((p, a._data, a._layout, first))
+                versions.append(a._version_)
+            elif isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
+                for k, t in enumerate(a):
+                    saved.append((f"{p}/", t._data, t._layout, None if first is None else first + k))
+                    versions.append(t._version_)
+            else:
+                values[p] = a
+        for name, i in recording.shapes:
+            a = args[i]
+            values[name] = a._layout.shape if isinstance(a, Tensor) else tuple([t.shape for t in a])
+        for name, o in [("out", o) for o in outs if recording.out] + [(f"out{k}", outs[k]) for k in recording.outs]:
+            saved.append((name, o._data, o._layout, None))
+            versions.append(o._version_)
+        return values, saved, versions
 
     def _conjugate(self, g: Any, values: dict, node: StructuredNode) -> None:
         """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `pointwise_backward.Spec.factors`)."""

@@ -60,6 +60,70 @@ def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
     return (view[0](x, *view[1:]) if view else x), tensors
 
 
+def _converted(item: Any) -> tuple[Any, int]:
+    """What stands in an index and is neither a number, a slice, None, ... nor a tensor, as one of these; how many dims it names."""
+    if isinstance(item, (np.bool_, np.integer)):
+        item = item.item()
+        return item, int(item.__class__ is int)
+    if isinstance(item, (list, tuple, range, np.ndarray)):
+        item = _as_index(item)
+        return item, item.ndim if item.dtype in (dtypes.bool_, dtypes.uint8) and item.ndim else 1
+    if hasattr(item, "__index__") and not isinstance(item, (float, str)):
+        return operator.index(item), 1
+    if hasattr(item, "__array__"):
+        item = _as_index(np.asarray(item))
+        return item, item.ndim if item.dtype is dtypes.bool_ else 1
+    _as_index(item)
+    return item, 0
+
+
+def _too_many(ndim: int, items: list, taken: int) -> None:
+    if not ndim and len(items) == 1:
+        if isinstance(items[0], slice):
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        if isinstance(items[0], int):
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                "0-dim tensor to a number"
+            )
+    raise IndexError(f"too many indices for tensor of dimension {ndim} (the index names {taken} dims)")
+
+
+def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list, tensors: list) -> tuple[int, str]:
+    """Read a tensor or a bool of an index at ``dim`` into `read_index`'s lists; (how many dims it takes, the view that it makes or "")."""
+    if item.__class__ is bool:
+        recipe.append(None)
+        tensors.append(new_full((1,) if item else (0,), 0, dtypes.int64))
+        return 0, "unsqueeze"
+    d = item._layout.dtype
+    if d.category > 1 or d is dtypes.int16 or d is dtypes.int8:
+        raise IndexError(_KINDS + f" (got {d.name})")
+    k = item._layout.ndim
+    if d is not dtypes.bool_ and d is not dtypes.uint8:
+        if k == 0:
+            launch.escapes("a tensor as an index; a 1-d one, or index_select(), need not be read")
+            recipe.append(_select_number(int(item._data[0]), lay.shape, dim))
+            return 1, "select"
+        recipe.append((0, lay.shape[dim], 1))
+        tensors.append(item)
+        return 1, ""
+    if k == 0:
+        launch.escapes("a boolean tensor as an index")
+        recipe.append(None)
+        tensors.append(new_full((1,) if item._data[0] else (0,), 0, dtypes.int64))
+        return 0, "unsqueeze"
+    for i in range(k):
+        if item._layout.shape[i] != lay.shape[dim + i]:
+            raise IndexError(
+                f"The shape of the mask {list(item._layout.shape)} at index {i} does not match the shape of the "
+                f"indexed tensor {list(lay.shape)} at index {dim + i}"
+            )
+    recipe.extend([(0, n, 1) for n in item._layout.shape])
+    tensors.append(item if d is dtypes.bool_ else OPS["ne"].call(item, 0))
+    tensors.extend([_COVERED] * (k - 1))
+    return k, ""
+
+
 def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
     """((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
     if index.__class__ is not tuple:
@@ -79,31 +143,12 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
                 taken += item._layout.ndim
             else:
                 taken += 1
-        elif isinstance(item, (np.bool_, np.integer)):
-            item = item.item()
-            taken += item.__class__ is int
-        elif isinstance(item, (list, tuple, range, np.ndarray)):
-            item = _as_index(item)
-            taken += item.ndim if item.dtype in (dtypes.bool_, dtypes.uint8) and item.ndim else 1
-        elif hasattr(item, "__index__") and not isinstance(item, (float, str)):
-            item = operator.index(item)
-            taken += 1
-        elif hasattr(item, "__array__"):
-            item = _as_index(np.asarray(item))
-            taken += item.ndim if item.dtype is dtypes.bool_ else 1
         else:
-            _as_index(item)
+            item, more = _converted(item)
+            taken += more
         items.append(item)
     if taken > ndim:
-        if not ndim and len(items) == 1:
-            if isinstance(items[0], slice):
-                raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-            if isinstance(items[0], int):
-                raise IndexError(
-                    "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-                    "0-dim tensor to a number"
-                )
-        raise IndexError(f"too many indices for tensor of dimension {ndim} (the index names {taken} dims)")
+        _too_many(ndim, items, taken)
     # the view as a recipe: for each dim an int (select), (start, count, step), or None (a new dim)
     lay = x._layout
     recipe: list = []
@@ -135,40 +180,10 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
             recipe.append(None)
             tensors.append(None)
             last = "unsqueeze"
-        elif kind is bool:
-            recipe.append(None)
-            tensors.append(new_full((1,) if item else (0,), 0, dtypes.int64))
-            last = last or "unsqueeze"
         else:
-            d = item._layout.dtype
-            if d.category > 1 or d is dtypes.int16 or d is dtypes.int8:
-                raise IndexError(_KINDS + f" (got {d.name})")
-            k = item._layout.ndim
-            if d is not dtypes.bool_ and d is not dtypes.uint8:
-                if k == 0:
-                    launch.escapes("a tensor as an index; a 1-d one, or index_select(), need not be read")
-                    recipe.append(_select_number(int(item._data[0]), lay.shape, dim))
-                    last = "select"
-                else:
-                    recipe.append((0, lay.shape[dim], 1))
-                    tensors.append(item)
-                dim += 1
-            elif k == 0:
-                launch.escapes("a boolean tensor as an index")
-                recipe.append(None)
-                tensors.append(new_full((1,) if item._data[0] else (0,), 0, dtypes.int64))
-                last = last or "unsqueeze"
-            else:
-                for i in range(k):
-                    if item._layout.shape[i] != lay.shape[dim + i]:
-                        raise IndexError(
-                            f"The shape of the mask {list(item._layout.shape)} at index {i} does not match the shape of the "
-                            f"indexed tensor {list(lay.shape)} at index {dim + i}"
-                        )
-                recipe.extend([(0, n, 1) for n in item._layout.shape])
-                tensors.append(item if d is dtypes.bool_ else OPS["ne"].call(item, 0))
-                tensors.extend([_COVERED] * (k - 1))
-                dim += k
+            more, view = _read_tensor(item, lay, dim, recipe, tensors)
+            dim += more
+            last = view if view == "select" else last or view
     if dim < ndim:
         recipe.extend([(0, n, 1) for n in lay.sizes[dim:]])
         tensors.extend([None] * (ndim - dim))
