@@ -74,7 +74,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("pipeline",),
     ),
     "compiler.lower": (("driver", "parallel_records"), ("program",)),
-    "compiler.run": (("again",), ("backward",), ("variant",), ("fast_path", "profile", "check")),
+    "compiler.run": (("again", "records"), ("backward",), ("variant",), ("fast_path", "profile", "check")),
     "compiler.trace": (("picture", "source"), ("graph",), ("stored", "numba_function")),
 }
 

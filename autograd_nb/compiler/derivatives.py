@@ -17,6 +17,7 @@ from .ir import Buffer, Step, address, needed, written
 from .lower.program import Program
 from .passes.pipeline import optimize
 from .run.backward import Back, Part, Run, spent_class
+from .run.records import Memory
 
 if TYPE_CHECKING:
     from .session import Session
@@ -119,7 +120,7 @@ class Derivatives:
         if any(b.number in mine for b in saved) or any(b.kind == "temporary" and n not in mine | self.made for n, b in read.items()):
             raise Problem("the backward pass of its results works in memory of the forward pass")
         self.read |= read
-        keep = [(b.number, b.array.size, b.array.dtype) for b in saved]
+        keep = [Memory(b.number, b.array.size, b.array.dtype) for b in saved]
         steps = optimize(steps, fresh, self.session.numbers)
         program = Program(steps, [], fresh, {n for n, *_ in keep} | {n for _, n, _ in into})
         return Run(into, specs, keep, program), found

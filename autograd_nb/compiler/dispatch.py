@@ -23,7 +23,7 @@ from .capture.recorder import Problem
 from .guards.carried_state import Kept
 from .guards.reach import Reach, TooMuch
 from .lower.program import Refused
-from .nested import containers, difference, emptied, flatten
+from .nested import difference, flatten
 from .run.check import CompileError, compared
 from .run.variant import Variant
 from .session import Session, Unstable
@@ -197,7 +197,7 @@ class Compiled:
             after: list[Tensor] = []
             if before != flatten(given, after) or any(t is not s for t, s in zip(after, leaves, strict=True)):
                 raise Problem("it changes a container that it is given; return the values instead")
-            variant = session.variant(key, result, {id(c) for c in containers(given)})
+            variant = session.variant(key, reason, given, result)
         except Unstable as error:
             for k in session.unwritten:
                 del self._kept[k.place]
@@ -211,8 +211,6 @@ class Compiled:
         except Problem as problem:
             self._give_up(kind, problem)
             return result
-        variant.reason = reason
-        variant.function, variant.given = self._function, emptied((args, kwargs))
         kind.attempts = 0
         kind.variants.insert(0, variant)
         return result

@@ -20,15 +20,27 @@ from .capture.recorder import Capture, Problem, in_order
 from .capture.sections import Standing
 from .derivatives import Derivatives
 from .guards.carried_state import Kept, form, keepable
-from .guards.guard import build_guard
+from .guards.guard import Guard, build_guard
+from .guards.holders import KeptGradient
 from .guards.reach import Reach
-from .ir import address, root, written
+from .ir import Step, address, root, written
 from .lower.program import Program
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .passes.pipeline import optimize
 from .run.again import Changes
 from .run.fast_path import build_fast_path
-from .run.variant import Argument, Variant, seen_as
+from .run.records import (
+    AnyResult,
+    Argument,
+    ArgumentResult,
+    GradientResult,
+    InitialGradient,
+    Memory,
+    NewResult,
+    StateResult,
+    seen_as,
+)
+from .run.variant import Variant
 
 
 class Unstable(Exception):
@@ -120,18 +132,16 @@ class Session:
             raise Unstable(f"it reads {self.read[0].path}, which an earlier call has left")
         return places
 
-    def variant(self, key: Any, result: Any, given: set[int]) -> Variant:
+    def variant(self, key: Any, reason: str, given: tuple, result: Any) -> Variant:
         """What was captured, as a program. Problem or Unstable when it cannot be run again.
 
-        ``given``: ids of the containers among the arguments.
+        ``given``: args, kwargs and values that are carried on. ``reason``: why this was captured.
         """
         capture, reach = self.capture, self.reach
         decided = {id(s) for s in capture.decided}
         guard = build_guard(reach, self.replaced.keys())
         stores = self._left(result)
-        changed = guard()
-        if changed >= 0:
-            raise Unstable(guard.describe(changed))
+        self._unchanged(guard)
         if capture.problems:
             raise capture.problems[0]
         if stores:
@@ -140,60 +150,81 @@ class Session:
         if any(b.kind == "state" and b.owner is None for b in capture.buffers.values()):
             raise Problem("memory without an owner")
         arguments = [self._argument(i, t) for i, t in enumerate(self.leaves)]
-        kept, gradients, expects_none = self._gradients()
-        flat, order = self._results(result, given)
-        outputs, fresh = self._outputs(flat, kept, gradients)
-        forward = list(capture.steps)
+        gradients, expects_none = self._gradients()
+        flat, order = self._results(result, {id(c) for c in containers(given)})
+        outputs, fresh = self._outputs(flat, gradients)
+        forward = list(capture.steps)  # (the backward pass is captured behind it)
         back = Derivatives(self, flat, forward, self.standing.ends).back()
-        if back is not None:
-            fresh |= {number for number, _, _ in back.saved}
-        steps = optimize(forward, kept | fresh, self.numbers)
         held, expects_some = self._started()
-        program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {b for _, b, *_ in held})
+        program = self._program(forward, gradients, fresh if back is None else fresh | {m.buffer for m in back.saved}, held)
+        self._unchanged(guard)
+        versions = self._versions(held)
+        carried = [(k, emptied(value)) for k, value in self.given]
+        changes = None
+        if back is not None and back.lives:
+            changes = self._changes(program, arguments, versions, held, gradients, [*stores, *[k for k, _ in carried]])
+        variant = Variant(
+            key=key, reason=reason, function=self.function, given=emptied(given[:2]), program=program, guard=guard, reach=reach, back=back,
+            changes=changes, arguments=arguments, written=[i for i, a in enumerate(arguments) if a.written], asked=capture.asked,
+            exclusive=program.writes or reach.tells_apart or capture.hashed, sharing=any(a.shares is not None for a in arguments),
+            state_roots=self.state_roots, result=emptied(result), plain=isinstance(result, Tensor), outputs=outputs, order=order,
+            decided=[(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided], stores=stores, carried=carried,
+            carried_leaves=len(tensors_in([value for _, value in self.given])), held=held, gradients=gradients, expects_none=expects_none,
+            expects_some=expects_some, versions=versions,
+        )  # fmt: skip
+        variant.state.fast_path = build_fast_path(variant, self.replaced)
+        self._release()
+        return variant
+
+    def _unchanged(self, guard: Guard) -> None:
+        """Unstable where something is not as it was before the run."""
         changed = guard()
         if changed >= 0:
             raise Unstable(guard.describe(changed))
-        variant = Variant(key, arguments, guard, reach, program)
-        variant.back = back
-        variant.outputs, variant.result, variant.order = outputs, result, order
-        variant.held, variant.expects_some, variant.state_roots = held, expects_some, self.state_roots
-        variant.exclusive = program.writes or reach.tells_apart or capture.hashed
-        variant.asked = capture.asked
-        variant.written = [i for i, a in enumerate(arguments) if a.written]
-        variant.sharing = any(a.shares is not None for a in arguments)
-        variant.plain, variant.stores = isinstance(result, Tensor), stores
-        variant.carried = [(k, emptied(value)) for k, value in self.given]
-        variant.carried_leaves = len(tensors_in([value for _, value in self.given]))
-        variant.gradients, variant.expects_none = gradients, expects_none
-        variant.decided = [(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided]
-        own = {id(t._version_) for t in self.leaves}
-        seen = set()
-        for _, counter, before in self.versions:
+
+    def _program(self, forward: list[Step], gradients: list[KeptGradient], fresh: set[int], held: list[InitialGradient]) -> Program:
+        """The program of captured steps; ``fresh``: buffers that get new memory at each run."""
+        capture = self.capture
+        kept = {g.buffer for g in gradients if g.buffer is not None}
+        steps = optimize(forward, kept | fresh, self.numbers)
+        program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {h.buffer for h in held})
+        program.starts_over = True
+        return program
+
+    def _versions(self, held: list[InitialGradient]) -> list[tuple[Any, int]]:
+        """The counters that grow with each run, of other tensors than arguments and held gradients, and by how much."""
+        found: list[tuple[Any, int]] = []
+        seen = {id(t._version_) for t in self.leaves}
+        for counter, before in [(counter, before) for _, counter, before in self.versions]:
             by = counter[0] - before
-            if by and id(counter) not in own and id(counter) not in seen:
+            if by and id(counter) not in seen:
                 seen.add(id(counter))
-                variant.versions.append((counter, by))
-        seen.update(id(t._grad._version_) for t, *_ in held if t._grad is not None)
+                found.append((counter, by))
+        seen.update(id(h.leaf._grad._version_) for h in held if h.leaf._grad is not None)
         for counter, before in self.grad_versions:
             if counter[0] != before and id(counter) not in seen:
                 seen.add(id(counter))
-                variant.versions.append((counter, counter[0] - before))
-        if back is not None and back.lives:
-            variant.changes = self._changes(variant)
-        variant.result = emptied(result)
-        program.starts_over = True
-        variant.quick = build_fast_path(variant, self.replaced)
-        capture._kept.clear()
-        capture.grads.clear()
-        for b in capture.buffers.values():  # what the run computed is not needed any more
+                found.append((counter, counter[0] - before))
+        return found
+
+    def _release(self) -> None:
+        """Let go of what the run computed: it is not needed any more."""
+        self.capture._kept.clear()
+        self.capture.grads.clear()
+        for b in self.capture.buffers.values():
             if b.kind in ("argument", "temporary"):
                 b.array, b.owner = np.empty(0, b.array.dtype), None
-        return variant
 
-    def _changes(self, variant: Variant) -> Changes | None:
+    def _changes(
+        self, program: Program, arguments: list[Argument], versions: list[tuple], held: list[InitialGradient],
+        gradients: list[KeptGradient], places: list[Kept],
+    ) -> Changes | None:  # fmt: skip
         """What another run of the function must begin from, if it changes anything."""
-        numbers = {u.buffer.number for step in variant.program.steps for u in written(step)}
-        return Changes(variant, [t for t in self.watched if self.capture.buffer_of(t._data).number in numbers], numbers) or None
+        numbers = {u.buffer.number for step in program.steps for u in written(step)}
+        memory = [t for t in self.watched if self.capture.buffer_of(t._data).number in numbers]
+        mine = [i for i, a in enumerate(arguments) if a.written or a.buffer in numbers]
+        counters = [counter for counter, _ in versions]
+        return Changes(memory, mine, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program) or None
 
     def _same_arguments(self) -> None:
         """Problem where the run has made something else of an argument than other values."""
@@ -210,18 +241,23 @@ class Session:
             raise Problem("it leaves another grad mode or default dtype behind")
 
     def _argument(self, i: int, t: Tensor) -> Argument:
-        buffer = self.capture.buffer_of(t._data)
         reached = isinstance(self.shares[i], Tensor)
-        a = Argument(t, None if reached else buffer.number, address(t._data) - address(root(t._data)))
-        a.has_grad = self.grads[id(t)][1] is not None
-        a.shares = self.shares[i]
-        a.written = next(counter[0] - before for s, counter, before in self.versions if s is t)
-        a.view = seen_as(t)
-        return a
+        return Argument(
+            layout=t._layout,
+            requires_grad=t.requires_grad,
+            has_grad=self.grads[id(t)][1] is not None,
+            inference=t._version_[0] < 0,
+            buffer=None if reached else self.capture.buffer_of(t._data).number,
+            shift=address(t._data) - address(root(t._data)),
+            written=next(counter[0] - before for s, counter, before in self.versions if s is t),
+            view=seen_as(t),
+            shares=self.shares[i],
+        )
 
-    def _gradients(self) -> tuple[set[int], list[list], list[Tensor]]:
+    def _gradients(self) -> tuple[list[KeptGradient], list[Tensor]]:
+        """(gradients that the run has left, tensors without one)."""
         kept: set[int] = set()
-        found: list[list] = []
+        found: list[KeptGradient] = []
         expects_none: list[Tensor] = []
         arguments = {id(t) for t in self.leaves}
         for t, before in self.grads.values():
@@ -234,7 +270,7 @@ class Session:
             if id(t) in arguments:
                 raise Problem("it leaves a gradient in an argument; return the gradient instead")
             if after is None:
-                found.append([t, None, None, None, 0, None, 0, None])
+                found.append(KeptGradient(t))
                 continue
             b = self.capture.buffer_of(after._data)
             if (
@@ -245,15 +281,15 @@ class Session:
             ):
                 raise Problem("a gradient shares its memory with another tensor")
             kept.add(b.number)
-            found.append([t, None, b.number, after._layout, b.array.size, b.array.dtype, after._version_[0], None])
-        return kept, found, expects_none
+            found.append(KeptGradient(t, b.number, after._layout, b.array.size, b.array.dtype, after._version_[0]))
+        return found, expects_none
 
-    def _started(self) -> tuple[list[tuple], list[Tensor]]:
+    def _started(self) -> tuple[list[InitialGradient], list[Tensor]]:
         """(gradients that the program starts from, tensors whose gradient is there but not used)."""
         capture = self.capture
         used = {u.buffer.number for s in capture.steps for u, _ in s.uses()}
         arguments = {id(t) for t in self.leaves}
-        held: list[tuple] = []
+        held: list[InitialGradient] = []
         some: list[Tensor] = []
         for t, g in self.grads.values():
             if g is None:
@@ -266,7 +302,7 @@ class Session:
             if id(t) in arguments or b.owner is not g or g._rg:
                 raise Problem("it works on the gradient of an argument, or on one that shares its memory")
             by = g._version_[0] - next(before for counter, before in self.grad_versions if counter is g._version_)
-            held.append((t, b.number, g._layout, address(g._data) - address(b.array), by))
+            held.append(InitialGradient(t, b.number, g._layout, address(g._data) - address(b.array), by))
         return held, some
 
     def _results(self, result: Any, given: set[int]) -> tuple[list[Tensor], list[int]]:
@@ -288,15 +324,17 @@ class Session:
         place = {id(t): i for i, t in enumerate(flat)}
         return flat, [place[id(t)] for t in found]
 
-    def _outputs(self, flat: list[Tensor], kept: set[int], gradients: list[list]) -> tuple[list[tuple], set[int]]:
+    def _outputs(self, flat: list[Tensor], gradients: list[KeptGradient]) -> tuple[list[AnyResult], set[int]]:
+        """(how the results are made, the buffers of those in new memory)."""
         fresh: set[int] = set()
-        outputs: list[tuple] = []
+        outputs: list[AnyResult] = []
+        kept = [g.buffer for g in gradients]
         by_state = {id(t) for t in self.watched}
         for t in flat:
             if t.__class__ is not Tensor and id(t) not in by_state and not any(t is a for a in self.leaves):
                 raise Problem(f"its result is a new tensor of the class {t.__class__.__name__}")
             if id(t) in by_state:
-                outputs.append(("same", t))
+                outputs.append(StateResult(t))
                 continue
             b = self.capture.buffer_of(t._data)
             offset = (address(t._data) - address(b.array)) // t._data.itemsize
@@ -308,12 +346,12 @@ class Session:
             if index is not None:
                 a = self.leaves[index]
                 shift = (address(t._data) - address(a._data)) // t._data.itemsize
-                outputs.append(("argument", index, shift, t._layout, t is a, *self._beside(t, a)))
+                outputs.append(ArgumentResult(index, shift, t._layout, t is a, *self._beside(t, a)))
             elif b.number in kept:
-                number = next(i for i, g in enumerate(gradients) if g[2] == b.number)
-                if gradients[number][0]._grad is not t:
+                number = kept.index(b.number)
+                if gradients[number].leaf._grad is not t:
                     raise Problem("a result shares its memory with a gradient")
-                outputs.append(("gradient", number))
+                outputs.append(GradientResult(number))
             elif b.kind == "temporary":
                 if b.array.dtype != t._data.dtype:
                     raise Problem("a result is a view of another dtype")
@@ -322,7 +360,8 @@ class Session:
                 if t.__dict__:
                     raise Problem("it sets an attribute of a result")
                 fresh.add(b.number)
-                outputs.append(("new", b.number, b.array.size, b.array.dtype, offset, t._layout, t._version_[0], self._base(t, flat)))
+                memory = Memory(b.number, b.array.size, b.array.dtype)
+                outputs.append(NewResult(memory, offset, t._layout, t._version_[0], self._base(t, flat)))
             else:
                 raise Problem("a result shares memory with the function's state; return a copy (clone())")
         return outputs, fresh

@@ -55,7 +55,7 @@ def test_a_loss_of_which_the_function_has_run_the_backward_pass():
             with pytest.raises(ConsumedGraphError, match=r"consumed by the backward pass at .*loss\.backward"):
                 attempt()
         assert w.grad.tolist() == [1, 2 + k]
-    assert step.programs[0].quick is not None
+    assert step.programs[0].state.fast_path is not None
 
 
 def test_results_are_consumed_as_far_as_they_have_something_in_common():

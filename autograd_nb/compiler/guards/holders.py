@@ -18,18 +18,33 @@ from ...dtypes import float32
 from ...shapes import layout
 from ...tensor import Tensor, make
 
-TENSOR, DATA = 1, 7  #: where an entry of a program's gradients holds the tensor and its memory
 _counts: list[tuple[int, int] | None] = [None, None]  # (of the tensor, of its memory), if it is not the leaf's gradient, or is
 
 
-def counted(entry: list) -> tuple[int, int]:
-    """Reference counts of a gradient and of its memory. Neither may have a name here: names are counted differently."""
-    return sys.getrefcount(entry[TENSOR]), sys.getrefcount(entry[DATA])
+class KeptGradient:
+    """A gradient that a program leaves: its leaf, the tensor and memory of the last run, and what both are made of.
+
+    ``buffer``: the number of the buffer that it is; None where the leaf's gradient becomes None.
+    """
+
+    __slots__ = ("buffer", "carrier", "layout", "leaf", "memory", "size", "tensor", "version")
+
+    def __init__(
+        self, leaf: Any, buffer: int | None = None, layout: Any = None, size: int = 0, carrier: Any = None, version: int = 0
+    ):
+        self.leaf, self.buffer, self.layout, self.size, self.carrier, self.version = leaf, buffer, layout, size, carrier, version
+        self.tensor: Tensor | None = None
+        self.memory: np.ndarray | None = None
 
 
-def alone(entry: list, there: bool) -> bool:
-    """Whether nobody but the entry, and the leaf if its gradient is ``there``, has the tensor, and only those two its memory."""
-    return counted(entry) == _counts[there]
+def counted(gradient: KeptGradient) -> tuple[int, int]:
+    """Reference counts of a gradient's tensor and of its memory. Neither may have a name here: names are counted differently."""
+    return sys.getrefcount(gradient.tensor), sys.getrefcount(gradient.memory)
+
+
+def alone(gradient: KeptGradient, there: bool) -> bool:
+    """Whether nobody but this record, and the leaf if its gradient is ``there``, has the tensor, and only those two its memory."""
+    return counted(gradient) == _counts[there]
 
 
 def counting() -> bool:
@@ -51,17 +66,17 @@ def _ways(t: Tensor) -> list[Callable[[], Any]]:
 def _measure(there: bool, size: int) -> tuple[int, int] | None:
     """The counts of a gradient of so many elements that nobody else has, or None where they do not tell."""
     leaf = _Leaf()
-    entry: list = [leaf, None, 0, None, 0, None, 0, None]
+    entry = KeptGradient(leaf)
 
     def left() -> tuple[int, int]:
-        entry[DATA] = launch.empty(size, np.dtype(np.float32))
-        entry[TENSOR] = make(entry[DATA], layout((size,), None, float32), [0, 0])
-        leaf._grad = entry[TENSOR] if there else None
+        entry.memory = launch.empty(size, np.dtype(np.float32))
+        entry.tensor = make(entry.memory, layout((size,), None, float32), [0, 0])
+        leaf._grad = entry.tensor if there else None
         return counted(entry)
 
     def held(way: int) -> bool:
         before = left()
-        somebody = _ways(entry[TENSOR])[way]()
+        somebody = _ways(cast(Tensor, entry.tensor))[way]()
         more = counted(entry)
         del somebody
         return more > before and min(b - a for a, b in zip(before, more, strict=True)) >= 0 and counted(entry) == before == first
@@ -70,7 +85,7 @@ def _measure(there: bool, size: int) -> tuple[int, int] | None:
     for _ in range(20):  # the interpreter comes to specialise what runs often
         if left() != first:
             return None
-    return first if all(held(way) for way in range(len(_ways(entry[TENSOR])))) else None
+    return first if all(held(way) for way in range(len(_ways(cast(Tensor, entry.tensor))))) else None
 
 
 def _settle() -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from ...tensor import Tensor
 from .. import native
 from ..ir import address
-from .holders import DATA, TENSOR, counting
+from .holders import KeptGradient, counting
 
 _SIZE, _VERSION, _ITEMS, _CELL, _USED = 16, 24, 24, 16, 24  #: bytes from the beginning of an object
 _SLOTS = ("_data", "_layout", "_rg", "_leaf_hook_set", "_grad", "_version_")
@@ -218,11 +218,11 @@ class Watch:
         self.table[4 : 4 * len(versions) + 1 : 4] = versions
 
 
-def held_alone(entry: list) -> list[Record] | None:
-    """What to compare to see whether an entry's gradient is its leaf's and unchanged, nobody has it but these two, and nobody
+def held_alone(kept: KeptGradient) -> list[Record] | None:
+    """What to compare to see whether a gradient is its leaf's and unchanged, nobody has it but these two, and nobody
     else its memory; None where no words tell."""
-    offsets, leaf, gradient, data = known(), entry[0], entry[TENSOR], entry[DATA]
-    if not offsets:
+    offsets, leaf, gradient, data = known(), kept.leaf, kept.tensor, kept.memory
+    if not offsets or gradient is None:
         return None
     return [
         (id(leaf) + offsets["_grad"], 0, 1, id(gradient)),

@@ -11,7 +11,9 @@ from ...dtypes import get_default_dtype
 from ...graph.modes import state
 from ...tensor import Tensor, make
 from ..capture.sections import gradients, graph_of
+from ..guards.carried_state import Kept
 from ..live_numbers import FloatSlot
+from ..lower.program import Program
 from ..nested import rebuild
 
 
@@ -23,14 +25,14 @@ class Changes:
     live numbers that it reads.
     """
 
-    def __init__(self, variant: Any, state: list[Tensor], written: set[int]):
-        self.memory = state
-        self.arguments = [i for i, a in enumerate(variant.arguments) if a.written or a.buffer in written]
-        self.counters = [counter for counter, _ in variant.versions]
-        self.held = [leaf for leaf, *_ in variant.held]
-        self.left = list({id(leaf): leaf for leaf, *_ in (*variant.gradients, *variant.held)}.values())
-        self.places = list({k.place: k for k in (*variant.stores, *[k for k, _ in variant.carried])}.values())
-        self.numbers = [slot for _, slot, _ in variant.program._live if isinstance(slot, FloatSlot)]
+    def __init__(
+        self, memory: list[Tensor], arguments: list[int], counters: list, held: list[Tensor], gradients: list[Tensor], places: list[Kept],
+        program: Program,
+    ):  # fmt: skip
+        self.memory, self.arguments, self.counters, self.held = memory, arguments, counters, held
+        self.left = list({id(leaf): leaf for leaf in (*gradients, *held)}.values())
+        self.places = list({k.place: k for k in places}.values())
+        self.numbers = [slot for _, slot, _ in program._live if isinstance(slot, FloatSlot)]
 
     def __bool__(self) -> bool:
         return bool(self.memory or self.arguments or self.counters or self.left or self.places or self.numbers)

@@ -22,19 +22,19 @@ from ...shapes import Layout
 from ...tensor import Tensor, edge, make
 from ..lower.program import Program
 from .again import Before, Call
+from .records import Memory
 
 
 class Run:
     """A program that makes gradients of some incoming ones.
 
     ``seeds``: (slot, buffer, layout) of what comes in. ``gradients``, for each exit of the part: ("new", buffer, elements, dtype,
-    offset, layout), ("seed", which), ("view", which, offset, layout) or None. ``saved``: (buffer, elements, dtype) of what the
-    forward pass leaves for it.
+    offset, layout), ("seed", which), ("view", which, offset, layout) or None. ``saved``: what the forward pass leaves for it.
     """
 
     __slots__ = ("gradients", "program", "saved", "seeds")
 
-    def __init__(self, seeds: list[tuple[int, int, Layout]], gradients: list, saved: list[tuple], program: Program):
+    def __init__(self, seeds: list[tuple[int, int, Layout]], gradients: list, saved: list[Memory], program: Program):
         self.seeds, self.gradients, self.saved, self.program = seeds, gradients, saved, program
 
     def __call__(self, frame: Frame, numbers: Any, gs: Any) -> list[Any]:
@@ -177,7 +177,7 @@ class Back:
         self.observed = False  # whether another run makes this graph only where its launches are observed
         self.ends = {e[1] for p in parts for e in p.exits if e[0] == "argument"}
         self.reads: list[Tensor] = []  # the user's tensors that the forward pass alone reads
-        self.saved = list({s[0]: s for p in parts for r in p.runs for s in r.saved}.values())
+        self.saved = list({s.buffer: s for p in parts for r in p.runs for s in r.saved}.values())
         self.live = [[r.program for r in p.runs] for p in parts]
         #: the class of the only result's node, where a call has nothing to add to it
         self.simple = parts[0].spent if len(parts) == len(results) == 1 and all(e[0] == "state" for e in parts[0].exits) else None

@@ -19,15 +19,16 @@ from ..guards.memory_words import Watch, held_alone
 from ..ir import address
 from ..lower import driver
 from ..lower.program import Refused
+from .records import AnyResult, ArgumentResult, GradientResult, Memory, NewResult
 
 
 class Source(Enum):
     """What a result is: a tensor in new memory, an argument, a gradient, or a tensor of the function's state."""
 
-    NEW = "new"
-    ARGUMENT = "argument"
-    GRADIENT = "gradient"
-    STATE = "same"
+    NEW = 0
+    ARGUMENT = 1
+    GRADIENT = 2
+    STATE = 3
 
 
 NEW, ARGUMENT, GRADIENT, STATE = Source
@@ -43,14 +44,6 @@ class Result(NamedTuple):
     version: int = 0
 
 
-class Memory(NamedTuple):
-    """New memory for results: the buffer that it is, its elements and their dtype."""
-
-    buffer: int
-    size: int
-    carrier: np.dtype
-
-
 def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[Any, list], Any] | None:
     """A function of a variant and the argument tensors that runs that variant, or None where that is of another kind.
 
@@ -60,7 +53,7 @@ def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable
     memories = _new_memories(variant) if _is_common(variant) else None
     if memories is None:
         return None
-    results = [_result(output, [m.buffer for m in memories]) for output in variant.outputs]
+    results = [_result(output, memories) for output in variant.outputs]
     return _runner(variant, memories, results, _binding(variant, memories), _Numbers(variant, live))
 
 
@@ -75,24 +68,23 @@ def _is_common(variant: Any) -> bool:
 def _new_memories(variant: Any) -> list[Memory] | None:
     """The memory of new results; None where some is big (it is pooled) or shared, or a result is a view of an argument."""
     found: list[Memory] = []
-    for kind, *spec in variant.outputs:
-        if kind == "new":
-            memory = Memory(*spec[:3])
-            if memory.size * memory.carrier.itemsize >= launch.BIG or memory.buffer not in variant.program.cells:
+    for output in variant.outputs:
+        if isinstance(output, NewResult):
+            buffer, size, carrier = output.memory
+            if size * carrier.itemsize >= launch.BIG or buffer not in variant.program.cells or output.memory in found:
                 return None
-            if any(memory.buffer == other.buffer for other in found):
-                return None
-            found.append(memory)
-        elif kind == "argument" and not spec[3]:
+            found.append(output.memory)
+        elif isinstance(output, ArgumentResult) and not output.whole:
             return None
     return found
 
 
-def _result(output: tuple, order: list[int]) -> Result:
-    kind, first, *spec = output
-    if kind == "new":
-        return Result(NEW, order.index(first), *spec[2:5])
-    return Result(Source(kind), first)
+def _result(output: AnyResult, memories: list[Memory]) -> Result:
+    if isinstance(output, NewResult):
+        return Result(NEW, memories.index(output.memory), output.offset, output.layout, output.version)
+    if isinstance(output, ArgumentResult):
+        return Result(ARGUMENT, output.argument)
+    return Result(GRADIENT, output.number) if isinstance(output, GradientResult) else Result(STATE, output.tensor)
 
 
 # ------------------------------------------------------------------------------------------------ what a run needs
@@ -130,7 +122,7 @@ class _Gradients:
     """The gradients that a run leaves: the tensors of the last one, unless somebody else has them."""
 
     def __init__(self, variant: Any):
-        self._held = [g for g in variant.gradients if g[2] is not None]
+        self._held = [g for g in variant.gradients if g.buffer is not None]
         self._watch: Watch | None = None
         self.mine: Callable[[], bool] = bool  # whether all surely are those of the last run, and nobody else's
 
@@ -143,7 +135,7 @@ class _Gradients:
     def leave(self) -> None:
         """Put them in their places."""
         for g in self._held:
-            g[0]._grad = g[1]
+            g.leaf._grad = g.tensor
 
 
 class _Numbers:
@@ -157,10 +149,10 @@ class _Numbers:
         self._entries = [(g, name) for g in groups for name in g if (id(g), name) in live]
         self.always = bool(program.draws) or not all(variant.guard.sees(g) for g, _ in self._entries)
 
-    def read(self, variant: Any) -> None:
-        """Write them, as they are now, into the program's cells."""
+    def read(self, state: Any) -> None:
+        """Write them, as they are now, into the program's cells; ``state``: see `variant.RunState`."""
         # (another thread that has changed a number says so before it gets here: what it says must not be lost)
-        variant.changed = not all(_settled(g.get(name)) for g, name in self._entries)
+        state.changed = not all(_settled(g.get(name)) for g, name in self._entries)
         try:
             for cell, read, argtype in self._slots:
                 if argtype == "float64":
@@ -168,7 +160,7 @@ class _Numbers:
                 else:
                     self._values[cell] = driver.encode(read(), argtype)
         except BaseException:
-            variant.changed = True
+            state.changed = True
             raise
 
 
@@ -188,7 +180,7 @@ def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list, list]
                 data = outs[which]
                 found.append(make(data[offset:] if offset else data, layout, [version, 0]))
             else:
-                found.append(leaves[which] if source is ARGUMENT else gradients[which][1] if source is GRADIENT else which)
+                found.append(leaves[which] if source is ARGUMENT else gradients[which].tensor if source is GRADIENT else which)
         if back is not None:
             back.attach(variant, leaves, {}, found)
         return variant.rebuilt(found)
@@ -208,8 +200,8 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     bind, positions, cells, shifts = binding
     values, draws, lock, busy, empty = program.values, program.draws, program.lock, program.busy, np.empty
     sizes = [(m.size, m.carrier) for m in memories]
-    taken = _Gradients(variant) if any(g[2] is not None for g in variant.gradients) else None
-    cleared = [g[0] for g in variant.gradients if g[2] is None]
+    taken = _Gradients(variant) if any(g.buffer is not None for g in variant.gradients) else None
+    cleared = [g.leaf for g in variant.gradients if g.buffer is None]
     versions, written = variant.versions, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
     always, read_numbers = numbers.always, numbers.read
     single = results[0] if len(results) == 1 and results[0].source is NEW and variant.plain else None
@@ -230,8 +222,8 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
                     bind(values, cells, shifts, *[leaves[i]._data for i in positions], *outs)
                 for source, now in draws:
                     now[0], now[1] = source._next()
-                if always or variant.changed:
-                    read_numbers(variant)
+                if always or variant.state.changed:
+                    read_numbers(variant.state)
                 if drive():
                     resume(start, words)
             finally:

@@ -40,7 +40,7 @@ def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
     program: Program = variant.program
     table = program.table
     record = {place: k for k, place in enumerate(table.places)}
-    quick, variant.quick = variant.quick, None
+    fast_path, variant.state.fast_path = variant.state.fast_path, None
     seen: dict[int, list[int]] = {i: [] for i in table.steps}
     spent: dict[int, int] = {}
 
@@ -62,5 +62,5 @@ def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
                 seen[i].append(t)
     finally:
         del program.drive
-        variant.quick = quick
+        variant.state.fast_path = fast_path
     return Profile(program, {i: median(t) / 1000 for i, t in seen.items() if t})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...tensor import Tensor, make, share_view
 from ..capture.recorder import places
 from ..guards.carried_state import Kept
 from ..guards.guard import Guard
-from ..guards.holders import alone
+from ..guards.holders import KeptGradient, alone
 from ..guards.reach import Reach
 from ..ir import address, root
 from ..live_numbers import _Slot
@@ -21,60 +22,62 @@ from ..lower.program import Program
 from ..nested import rebuild
 from .again import Before, Changes
 from .backward import Back
+from .records import AnyResult, Argument, ArgumentResult, GradientResult, InitialGradient, Memory, NewResult, seen_as
 
 
-class Argument:
-    """A tensor argument as a program saw it."""
+class RunState:
+    """What changes from run to run of a captured call.
 
-    __slots__ = ("buffer", "has_grad", "inference", "layout", "requires_grad", "shares", "shift", "view", "written")
+    ``changed``: whether live numbers may have, since the program was last given them. ``fast_path``: see `fast_path`.
+    """
 
-    def __init__(self, t: Tensor, buffer: int | None, shift: int):
-        self.layout, self.requires_grad, self.has_grad = t._layout, t.requires_grad, t._grad is not None
-        self.buffer, self.shift, self.written = buffer, shift, 0
-        self.inference = t._version_[0] < 0
-        self.view: tuple | None = None  # see `seen_as`
-        #: the state tensor that it is, or (earlier argument, bytes between, whether it is the same tensor)
-        self.shares: Tensor | tuple[int, int, bool] | None = None
+    __slots__ = ("changed", "fast_path")
 
-
-def seen_as(t: Tensor) -> tuple | None:
-    """What decides whether a tensor may be changed in place, besides its own gradient; None where it is no view."""
-    base = t._view
-    return None if base is None else (t._view_kind, base.requires_grad, base.is_leaf)
+    def __init__(self) -> None:
+        self.changed = True
+        self.fast_path: Callable[[Any, list[Tensor]], Any] | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Variant:
     """One captured call: its program, when it holds, and what it does to Python's objects."""
 
-    def __init__(self, key: Any, arguments: list[Argument], guard: Guard, reach: Reach, program: Program):
-        self.key, self.arguments, self.guard, self.reach, self.program = key, arguments, guard, reach, program
-        self.changed = True  # whether live numbers may have, since the program was last given them
-        self.function: Any = None
-        self.given: Any = None  # (args, kwargs) with places for tensors
-        self.exclusive = False  # whether other aliases among arguments and state mean another program
-        self.asked: set[str] = set()  # attributes that arguments were asked for and did not have
-        self.written: list[int] = []  # the arguments that it changes
-        self.sharing = False  # whether arguments share memory with one another or with state
-        self.state_roots: set[int] = set()
-        self.order: list[int] = []  # which of ``outputs`` stands at each place of the result
-        self.held: list[
-            tuple
-        ] = []  # (leaf, buffer, layout, shift, how much its version grows) of gradients that it starts from
-        self.expects_some: list[Tensor] = []
-        self.outputs: list[tuple] = []
-        self.result: Any = None
-        self.gradients: list[list] = []  # [leaf, tensor or None, buffer, layout, elements, dtype, version, its memory]
-        self.versions: list[tuple[Any, int]] = []
-        self.expects_none: list[Tensor] = []
-        self.decided: list[tuple[_Slot, Any]] = []
-        self.reason = ""
-        self.plain = True
-        self.stores: list[Kept] = []  # where the last of the results are left
-        self.carried: list[tuple[Kept, Any]] = []  # places from which the last arguments were taken, and the forms of what was there
-        self.carried_leaves = 0  # how many arguments these are
-        self.changes: Changes | None = None  # for results of which another run may be needed: what the function changes
-        self.back: Back | None = None
-        self.quick: Callable[[Any, list[Tensor]], Any] | None = None
+    key: Any
+    reason: str  #: why it was captured
+    function: Callable
+    given: Any  #: (args, kwargs) with places for tensors
+    program: Program
+    guard: Guard
+    reach: Reach
+    back: Back | None
+    changes: Changes | None  #: for results of which another run may be needed: what the function changes
+
+    # arguments and state
+    arguments: list[Argument]
+    written: list[int]  #: the arguments that it changes
+    asked: set[str]  #: attributes that arguments were asked for and did not have
+    exclusive: bool  #: whether other aliases among arguments and state mean another program
+    sharing: bool  #: whether arguments share memory with one another or with state
+    state_roots: set[int]  #: ids of the arrays that own the state's memory
+    decided: list[tuple[_Slot, Any]]  #: live numbers on whose values it depends
+
+    # results
+    result: Any  #: with places for tensors
+    plain: bool  #: whether it is one tensor
+    outputs: list[AnyResult]
+    order: list[int]  #: which of ``outputs`` stands at each place of the result
+    stores: list[Kept]  #: where the last of the results are left
+    carried: list[tuple[Kept, Any]]  #: places from which the last arguments were taken, and the forms of what was there
+    carried_leaves: int  #: how many arguments these are
+
+    # gradients and versions
+    held: list[InitialGradient]
+    gradients: list[KeptGradient]
+    expects_none: list[Tensor]
+    expects_some: list[Tensor]
+    versions: list[tuple[Any, int]]  #: (counter, how much it grows)
+
+    state: RunState = field(default_factory=RunState)
 
     def refuses(self, leaves: list[Tensor]) -> str:
         """Why this program does not serve a call whose key is the same; empty if it does."""
@@ -103,7 +106,7 @@ class Variant:
         guard = self.guard
         changed = -1 if guard.always is None else guard.always()
         if changed < 0 and not guard.same():
-            self.changed = True
+            self.state.changed = True
             changed = guard.look()
         if changed >= 0:
             return guard.describe(changed)
@@ -162,8 +165,9 @@ class Variant:
 
     def run(self, leaves: list[Tensor]) -> Any:
         """The results of a call that this program serves."""
-        if self.quick is not None:
-            return self.quick(self, leaves)
+        fast = self.state.fast_path
+        if fast is not None:
+            return fast(self, leaves)
         before = None if self.changes is None else Before(self.changes, leaves)
         results, made, drawn = self._run(leaves)
         if self.back is not None:
@@ -196,15 +200,8 @@ class Variant:
                 self._fresh_gradient(g)
             made: dict[int, np.ndarray] = {}
             if self.back is not None:
-                for buffer, size, carrier in self.back.saved:
-                    made[buffer] = launch.empty(size, carrier)
-                    program.bind(buffer, made[buffer])
-            for kind, *spec in self.outputs:
-                if kind == "new":
-                    buffer, size, carrier = spec[:3]
-                    if buffer not in made:
-                        made[buffer] = launch.empty(size, carrier)
-                        program.bind(buffer, made[buffer])
+                self._allocate(program, self.back.saved, made)
+            self._allocate(program, [o.memory for o in self.outputs if o.__class__ is NewResult], made)
             program.run()
             drawn = places(program.draws) if self.back is not None and program.draws else []
         for counter, by in self.versions:
@@ -214,18 +211,26 @@ class Variant:
         counters = {id(t._version_): (t._version_, a.written) for t, a in zip(leaves, self.arguments, strict=True) if a.written}
         for counter, by in counters.values():
             counter[0] += by
-        for leaf, tensor, *_ in self.gradients:
-            leaf._grad = tensor
+        for g in self.gradients:
+            g.leaf._grad = g.tensor
         return self._results(leaves, made), made, drawn
+
+    @staticmethod
+    def _allocate(program: Program, memories: list[Memory], made: dict[int, np.ndarray]) -> None:
+        """Let buffers have new memory, which is noted in ``made``."""
+        for buffer, size, carrier in memories:
+            if buffer not in made:
+                made[buffer] = launch.empty(size, carrier)
+                program.bind(buffer, made[buffer])
 
     def _results(self, leaves: list[Tensor], made: dict[int, np.ndarray]) -> list[Any]:
         """The results of a run, which has left this memory."""
         results: list[Any] = []
         bases: list[tuple[Tensor, int, tuple, str]] = []
-        for kind, *spec in self.outputs:
-            if kind == "new":
-                buffer, _, _, offset, layout, count, shared = spec
-                data = made[buffer]
+        for output in self.outputs:
+            if output.__class__ is NewResult:
+                memory, offset, layout, count, shared = output
+                data = made[memory.buffer]
                 version = [count, 0]
                 if shared is not None:
                     counter, base, place, how = shared
@@ -234,34 +239,31 @@ class Variant:
                 results.append(make(data[offset:] if offset else data, layout, version))
                 if shared is not None and base is not None:
                     bases.append((results[-1], base, (data, *place), how))
-            elif kind == "argument":
-                index, offset, layout, whole, how, count = spec
+            elif output.__class__ is ArgumentResult:
+                index, offset, layout, whole, how, count = output
                 t = leaves[index]
                 if whole:
                     results.append(t)
                     continue
                 out = make(t._data[offset:] if offset else t._data, layout, t._version_ if count < 0 else [count, 0])
                 results.append(out if how == "detached" else share_view(t, out, how))
-            elif kind == "gradient":
-                results.append(self.gradients[spec[0]][1])
             else:
-                results.append(spec[0])
+                results.append(self.gradients[output.number].tensor if output.__class__ is GradientResult else output.tensor)
         if bases:
             _look_at_bases(results, bases)
         return results
 
-    def _fresh_gradient(self, g: list) -> bool:
+    def _fresh_gradient(self, g: KeptGradient) -> bool:
         """Let ``g`` have the tensor that will be the leaf's gradient: the last one, if nobody else has it; whether it is in place."""
-        buffer, layout, size, carrier, version = g[2:7]
-        if buffer is None:
+        if g.buffer is None:
             return True
-        there = g[0]._grad is g[1]
-        if g[1] is None or g[1]._rg or g[1]._layout is not layout or g[1]._data is not g[7] or not alone(g, there):
-            g[7] = launch.empty(size, carrier)
-            g[1] = make(g[7], layout, [version, 0])
-            self.program.bind(buffer, g[7])
+        there = g.leaf._grad is g.tensor
+        if g.tensor is None or g.tensor._rg or g.tensor._layout is not g.layout or g.tensor._data is not g.memory or not alone(g, there):
+            g.memory = launch.empty(g.size, g.carrier)
+            g.tensor = make(g.memory, g.layout, [g.version, 0])
+            self.program.bind(g.buffer, g.memory)
             return False
-        g[1]._version_[0] = version
+        g.tensor._version_[0] = g.version
         return there
 
 

@@ -1,0 +1,98 @@
+"""What a capture tells a captured call about arguments, results and gradients: records that do not change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...shapes import Layout
+from ...tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A tensor argument as a program saw it.
+
+    ``buffer``: its number, None where it is a tensor that the function reaches anyway; ``shift``: bytes from the buffer's beginning.
+    ``written``: how often it is changed. ``view``: see `seen_as`. ``shares``: the state tensor that it is, or (earlier argument,
+    bytes between, whether it is the same tensor).
+    """
+
+    layout: Layout
+    requires_grad: bool
+    has_grad: bool
+    inference: bool
+    buffer: int | None
+    shift: int
+    written: int
+    view: tuple | None
+    shares: Tensor | tuple[int, int, bool] | None
+
+
+def seen_as(t: Tensor) -> tuple | None:
+    """What decides whether a tensor may be changed in place, besides its own gradient; None where it is no view."""
+    base = t._view
+    return None if base is None else (t._view_kind, base.requires_grad, base.is_leaf)
+
+
+class Memory(NamedTuple):
+    """New memory of each run: the number of the buffer that it is, its elements and their dtype."""
+
+    buffer: int
+    size: int
+    carrier: np.dtype
+
+
+class NewResult(NamedTuple):
+    """A result in new memory, from element ``offset`` on.
+
+    ``shared``, where results share memory: (the result that has its counter of versions, its base's number or None, where in the
+    memory the base lies, how the view was made).
+    """
+
+    memory: Memory
+    offset: int
+    layout: Layout
+    version: int
+    shared: tuple | None
+
+
+class ArgumentResult(NamedTuple):
+    """A result that is an argument (``whole``), or a view of its memory.
+
+    ``relation``: how the view was made, "detached" where it is none. ``version``: −1 where it has the argument's counter.
+    """
+
+    argument: int
+    offset: int
+    layout: Layout
+    whole: bool
+    relation: str
+    version: int
+
+
+class GradientResult(NamedTuple):
+    """A result that is one of the gradients which the program leaves."""
+
+    number: int
+
+
+class StateResult(NamedTuple):
+    """A result that is a tensor of the function's state."""
+
+    tensor: Tensor
+
+
+AnyResult = NewResult | ArgumentResult | GradientResult | StateResult
+
+
+class InitialGradient(NamedTuple):
+    """A gradient that a program starts from: its leaf, buffer and layout, bytes before it, and how much its version grows."""
+
+    leaf: Tensor
+    buffer: int
+    layout: Layout
+    shift: int
+    grows: int
