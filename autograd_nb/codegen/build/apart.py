@@ -17,6 +17,8 @@ from contextvars import copy_context
 from importlib import import_module
 from typing import Any
 
+from ...overriding import overridable
+
 _turn: Any = threading.RLock()  #: held by the thread that works
 _worker = 0  #: its number; 0 between two pieces of work
 _start = threading.Thread.start  # whatever stands in its place while a function is watched
@@ -67,6 +69,7 @@ class _Work:
             self.done.release()
 
 
+@overridable
 def apart(function: Callable, *args: Any) -> Any:
     """``function(*args)``, which nothing interrupts and which does not begin while another such call goes on.
 

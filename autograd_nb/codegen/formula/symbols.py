@@ -10,7 +10,7 @@ Every value has a concrete dtype, and every literal is typed: in Numba ``float32
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from .namespace import COMPLEX, FORMULAS, m
@@ -301,15 +301,15 @@ class Sym:
         return self.trace._emit("gather", (name, self), dtype)
 
 
-def closure(results: Sequence[Sym]) -> list[Sym]:
-    """All that results depend on, each after what it depends on."""
+def closure(results: Sequence[Sym], given: Container[str] = ()) -> list[Sym]:
+    """All that results depend on, each after what it depends on; but not what ``given`` ones, by name, are made of."""
     found: set[str] = set()
     stack = list(results)
     while stack:
         s = stack.pop()
         if s.name not in found:
             found.add(s.name)
-            stack.extend(a for a in s.args if isinstance(a, Sym))
+            stack.extend(a for a in s.args if isinstance(a, Sym) and s.name not in given)
     return [s for s in results[0].trace.instructions if s.name in found]
 
 

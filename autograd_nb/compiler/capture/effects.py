@@ -13,7 +13,7 @@ from threading import Thread, local
 from typing import Any
 
 from ... import launch
-from ...codegen.build import compilation
+from ...codegen.build import apart
 from ...graph import engine
 from ...ops.random import generator
 from ...overriding import Overrides
@@ -40,7 +40,7 @@ def watching(
                 replaced[(id(g), name)] = value
                 g[name] = new
     slots = {(id(g), name): g[name] for g in groups for name in g if (id(g), name) in replaced}
-    observed = _observed(capture, codes)
+    observed = _Watch(capture, codes).functions()
     before = [(owner, name, vars(owner).get(name)) for owner, name, _ in observed]
     _exchange(observed)
     outer, _standing.pair = _standing.pair, (observed, before)
@@ -98,11 +98,11 @@ def _exchange(functions: Sequence[tuple[Any, str, Callable | None]]) -> None:
             setattr(owner, name, function)
 
 
-@_BUILDS.at(compilation._entry)
-def _built(inner: Callable) -> Callable:
-    """Numba's compiler asks for hundreds of thousands of attributes, none of which is the captured function's doing."""
+@_BUILDS.at(apart.apart)
+def _undisturbed(inner: Callable) -> Callable:
+    """Numba's compiler and imports ask for hundreds of thousands of attributes, none of which is the captured function's doing."""
 
-    def entry(*args: Any) -> Any:
+    def apart(*args: Any) -> Any:
         if _standing.pair is None:
             return inner(*args)
         observed, before = _standing.pair
@@ -112,82 +112,122 @@ def _built(inner: Callable) -> Callable:
         finally:
             _exchange(observed)
 
-    return entry
+    return apart
 
 
-def _observed(capture: Capture, codes: Collection[types.CodeType]) -> list[tuple[Any, str, Callable]]:
-    """(object, name of its attribute, function in its place) for what tells the capture what Python does."""
-    stream, write, warn, look = generator.drawn, print, warnings.warn, vars
-    hashed: Any = Tensor.__hash__
+def _caller() -> types.FrameType:
+    """The frame that called one of the functions of this module."""
+    frame = sys._getframe(2)
+    while frame.f_globals is globals() and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
-    def caller() -> types.FrameType:
-        """The frame that called one of the functions below."""
-        frame = sys._getframe(2)
-        while frame.f_globals is globals() and frame.f_back is not None:
-            frame = frame.f_back
-        return frame
 
-    def told() -> bool:
+class _Watch:
+    """What stands in the place of builtins and other functions while a capture runs: it tells the capture what Python does.
+
+    ``codes``: of the user's functions.
+    """
+
+    def __init__(self, capture: Capture, codes: Collection[types.CodeType]):
+        self.capture, self.codes = capture, codes
+
+    def functions(self) -> list[tuple[Any, str, Callable]]:
+        """(object, name of its attribute, function in its place)."""
+        return [
+            (generator, "drawn", self._drawn()), (builtins, "print", self._print()), (warnings, "warn", self._warn()),
+            (builtins, "vars", self._vars()), (builtins, "open", self._effect(open, "it opens a file")),
+            (builtins, "input", self._effect(input, "it waits for input")),
+            (Thread, "start", self._effect(Thread.start, "it starts a thread")), (Logger, "handle", self._effect(Logger.handle, "it logs")),
+            (Tensor, "__getattr__", self._missing()), (Tensor, "__hash__", self._identity()),
+            *((builtins, f.__name__, self._attribute(f)) for f in (getattr, setattr, hasattr, delattr)),
+        ]  # fmt: skip
+
+    # ---- who calls
+    def _mine(self) -> bool:
+        """Whether this thread is the captured one."""
+        return launch.observer() is self.capture
+
+    def _told(self) -> bool:
         """Whether it is the captured function, or the user's code under it, that calls."""
-        if launch.observer() is not capture:
-            return False
-        return caller().f_globals.get("__name__", "").partition(".")[0] not in (PACKAGE, "linecache", "llvmlite", "numba")
+        return self._mine() and _caller().f_globals.get("__name__", "").partition(".")[0] not in (PACKAGE, "linecache", "llvmlite", "numba")
 
-    def drawn(source: Any) -> tuple[int, int]:
-        return capture.draw(source) if launch.observer() is capture else stream(source)
-
-    def printing(*args: Any, **kwargs: Any) -> None:
-        if launch.observer() is capture and kwargs.get("file") in (None, sys.stdout, sys.stderr):
-            capture.problem("it prints")
-        write(*args, **kwargs)
-
-    def warning(message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
-        if told():
-            capture.problem("it warns")
-        warn(message, category, stacklevel + 1, *args, **kwargs)
-
-    def effect(function: Callable, what: str) -> Callable:
+    # ---- functions that take the place of others
+    def _effect(self, function: Callable, what: str) -> Callable:
         def seen(*args: Any, **kwargs: Any) -> Any:
-            if told():
-                capture.problem(what)
+            if self._told():
+                self.capture.problem(what)
             return function(*args, **kwargs)
 
         return seen
 
-    def module(holder: Any, name: str) -> None:
-        if isinstance(holder, types.ModuleType) and not in_library(holder.__name__):
-            if launch.observer() is capture and caller().f_code in codes:
-                capture.problem(f"it uses {name}() on the module {holder.__name__}; write the attribute's name itself")
+    def _drawn(self) -> Callable:
+        stream = generator.drawn
 
-    def attribute(function: Callable) -> Callable:
+        def drawn(source: Any) -> tuple[int, int]:
+            return self.capture.draw(source) if self._mine() else stream(source)
+
+        return drawn
+
+    def _print(self) -> Callable:
+        write = print
+
+        def printing(*args: Any, **kwargs: Any) -> None:
+            if self._mine() and kwargs.get("file") in (None, sys.stdout, sys.stderr):
+                self.capture.problem("it prints")
+            write(*args, **kwargs)
+
+        return printing
+
+    def _warn(self) -> Callable:
+        warn = warnings.warn
+
+        def warning(message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
+            if self._told():
+                self.capture.problem("it warns")
+            warn(message, category, stacklevel + 1, *args, **kwargs)
+
+        return warning
+
+    def _module(self, holder: Any, name: str) -> None:
+        if isinstance(holder, types.ModuleType) and not in_library(holder.__name__) and self._mine() and _caller().f_code in self.codes:
+            self.capture.problem(f"it uses {name}() on the module {holder.__name__}; write the attribute's name itself")
+
+    def _attribute(self, function: Callable) -> Callable:
         def seen(holder: Any, *args: Any) -> Any:
-            module(holder, function.__name__)
+            if isinstance(holder, types.ModuleType):
+                self._module(holder, function.__name__)
             return function(holder, *args)
 
         return seen
 
-    def names(*holder: Any) -> dict[str, Any]:
-        if not holder:
-            return sys._getframe(1).f_locals
-        module(holder[0], "vars")
-        return look(*holder)
+    def _vars(self) -> Callable:
+        look = vars
 
-    def missing(tensor: Tensor, name: str) -> Any:
-        if told():
-            capture.asked.add(name)
-        raise AttributeError(f"{type(tensor).__name__!r} object has no attribute {name!r}", name=name, obj=tensor)
+        def names(*holder: Any) -> dict[str, Any]:
+            if not holder:
+                return sys._getframe(1).f_locals
+            self._module(holder[0], "vars")
+            return look(*holder)
 
-    def identity(tensor: Tensor) -> int:
-        capture.hashed = capture.hashed or told()
-        return hashed(tensor)
+        return names
 
-    found: list[tuple[Any, str, Callable]] = [
-        (generator, "drawn", drawn), (builtins, "print", printing), (warnings, "warn", warning), (builtins, "vars", names),
-        (builtins, "open", effect(open, "it opens a file")), (builtins, "input", effect(input, "it waits for input")),
-        (Thread, "start", effect(Thread.start, "it starts a thread")), (Logger, "handle", effect(Logger.handle, "it logs")),
-        (Tensor, "__getattr__", missing), (Tensor, "__hash__", identity),
-    ]  # fmt: skip
-    return found + [(builtins, f.__name__, attribute(f)) for f in (getattr, setattr, hasattr, delattr)]
+    def _missing(self) -> Callable:
+        def missing(tensor: Tensor, name: str) -> Any:
+            if self._told():
+                self.capture.asked.add(name)
+            raise AttributeError(f"{type(tensor).__name__!r} object has no attribute {name!r}", name=name, obj=tensor)
+
+        return missing
+
+    def _identity(self) -> Callable:
+        hashed: Any = Tensor.__hash__
+
+        def identity(tensor: Tensor) -> int:
+            self.capture.hashed = self.capture.hashed or self._told()
+            return hashed(tensor)  # type: ignore[no-any-return]
+
+        return identity
 
 
 def _plain(value: Any) -> Any:

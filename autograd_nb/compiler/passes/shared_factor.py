@@ -164,20 +164,7 @@ def replay(results: Sequence[Sym], known: dict[str, Sym], trace: Trace) -> list[
             args = (trace.table(*tables[s.args[0]]), *args[1:])
         return trace._emit(s.op, args, s.dtype)
 
-    needed = _needed(results, set(known))
-    for s in results[0].trace.instructions:
-        if s.name in needed and s.name not in made:
+    for s in closure(results, known):
+        if s.name not in made:
             made[s.name] = write(s)
     return [made[s.name] for s in results]
-
-
-def _needed(results: Sequence[Sym], known: set[str]) -> set[str]:
-    found: set[str] = set()
-    stack = list(results)
-    while stack:
-        s = stack.pop()
-        if s.name not in found:
-            found.add(s.name)
-            if s.name not in known:
-                stack.extend(a for a in s.args if isinstance(a, Sym))
-    return found
