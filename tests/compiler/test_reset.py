@@ -25,7 +25,7 @@ def dropped():
     for _ in range(4):
         step(torch.ones(3, 2), torch.ones(3, 1))
     variant = step.programs[0]
-    assert variant.quick is not None
+    assert variant.state.fast_path is not None
     return [weakref.ref(o) for o in (step, variant, variant.program, variant.guard, variant.reach, model)]
 
 

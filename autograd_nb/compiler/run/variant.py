@@ -194,8 +194,8 @@ class Variant:
             for leaf, buffer, _, shift, _ in self.held:
                 program.bind(buffer, leaf._grad._data, shift)
                 for g in self.gradients:  # what it reads there it must not write over
-                    if g[0] is leaf and g[1] is leaf._grad:
-                        g[1] = None
+                    if g.leaf is leaf and g.tensor is leaf._grad:
+                        g.tensor = None
             for g in self.gradients:
                 self._fresh_gradient(g)
             made: dict[int, np.ndarray] = {}
