@@ -10,7 +10,7 @@ import os
 import numpy as np
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from bench import report, run
 from bench.case import COMPILED, OURS, PEERS, Disagreement, Program, arrays, compare, observe, peers_of, ready
 from bench.cases import CASES
@@ -25,9 +25,9 @@ FEW = ("mul | backward", "index slice | recorded", "Adam, 10 parameters", "add 1
 def unconfined():
     """`run.main` keeps its process to some processors and sets the environment."""
     environment, processors = dict(os.environ), os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    threads = ag.get_num_threads()
+    threads = torch.get_num_threads()
     yield
-    ag.set_num_threads(threads)
+    torch.set_num_threads(threads)
     os.environ.clear()
     os.environ.update(environment)
     if processors is not None:

@@ -9,21 +9,21 @@ import threading
 import numpy as np
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb import launch
 
 
 def step(model, x):
     model.zero_grad()
-    loss = (model(x).softmax(1) * ag.arange(3.0)).sum()
+    loss = (model(x).softmax(1) * torch.arange(3.0)).sum()
     loss.backward()
     return [p.grad.numpy().copy() for p in model.parameters()]
 
 
 def test_every_launch_can_be_observed():
-    ag.manual_seed(0)
-    model = ag.nn.Sequential(ag.nn.Conv2d(1, 2, 3), ag.nn.ReLU(), ag.nn.MaxPool2d(2), ag.nn.Flatten(), ag.nn.Linear(8, 3))
-    x = ag.rand(2, 1, 6, 6)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3))
+    x = torch.rand(2, 1, 6, 6)
     plain = step(model, x)
     seen = []
 
@@ -44,15 +44,15 @@ def test_every_launch_can_be_observed():
 
 def test_memory_of_big_arrays_is_used_again():
     launch.release_memory()
-    x = ag.ones(1 << 20)
+    x = torch.ones(1 << 20)
     address = x.data_ptr()
     assert address % 16 == 0
     del x
-    y = ag.zeros(1 << 20)
+    y = torch.zeros(1 << 20)
     assert y.data_ptr() == address
     view = y[10:]
     del y
-    z = ag.ones(1 << 20)
+    z = torch.ones(1 << 20)
     assert z.data_ptr() != address  # the view still looks at it
     assert not view.any()
     del z, view
@@ -68,14 +68,14 @@ def test_arguments_are_typed():
 
 
 def test_numpy_finds_tensors():
-    t = ag.tensor([[1.0, 2.0], [3.0, 4.0]])
+    t = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert np.asarray(t).tolist() == t.tolist()
-    assert isinstance(np.exp(t), ag.Tensor)
-    assert isinstance(np.ones(2, np.float32) * t, ag.Tensor)
+    assert isinstance(np.exp(t), torch.Tensor)
+    assert isinstance(np.ones(2, np.float32) * t, torch.Tensor)
     assert np.sum(t, axis=0).tolist() == [4, 6]
     assert np.concatenate([t, t]).shape == (4, 2)
     assert np.from_dlpack(t).tolist() == t.tolist()
-    shared = ag.from_numpy(np.zeros(2))
+    shared = torch.from_numpy(np.zeros(2))
     np.asarray(shared)[0] = 5
     assert shared.tolist() == [5, 0]
     with pytest.raises(RuntimeError, match="Can't call numpy"):
@@ -83,7 +83,7 @@ def test_numpy_finds_tensors():
 
 
 def test_copies_of_leaves():
-    x = ag.tensor([1.0, 2.0], requires_grad=True)
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
     x.note = "kept"
     for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert y.tolist() == [1, 2]

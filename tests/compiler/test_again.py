@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb import nn
 from autograd_nb.compiler.passes import rematerialize
 from autograd_nb.nn import functional as F
@@ -12,10 +12,10 @@ from autograd_nb.nn import functional as F
 
 def program_of(between=lambda h: h, blocks=3, rows=300):
     """The program of a training step of residual blocks, compared with eager."""
-    ag.manual_seed(0)
+    torch.manual_seed(0)
     norms = nn.ModuleList([nn.LayerNorm(128) for _ in range(blocks)])
     layers = nn.ModuleList([nn.Linear(128, 128) for _ in range(blocks)])
-    x = ag.randn(rows, 128)
+    x = torch.randn(rows, 128)
 
     def step(x):
         for norm, layer in zip(norms, layers, strict=True):
@@ -26,7 +26,7 @@ def program_of(between=lambda h: h, blocks=3, rows=300):
         norms.zero_grad()
         return grads
 
-    step = ag.compile(step, check=True)
+    step = torch.compile(step, check=True)
     for _ in range(3):
         step(x)
     return step.programs[0].program
@@ -61,10 +61,10 @@ def test_small_arrays_are_kept(monkeypatch):
 @pytest.mark.parametrize("rows", [300])
 def test_what_has_been_changed_is_kept(monkeypatch, rows):
     monkeypatch.setattr(rematerialize, "LONG", 4)
-    ag.manual_seed(0)
-    w = ag.randn(128, 128)
+    torch.manual_seed(0)
+    w = torch.randn(128, 128)
 
-    @ag.compile(check=True)
+    @torch.compile(check=True)
     def step(x):
         a = x.exp()
         y = a.sin()
@@ -74,7 +74,7 @@ def test_what_has_been_changed_is_kept(monkeypatch, rows):
         a.mul_(2)  # y is no longer the sine of it
         return (b @ y.mT).sum(), a.sum()
 
-    x = ag.randn(rows, 128)
+    x = torch.randn(rows, 128)
     for _ in range(4):
         step(x)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb.nn import functional as F
 
 
@@ -17,15 +17,15 @@ def reads(name, program):
 
 def program_of(activation, x, more=lambda h: 0.0):
     """The program of a gradient through an activation of a product, compared with eager."""
-    ag.manual_seed(0)
-    w = ag.randn(6, 6, dtype=x.dtype)
+    torch.manual_seed(0)
+    w = torch.randn(6, 6, dtype=x.dtype)
 
     def step(x):
         h = x @ w
         y = activation(h)
-        return ag.autograd.grad((y @ w).square().sum() + more(h), x)
+        return torch.autograd.grad((y @ w).square().sum() + more(h), x)
 
-    step = ag.compile(step, check=True)
+    step = torch.compile(step, check=True)
     for _ in range(3):
         step(x)
     return step.programs[0].program
@@ -38,26 +38,26 @@ def program_of(activation, x, more=lambda h: 0.0):
         ("gelu_tanh", lambda h: F.gelu(h, approximate="tanh")),
         ("silu", F.silu),
         ("mish", F.mish),
-        ("sin", ag.sin),
+        ("sin", torch.sin),
     ],
 )
-@pytest.mark.parametrize("dtype", [ag.float32, ag.float64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_forward_pass_writes_the_derivative(name, activation, dtype):
-    program = program_of(activation, ag.randn(5, 6, dtype=dtype, requires_grad=True))
+    program = program_of(activation, torch.randn(5, 6, dtype=dtype, requires_grad=True))
     (forward,) = (s for s in program.steps if s.name == name)
     assert len(forward.writes) == 2
     assert reads(f"{name}_backward", program) == 2  # the gradient and the factor
 
 
-@pytest.mark.parametrize("name, activation", [("tanh", ag.tanh), ("elu", F.elu), ("erf", ag.erf)])
+@pytest.mark.parametrize("name, activation", [("tanh", torch.tanh), ("elu", F.elu), ("erf", torch.erf)])
 def test_cheap_derivatives_stay(name, activation):
-    program = program_of(activation, ag.randn(5, 6, requires_grad=True))
+    program = program_of(activation, torch.randn(5, 6, requires_grad=True))
     (forward,) = (s for s in program.steps if s.name == name)
     assert len(forward.writes) == 1
 
 
 def test_no_more_memory_where_the_input_is_needed_anyway():
-    program = program_of(F.gelu, ag.randn(5, 6, requires_grad=True), more=lambda h: (h @ h.T).sum())
+    program = program_of(F.gelu, torch.randn(5, 6, requires_grad=True), more=lambda h: (h @ h.T).sum())
     (forward,) = (s for s in program.steps if s.name == "gelu")
     assert len(forward.writes) == 1
 
@@ -65,17 +65,17 @@ def test_no_more_memory_where_the_input_is_needed_anyway():
 def test_an_input_that_changes_in_between():
     def activation(h):
         y = F.silu(h.clone())
-        with ag.no_grad():
+        with torch.no_grad():
             h.mul_(2)
         return y
 
-    ag.manual_seed(0)
-    x = ag.randn(5, 6)
+    torch.manual_seed(0)
+    x = torch.randn(5, 6)
 
-    @ag.compile(check=True)
+    @torch.compile(check=True)
     def step(x):
         h = x.exp().requires_grad_()
-        return ag.autograd.grad(activation(h).sum(), h), h.detach()
+        return torch.autograd.grad(activation(h).sum(), h), h.detach()
 
     for _ in range(4):
         step(x)

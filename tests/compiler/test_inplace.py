@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb.compiler.passes import fused_kernel
 from autograd_nb.compiler.trace.graph import label
 
@@ -14,16 +14,16 @@ N = 64
 
 
 def values(*shapes):
-    ag.manual_seed(0)
-    return [ag.randn(*shape) for shape in shapes]
+    torch.manual_seed(0)
+    return [torch.randn(*shape) for shape in shapes]
 
 
 def program_of(f, *args):
     """Its program; the values are eager's."""
-    compiled = ag.compile(f)
+    compiled = torch.compile(f)
     for _ in range(3):
         for found, wanted in zip(compiled(*args), f(*args), strict=True):
-            ag.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
     assert len(compiled.programs) == 1
     return compiled.programs[0].program
 
@@ -109,7 +109,7 @@ def test_arguments_and_state_are_not():
     a, b = values((N, N), (N, N))
     before = a.clone(), b.clone()
     program = program_of(lambda x: (((x * 2).tanh() @ b + b.exp()).sin(),), a)
-    assert ag.equal(a, before[0]) and ag.equal(b, before[1])
+    assert torch.equal(a, before[0]) and torch.equal(b, before[1])
     assert all(u.buffer.kind == "temporary" for s in program.steps for u, written in s.uses() if written)
 
 
@@ -120,12 +120,12 @@ def test_what_a_backward_pass_reads_is_there_for_the_next():
     def f(a):
         return ((a @ b).exp() * 2).sin()
 
-    compiled = ag.compile(f)
-    wanted = ag.autograd.grad(f(a).sum(), a)[0]
+    compiled = torch.compile(f)
+    wanted = torch.autograd.grad(f(a).sum(), a)[0]
     for _ in range(3):
         y = compiled(a)
         for retain in (True, False):
-            assert ag.equal(ag.autograd.grad(y.sum(), a, retain_graph=retain)[0], wanted)
+            assert torch.equal(torch.autograd.grad(y.sum(), a, retain_graph=retain)[0], wanted)
 
 
 def test_gradients_that_are_added_to_stay():
@@ -137,10 +137,10 @@ def test_gradients_that_are_added_to_stay():
 
     step(x)
     once = w.grad.clone()
-    compiled = ag.compile(step)
+    compiled = torch.compile(step)
     for n in range(2, 5):
         compiled(x)
-        ag.testing.assert_close(w.grad, n * once)
+        torch.testing.assert_close(w.grad, n * once)
 
 
 def test_fetched_values_are_not_overwritten():
@@ -149,13 +149,13 @@ def test_fetched_values_are_not_overwritten():
     def f(a, b):
         return {"result": ((label(a @ b, "product") * 2).tanh() + 1) @ b}
 
-    graph = ag.trace(f, a, b)
+    graph = torch.trace(f, a, b)
     result = f(a, b)["result"]
     product = a @ b
-    assert ag.equal(graph.run("result", a=a, b=b), result)
-    assert all(ag.equal(x, y) for x, y in zip(graph.run(["product", "result"], a=a, b=b), (product, result), strict=True))
-    assert ag.equal(graph.run("result", product=product, b=b), result)
-    assert ag.equal(product, a @ b)
+    assert torch.equal(graph.run("result", a=a, b=b), result)
+    assert all(torch.equal(x, y) for x, y in zip(graph.run(["product", "result"], a=a, b=b), (product, result), strict=True))
+    assert torch.equal(graph.run("result", product=product, b=b), result)
+    assert torch.equal(product, a @ b)
 
 
 def test_pieces_of_several_threads():
@@ -165,12 +165,12 @@ def test_pieces_of_several_threads():
         x = a @ b
         return (x * 2).tanh() @ b.T, ((a @ b).sigmoid() + row).sin() @ b.T
 
-    threads = ag.get_num_threads()
+    threads = torch.get_num_threads()
     found = []
     try:
         for n in (1, 2):
-            ag.set_num_threads(n)
-            found.append(ag.compile(f)(a, b, row))
+            torch.set_num_threads(n)
+            found.append(torch.compile(f)(a, b, row))
     finally:
-        ag.set_num_threads(threads)
-    assert all(ag.equal(x, y) for other in found[1:] for x, y in zip(found[0], other, strict=True))
+        torch.set_num_threads(threads)
+    assert all(torch.equal(x, y) for other in found[1:] for x, y in zip(found[0], other, strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb import nn
 from autograd_nb.nn import functional as F
 
@@ -22,8 +22,8 @@ def joined(y):
 
 def program_of(function, width=3 * H * D):
     """The program of function(x) and its gradient, after calls that compare it with eager."""
-    ag.manual_seed(0)
-    w = ag.randn(width, width, requires_grad=True)
+    torch.manual_seed(0)
+    w = torch.randn(width, width, requires_grad=True)
 
     def step(x):
         w.grad = None
@@ -31,9 +31,9 @@ def program_of(function, width=3 * H * D):
         loss.backward()
         return loss, w.grad
 
-    compiled = ag.compile(step, check=True)
+    compiled = torch.compile(step, check=True)
     for _ in range(4):
-        compiled(ag.randn(B, T, width))
+        compiled(torch.randn(B, T, width))
     assert compiled.programs, "not captured"
     return compiled.programs[0].program
 
@@ -50,15 +50,15 @@ def test_parts_of_a_packed_projection_are_read_and_their_gradients_written_in_pl
 
 
 def test_module():
-    ag.manual_seed(0)
-    attention, x = nn.MultiheadAttention(H * D, H), ag.randn(T, B, H * D)
+    torch.manual_seed(0)
+    attention, x = nn.MultiheadAttention(H * D, H), torch.randn(T, B, H * D)
 
     def step(x):
         attention.zero_grad()
         attention(x, x, x, need_weights=False)[0].square().sum().backward()
         return [p.grad for p in attention.parameters()]
 
-    compiled = ag.compile(step, check=True)
+    compiled = torch.compile(step, check=True)
     for _ in range(4):
         compiled(x)
     assert not copies(compiled.programs[0].program)
@@ -67,7 +67,7 @@ def test_module():
 def test_a_result_that_lies_by_heads_is_written_where_it_is_joined():
     def apart(x):
         q, k, v = (t.contiguous() for t in by_split(x))
-        return (joined(F.scaled_dot_product_attention(q, k, v)) @ ag.ones(H * D, 2)).square().sum()
+        return (joined(F.scaled_dot_product_attention(q, k, v)) @ torch.ones(H * D, 2)).square().sum()
 
     forward = next(s for s in program_of(apart).steps if s.name == "forward")
     assert (T * H * D, D, H * D) in forward.operands
@@ -92,7 +92,7 @@ def test_one_tensor_for_all_three():
 def test_an_array_overwritten_twice_keeps_the_later_value():
     def twice(x):
         q, k, v = by_split(x)
-        out = ag.zeros(B, H, T, D)
+        out = torch.zeros(B, H, T, D)
         out.copy_(F.scaled_dot_product_attention(q, k, v))
         out[:, :1].copy_(q[:, :1].detach())
         return (out**2).sum() + out.detach()[0, 0, 0, 0] * 0
@@ -101,7 +101,7 @@ def test_an_array_overwritten_twice_keeps_the_later_value():
 
 
 def test_attention_written_by_hand():
-    hidden = ag.ones(T, T, dtype=ag.bool).triu(1)
+    hidden = torch.ones(T, T, dtype=torch.bool).triu(1)
 
     def by_hand(x):
         q, k, v = by_split(x)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb import nn
 from autograd_nb.nn import functional as F
 
 
 def compiled(function, *args, calls=3):
     """The program of a function, after calls that compare it with eager."""
-    step = ag.compile(function, check=True)
+    step = torch.compile(function, check=True)
     for _ in range(calls + 1):
         step(*args)
     assert step.programs, "not captured"
@@ -28,18 +28,18 @@ def adds(program):
 
 
 def test_bias_is_added_by_the_activation():
-    ag.manual_seed(0)
+    torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4), nn.Tanh())
-    with ag.no_grad():
-        program = compiled(lambda x: net(x), ag.randn(3, 6))
+    with torch.no_grad():
+        program = compiled(lambda x: net(x), torch.randn(3, 6))
     assert names(program) == ["matmul", "relu", "matmul", "tanh"]
     assert adds(program) == [False, False]
 
 
 def test_bias_is_added_by_every_pointwise_reader_forward_and_backward():
-    ag.manual_seed(0)
+    torch.manual_seed(0)
     layer = nn.Linear(6, 5)
-    x = ag.randn(3, 6)
+    x = torch.randn(3, 6)
 
     def step(x):
         loss = F.gelu(layer(x)).square().mean()
@@ -52,56 +52,56 @@ def test_bias_is_added_by_every_pointwise_reader_forward_and_backward():
 
 
 def test_bias_stays_where_a_kernel_that_is_not_pointwise_reads_the_product():
-    ag.manual_seed(0)
-    layer, y = nn.Linear(6, 5), ag.tensor([1, 0, 4])
-    with ag.no_grad():
-        program = compiled(lambda x: F.cross_entropy(layer(x), y), ag.randn(3, 6))
+    torch.manual_seed(0)
+    layer, y = nn.Linear(6, 5), torch.tensor([1, 0, 4])
+    with torch.no_grad():
+        program = compiled(lambda x: F.cross_entropy(layer(x), y), torch.randn(3, 6))
     assert "fill_rows" in names(program)
 
 
 def test_bias_beside_parts_of_columns():
-    ag.manual_seed(0)
+    torch.manual_seed(0)
     layer = nn.Linear(6, 12)
 
     def parts(x):
         a, b, c = layer(x).view(2, 3, 2, 6).transpose(1, 2).split(2, dim=3)
         return a.clone(), b.sin(), c.exp()
 
-    with ag.no_grad():
-        program = compiled(parts, ag.randn(6, 6))
+    with torch.no_grad():
+        program = compiled(parts, torch.randn(6, 6))
     assert "fill_rows" not in names(program)
 
 
 def test_a_view_over_several_rows_keeps_the_bias():
-    ag.manual_seed(0)
+    torch.manual_seed(0)
     layer = nn.Linear(6, 4)
-    with ag.no_grad():
-        program = compiled(lambda x: layer(x).view(-1).exp(), ag.randn(6, 6))
+    with torch.no_grad():
+        program = compiled(lambda x: layer(x).view(-1).exp(), torch.randn(6, 6))
     assert "fill_rows" in names(program)
 
 
 def test_residual_is_where_the_product_adds():
-    ag.manual_seed(0)
+    torch.manual_seed(0)
     a, b = nn.Linear(6, 6), nn.Linear(6, 6, bias=False)
 
     def block(x):
         x = x + a(x.sin())
         return (x + b(F.layer_norm(x, (6,)))).sum(1)
 
-    with ag.no_grad():
-        program = compiled(block, ag.randn(5, 6))
+    with torch.no_grad():
+        program = compiled(block, torch.randn(5, 6))
     assert adds(program) == [True, True]
     assert "fill_rows" not in names(program)
 
 
 def test_gradients_that_meet_are_summed_by_products():
-    ag.manual_seed(0)
+    torch.manual_seed(0)
     q, k, v = (nn.Linear(6, 6, bias=False) for _ in range(3))
-    x = ag.randn(5, 6, requires_grad=True)
+    x = torch.randn(5, 6, requires_grad=True)
 
     def step(x):
         h = x.exp()
-        return ag.autograd.grad((q(h).sin() * k(h).cos() + v(h).exp()).sum(), x)
+        return torch.autograd.grad((q(h).sin() * k(h).cos() + v(h).exp()).sum(), x)
 
     program = compiled(step, x)
     assert adds(program).count(True) == 2
@@ -109,9 +109,9 @@ def test_gradients_that_meet_are_summed_by_products():
 
 
 def test_gradients_accumulate_by_products():
-    ag.manual_seed(0)
-    w = ag.randn(6, 4, requires_grad=True)
-    x = ag.randn(5, 6)
+    torch.manual_seed(0)
+    w = torch.randn(6, 4, requires_grad=True)
+    x = torch.randn(5, 6)
 
     def step(x):
         (x @ w).sin().sum().backward()
@@ -124,35 +124,35 @@ def test_gradients_accumulate_by_products():
 
 @pytest.mark.parametrize("calls", [1, 4])
 def test_what_is_read_again_is_not_overwritten(calls):
-    ag.manual_seed(0)
-    w = ag.randn(6, 6)
+    torch.manual_seed(0)
+    w = torch.randn(6, 6)
 
     def f(x):
         y = x.sin()
         z = y + y @ w
         return z.sum(0), y.sum(0)
 
-    with ag.no_grad():
-        compiled(f, ag.randn(5, 6), calls=calls)
+    with torch.no_grad():
+        compiled(f, torch.randn(5, 6), calls=calls)
 
 
 def test_a_sum_in_the_memory_of_an_operand_of_its_product_is_left_alone():
-    ag.manual_seed(0)
-    w = ag.randn(6, 6)
+    torch.manual_seed(0)
+    w = torch.randn(6, 6)
 
     def f(x):
         y = x.sin()
         y += y @ w
         return y.sum(0)
 
-    with ag.no_grad():
-        program = compiled(f, ag.randn(6, 6))
+    with torch.no_grad():
+        program = compiled(f, torch.randn(6, 6))
     assert adds(program) == [False]
 
 
 def test_operands_that_change_between_a_product_and_its_sum():
-    ag.manual_seed(0)
-    w = ag.randn(6, 6)
+    torch.manual_seed(0)
+    w = torch.randn(6, 6)
 
     def f(x):
         y, other = x.sin(), x.cos()
@@ -160,47 +160,47 @@ def test_operands_that_change_between_a_product_and_its_sum():
         y.mul_(2)
         return (other + p).sum(0), y.sum(0)
 
-    with ag.no_grad():
-        program = compiled(f, ag.randn(6, 6))
+    with torch.no_grad():
+        program = compiled(f, torch.randn(6, 6))
     assert adds(program) == [False]
 
 
 def test_products_of_doubles_and_batches():
-    ag.manual_seed(0)
-    a, b = ag.randn(3, 4, 5, dtype=ag.float64), ag.randn(3, 5, 6, dtype=ag.float64)
+    torch.manual_seed(0)
+    a, b = torch.randn(3, 4, 5, dtype=torch.float64), torch.randn(3, 5, 6, dtype=torch.float64)
 
     def f(x):
         return (x.exp() + a @ b).sum((0, 1))
 
-    with ag.no_grad():
-        assert adds(compiled(f, ag.randn(3, 4, 6, dtype=ag.float64))) == [True]
+    with torch.no_grad():
+        assert adds(compiled(f, torch.randn(3, 4, 6, dtype=torch.float64))) == [True]
 
 
 def test_a_view_of_another_shape_joins_the_loop():
-    ag.manual_seed(0)
+    torch.manual_seed(0)
 
     def f(x):
         y = x.exp().transpose(0, 1).reshape(4, 6)  # a copy of (4, 2, 3) as (4, 6)
         return y.sin()
 
-    program = compiled(f, ag.randn(2, 4, 3))
+    program = compiled(f, torch.randn(2, 4, 3))
     assert len(program.steps) <= 2
     assert "clone+sin" in " ".join(names(program))
 
 
 def test_parts_put_side_by_side_are_copied_once():
-    ag.manual_seed(0)
-    x = ag.randn(2, 4, 12, requires_grad=True)
+    torch.manual_seed(0)
+    x = torch.randn(2, 4, 12, requires_grad=True)
 
     def f(x):
         a, b = x.split(6, dim=2)
         a, b = (p.reshape(2, 4, 2, 3).transpose(1, 2).contiguous() for p in (a, b))
-        return ag.autograd.grad(((a @ b.mT).softmax(-1) @ a).sum(), x)
+        return torch.autograd.grad(((a @ b.mT).softmax(-1) @ a).sum(), x)
 
     program = compiled(f, x)
     assert names(program)[-2:] == ["clone+copy_", "copy_"]  # one pass for each part
 
 
 def test_a_number_is_nothing_to_begin_a_sum_with():
-    program = compiled(lambda x, w: x @ w + 1, ag.randn(2, 5), ag.randn(5, 4))
+    program = compiled(lambda x, w: x @ w + 1, torch.randn(2, 5), torch.randn(5, 4))
     assert adds(program) == [False]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb.compiler.run.profile import profile
 
 
 def test_profile_times_each_step_of_ordinary_calls():
-    w = ag.ones(3, requires_grad=True)
+    w = torch.ones(3, requires_grad=True)
 
-    @ag.compile
+    @torch.compile
     def step(x):
         loss = (x @ w).sum()
         loss.backward()
-        with ag.no_grad():
+        with torch.no_grad():
             w.sub_(w.grad, alpha=0.5)
         w.grad = None
         return loss
 
-    x = ag.ones(4, 3)
+    x = torch.ones(4, 3)
     while not step.programs:
         step(x)
     before = w.detach().clone()
@@ -26,7 +26,7 @@ def test_profile_times_each_step_of_ordinary_calls():
     assert set(found.times) == set(range(len(step.programs[0].program.steps)))
     assert found.total > 0
     assert sum(count for _, count, _ in found.by_name()) == len(found.times)
-    assert ag.allclose(w, before - 3 * 0.5 * 4)  # three steps were made
+    assert torch.allclose(w, before - 3 * 0.5 * 4)  # three steps were made
     assert "sum" in str(found)
     step(x)
-    assert ag.allclose(w, before - 4 * 0.5 * 4)
+    assert torch.allclose(w, before - 4 * 0.5 * 4)

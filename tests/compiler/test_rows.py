@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb.compiler.passes import row_fusion
 from autograd_nb.nn import functional as F
 
@@ -25,11 +25,11 @@ def log_softmax(x):
 
 def layer_norm(x, w, b):
     gap = x - x.mean(-1, keepdim=True)
-    return gap / ag.sqrt(x.var(-1, keepdim=True, unbiased=False) + 1e-5) * w + b
+    return gap / torch.sqrt(x.var(-1, keepdim=True, unbiased=False) + 1e-5) * w + b
 
 
 def rms_norm(x, w):
-    return x * ag.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * w
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * w
 
 
 def standard(x):
@@ -42,7 +42,7 @@ def backward_of(function):
     def both(*tensors):
         leaves = [t.detach().requires_grad_() for t in tensors]
         y = function(*leaves)
-        (y * ag.arange(y.numel(), dtype=y.dtype).reshape(y.shape).sin()).sum().backward()
+        (y * torch.arange(y.numel(), dtype=y.dtype).reshape(y.shape).sin()).sum().backward()
         return [y.detach(), *[t.grad for t in leaves]]
 
     return both
@@ -51,10 +51,10 @@ def backward_of(function):
 def compiled(function, *tensors):
     """The program of a function that leaves its arguments as they are, after its results were compared with eager ones."""
     expected = function(*tensors)
-    step = ag.compile(function, fullgraph=True)
+    step = torch.compile(function, fullgraph=True)
     for _ in range(3):
         found = step(*tensors)
-    ag.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5, equal_nan=True)
     return step.programs[0].program
 
 
@@ -62,9 +62,9 @@ def kernels(program):
     return [s.name for s in program.steps]
 
 
-def rand(*shape, dtype=ag.float32):
-    ag.manual_seed(len(shape))
-    return ag.randn(*shape, dtype=dtype)
+def rand(*shape, dtype=torch.float32):
+    torch.manual_seed(len(shape))
+    return torch.randn(*shape, dtype=dtype)
 
 
 @pytest.mark.parametrize("shape", [(7, 33), (3, 4, 5, 18), (1, 40), (300, 2)])
@@ -103,10 +103,10 @@ def test_sums_of_columns_stay_apart():
 def test_neighbours_of_a_row_kernel():
     x, y, w, b = rand(6, 40), rand(6, 40) + 1, rand(40), rand(40)
     assert kernels(compiled(lambda x, y, w, b: F.gelu(F.layer_norm(x + y, (40,), w, b)), x, y, w, b)) == ["add+layer_norm+gelu"]
-    mask = ag.zeros(5, 16).masked_fill(ag.ones(5, 16).tril() == 0, -math.inf)
+    mask = torch.zeros(5, 16).masked_fill(torch.ones(5, 16).tril() == 0, -math.inf)
     scores = rand(2, 3, 5, 16)
-    assert kernels(compiled(lambda s, m: ag.softmax(s * 0.3 + m, -1), scores, mask)) == ["mul+add+softmax"]
-    assert len(kernels(compiled(lambda s, m: ag.softmax(s * m[:, :1], -1), scores, mask + 1))) == 1  # a value for some rows
+    assert kernels(compiled(lambda s, m: torch.softmax(s * 0.3 + m, -1), scores, mask)) == ["mul+add+softmax"]
+    assert len(kernels(compiled(lambda s, m: torch.softmax(s * m[:, :1], -1), scores, mask + 1))) == 1  # a value for some rows
 
 
 def test_residual_gradient_joins_the_norm():
@@ -118,7 +118,7 @@ def test_residual_gradient_joins_the_norm():
     assert len(kernels(compiled(step, rand(9, 32)))) == 1
 
 
-@pytest.mark.parametrize("dtype", [ag.float32, ag.float64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_values_that_are_no_numbers(dtype, value):
     x = rand(4, 20, dtype=dtype)
@@ -129,9 +129,9 @@ def test_values_that_are_no_numbers(dtype, value):
 
 
 def test_dtypes():
-    compiled(lambda x: (x - x.amin(-1, keepdim=True)) * (x > x.sum(-1, keepdim=True)), ag.arange(60).reshape(3, 20))
-    compiled(lambda x: x / (x > 0).sum(-1, keepdim=True), rand(3, 20, dtype=ag.float64))
-    compiled(lambda x: x - x.sum(-1, keepdim=True), ag.full((3, 20), 2**30, dtype=ag.int32))
+    compiled(lambda x: (x - x.amin(-1, keepdim=True)) * (x > x.sum(-1, keepdim=True)), torch.arange(60).reshape(3, 20))
+    compiled(lambda x: x / (x > 0).sum(-1, keepdim=True), rand(3, 20, dtype=torch.float64))
+    compiled(lambda x: x - x.sum(-1, keepdim=True), torch.full((3, 20), 2**30, dtype=torch.int32))
     compiled(lambda x: x - (x * 1.5).prod(-1, keepdim=True), rand(3, 20))
     compiled(lambda x: (x > 0) & (x > 0).any(-1, keepdim=True), rand(3, 20))
     assert len(kernels(compiled(lambda x: softmax(x).double() + layer_norm(x.double(), 1.0, 0.0), rand(3, 20)))) == 1
@@ -165,10 +165,10 @@ def test_arguments_may_be_overwritten():
         return x.exp().sum(-1, keepdim=True) * top
 
     eager, x = rand(7, 24), rand(7, 24)
-    run = ag.compile(step, fullgraph=True)
+    run = torch.compile(step, fullgraph=True)
     for _ in range(3):
-        ag.testing.assert_close(run(x), step(eager))
-        ag.testing.assert_close(x, eager)
+        torch.testing.assert_close(run(x), step(eager))
+        torch.testing.assert_close(x, eager)
 
 
 def test_a_path_that_leaves_the_rows():
@@ -193,25 +193,25 @@ def test_no_rows():
 
 def test_threads_change_no_bits():
     x, w, b = rand(3000, 130), rand(130), rand(130)
-    step = ag.compile(backward_of(layer_norm))
-    before = ag.get_num_threads()
+    step = torch.compile(backward_of(layer_norm))
+    before = torch.get_num_threads()
     try:
         found = []
         for threads in (1, 2, 3):
-            ag.set_num_threads(threads)
+            torch.set_num_threads(threads)
             step(x, w, b)
             found.append(step(x, w, b))
     finally:
-        ag.set_num_threads(before)
+        torch.set_num_threads(before)
     for other in found[1:]:
-        assert all(ag.equal(a, c) for a, c in zip(found[0], other, strict=True))
+        assert all(torch.equal(a, c) for a, c in zip(found[0], other, strict=True))
 
 
 def test_what_is_filled_stands_among_rows():
     """A step that reads nothing walks any rows, but its formula has no operand."""
-    w = ag.ones(33, requires_grad=True)
+    w = torch.ones(33, requires_grad=True)
 
-    @ag.compile
+    @torch.compile
     def step(x):
         y = w * x
         y.square().mean().backward(retain_graph=True)
@@ -220,7 +220,7 @@ def test_what_is_filled_stands_among_rows():
         return deviation.detach()
 
     for k in range(3):
-        x = ag.arange(33.0) + k
+        x = torch.arange(33.0) + k
         w.grad = None
-        ag.testing.assert_close(step(x), x.std())
+        torch.testing.assert_close(step(x), x.std())
         assert w.grad.tolist() == [0] * 33

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb.threads import WORTH
 
 pytestmark = pytest.mark.slow  # many kernels
@@ -18,7 +18,7 @@ N, M = 123, 131
 
 def compiled(function, *args, calls=2):
     """The program of a function, after calls that compare it with eager."""
-    step = ag.compile(function, check=True)
+    step = torch.compile(function, check=True)
     for _ in range(calls + 1):
         step(*args)
     assert step.programs, "not captured"
@@ -29,9 +29,9 @@ def names(program):
     return [s.name for s in program.steps]
 
 
-def pair(*shape, dtype=ag.float32):
-    ag.manual_seed(0)
-    return ag.randn(*shape, dtype=dtype), ag.randn(*shape, dtype=dtype)
+def pair(*shape, dtype=torch.float32):
+    torch.manual_seed(0)
+    return torch.randn(*shape, dtype=dtype), torch.randn(*shape, dtype=dtype)
 
 
 def test_what_only_a_sum_reads_is_not_stored():
@@ -41,7 +41,7 @@ def test_what_only_a_sum_reads_is_not_stored():
 
 
 @pytest.mark.parametrize("dim", [0, 1, (0, 2), (1, 2), None])
-@pytest.mark.parametrize("dtype", [ag.float32, ag.float64])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_sums_over_any_dims_take_in_a_product(dim, dtype):
     program = compiled(lambda x, y: (x * y).sum(dim), *pair(7, 150, 140, dtype=dtype))
     assert names(program) == ["mul+sum"]
@@ -73,20 +73,20 @@ def test_pointwise_steps_on_the_results_run_at_the_end_of_the_folds():
         return ((x * y).sum(0) / 3.0 + z).exp()
 
     x, y = pair(N, M)
-    program = compiled(step, x, y, ag.randn(M))
+    program = compiled(step, x, y, torch.randn(M))
     assert len(program.steps) == 1
 
 
 def test_a_sum_is_added_to_a_gradient_in_place():
-    ag.manual_seed(0)
-    bias = ag.zeros(M, requires_grad=True)
-    bias.grad = ag.ones(M)
+    torch.manual_seed(0)
+    bias = torch.zeros(M, requires_grad=True)
+    bias.grad = torch.ones(M)
 
     def step(x):
         (bias + x).sin().sum().backward()
         return bias.grad.clone()
 
-    program = compiled(step, ag.randn(N, M))
+    program = compiled(step, torch.randn(N, M))
     assert sum("sum" in n for n in names(program)) <= 2
 
 
@@ -113,10 +113,10 @@ def test_operands_of_other_layouts(make, dim):
     assert program.steps
 
 
-@pytest.mark.parametrize("dtype", [ag.int32, ag.int64, ag.bool, ag.uint8])
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.bool, torch.uint8])
 def test_integers_and_booleans(dtype):
-    ag.manual_seed(0)
-    x, y = ag.randint(0, 2, (N, M)).to(dtype), ag.randint(0, 2, (N, M)).to(dtype)
+    torch.manual_seed(0)
+    x, y = torch.randint(0, 2, (N, M)).to(dtype), torch.randint(0, 2, (N, M)).to(dtype)
     program = compiled(lambda x, y: ((x * y).sum(0), (x & y).sum(0), (x == y).all(0), (x | y).any(0)), x, y)
     assert len(program.steps) == 1
 
@@ -124,7 +124,7 @@ def test_integers_and_booleans(dtype):
 def test_half_and_complex_numbers_stay_as_they_are():
     x, y = pair(N, M)
     assert len(compiled(lambda x, y: (x * y).sum(0), x.half(), y.half()).steps) == 2
-    assert len(compiled(lambda x, y: (x * y).sum(0), x.to(ag.complex64), y.to(ag.complex64)).steps) == 2
+    assert len(compiled(lambda x, y: (x * y).sum(0), x.to(torch.complex64), y.to(torch.complex64)).steps) == 2
 
 
 @pytest.mark.parametrize("shape", [(0, M), (N, 0), (1, 20_000), (20_000, 1)])
@@ -140,7 +140,7 @@ def test_nan_and_infinities_come_through():
         z = x * y
         return z.sum(0), z.amax(0), z.amin(0), z.sum(), z.amax()
 
-    step_ = ag.compile(step)
+    step_ = torch.compile(step)
     for _ in range(2):
         got = step_(x, y)
     for a, b in zip(got, step(x, y), strict=True):
@@ -196,27 +196,27 @@ def test_a_long_sum_has_the_same_bits_for_any_number_of_threads(n):
     program = compiled(step, x, y, calls=1)
     assert any("sum" in name for name in names(program)) and len(program.steps) <= 3
     found = []
-    before = ag.get_num_threads()
+    before = torch.get_num_threads()
     try:
         for threads in (1, 2):
-            ag.set_num_threads(threads)
-            again = ag.compile(step)
+            torch.set_num_threads(threads)
+            again = torch.compile(step)
             for _ in range(2):
                 result = again(x, y)
             found.append([t.numpy() for t in result])
     finally:
-        ag.set_num_threads(before)
+        torch.set_num_threads(before)
     for a, b in zip(*found, strict=True):
         assert np.array_equal(a, b)
 
 
 def test_gradients_of_broadcast_operands_share_the_loop_of_the_other():
-    ag.manual_seed(0)
-    w, b = ag.randn(2000, requires_grad=True), ag.randn(2000, requires_grad=True)
+    torch.manual_seed(0)
+    w, b = torch.randn(2000, requires_grad=True), torch.randn(2000, requires_grad=True)
 
     def step(x):
         loss = (x * w + b).tanh().square().mean()
-        return loss, *ag.autograd.grad(loss, (w, b))
+        return loss, *torch.autograd.grad(loss, (w, b))
 
-    sums = [name for name in names(compiled(step, ag.randn(20, 2000))) if "sum" in name or "backward" in name]
+    sums = [name for name in names(compiled(step, torch.randn(20, 2000))) if "sum" in name or "backward" in name]
     assert len(sums) == 1

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import autograd_nb as nb
+import autograd_nb as torch
 
 A = np.arange(24.0).reshape(2, 3, 4)
 READS = [
@@ -19,7 +19,7 @@ def ours(index):
     if isinstance(index, tuple):
         return tuple(ours(i) for i in index)
     if isinstance(index, np.ndarray):
-        return nb.tensor(index)
+        return torch.tensor(index)
     return index
 
 
@@ -29,7 +29,7 @@ def expected(index):
 
 @pytest.mark.parametrize("index", READS, ids=str)
 def test_read(index):
-    x = nb.tensor(A)
+    x = torch.tensor(A)
     np.testing.assert_array_equal(x[ours(index)].numpy(), expected(index))
 
 
@@ -37,11 +37,11 @@ def test_read(index):
 def test_write(index):
     want = A.copy()
     want[np.array(index, int) if isinstance(index, list) else index] = -1.0
-    x = nb.tensor(A)
+    x = torch.tensor(A)
     x[ours(index)] = -1
     np.testing.assert_array_equal(x.numpy(), want)
-    y = nb.zeros(2, 3, 4, dtype=nb.float64)
-    y[ours(index)] = nb.tensor(A)[ours(index)]
+    y = torch.zeros(2, 3, 4, dtype=torch.float64)
+    y[ours(index)] = torch.tensor(A)[ours(index)]
     z = np.zeros_like(A)
     k = np.array(index, int) if isinstance(index, list) else index
     z[k] = A[k]
@@ -49,7 +49,7 @@ def test_write(index):
 
 
 def test_basic_indexing_makes_views():
-    x = nb.zeros(3, 4)
+    x = torch.zeros(3, 4)
     x[1, 1:3][0] = 5
     assert x.tolist()[1] == [0, 5, 0, 0]
     assert x[1]._base is x
@@ -58,21 +58,21 @@ def test_basic_indexing_makes_views():
 
 
 def test_a_write_stays_inside_its_view():
-    x = nb.zeros(4)
+    x = torch.zeros(4)
     x[:2].fill_(1)
     x[1:1].fill_(7)
     assert x.tolist() == [1, 1, 0, 0]
 
 
 def test_duplicates_add_up_in_the_gradient():
-    x = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     x[[0, 0, 2]].sum().backward()
     assert x.grad.tolist() == [2, 0, 1]
 
 
 def test_writing_is_differentiable():
-    base = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    value = nb.tensor(10.0, requires_grad=True)
+    base = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    value = torch.tensor(10.0, requires_grad=True)
     y = base * 1
     y[1] = value * 2
     (y * y).sum().backward()
@@ -81,7 +81,7 @@ def test_writing_is_differentiable():
 
 
 def test_a_leaf_refuses_to_be_written():
-    x = nb.zeros(3, requires_grad=True)
+    x = torch.zeros(3, requires_grad=True)
     for index in (0, [0], x > 1):
         with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
             x[index] = 1.0
@@ -101,7 +101,7 @@ def test_a_leaf_refuses_to_be_written():
     ],
 )
 def test_errors(index, error, text):
-    x = nb.zeros(3, 4)
+    x = torch.zeros(3, 4)
     with pytest.raises(error, match=text):
         x[index]
     with pytest.raises(error, match=text):
@@ -110,72 +110,72 @@ def test_errors(index, error, text):
 
 
 def test_more_errors():
-    x = nb.zeros(3, 4)
+    x = torch.zeros(3, 4)
     with pytest.raises(IndexError, match=r"The shape of the mask \[2\] at index 0 does not match"):
-        x[nb.tensor([True, False])]
+        x[torch.tensor([True, False])]
     with pytest.raises(IndexError, match="tensors used as indices must be long, int, byte or bool tensors"):
-        x[nb.tensor([1.0])]
+        x[torch.tensor([1.0])]
     with pytest.raises(RuntimeError, match=r"shape mismatch: value tensor of shape \[7\] cannot be broadcast"):
-        x[[0, 1]] = nb.zeros(7)
+        x[[0, 1]] = torch.zeros(7)
     with pytest.raises(TypeError, match="can't assign a list"):
         x[0] = [1, 2]
     with pytest.raises(RuntimeError, match="index 9 is out of bounds for dimension 0 with size 3"):
-        x.gather(0, nb.full((1, 4), 9))
+        x.gather(0, torch.full((1, 4), 9))
     with pytest.raises(IndexError, match="index out of range in self"):
-        x.index_select(1, nb.tensor([4]))
+        x.index_select(1, torch.tensor([4]))
     assert x._version == 0
 
 
 def test_gather_and_scatter_are_inverse():
     r = np.random.default_rng(0)
-    x = nb.tensor(r.standard_normal((5, 6)), requires_grad=True)
-    index = nb.tensor(np.argsort(r.random((5, 6)), 1))
-    y = nb.zeros(5, 6, dtype=nb.float64).scatter(1, index, x.gather(1, index))
+    x = torch.tensor(r.standard_normal((5, 6)), requires_grad=True)
+    index = torch.tensor(np.argsort(r.random((5, 6)), 1))
+    y = torch.zeros(5, 6, dtype=torch.float64).scatter(1, index, x.gather(1, index))
     np.testing.assert_array_equal(y.detach().numpy(), x.detach().numpy())
-    (g,) = nb.autograd.grad((y**3).sum(), x)
+    (g,) = torch.autograd.grad((y**3).sum(), x)
     np.testing.assert_allclose(g.numpy(), 3 * x.detach().numpy() ** 2)
 
 
 def test_masks():
-    x = nb.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    mask = nb.tensor([True, False, True])
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    mask = torch.tensor([True, False, True])
     assert x.masked_fill(mask, 0).tolist() == [0, 2, 0]
     assert x.masked_select(mask).tolist() == [1, 3]
-    assert nb.masked_scatter(x, mask, nb.tensor([8.0, 9.0])).tolist() == [8, 2, 9]
+    assert torch.masked_scatter(x, mask, torch.tensor([8.0, 9.0])).tolist() == [8, 2, 9]
     assert [t.tolist() for t in mask.nonzero(as_tuple=True)] == [[0, 2]]
 
 
 def test_half_precision_adds_in_float32():
-    x = nb.zeros(2, dtype=nb.float16)
-    x.index_add_(0, nb.zeros(3000, dtype=nb.int64), nb.ones(3000, dtype=nb.float16))
+    x = torch.zeros(2, dtype=torch.float16)
+    x.index_add_(0, torch.zeros(3000, dtype=torch.int64), torch.ones(3000, dtype=torch.float16))
     assert x.tolist() == [3000, 0]
 
 
 def test_a_number_at_indices_is_written_whole_or_not_at_all():
-    x = nb.zeros(4, 3)
+    x = torch.zeros(4, 3)
     before = x._version
-    x[nb.tensor([[0, -1], [0, 2]])] = 2.5
+    x[torch.tensor([[0, -1], [0, 2]])] = 2.5
     assert x.tolist() == [[2.5] * 3, [0.0] * 3, [2.5] * 3, [2.5] * 3]
     assert x._version == before + 1
     for bad in ([1, 4], [1, -5]):
         with pytest.raises(IndexError, match=rf"index {bad[1]} is out of bounds for dimension 0 with size 4"):
-            x[nb.tensor(bad)] = 9
+            x[torch.tensor(bad)] = 9
     assert not (x == 9).any() and x._version == before + 1
-    x.t()[nb.tensor([1])] = 7  # a view: columns
+    x.t()[torch.tensor([1])] = 7  # a view: columns
     assert x[:, 1].tolist() == [7.0] * 4
-    n = nb.arange(3)
+    n = torch.arange(3)
     n[n[:1] + 1] = 7
     assert n.tolist() == [0, 7, 2]
     n[n[:1]] = 2  # the index is part of what is written
-    n[nb.tensor([2])] = 3.9
+    n[torch.tensor([2])] = 3.9
     assert n.tolist() == [2, 7, 3]
 
 
 def test_rows_at_indices_of_either_sign():
-    w = nb.arange(6.0).reshape(3, 2).requires_grad_()
+    w = torch.arange(6.0).reshape(3, 2).requires_grad_()
     for index in ([2, 0, 2], [-1, 0, -1]):
         w.grad = None
-        y = w[nb.tensor(index)]
+        y = w[torch.tensor(index)]
         y.sum().backward()
         assert y.tolist() == [[4.0, 5.0], [0.0, 1.0], [4.0, 5.0]]
         assert w.grad.tolist() == [[1.0, 1.0], [0.0, 0.0], [2.0, 2.0]]

@@ -7,21 +7,21 @@ import sys
 import numpy as np
 import pytest
 
-import autograd_nb as nb
+import autograd_nb as torch
 
 RNG = np.random.default_rng(3)
 
 
 def strided(x):
     """The same numbers, each time standing differently in memory."""
-    yield nb.tensor(x)
-    yield nb.tensor(np.ascontiguousarray(np.swapaxes(x, -1, -2))).mT
+    yield torch.tensor(x)
+    yield torch.tensor(np.ascontiguousarray(np.swapaxes(x, -1, -2))).mT
     wide = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)
     wide[..., ::2] = x
-    yield nb.tensor(wide)[..., ::2]
+    yield torch.tensor(wide)[..., ::2]
     larger = np.zeros((*x.shape[:-2], x.shape[-2] + 1, x.shape[-1] + 3), x.dtype)
     larger[..., 1:, 3:] = x
-    yield nb.tensor(larger)[..., 1:, 3:]
+    yield torch.tensor(larger)[..., 1:, 3:]
 
 
 SIZES = [
@@ -42,16 +42,16 @@ def test_products_of_strided_matrices(d):
         )
         for x in strided(a):
             for y in strided(b):
-                np.testing.assert_allclose(nb.bmm(x, y).numpy(), expected, **tolerance)
+                np.testing.assert_allclose(torch.bmm(x, y).numpy(), expected, **tolerance)
                 np.testing.assert_allclose((x[0] @ y[0]).numpy(), expected[0], **tolerance)
                 if d is np.float32:
                     np.testing.assert_allclose(
-                        nb.nn.functional.linear(x[0], y[0].t(), nb.ones(n)).numpy(), expected[0] + 1, **tolerance
+                        torch.nn.functional.linear(x[0], y[0].t(), torch.ones(n)).numpy(), expected[0] + 1, **tolerance
                     )
 
 
 def test_an_element_does_not_depend_on_its_neighbours():
-    a, b = nb.tensor(RNG.normal(size=(70, 300)), dtype=nb.float32), nb.tensor(RNG.normal(size=(300, 90)), dtype=nb.float32)
+    a, b = torch.tensor(RNG.normal(size=(70, 300)), dtype=torch.float32), torch.tensor(RNG.normal(size=(300, 90)), dtype=torch.float32)
     whole = (a @ b).numpy()
     assert (whole[13:55, 2:37] == (a[13:55] @ b[:, 2:37]).numpy()).all()
     assert (whole == (b.t() @ a.t()).t().numpy()).all()
@@ -59,21 +59,21 @@ def test_an_element_does_not_depend_on_its_neighbours():
 
 def test_vectors_with_steps():
     a, v = RNG.normal(size=(11, 13)), RNG.normal(size=26)
-    x = nb.tensor(v)[::2]
-    np.testing.assert_allclose((nb.tensor(a) @ x).numpy(), a @ v[::2])
-    np.testing.assert_allclose((x @ nb.tensor(a.T.copy())).numpy(), a @ v[::2])
-    np.testing.assert_allclose((nb.tensor(a.T.copy()).t() @ x).numpy(), a @ v[::2])
-    np.testing.assert_allclose(nb.dot(x, x).item(), v[::2] @ v[::2])
+    x = torch.tensor(v)[::2]
+    np.testing.assert_allclose((torch.tensor(a) @ x).numpy(), a @ v[::2])
+    np.testing.assert_allclose((x @ torch.tensor(a.T.copy())).numpy(), a @ v[::2])
+    np.testing.assert_allclose((torch.tensor(a.T.copy()).t() @ x).numpy(), a @ v[::2])
+    np.testing.assert_allclose(torch.dot(x, x).item(), v[::2] @ v[::2])
 
 
 def test_without_compilation():
     code = """
 import numpy as np
-import autograd_nb as nb
+import autograd_nb as torch
 a, b = np.arange(63.0).reshape(9, 7) % 11, np.arange(126.0).reshape(7, 18) % 13
-y = nb.nn.functional.linear(nb.tensor(a), nb.tensor(b.T.copy()), nb.tensor(b[1]))
-print([(nb.tensor(x).mT @ y == nb.tensor(a @ b)).all().item() for x in [a.T.copy()] for y in (nb.tensor(b), nb.tensor(b.T.copy()).t())],
-      (nb.tensor(a) @ nb.tensor(b[:, 0])).tolist() == (a @ b[:, 0]).tolist(), y.tolist() == (a @ b + b[1]).tolist())
+y = torch.nn.functional.linear(torch.tensor(a), torch.tensor(b.T.copy()), torch.tensor(b[1]))
+print([(torch.tensor(x).mT @ y == torch.tensor(a @ b)).all().item() for x in [a.T.copy()] for y in (torch.tensor(b), torch.tensor(b.T.copy()).t())],
+      (torch.tensor(a) @ torch.tensor(b[:, 0])).tolist() == (a @ b[:, 0]).tolist(), y.tolist() == (a @ b + b[1]).tolist())
 """
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}
@@ -82,8 +82,8 @@ print([(nb.tensor(x).mT @ y == nb.tensor(a @ b)).all().item() for x in [a.T.copy
 
 
 def test_linear_with_weights_that_are_parts_of_one_array():
-    every, x = nb.randn(20), nb.randn(2, 3)
+    every, x = torch.randn(20), torch.randn(2, 3)
     weight, bias = every[:9].view(3, 3), every[9:12]
     expected = x.numpy() @ weight.numpy().T + bias.numpy()
     for _ in range(3):  # what is remembered of the first call serves the others
-        np.testing.assert_allclose(nb.nn.functional.linear(x, weight, bias).numpy(), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(torch.nn.functional.linear(x, weight, bias).numpy(), expected, rtol=1e-5, atol=1e-6)

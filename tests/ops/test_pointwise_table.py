@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 
-import autograd_nb as ag
+import autograd_nb as torch
 from autograd_nb.ops.core.pointwise_backward import PointwiseNode
 from autograd_nb.ops.core.registry import OPS
 
@@ -61,7 +61,7 @@ def differentiable(name: str) -> bool:
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_values(name):
     arrays = operands(name, dtype_of(name))[: count(name)]
-    out = run(name, [ag.from_numpy(a) for a in arrays])
+    out = run(name, [torch.from_numpy(a) for a in arrays])
     expected = reference(name, arrays)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-11, atol=1e-13)
     assert out.numpy().dtype == np.asarray(expected).dtype
@@ -72,9 +72,9 @@ def test_float32_and_strides(name):
     """A transposed, a broadcast and a row-sliced operand give what contiguous copies give."""
     arrays = operands(name, "float32", (4, 4))[: count(name)]
     layouts = [
-        lambda a: ag.from_numpy(a).t(),
-        lambda a: ag.from_numpy(a)[:1],
-        lambda a: ag.from_numpy(a)[1:2, ::2].expand(4, 2)[:, :1],
+        lambda a: torch.from_numpy(a).t(),
+        lambda a: torch.from_numpy(a)[:1],
+        lambda a: torch.from_numpy(a)[1:2, ::2].expand(4, 2)[:, :1],
     ]
     views = [layouts[i % 3](a) for i, a in enumerate(arrays)]
     plain = np.broadcast_arrays(*[v.numpy() for v in views])
@@ -91,8 +91,8 @@ def numeric(name: str, arrays: list[np.ndarray], i: int, weight: np.ndarray, h: 
 
     def at(shift: float) -> np.ndarray:
         moved = [a + shift if k == i else a for k, a in enumerate(arrays)]
-        with ag.no_grad():
-            return run(name, [ag.from_numpy(a) for a in moved]).numpy()
+        with torch.no_grad():
+            return run(name, [torch.from_numpy(a) for a in moved]).numpy()
 
     return (at(h) - at(-h)) / (2 * h) * weight
 
@@ -103,10 +103,10 @@ GRADS = sorted(n for n in ALL if differentiable(n) and n not in INTEGER_ONLY)
 @pytest.mark.parametrize("name", GRADS)
 def test_gradient(name):
     arrays = operands(name)[: count(name)]
-    tensors = [ag.from_numpy(a.copy()).requires_grad_() for a in arrays]
+    tensors = [torch.from_numpy(a.copy()).requires_grad_() for a in arrays]
     weight = np.random.default_rng(1).uniform(0.5, 1.5, SHAPE)
     out = run(name, tensors)
-    out.backward(ag.from_numpy(weight))
+    out.backward(torch.from_numpy(weight))
     for i, t in enumerate(tensors):
         expected = numeric(name, arrays, i, weight)
         got = np.zeros(SHAPE) if t.grad is None else t.grad.numpy()
@@ -116,10 +116,10 @@ def test_gradient(name):
 @pytest.mark.parametrize("name", GRADS)
 def test_formula_on_tensors_gives_the_kernels_gradient(name):
     arrays = operands(name)[: count(name)]
-    weight = ag.from_numpy(np.random.default_rng(1).uniform(0.5, 1.5, SHAPE))
-    tensors = [ag.from_numpy(a.copy()).requires_grad_() for a in arrays]
-    fused = ag.autograd.grad(run(name, tensors), tensors, weight, allow_unused=True)
-    recorded = ag.autograd.grad(run(name, tensors), tensors, weight, allow_unused=True, create_graph=True)
+    weight = torch.from_numpy(np.random.default_rng(1).uniform(0.5, 1.5, SHAPE))
+    tensors = [torch.from_numpy(a.copy()).requires_grad_() for a in arrays]
+    fused = torch.autograd.grad(run(name, tensors), tensors, weight, allow_unused=True)
+    recorded = torch.autograd.grad(run(name, tensors), tensors, weight, allow_unused=True, create_graph=True)
     for a, b in zip(fused, recorded, strict=True):
         assert (a is None) == (b is None)
         if a is not None:
@@ -133,9 +133,9 @@ def test_second_derivative(name):
     weight = np.random.default_rng(2).uniform(0.5, 1.5, SHAPE)
 
     def first(moved: list[np.ndarray], i: int, graph: bool):
-        tensors = [ag.from_numpy(a.copy()).requires_grad_() for a in moved]
-        (g,) = ag.autograd.grad(
-            run(name, tensors), tensors[i], ag.from_numpy(weight), create_graph=graph, materialize_grads=True
+        tensors = [torch.from_numpy(a.copy()).requires_grad_() for a in moved]
+        (g,) = torch.autograd.grad(
+            run(name, tensors), tensors[i], torch.from_numpy(weight), create_graph=graph, materialize_grads=True
         )
         return g, tensors
 
@@ -145,7 +145,7 @@ def test_second_derivative(name):
         if not g.requires_grad:
             second = [None] * len(arrays)
         else:
-            second = ag.autograd.grad(g.sum(), tensors, allow_unused=True)
+            second = torch.autograd.grad(g.sum(), tensors, allow_unused=True)
         for j in range(len(arrays)):
             up = first([a + h if k == j else a for k, a in enumerate(arrays)], i, False)[0].numpy()
             down = first([a - h if k == j else a for k, a in enumerate(arrays)], i, False)[0].numpy()
@@ -159,9 +159,9 @@ def test_gradients_of_broadcast_operands_are_summed(name):
     big = sample(name, 0, (2, 3, 4), "float64")
     small = sample(name, 1, (3, 1), "float64")
     rest = [sample(name, k, (4,), "float64") for k in range(2, count(name))]
-    tensors = [ag.from_numpy(a.copy()).requires_grad_() for a in (big, small, *rest)]
+    tensors = [torch.from_numpy(a.copy()).requires_grad_() for a in (big, small, *rest)]
     run(name, tensors).sum().backward()
-    wide = [ag.from_numpy(np.broadcast_to(a, (2, 3, 4)).copy()).requires_grad_() for a in (big, small, *rest)]
+    wide = [torch.from_numpy(np.broadcast_to(a, (2, 3, 4)).copy()).requires_grad_() for a in (big, small, *rest)]
     run(name, wide).sum().backward()
     for t, w in zip(tensors, wide, strict=True):
         if w.grad is None:
@@ -177,16 +177,16 @@ def test_gradients_of_broadcast_operands_are_summed(name):
 @pytest.mark.parametrize("name", sorted(n for n in ROWS if arity(n) == 1 and n not in INTEGER_ONLY and n not in ("isreal",)))
 def test_half_and_integers(name):
     values = sample(name, 0, (5,), "float16")
-    out = run(name, [ag.from_numpy(values)])
+    out = run(name, [torch.from_numpy(values)])
     expected = reference(name, [values.astype(np.float64)])
-    if out.dtype is ag.float16:
+    if out.dtype is torch.float16:
         np.testing.assert_allclose(out.numpy().astype(np.float64), expected, rtol=2e-3, atol=2e-3)
     integers = np.array([1, 2, 3], dtype=np.int32)
     try:
-        got = run(name, [ag.from_numpy(integers)])
+        got = run(name, [torch.from_numpy(integers)])
     except RuntimeError:
         return  # refused, as PyTorch refuses some
-    assert got.dtype in (ag.float32, ag.int32, ag.bool)
+    assert got.dtype in (torch.float32, torch.int32, torch.bool)
 
 
 def test_every_reference_is_of_an_op():
@@ -194,7 +194,7 @@ def test_every_reference_is_of_an_op():
 
 
 def test_nodes_are_named_as_in_pytorch():
-    x = ag.ones(2).requires_grad_()
+    x = torch.ones(2).requires_grad_()
     names = {"exp": "ExpBackward0", "mul": "MulBackward0", "tanh": "TanhBackward0", "sigmoid": "SigmoidBackward0"}
     for op, node in names.items():
         y = OPS[op].call(*([x] * arity(op)))

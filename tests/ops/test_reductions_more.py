@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import autograd_nb as nb
+import autograd_nb as torch
 
 RNG = np.random.default_rng(6)
 NAN = float("nan")
@@ -13,53 +13,53 @@ NAN = float("nan")
 def test_quantile(way):
     a = RNG.normal(size=(3, 7))
     q = np.array([0.0, 0.2, 0.55, 1.0])
-    y = nb.quantile(nb.tensor(a), nb.tensor(q), 1, interpolation=way)
+    y = torch.quantile(torch.tensor(a), torch.tensor(q), 1, interpolation=way)
     np.testing.assert_allclose(y.numpy(), np.quantile(a, q, axis=1, method=way), rtol=1e-12)
-    np.testing.assert_allclose(nb.quantile(nb.tensor(a), 0.3, interpolation=way).item(), np.quantile(a, 0.3, method=way))
-    assert nb.quantile(nb.tensor(a), 0.5, keepdim=True).shape == (1, 1)
+    np.testing.assert_allclose(torch.quantile(torch.tensor(a), 0.3, interpolation=way).item(), np.quantile(a, 0.3, method=way))
+    assert torch.quantile(torch.tensor(a), 0.5, keepdim=True).shape == (1, 1)
 
 
 def test_quantile_and_nan():
-    x = nb.tensor([[1.0, NAN, 3.0], [4.0, 5.0, 6.0], [NAN, NAN, NAN]])
+    x = torch.tensor([[1.0, NAN, 3.0], [4.0, 5.0, 6.0], [NAN, NAN, NAN]])
     np.testing.assert_array_equal(x.quantile(0.5, 1).numpy(), [NAN, 5, NAN])
     np.testing.assert_array_equal(x.nanquantile(0.5, 1).numpy(), [2, 5, NAN])
 
 
 def test_quantile_derivatives():
-    x = nb.tensor(RNG.normal(size=(2, 5)), requires_grad=True)
-    q = nb.tensor([0.3, 0.7], dtype=nb.float64, requires_grad=True)
-    assert nb.autograd.gradcheck(lambda x, q: x.quantile(q, 1), (x, q))
-    assert nb.autograd.gradgradcheck(lambda x, q: x.quantile(q, 1), (x, q))
+    x = torch.tensor(RNG.normal(size=(2, 5)), requires_grad=True)
+    q = torch.tensor([0.3, 0.7], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, q: x.quantile(q, 1), (x, q))
+    assert torch.autograd.gradgradcheck(lambda x, q: x.quantile(q, 1), (x, q))
 
 
 @pytest.mark.parametrize(
     ("x", "q", "text"),
     [
-        (nb.ones(3, dtype=nb.int64), 0.5, "must be either float or double"),
-        (nb.ones(0), 0.5, "must be non-empty"),
-        (nb.ones(3), 1.5, r"must be in the range \[0, 1\]"),
-        (nb.ones(3), nb.tensor([0.5], dtype=nb.float64), "same dtype"),
-        (nb.ones(3), nb.ones(2, 2), "scalar or 1D"),
+        (torch.ones(3, dtype=torch.int64), 0.5, "must be either float or double"),
+        (torch.ones(0), 0.5, "must be non-empty"),
+        (torch.ones(3), 1.5, r"must be in the range \[0, 1\]"),
+        (torch.ones(3), torch.tensor([0.5], dtype=torch.float64), "same dtype"),
+        (torch.ones(3), torch.ones(2, 2), "scalar or 1D"),
     ],
 )
 def test_quantile_refuses(x, q, text):
     with pytest.raises(RuntimeError, match=text):
-        nb.quantile(x, q)
+        torch.quantile(x, q)
 
 
 def test_mode():
-    values, indices = nb.tensor([[1, 3, 3, 1, 2], [5, 4, 4, 4, 5]]).mode()
+    values, indices = torch.tensor([[1, 3, 3, 1, 2], [5, 4, 4, 4, 5]]).mode()
     assert values.tolist() == [1, 4]
     assert indices.tolist() == [3, 3]
-    x = nb.tensor([1.0, 2.0, 2.0], requires_grad=True)
+    x = torch.tensor([1.0, 2.0, 2.0], requires_grad=True)
     x.mode(0).values.backward()
     assert x.grad.tolist() == [0, 0, 1]
 
 
 def test_ties():
-    x = nb.tensor([1.0, 1.0, 0.0, 1.0], requires_grad=True)
+    x = torch.tensor([1.0, 1.0, 0.0, 1.0], requires_grad=True)
     assert x.median(0).indices.item() == 0  # the second of the elements in stable order: 0 at 2, then 1 at 0
-    x = nb.tensor([2, 1, 2, 1, 2])
+    x = torch.tensor([2, 1, 2, 1, 2])
     assert x.topk(3).values.tolist() == [2, 2, 2]
     assert sorted(x.topk(3).indices.tolist()) == [0, 2, 4]
 
@@ -67,11 +67,11 @@ def test_ties():
 def test_topk_of_long_rows():
     a = RNG.permutation(5000).astype(np.float32)
     for k in (1, 7, 70, 3000, 5000):
-        values, indices = nb.tensor(a).topk(k)
+        values, indices = torch.tensor(a).topk(k)
         np.testing.assert_array_equal(values.numpy(), np.sort(a)[::-1][:k])
         np.testing.assert_array_equal(a[indices.numpy()], values.numpy())
     killer = np.r_[np.arange(0, 3000), np.arange(3000, 0, -1)].astype(np.float32)
-    np.testing.assert_array_equal(nb.tensor(killer).topk(1500).values.numpy(), np.sort(killer)[::-1][:1500])
+    np.testing.assert_array_equal(torch.tensor(killer).topk(1500).values.numpy(), np.sort(killer)[::-1][:1500])
 
 
 # ----------------------------------------------------------------------------------------------------- histograms
@@ -79,17 +79,17 @@ def test_topk_of_long_rows():
 
 def test_histogram():
     a, w = RNG.normal(size=200), RNG.uniform(size=200)
-    for kw in ({}, {"density": True}, {"weight": nb.tensor(w)}):
-        hist, edges = nb.histogram(nb.tensor(a), 12, **kw)
+    for kw in ({}, {"density": True}, {"weight": torch.tensor(w)}):
+        hist, edges = torch.histogram(torch.tensor(a), 12, **kw)
         expected = np.histogram(a, edges.numpy(), density="density" in kw, weights=w if "weight" in kw else None)[0]
         np.testing.assert_allclose(hist.numpy(), expected)
-    hist, _ = nb.histogram(nb.tensor([0.0, 1.0, 1.0, 2.0, 9.0, NAN]), nb.tensor([0.0, 1.0, 2.0]))
+    hist, _ = torch.histogram(torch.tensor([0.0, 1.0, 1.0, 2.0, 9.0, NAN]), torch.tensor([0.0, 1.0, 2.0]))
     assert hist.tolist() == [1, 3]
 
 
 def test_histogramdd():
     a = RNG.normal(size=(100, 2))
-    hist, edges = nb.histogramdd(nb.tensor(a), [3, 4], range=[-1.0, 1.0, -2.0, 2.0])
+    hist, edges = torch.histogramdd(torch.tensor(a), [3, 4], range=[-1.0, 1.0, -2.0, 2.0])
     np.testing.assert_allclose(hist.numpy(), np.histogramdd(a, [3, 4], [(-1, 1), (-2, 2)])[0])
     assert [len(e) for e in edges] == [4, 5]
 
@@ -101,25 +101,25 @@ def test_histogramdd():
 def test_gradient(order):
     a = RNG.normal(size=(4, 5))
     for y, z in zip(
-        nb.gradient(nb.tensor(a), spacing=0.5, edge_order=order), np.gradient(a, 0.5, edge_order=order), strict=True
+        torch.gradient(torch.tensor(a), spacing=0.5, edge_order=order), np.gradient(a, 0.5, edge_order=order), strict=True
     ):
         np.testing.assert_allclose(y.numpy(), z)
     places = np.cumsum(RNG.uniform(0.5, 1.5, 5))
-    (y,) = nb.gradient(nb.tensor(a), spacing=(nb.tensor(places),), dim=1, edge_order=order)
+    (y,) = torch.gradient(torch.tensor(a), spacing=(torch.tensor(places),), dim=1, edge_order=order)
     np.testing.assert_allclose(y.numpy(), np.gradient(a, places, axis=1, edge_order=order))
 
 
 def test_gradient_derivatives():
-    x = nb.tensor(RNG.normal(size=5), requires_grad=True)
-    t = nb.tensor(np.cumsum(RNG.uniform(0.5, 1.5, 5)), requires_grad=True)
-    assert nb.autograd.gradcheck(lambda x, t: nb.gradient(x, spacing=(t,), edge_order=2), (x, t))
+    x = torch.tensor(RNG.normal(size=5), requires_grad=True)
+    t = torch.tensor(np.cumsum(RNG.uniform(0.5, 1.5, 5)), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x, t: torch.gradient(x, spacing=(t,), edge_order=2), (x, t))
 
 
 def test_gradient_refuses():
     with pytest.raises(RuntimeError, match=r"at least edge_order\+1"):
-        nb.gradient(nb.ones(2), edge_order=2)
+        torch.gradient(torch.ones(2), edge_order=2)
     with pytest.raises(RuntimeError, match="only supports edge_order=1 and edge_order=2"):
-        nb.gradient(nb.ones(9), edge_order=3)
+        torch.gradient(torch.ones(9), edge_order=3)
 
 
 # ---------------------------------------------------------------------------------------------------- torch.masked
@@ -128,26 +128,26 @@ def test_gradient_refuses():
 def test_masked():
     a, keep = RNG.normal(size=(3, 4)), RNG.random((3, 4)) < 0.6
     keep[0, 0] = keep[1, 0] = keep[2, 0] = True
-    x, mask = nb.tensor(a), nb.tensor(keep)
+    x, mask = torch.tensor(a), torch.tensor(keep)
     held = np.ma.array(a, mask=~keep)
     for name in ("sum", "prod", "mean", "median"):
-        y = getattr(nb.masked, name)(x, 1, mask=mask)
+        y = getattr(torch.masked, name)(x, 1, mask=mask)
         expected = (
             getattr(np.ma, name)(held, 1)
             if name != "median"
             else [np.sort(r[k])[(k.sum() - 1) // 2] for r, k in zip(a, keep, strict=True)]
         )
         np.testing.assert_allclose(y.numpy(), expected)
-    np.testing.assert_allclose(nb.masked.amax(x, mask=mask).item(), held.max())
-    np.testing.assert_allclose(nb.masked.var(x, 1, unbiased=False, mask=mask).numpy(), held.var(1))
-    soft = nb.masked.softmax(x, 1, mask=mask)
+    np.testing.assert_allclose(torch.masked.amax(x, mask=mask).item(), held.max())
+    np.testing.assert_allclose(torch.masked.var(x, 1, unbiased=False, mask=mask).numpy(), held.var(1))
+    soft = torch.masked.softmax(x, 1, mask=mask)
     assert not soft[~mask].any()
     np.testing.assert_allclose(soft.sum(1).numpy(), np.ones(3))
 
 
 def test_masked_elements_get_no_gradient():
-    x = nb.tensor([1.0, NAN, 3.0], requires_grad=True)
-    nb.masked.mean(x, mask=nb.tensor([True, False, True])).backward()
+    x = torch.tensor([1.0, NAN, 3.0], requires_grad=True)
+    torch.masked.mean(x, mask=torch.tensor([True, False, True])).backward()
     assert x.grad.tolist() == [0.5, 0.0, 0.5]
 
 
@@ -155,16 +155,16 @@ def test_masked_elements_get_no_gradient():
 
 
 def test_copying_forms_own_their_memory():
-    x = nb.arange(6.0).reshape(2, 3)
-    for y in (x.permute(1, 0), nb.permute_copy(x, (1, 0)), nb.select_copy(x, 0, 0), nb.unbind_copy(x)[0], nb.alias_copy(x)):
+    x = torch.arange(6.0).reshape(2, 3)
+    for y in (x.permute(1, 0), torch.permute_copy(x, (1, 0)), torch.select_copy(x, 0, 0), torch.unbind_copy(x)[0], torch.alias_copy(x)):
         before = x.clone()
         y.add_(1)
-        assert nb.equal(x, before) is (y._view is None)
+        assert torch.equal(x, before) is (y._view is None)
         x.copy_(before)
 
 
 def test_parts_of_unsafe_split_may_change_in_place():
-    x = nb.arange(4.0, requires_grad=True)
+    x = torch.arange(4.0, requires_grad=True)
     first, second = (x * 1).unsafe_split(2)
     first.mul_(3)
     (first.sum() + second.sum()).backward()
@@ -172,7 +172,7 @@ def test_parts_of_unsafe_split_may_change_in_place():
 
 
 def test_resize():
-    x = nb.arange(6.0)
+    x = torch.arange(6.0)
     y = x[2:]
     assert y.resize_(2, 2) is y
     assert y.tolist() == [[2, 3], [4, 5]]
@@ -180,31 +180,31 @@ def test_resize():
     assert x.tolist() == [0, 1]
     assert x.resize_(3, 3).flatten()[:6].tolist() == [0, 1, 2, 3, 4, 5]
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
-        nb.ones(2, requires_grad=True).resize_(1)
+        torch.ones(2, requires_grad=True).resize_(1)
 
 
 def test_unravel_index():
     i = RNG.integers(0, 24, (3, 2))
-    for y, z in zip(nb.unravel_index(nb.tensor(i), (2, 3, 4)), np.unravel_index(i, (2, 3, 4)), strict=True):
+    for y, z in zip(torch.unravel_index(torch.tensor(i), (2, 3, 4)), np.unravel_index(i, (2, 3, 4)), strict=True):
         np.testing.assert_array_equal(y.numpy(), z)
 
 
 def test_a_view_that_reaches_before_its_tensor():
-    x = nb.arange(6.0, requires_grad=True)
+    x = torch.arange(6.0, requires_grad=True)
     y = x.detach()[2:4].requires_grad_()
     z = y.as_strided((3,), (1,), 1)
     assert z.tolist() == [1, 2, 3]
-    (z * nb.tensor([5.0, 6.0, 7.0])).sum().backward()
+    (z * torch.tensor([5.0, 6.0, 7.0])).sum().backward()
     assert y.grad.tolist() == [6, 7]
     assert y.detach().as_strided((3,), (1,), 1).tolist() == [1, 2, 3]
 
 
 def test_storages_are_shared_by_views():
-    x = nb.arange(6.0).reshape(2, 3)
+    x = torch.arange(6.0).reshape(2, 3)
     y = x[1:]
     assert x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr() != x.clone().untyped_storage().data_ptr()
     assert (y.storage().size(), y.untyped_storage().nbytes(), y.storage()[1]) == (6, 24, 1.0)
-    z = nb.empty(0).set_(x)
+    z = torch.empty(0).set_(x)
     assert z.is_set_to(x)
     z[0, 0] = 7
     assert x[0, 0].item() == 7
@@ -217,27 +217,27 @@ def test_storages_are_shared_by_views():
 def test_segment_reduce(reduce):
     a = RNG.normal(size=(5, 2))
     function = {"prod": np.prod, "sum": np.sum, "mean": np.mean, "max": np.max, "min": np.min}[reduce]
-    y = nb.segment_reduce(nb.tensor(a), reduce, lengths=nb.tensor([2, 3]))
+    y = torch.segment_reduce(torch.tensor(a), reduce, lengths=torch.tensor([2, 3]))
     np.testing.assert_allclose(y.numpy(), [function(a[:2], 0), function(a[2:], 0)])
-    z = nb.segment_reduce(nb.tensor(a), reduce, offsets=nb.tensor([0, 2, 2, 5]), initial=1.0)
+    z = torch.segment_reduce(torch.tensor(a), reduce, offsets=torch.tensor([0, 2, 2, 5]), initial=1.0)
     assert z[1].tolist() == [1, 1]
-    x = nb.tensor(a, requires_grad=True)
-    assert nb.autograd.gradcheck(lambda x: nb.segment_reduce(x, reduce, lengths=nb.tensor([2, 3])), (x,))
+    x = torch.tensor(a, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: torch.segment_reduce(x, reduce, lengths=torch.tensor([2, 3])), (x,))
 
 
 def test_segment_reduce_refuses():
     with pytest.raises(RuntimeError, match="contains negative value"):
-        nb.segment_reduce(nb.ones(3), "sum", lengths=nb.tensor([-1, 4]))
+        torch.segment_reduce(torch.ones(3), "sum", lengths=torch.tensor([-1, 4]))
     with pytest.raises(RuntimeError, match="Expected all rows of lengths"):
-        nb.segment_reduce(nb.ones(3), "sum", lengths=nb.tensor([1, 1]))
+        torch.segment_reduce(torch.ones(3), "sum", lengths=torch.tensor([1, 1]))
     with pytest.raises(RuntimeError, match="reduce argument must be"):
-        nb.segment_reduce(nb.ones(3), "median", lengths=nb.tensor([3]))
+        torch.segment_reduce(torch.ones(3), "median", lengths=torch.tensor([3]))
 
 
 @pytest.mark.parametrize(("n", "p"), [(5, 0.3), (400, 0.9), (100, 0.02)])
 def test_binomial(n, p):
-    nb.manual_seed(0)
-    y = nb.binomial(nb.full((50_000,), float(n)), nb.tensor(p))
+    torch.manual_seed(0)
+    y = torch.binomial(torch.full((50_000,), float(n)), torch.tensor(p))
     assert abs(y.mean().item() - n * p) < 5 * (n * p * (1 - p) / 50_000) ** 0.5
     assert abs(y.var().item() / (n * p * (1 - p)) - 1) < 0.05
     assert y.min() >= 0

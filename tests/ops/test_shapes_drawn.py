@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import autograd_nb as ag
+import autograd_nb as torch
 
 settings.register_profile("ours", deadline=None, max_examples=60, derandomize=True)
 settings.load_profile("ours")
@@ -36,7 +36,7 @@ def broadcastable(draw):
 def viewed(draw):
     """An array and the same elements as a tensor that is a view: permuted, sliced, expanded."""
     a = array(draw(full_shapes), 1)
-    t = ag.from_numpy(a.copy())
+    t = torch.from_numpy(a.copy())
     for _ in range(draw(st.integers(0, 3))):
         kind = draw(st.sampled_from(["permute", "slice", "step", "unsqueeze", "expand", "select"]))
         d = draw(st.integers(0, a.ndim - 1)) if a.ndim else 0
@@ -65,12 +65,12 @@ def viewed(draw):
 @given(broadcastable())
 def test_broadcasting_values_and_gradients(parts):
     a, b = (array(s, k) for k, s in enumerate(parts))
-    x, y = (ag.from_numpy(np.asarray(v)).requires_grad_() for v in (a, b))
+    x, y = (torch.from_numpy(np.asarray(v)).requires_grad_() for v in (a, b))
     out = x * y + x
     expected = a * b + a
     np.testing.assert_allclose(out.detach().numpy(), expected, rtol=1e-12)
     w = array(expected.shape, 3)
-    out.backward(ag.from_numpy(np.asarray(w)))
+    out.backward(torch.from_numpy(np.asarray(w)))
 
     def summed(full: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         lead = full.ndim - len(shape)
@@ -120,14 +120,14 @@ def test_reshape_of_views(pair, data):
 @given(shapes, st.data())
 def test_empty_and_odd_shapes(shape, data):
     a = array(shape)
-    t = ag.from_numpy(a)
+    t = torch.from_numpy(a)
     assert tuple(t.shape) == shape
     np.testing.assert_array_equal((t + 1).numpy(), a + 1)
     np.testing.assert_allclose(t.sum().numpy(), a.sum(), atol=1e-12)
     if shape:
         d = data.draw(st.integers(0, len(shape) - 1))
         np.testing.assert_allclose(t.sum(d).numpy(), a.sum(d), atol=1e-12)
-        np.testing.assert_array_equal(ag.cat([t, t], d).numpy(), np.concatenate([a, a], d))
+        np.testing.assert_array_equal(torch.cat([t, t], d).numpy(), np.concatenate([a, a], d))
 
 
 @given(viewed(), viewed())
@@ -138,5 +138,5 @@ def test_in_place_writes_change_only_what_the_view_sees(pair, other):
         return
     t.mul_(2)
     np.testing.assert_allclose(t.numpy(), b * 2)
-    t.copy_(ag.zeros(()))
+    t.copy_(torch.zeros(()))
     assert not t.numpy().any()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-import autograd_nb as nb  # noqa: E402
+import autograd_nb as ag  # noqa: E402
 
 SMALL = [(), (0,), (1,), (5,), (30,), (2, 0), (0, 3), (3, 4), (2, 3, 4), (1, 2, 1, 3), (1001,)]
 SHAPES = [*SMALL, (50, 60), (3, 40, 20), (7, 3, 2, 40)]
@@ -27,8 +27,8 @@ def pair(array, dtype):
     with np.errstate(all="ignore"):
         array = array.astype(dtype)
     if not array.ndim:
-        return torch.from_numpy(array.reshape(1))[0], nb.from_numpy(array.reshape(1))[0]
-    return torch.from_numpy(array), nb.from_numpy(array)
+        return torch.from_numpy(array.reshape(1))[0], ag.from_numpy(array.reshape(1))[0]
+    return torch.from_numpy(array), ag.from_numpy(array)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -67,7 +67,7 @@ def programs(lib):
 
 
 def test_suffixes():
-    for a, b in zip(programs(torch), programs(nb), strict=True):
+    for a, b in zip(programs(torch), programs(ag), strict=True):
         assert repr(b) == repr(a)
 
 
@@ -87,22 +87,22 @@ def test_printoptions(options):
     r = np.random.default_rng(0)
     try:
         torch.set_printoptions(**options)
-        nb.set_printoptions(**options)
+        ag.set_printoptions(**options)
         for kind in KINDS.values():
             for shape in SMALL:
                 a, b = pair(kind(r, shape), "float32")
                 assert repr(b) == repr(a)
     finally:
         torch.set_printoptions(profile="default")
-        nb.set_printoptions(profile="default")
+        ag.set_printoptions(profile="default")
 
 
 @pytest.mark.parametrize("spec", ["", ".3f", "8.2e", "d", "+.1f"])
 def test_format(spec):
     value = 7 if spec == "d" else 3.14159
-    assert format(nb.tensor(value), spec) == format(torch.tensor(value), spec)
+    assert format(ag.tensor(value), spec) == format(torch.tensor(value), spec)
     if spec:
         with pytest.raises(TypeError):
             format(torch.tensor([1.0, 2.0]), spec)
         with pytest.raises(TypeError):
-            format(nb.tensor([1.0, 2.0]), spec)
+            format(ag.tensor([1.0, 2.0]), spec)

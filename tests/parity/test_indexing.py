@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-import autograd_nb as nb  # noqa: E402
+import autograd_nb as ag  # noqa: E402
 
 
 class Index:
@@ -101,9 +101,9 @@ def test_random_expressions(seed):
                 theirs = run(torch, array, order, items, trial % 2)
             except (IndexError, RuntimeError) as error:
                 with pytest.raises(type(error), match=str(error)[:12].replace("(", r"\(")):
-                    run(nb, array, order, items, trial % 2)
+                    run(ag, array, order, items, trial % 2)
                 continue
-            mine = run(nb, array, order, items, trial % 2)
+            mine = run(ag, array, order, items, trial % 2)
         for k, (a, b) in enumerate(zip(mine, theirs, strict=True)):
             np.testing.assert_allclose(
                 a.detach().numpy(), b.detach().numpy(), err_msg=f"result {k} of {items} on {shape} permuted {order}"
@@ -146,9 +146,9 @@ BAD = [
 def test_errors(number):
     with pytest.raises(Exception) as theirs:
         BAD[number](torch, torch.zeros(2, 3, 4))
-    x = nb.zeros(2, 3, 4)
+    x = ag.zeros(2, 3, 4)
     with pytest.raises(theirs.type):
-        BAD[number](nb, x)
+        BAD[number](ag, x)
     assert x._version == 0
 
 
@@ -181,7 +181,7 @@ def test_inplace_rewrites_history(name, view):
         second = t.autograd.grad(sum((q * q).sum() for q in first), inputs)
         return [base, *first, *second], y._version
 
-    (mine, a), (theirs, b) = go(nb), go(torch)
+    (mine, a), (theirs, b) = go(ag), go(torch)
     assert a == b == 1
     for p, q in zip(mine, theirs, strict=True):
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy())

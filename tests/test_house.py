@@ -1,0 +1,44 @@
+"""How the code is kept: one alias of the library in tests, functions that a screen shows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import autograd_nb
+
+PACKAGE, TESTS = Path(autograd_nb.__file__).parent, Path(__file__).parent
+
+#: lines of a function, its docstring among them
+SCREEN = 60
+
+#: those that are longer: the loop that every backward pass runs, where each call costs, and what waits to be taken apart
+LONGER = {
+    "graph/engine.py:run", "autograd/function.py:_applied", "autograd/api.py:grad", "kernels/attention.py:backward",
+    "kernels/conv.py:by_weight", "compiler/capture/effects.py:_observed", "compiler/session.py:variant", "ops/core/call_path.py:known",
+    "ops/nn/multihead.py:multi_head_attention_forward", "ops/nn/attention.py:scaled_dot_product_attention", "ops/signal/stft.py:istft",
+    "ops/signal/stft.py:stft", "ops/elementwise/activation.py:_switchable", "ops/indexing/indexing.py:read_index",
+    "codegen/templates/draws.py:random_map",
+}  # fmt: skip
+
+
+def test_the_library_has_one_alias():
+    """``torch``, as in a program that moved here; ``ag`` where PyTorch itself is meant by torch."""
+    found = [
+        (path.relative_to(TESTS).as_posix(), alias)
+        for path in TESTS.rglob("*.py")
+        for alias in re.findall(r"^\s*import autograd_nb as (\w+)", path.read_text(), re.MULTILINE)
+    ]
+    other = [(path, a) for path, a in found if a not in ({"torch", "ag", "ours"} if path.startswith(("parity/", "fuzz/")) else {"torch"})]
+    assert not other
+
+
+def test_a_function_fits_on_a_screen():
+    """What is longer is taken apart; leave the list when you do, and join it only with a reason."""
+    long = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (node.end_lineno or 0) - node.lineno + 1 > SCREEN:
+                long.add(f"{path.relative_to(PACKAGE).as_posix()}:{node.name}")
+    assert long <= LONGER, sorted(long - LONGER)
