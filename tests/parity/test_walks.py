@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-WALKS = ["loss_arguments"]
+WALKS = ["loss_arguments", "norm_shapes"]
 
 
 @pytest.mark.parity

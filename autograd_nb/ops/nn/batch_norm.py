@@ -16,11 +16,19 @@ from ...graph.modes import state
 from ...shapes import layout, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
-from ..core.recording import guarded, mark_inference
+from ..core.recording import constant, guarded, mark_inference
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..elementwise.activation import functional
-from .normalization import channel_norm, graph_gradients, per_channel, same_dtype, verify_batch_size, widened
+from .normalization import (
+    channel_norm,
+    graph_gradients,
+    nothing_normalized,
+    per_channel,
+    same_dtype,
+    verify_batch_size,
+    widened,
+)
 
 
 @cache
@@ -103,6 +111,10 @@ def _run_known(
 ) -> Tensor:
     """The batch norm of a small batch."""
     sizes, lay, row, carrier, ones, zeros, eps, training = plan
+    if running_mean is not None and running_mean._rg:
+        constant("native_batch_norm", "running_mean", running_mean)
+    if running_var is not None and running_var._rg:
+        constant("native_batch_norm", "running_var", running_var)
     momentum = 0.0 if momentum is None else float(momentum)
     name, c = lay.dtype.name, sizes[1]
     y, rstd = np.empty(lay.size, carrier), np.empty(c, carrier)
@@ -144,16 +156,21 @@ def batch_norm(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
     """
     x = tensor_argument(input, "batch_norm")
-    if x.ndim == 1 and not x._layout.size:
-        return x.clone()
-    if x.ndim < 2:
+    if training and x.ndim < 2 and not (x.ndim and not x._layout.size):
+        raise IndexError(f"batch_norm: Dimension out of range: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
+    if x.ndim < 2 and x._layout.size:
         raise RuntimeError(f"batch_norm: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
     if training:
-        verify_batch_size(x.shape)
+        if x.ndim > 1:
+            verify_batch_size(x.shape)
         if eps <= 0.0:
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    for n, t in (("running_mean", running_mean), ("running_var", running_var)):
+        constant("native_batch_norm", n, t)
+    if not x._layout.size:
+        return nothing_normalized(x, weight, bias)
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     same_dtype(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)

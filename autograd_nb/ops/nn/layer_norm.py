@@ -191,6 +191,8 @@ def _row_arguments(input: Any, normalized_shape: Any, weight: Any, bias: Any, na
             raise RuntimeError(
                 f"Expected {n} to be of same shape as normalized_shape, but got {n} of shape {list(t.shape)} and normalized_shape = {list(shape)}"
             )
+    if x.ndim < len(shape) and name == "rms_norm":
+        raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {x.ndim}")
     if x.ndim < len(shape) or tuple(x.shape[x.ndim - len(shape) :]) != shape:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got input of size "

@@ -18,7 +18,7 @@ from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
 from ..core.pointwise import pointwise
-from ..core.recording import guarded
+from ..core.recording import constant, guarded
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import structured, tensor_argument
@@ -211,6 +211,13 @@ def verify_batch_size(size: Sequence[int]) -> None:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {size!r}")
 
 
+def nothing_normalized(x: Tensor, weight: Any, bias: Any) -> Tensor:
+    """The batch norm of no elements. PyTorch looks at no sizes then; it multiplies by the first weight, so that it has a gradient."""
+    y = x.clone()
+    y = y if weight is None else y * weight[0]
+    return y if bias is None else y + bias[0]
+
+
 def check_channels(x: Tensor, name: str, **tensors: Any) -> None:
     """RuntimeError where a tensor has not one value for each channel."""
     c = x.shape[1]
@@ -256,12 +263,20 @@ def instance_norm(
 ):
     """`batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
     x = tensor_argument(input, "instance_norm")
-    if x.ndim < 2:
-        raise RuntimeError(f"instance_norm: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
+    if x.ndim < 2 and not use_input_stats:
+        raise IndexError(f"instance_norm: Dimension out of range: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
     if use_input_stats and numel(x.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {x.shape!r}")
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    for n, t in (("running_mean", running_mean), ("running_var", running_var)):
+        constant("native_batch_norm", n, t)
+    if not x._layout.size:  # (weights are repeated for each sample in PyTorch)
+        count = x.shape[0]
+        for t in (running_mean, running_var):
+            if use_input_stats and t is not None and t._layout.size != x.shape[1]:
+                raise RuntimeError(f"running statistics should contain {x.shape[1]} elements not {t._layout.size} (instance_norm)")
+        return nothing_normalized(x, *[None if t is None else t.repeat(count) for t in (weight, bias)])
     same_dtype(x, "instance_norm", weight=weight, bias=bias)
     if weight is not None and state.grad:
         weight = weight.clone()  # (repeated for each sample in PyTorch)
@@ -269,6 +284,9 @@ def instance_norm(
         widened(x), running_mean, running_var, widened(weight), widened(bias), bool(use_input_stats), float(momentum), float(eps),
         tuple(range(2, x.ndim)), "instance_norm",
     )  # fmt: skip
+    for t in (running_mean, running_var):
+        if use_input_stats and t is not None and t._version_[0] >= 0:
+            t._version_[0] += 1  # (they are copied into in PyTorch)
     return cast(y, x.dtype)
 
 
@@ -284,12 +302,12 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     c = x.shape[1]
+    verify_batch_size([x.shape[0] * c // num_groups, num_groups, *x.shape[2:]])
     if c % num_groups:
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(x.shape)} and "
             f"num_groups={num_groups}"
         )
-    verify_batch_size([x.shape[0] * c // num_groups, num_groups, *x.shape[2:]])
     for n, t in (("weight", weight), ("bias", bias)):
         if t is not None and (t.ndim != 1 or t._layout.size != c):
             raise RuntimeError(
