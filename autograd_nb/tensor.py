@@ -3,7 +3,7 @@
 ``_data`` is a flat C array of the storage that *begins at the tensor's first element*, so a kernel never needs an offset;
 ``_layout`` says how to walk it. ``_version_`` is the list [times changed in place, times its history was rewritten], shared
 by every tensor of the storage (below 0 for inference tensors). ``_edge`` is where its gradient flows (None for leaves). ``_view``
-is the base that a view looks at, or None; then ``_seen`` says as of which rewriting of its history, and ``_view_kind`` how it was
+is the base that a view looks at, or None; then ``_seen`` says as of which change of the memory its history is, and ``_view_kind`` how it was
 made ("", "multi:<Name>", "no_grad", "inference"). They are slots and no object of their own as one would cost half of a view.
 
 Ops attach themselves as methods (see `autograd_nb.ops`); here is only what every op needs.
@@ -480,8 +480,8 @@ def attach(t: Tensor, target: Any) -> None:
 
 
 def refresh(view: Tensor) -> None:
-    """Bring a view's history up to date with its base, if the base's was rewritten since."""
-    now = view._version_[1]
+    """Bring a view's history up to date with its base, if the memory was changed since (without recording, too: as in PyTorch)."""
+    now = view._version_[0]
     if view._seen == now:
         return
     base = view._view
@@ -535,7 +535,7 @@ def _move_retained(t: Tensor, old: Any, new: Any) -> None:
 def _view_requires_grad(view: Tensor) -> bool:
     base, kind = view._view, view._view_kind
     assert base is not None
-    if kind and view._seen != view._version_[1]:  # no use of it that would be refused
+    if kind and view._seen != view._version_[0]:  # no use of it that would be refused
         return view._rg or base._rg
     refresh(view)
     # made without recording of a tensor that had a history, it says that it requires grad, but leads nowhere
@@ -666,7 +666,7 @@ def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:
     if not kind and not state.grad:
         kind = "inference" if state.inference else "no_grad"
     version = t._version_
-    out._version_, out._view, out._seen, out._view_kind = version, base, version[1], kind
+    out._version_, out._view, out._seen, out._view_kind = version, base, version[0], kind
     return out
 
 

@@ -87,7 +87,23 @@ UNRECORDED = {
 }
 
 
+#: views whose memory is changed without recording, and in-place ops that only move a view
+MOVED = {
+    f"{view}; {change}": f"b = leaf(2, 3).clone(){'.detach().requires_grad_()' if leaf else ''}; {view}\n{change}\n"
+    "r = (w * 2).requires_grad, (b * 2).requires_grad; s = (w * w).sum(); s.backward(); r = r, b.grad if b.is_leaf else None, w"
+    for leaf in (True, False)
+    for view in ("w = b[1:]", "w = b[...]", "w, u = b.split(1)", "w, u = b.unbind()", "w, u = b.chunk(2)", "w = b.view(3, 2)", "w = b[:][1:]",
+                 "w = b.detach()")
+    for change in (
+        "with t.no_grad(): b.mul_(2)", "with t.no_grad(): w.mul_(2)", "b.detach().mul_(2)", "w.detach().zero_()", "b.data.mul_(2)",
+        "w.transpose_(0, -1)", "w.unsqueeze_(0)", "w.squeeze_(0)", "w.as_strided_((2,), (1,))", "w.mul_(2)", "b.mul_(2)", "b.unsqueeze_(0)",
+        "with t.no_grad(): w.unsqueeze_(0)", "w.fill_(1.)", "w.detach_()", "with t.no_grad(): b[0] = 1.", "w[0] = 1.",
+    )
+}  # fmt: skip
+MOVED["view of a view that requires grad"] = "b = t.arange(6.).view(2, 3).requires_grad_(); w = b[...]\nw.mul_(2)"
+
+
 @pytest.mark.parity
-@pytest.mark.parametrize("programs", (CAPTURES, REWRITTEN, UNRECORDED), ids=("captures", "rewritten", "unrecorded"))
+@pytest.mark.parametrize("programs", (CAPTURES, REWRITTEN, UNRECORDED, MOVED), ids=("captures", "rewritten", "unrecorded", "moved"))
 def test_programs(programs):
     check({name: f"{BEFORE}{code}" for name, code in programs.items()})

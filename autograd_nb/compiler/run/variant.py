@@ -274,4 +274,4 @@ def _look_at_bases(results: list[Any], views: list[tuple[Tensor, int, tuple, str
         base = results[number] if number >= 0 else hidden.get(number)
         if base is None:
             base = hidden[number] = make(data[offset:] if offset else data, layout, t._version_)
-        t._view, t._seen, t._view_kind = base, t._version_[1], how
+        t._view, t._seen, t._view_kind = base, t._version_[0], how

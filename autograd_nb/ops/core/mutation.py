@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import launch
-from ...errors import AutogradError
 from ...graph.modes import state
 from ...shapes import as_shape, check_sizes, contiguous_strides, layout
-from ...tensor import Tensor, _storage, look_as, make, refresh
+from ...tensor import Tensor, _storage, check_inplace, look_as, make
 from .inplace import inplace_version
 from .registry import OPS, public
 from .structured import tensor_argument
@@ -35,13 +34,7 @@ def _in_place_view(name: str) -> None:
 
     def call(input, *args, **kw):
         x = tensor_argument(input, name + "_")
-        if x._view is not None:
-            refresh(x)
-        if x._rg and x._edge is None and state.grad:
-            raise AutogradError(
-                "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
-                f"`with torch.no_grad():`, or use {name}(), which leaves the leaf as it is."
-            )
+        check_inplace(x)
         # a stand-in keeps the old geometry, so that what is recorded hangs on it and not on the tensor itself
         before = make(x._data, x._layout, x._version_)
         before._edge, before._rg = x._edge, x._rg

@@ -41,7 +41,7 @@ def look(x: Tensor, recipe: tuple) -> Any:
         else:
             t._view, t._view_kind = base, x._view_kind
             refresh(x)
-        t._seen = version[1]
+        t._seen = version[0]
         if x._rg and recording is not None:
             t._edge = write_node(x, node_class, recording, values, lay, 3)
             t._rg = True
@@ -51,7 +51,7 @@ def look(x: Tensor, recipe: tuple) -> Any:
             t._view, t._view_kind = x, untracked
         else:
             t._view, t._view_kind = base, x._view_kind or untracked
-        t._seen = version[1]
+        t._seen = version[0]
     return t
 
 
@@ -64,7 +64,7 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
         node = write_node(x, node_class, recording, values, lays, 4)
     base = x if x._view is None else x._view
     data, version, kind = x._data, x._version_, f"multi:{node_class.__name__}"
-    seen = version[1]
+    seen = version[0]
     out, new = [], object.__new__
     for lay, cut in zip(lays, cuts):  # noqa: B905  (strict costs time)
         t = blank()
