@@ -460,3 +460,21 @@ def test_what_passes_towards_some_inputs_consume(function):
     for order in [((0, i), (1, j), (1, k)) for i in range(3) for j in range(3) for k in (0, 2, 5)] + [((1, 5), (0, 0)), ((0, 5), (1, 5))]:
         if function is inner or max(j for _, j in order) < 5:
             eq(outcome(compiled, order), outcome(function, order))
+
+
+def test_hooks_of_several_results_run_in_the_eager_order():
+    def run(x):
+        a, b, c = x * 2, x.exp(), x.sin()
+        return b, a * c, a, c
+
+    compiled = torch.compile(run, fullgraph=True)
+    found = []
+    for function in (run, compiled):
+        for _ in range(3):
+            x, order = leaf(0.5, 0.25), []
+            results = function(x)
+            for k, y in enumerate(results):
+                y.register_hook(lambda g, k=k, order=order: order.append(k))
+            torch.autograd.backward([y.sum() for y in results])
+            found.append(order)
+    assert all(order == found[0] for order in found)

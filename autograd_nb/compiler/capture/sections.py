@@ -100,22 +100,41 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
     for node in nodes:
         me = id(node)
         together.setdefault((whole[me].bit_count(), level[me], alive[me], whole[me]), []).append(node)
-    found = []
-    goals = None
-    for place in sorted(together):
-        pieces = [together[place]]
-        if place[0] > 1 and place[2]:
-            goals = _goals(nodes, roots) if goals is None else goals
-            pieces = _apart(together[place], goals)
-        for piece in pieces:
-            found.append(Section(place[2]))
-            found[-1].nodes = piece
+    pieces: list[list[Node]] = []
+    goals = _goals(nodes, roots) if len(roots) > 1 else {}
+    for (results, _, live, _), members in together.items():
+        pieces += _apart(members, goals) if results > 1 and live else [members]
+    found = [Section(alive[id(piece[0])]) for piece in pieces]
+    for section, piece in zip(found, pieces, strict=True):
+        section.nodes = piece
     if len(found) > MOST:
         raise Problem(f"its results that require grad depend on one another in more than {MOST} ways")
+    found = _in_order(found)
     _join(found, roots, inside)
     for (node, _), bits in reached.items():
         if bits != whole[id(node)]:
             next(s for s in found if node in s.nodes).uneven = True
+    return found
+
+
+def _in_order(sections: list[Section]) -> list[Section]:
+    """The sections in the order in which passes come to them: what depends on others first, else the youngest as in an eager graph."""
+    home = {id(n): k for k, s in enumerate(sections) for n in s.nodes}
+    below = [
+        {home[id(to)] for n in s.nodes for e in n.edges if e is not None and id(to := _key(e)[0]) in home} - {k}
+        for k, s in enumerate(sections)
+    ]
+    above = [sum(k in others for others in below) for k in range(len(sections))]
+    ready = [(-s.nodes[0].seq, k) for k, s in enumerate(sections) if not above[k]]
+    found = []
+    while ready:
+        ready.sort()
+        _, k = ready.pop(0)
+        found.append(sections[k])
+        for other in below[k]:
+            above[other] -= 1
+            if not above[other]:
+                ready.append((-sections[other].nodes[0].seq, other))
     return found
 
 

@@ -32,7 +32,7 @@ from ..reduce.statistics import mean_square, wide_mean
 def same_dtype(x: Tensor, name: str, **others: Any) -> None:
     """RuntimeError where `x` is no floating point tensor, or another has not its dtype; those of float16 may all be float32."""
     if x.dtype.category < 2:
-        raise RuntimeError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
+        raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
     others = {n: t for n, t in others.items() if t is not None}
     if all(t.dtype is x.dtype for t in others.values()):
         return
