@@ -13,7 +13,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-PROGRAMS, FUNCTIONS = 260, 5
+from .corpus import SHRUNK
+
+PROGRAMS, FUNCTIONS = 260, 25
 #: programs of the corpus that differ, and why
 KNOWN = {
     61: "mv of operands of the wrong dims is an IndexError in PyTorch where one has none, here a RuntimeError",
@@ -38,3 +40,12 @@ def test_programs():
 def test_compiled_functions():
     found = run("--programs", str(FUNCTIONS), "--compiled", NUMBA_DISABLE_JIT="0", NUMBA_BOUNDSCHECK="0")
     assert f"{FUNCTIONS} programs, 0 differ" in found, found
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", SHRUNK)
+def test_functions_that_once_differed(name):
+    from .check import difference
+
+    found = difference(SHRUNK[name])
+    assert found is None, found
