@@ -24,6 +24,7 @@ import numpy as np
 
 from . import dtypes, threads
 from .codegen.build import compilation
+from .interruptions import whole
 
 Entry = Callable[..., Any]
 
@@ -322,6 +323,7 @@ def argument_type(value: Any) -> str:
 
 
 @contextmanager
+@whole
 def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
     """While the context is open, this thread's launches go to ``observer(call, args)``, which must run ``call.entry(*args)``."""
     global _observing, _epoch

@@ -14,6 +14,8 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
+from .interruptions import whole
+
 __all__ = ["DECOMPOSED", "Overrides", "overridable"]
 
 Function = TypeVar("Function", bound=Callable)
@@ -88,6 +90,7 @@ class Overrides:
     def closed(self) -> None:
         """Called when the last has ceased to be."""
 
+    @whole
     def enter(self) -> None:
         """Become active."""
         with _lock:
@@ -96,6 +99,7 @@ class Overrides:
                 self._exchange()
                 self.opened()
 
+    @whole
     def leave(self) -> None:
         """Cease to be."""
         with _lock:
@@ -105,6 +109,7 @@ class Overrides:
                 self.closed()
 
     @contextmanager
+    @whole
     def active(self) -> Iterator[None]:
         """Active for the length of a ``with`` block."""
         self.enter()

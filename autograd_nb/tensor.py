@@ -25,6 +25,7 @@ from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Output, accumulator, finish, set_edges
+from .interruptions import whole
 from .shapes import Layout, Size, layout
 
 if TYPE_CHECKING:  # what the ops attach
@@ -613,6 +614,7 @@ def check_inplace(t: Tensor) -> None:
         )
 
 
+@whole
 def rewrite_history(t: Tensor, new_edge: Any) -> None:
     """After ``t``'s memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
     base = t._view
@@ -642,6 +644,7 @@ def _pass_by_hooks(view: Tensor, base: Tensor, change: Any) -> None:
     set_edges(node, tuple([past if e is old else e for e in node.edges]))
 
 
+@whole
 def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None:
     """The same, for a tensor of which the op changed a part: what a view of that layout, so many elements on, would show."""
     if new_edge is None and not base._rg:

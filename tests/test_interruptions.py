@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import functools
 import os
 import signal
 import subprocess
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.graph.modes import state, unrecorded
+from autograd_nb.interruptions import whole
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="timers that send signals are POSIX's")
 ROOT = Path(__file__).parents[1]
@@ -332,8 +336,7 @@ for k in range(COUNT):
         interrupts += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
     assert launch.observer() is None and launch._observing == 0, k
-    # as in PyTorch, an exception that comes as ``no_grad`` is being left leaves it on: Python calls its ``__exit__`` as any function
-    torch.set_grad_enabled(True)
+    assert torch.is_grad_enabled(), k
     for g, e in zip(steps, expected):
         r = g()
         assert e is None or torch.allclose(r, e), (k, g, r, e)
@@ -346,6 +349,120 @@ print(interrupts)
 def test_interrupts_at_any_moment_of_steps():
     """Hundreds of them, in eager and compiled steps, captures and an optimizer: what is called next works and is right."""
     assert int(python(STEPS.replace("COUNT", "300"))) > 200
+
+
+def test_a_signal_at_every_moment(tmp_path):
+    """Backward passes, optimizers, in-place ops, contexts, transforms: broken off, they have happened or not; see `interrupted`."""
+    command = [sys.executable, "-m", "tests.interrupted"]
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert int(done.stdout.rsplit(" interruptions of ", 1)[0].rsplit(None, 1)[-1]) > 500
+
+
+class Sent(int):
+    """A signal's number; the attribute sends it, and Python does not ask for signals before the next call, or what is called."""
+
+    now = property(_thread.interrupt_main)
+
+
+class Stop(Exception):
+    pass
+
+
+MODES = {
+    "no_grad": torch.no_grad, "enable_grad": torch.enable_grad, "inference_mode": torch.inference_mode,
+    "set_grad_enabled": lambda: torch.set_grad_enabled(False), "unrecorded": unrecorded,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("outside", [True, False])
+def test_a_signal_as_a_mode_is_left(mode, outside):
+    """The handler is called when the mode of before is there again; Ctrl-C would be raised before the first line of ``__exit__``."""
+
+    def handler(number, frame):
+        seen.append(torch.is_grad_enabled())
+        raise Stop
+
+    seen = []
+    before = signal.signal(signal.SIGUSR1, handler)
+    send = Sent(signal.SIGUSR1)
+    try:
+        with torch.set_grad_enabled(outside):
+            with pytest.raises(Stop):
+                with mode():
+                    _ = send.now
+                for _ in range(10):
+                    pass
+            assert torch.is_grad_enabled() is outside and not torch.is_inference_mode_enabled()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert seen == [outside] and state.blocks == ()
+
+
+def test_handlers_within_ops_find_the_users_mode(monkeypatch):
+    """Also where an op has recording off for what it computes itself."""
+    seen = []
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: seen.append(torch.is_grad_enabled()))
+    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    send, enter = Sent(signal.SIGUSR1), unrecorded.__enter__
+
+    def entered(self):
+        enter(self)
+        self.frame = sys._getframe(1)
+        _ = send.now
+
+    monkeypatch.setattr(unrecorded, "__enter__", whole(entered))
+    try:
+        for mode in (True, False):
+            seen.clear()
+            with torch.set_grad_enabled(mode):
+                torch.quantile(x, 0.5)
+                torch.nanmedian(x)
+                torch.cdist(x[None], x[None])
+            assert seen and set(seen) == {mode}
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_ctrl_c_waits_for_an_op_in_place():
+    """It is raised as soon as the kernel has returned, when version and history are not yet what they have to be."""
+    x = torch.linspace(0.1, 1.0, 4).requires_grad_()
+    send = Sent(signal.SIGINT)
+
+    def broken(values, entry):
+        entry(values)
+        _ = send.now
+
+    plan_of = torch.exp.op.inplace_plans
+    (x * 1).exp_()
+    plan = plan_of[x._layout]
+    entry = plan.entry
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    y = x * 1
+    try:
+        plan.entry = functools.partial(broken, entry=entry)
+        broken.__code__ = broken.__code__.replace(co_filename="<autograd_nb: tests>")
+        with pytest.raises(KeyboardInterrupt):
+            y.exp_()
+            for _ in range(10):
+                pass
+    finally:
+        plan.entry = entry
+        signal.signal(signal.SIGINT, before)
+    assert y._version == 1 and "Exp" in y.grad_fn.name()
+    assert torch.allclose(torch.autograd.grad(y.sum(), x)[0], x.exp())
+
+
+def test_little_room_on_stacks_of_threads(tmp_path):
+    """Compiling brings its own; what the user has set stands."""
+    code = KERNELS + textwrap.dedent("""
+    threading.stack_size(64 << 10)
+    run(3)
+    print(threading.stack_size())
+    """)
+    assert python(code, AUTOGRAD_NB_CACHE_DIR=str(tmp_path)) == str(64 << 10)
 
 
 @pytest.mark.slow

@@ -1,18 +1,25 @@
-"""Signal handlers see the user's grad mode, whatever they interrupt.
+"""Signal handlers see whole steps, and the user's grad mode, whatever they interrupt.
 
 PyTorch's engine is C++, and Python runs signal handlers only between instructions of Python: a handler finds the mode that the
 user's code has set. This engine is Python, and so are ops; both switch recording off for their own computations, and a handler that
 computes would find it off. So handlers that are set with ``signal.signal`` are called in the user's mode, which is found from the
 frame that was interrupted, and unseen by a capture that they interrupt. Nothing is asked for until a signal comes.
 ``signal.getsignal`` shows handlers as they were given.
+
+Where a function is interrupted that is marked `interruptions.whole`, the signal is sent again, so that Python asks at its next
+opportunity, and so on until the function has returned. That is a matter of microseconds, or of one kernel; after `PATIENCE` the handler
+is called all the same (kernels may run as Python, for debuggers).
 """
 
 from __future__ import annotations
 
+import _thread
 import functools
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -20,8 +27,10 @@ from typing import Any
 import numpy as np
 
 from .. import launch
+from ..codegen.build.apart import apart
 from ..graph import engine
 from ..graph.modes import state
+from ..interruptions import WHOLE
 from ..ops.core.inplace import write_inplace
 from ..ops.core.structured import Structured
 from .function import Function
@@ -46,27 +55,71 @@ def _is_users(file: str) -> bool:
     return not file.startswith((*_OURS, "<autograd_nb:", "<frozen "))
 
 
-def _mode(frame: FrameType | None) -> bool | None:
-    """The mode of the user's code that was running in or above a frame; None where it is the one that is set."""
-    found = None
+_APART = getattr(apart, "__wrapped__", apart).__code__
+PATIENCE = 0.5  #: seconds of this thread's work that a signal waits for a function to return
+
+
+def _standing(frame: FrameType | None) -> tuple[bool | None, bool]:
+    """Of what the user's code that was running in or above a frame has called: the mode that he had set, None where it is the one that
+    is set now; whether it is to be seen as a whole. What waits for a kernel to be made has not begun."""
+    found, inside, waiting, blocks = None, False, False, state.blocks
     while frame is not None and not _is_users(frame.f_code.co_filename):
-        name = _SWITCHES.get(frame.f_code)
+        code = frame.f_code
+        name = _SWITCHES.get(code)
         if name is not None:
             found = frame.f_locals.get(name, found)
+        for block in reversed(blocks):
+            if block.frame is frame:
+                found = block._previous
+        waiting = waiting or code is _APART
+        inside = inside or (code in WHOLE and not waiting)
         frame = frame.f_back
-    return found
+    return found, inside
+
+
+class _Number(int):
+    """A signal's number. Its attribute sends it, as Python would ask for signals right after a call."""
+
+    sent = property(_thread.interrupt_main)
+
+
+class _Descriptor(int):
+    restored = property(signal.set_wakeup_fd)
+
+
+def _later(number: int) -> None:
+    time.sleep(1e-4)
+    _thread.interrupt_main(number)  # type: ignore[arg-type]
 
 
 class _Handler:
-    """A user's handler."""
+    """A user's handler. ``since``: when a signal began to wait."""
 
-    __slots__ = ("function",)
+    __slots__ = ("function", "since")
 
     def __init__(self, function: Callable):
-        self.function = function
+        self.function, self.since = function, 0.0
+
+    def _waits(self, number: int) -> bool:
+        """Send the signal again, unless it has waited for long."""
+        now = time.thread_time()
+        self.since = self.since or now
+        if now - self.since > PATIENCE:
+            return False
+        if sys.gettrace() is not None:  # Python 3.11 asks before each instruction that is traced, and would do nothing else
+            _thread.start_new_thread(_later, (number,))
+            return True
+        wakes = _Descriptor(signal.set_wakeup_fd(-1))  # who waits for signals there has been told of this one
+        _ = _Number(number).sent
+        _ = wakes.restored
+        return True
 
     def __call__(self, number: int, frame: FrameType | None) -> Any:
-        mode, now, watching = _mode(frame), state.grad, launch.observer()
+        mode, inside = _standing(frame)
+        if inside and self._waits(number):
+            return None
+        self.since = 0.0
+        now, watching = state.grad, launch.observer()
         if mode is None and watching is None:
             return self.function(number, frame)
         with launch.unobserved():
@@ -82,7 +135,7 @@ def _given(handler: Any) -> Any:
 
 
 def _wrapped(handler: Any) -> Any:
-    plain = not callable(handler) or handler is signal.default_int_handler or isinstance(handler, (signal.Handlers, _Handler))
+    plain = not callable(handler) or isinstance(handler, (signal.Handlers, _Handler))
     return handler if plain else _Handler(handler)
 
 

@@ -24,6 +24,7 @@ from .. import launch
 from ..codegen.build import compilation
 from ..graph import engine
 from ..graph.node import Node, here, place
+from ..interruptions import whole
 from ..ops.core.structured import Structured
 from ..overriding import Overrides
 from ..tensor import Tensor
@@ -147,6 +148,7 @@ class Recorder:
             self.finish(event)
 
     # ---- beginning and end
+    @whole
     def start(self) -> None:
         """Observe this thread. RuntimeError if it is observed already."""
         if launch.observer() is not None:
@@ -156,6 +158,7 @@ class Recorder:
         self._watching = launch.observe(self)
         self._watching.__enter__()
 
+    @whole
     def stop(self) -> None:
         """Observe no longer."""
         if self._watching is None:

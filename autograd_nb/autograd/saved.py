@@ -15,6 +15,7 @@ from .. import launch
 from ..graph.modes import PerThread
 from ..graph.nested import users
 from ..graph.node import Node
+from ..interruptions import whole
 from ..ops.core import pointwise
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.structured import Structured
@@ -249,12 +250,14 @@ class saved_tensors_hooks:
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
+    @whole
     def __enter__(self) -> None:
         if _state.disabled is not None:
             raise RuntimeError(_state.disabled)
         _state.stack = [*_state.stack, (self.pack_hook, self.unpack_hook)]
         _OVERRIDES.enter()
 
+    @whole
     def __exit__(self, *error: Any) -> None:
         _state.stack = _state.stack[:-1]
         _OVERRIDES.leave()

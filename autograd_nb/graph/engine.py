@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from .. import launch
+from ..interruptions import whole
 from ..overriding import overridable
 from .modes import state
 from .nested import DEEP, elsewhere
@@ -229,6 +230,7 @@ class Pass:
                 self.arrive(e, value)
 
 
+@whole
 def run(
     roots: Sequence[Any],
     gradients: Sequence[Any],

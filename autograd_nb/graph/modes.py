@@ -8,7 +8,10 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+from sys import _getframe
 from typing import Any, ClassVar
+
+from ..interruptions import whole
 
 
 class PerThread(threading.local):
@@ -37,6 +40,7 @@ class PerThread(threading.local):
 class _State(PerThread):
     grad = True  # record ops
     inference = False  # new tensors are inference tensors
+    blocks: tuple[unrecorded, ...] = ()  # that the thread is in, the outermost first
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 
@@ -121,12 +125,29 @@ class no_grad(_Mode):
         self = object.__new__(cls)
         return self if function is None else self(function)
 
+    @whole
     def __enter__(self):
         self._previous = state.grad
         state.grad = False
 
+    @whole
     def __exit__(self, *error):
         state.grad = self._previous
+
+
+class unrecorded(no_grad):
+    """`no_grad` around what an op computes for itself, which PyTorch does in C++: a signal handler finds the user's mode there."""
+
+    @whole
+    def __enter__(self):
+        self.frame, self._outside, self._previous = _getframe(1), state.blocks, state.grad
+        state.blocks = (*state.blocks, self)
+        state.grad = False
+
+    @whole
+    def __exit__(self, *error):
+        state.grad = self._previous
+        state.blocks = self._outside
 
 
 class enable_grad(_Mode):
@@ -136,10 +157,12 @@ class enable_grad(_Mode):
         self = object.__new__(cls)
         return self if function is None else self(function)
 
+    @whole
     def __enter__(self):
         self._previous = state.grad
         state.grad = True
 
+    @whole
     def __exit__(self, *error):
         state.grad = self._previous
 
@@ -147,6 +170,7 @@ class enable_grad(_Mode):
 class set_grad_enabled(_Mode):
     """Record ops or not, according to ``mode``: at once when called as a function, or for the length of a ``with`` block."""
 
+    @whole
     def __init__(self, mode: bool):
         self._mode = bool(mode)
         self._previous = state.grad
@@ -159,9 +183,11 @@ class set_grad_enabled(_Mode):
     def _clone(self):
         return set_grad_enabled(self._mode)
 
+    @whole
     def __enter__(self):
         state.grad = self._mode
 
+    @whole
     def __exit__(self, *error):
         state.grad = self._previous
 
@@ -183,6 +209,7 @@ class inference_mode(_Mode):
     def _clone(self):
         return type(self)(self.mode)
 
+    @whole
     def __enter__(self):
         global inference_used
         inference_used = True
@@ -190,6 +217,7 @@ class inference_mode(_Mode):
         state.inference = self.mode
         state.grad = not self.mode and state.grad
 
+    @whole
     def __exit__(self, *error):
         state.grad, state.inference = self._previous
 

@@ -17,6 +17,7 @@ import numpy as np
 from .. import dtypes, launch, threads
 from ..codegen.build import compilation
 from ..graph.modes import enable_grad, no_grad
+from ..interruptions import whole
 from ..launch import Kernel
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.registry import OPS
@@ -182,6 +183,7 @@ def is_plain(row: list[Tensor]) -> bool:
     return row[1]._layout.dtype in _PLAIN and all(t._layout.contiguous for t in row[1:])
 
 
+@whole
 def through_copies(row: list[Tensor], work: Callable[[list[Tensor]], None]) -> None:
     """``work(row)`` for parameters in other layouts, of half precision, and for complex ones."""
     p = row[1]
@@ -234,6 +236,7 @@ class _Plan:
 _plans: dict[tuple, _Plan] = launch.plan_table()
 
 
+@whole
 def update(kernel: Update, numbers: tuple, columns: list[list[Tensor]]) -> None:
     """Run an update in the parameters' own memory. ``columns``: gradients, parameters, and what the kernel's names stand for."""
     layouts = (kernel, *[t._layout for column in columns for t in column])

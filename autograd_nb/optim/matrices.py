@@ -8,6 +8,7 @@ from typing import Any
 
 from ..dtypes import finfo, float32
 from ..graph.modes import no_grad
+from ..interruptions import whole
 from ..launch import Kernel
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
@@ -83,6 +84,7 @@ class Adafactor(Stepping):
             work(row) if is_plain(row) else through_copies(row, work)
 
 
+@whole
 def _run(kernel: Kernel, numbers: tuple, row: list[Tensor]) -> None:
     gradient, p, *states = row
     arrays = [t._data[: t._layout.size] for t in (p, *states)]

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+from ...interruptions import whole
 from ...ops.core.registry import OPS
 from ...ops.random.generator import Generator, default_generator
 from ...tensor import Tensor
@@ -45,6 +46,7 @@ def _next(inner: Callable) -> Callable:
 
 
 @contextmanager
+@whole
 def entered(size: int, randomness: str) -> Any:
     """A further level of vmap."""
     depth.now += 1

@@ -22,6 +22,7 @@ from ...overriding import overridable
 _turn: Any = threading.RLock()  #: held by the thread that works
 _worker = 0  #: its number; 0 between two pieces of work
 _start = threading.Thread.start  # whatever stands in its place while a function is watched
+_STACK = 16 << 20  #: bytes of its stack
 _POLL = 1.0  #: seconds of waiting after which to look whether the work waits for us
 
 
@@ -69,6 +70,17 @@ class _Work:
             self.done.release()
 
 
+def _begin(thread: threading.Thread) -> None:
+    """Start a thread in which Numba and LLVM, whose calls go deep, have room: systems give 128 kB (musl) to 8 MB."""
+    before = threading.stack_size()
+    try:
+        if before < _STACK:
+            threading.stack_size(_STACK)
+        _start(thread)
+    finally:
+        threading.stack_size(before)
+
+
 @overridable
 def apart(function: Callable, *args: Any) -> Any:
     """``function(*args)``, which nothing interrupts and which does not begin while another such call goes on.
@@ -80,7 +92,7 @@ def apart(function: Callable, *args: Any) -> Any:
     _refuse_in_numba()
     work = _Work(function, args)
     try:
-        _start(threading.Thread(target=work.run, name="autograd_nb compiles"))
+        _begin(threading.Thread(target=work.run, name="autograd_nb compiles"))
     except RuntimeError:  # no more threads, or the interpreter is about to end
         work.run()
     while not work.done.acquire(timeout=_POLL):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import launch
 from ...codegen.build import compilation
+from ...interruptions import whole
 from ...tensor import make
 from ..guards.memory_words import Watch, held_alone
 from ..ir import address
@@ -207,6 +208,7 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     single = results[0] if len(results) == 1 and results[0].source is NEW and variant.plain else None
     _, which, offset, layout, version = single or Result(NEW, 0)
 
+    @whole
     def run(variant: Any, leaves: list) -> Any:
         mine = True
         with lock:

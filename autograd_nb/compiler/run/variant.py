@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import launch
 from ...graph import modes
+from ...interruptions import whole
 from ...tensor import Tensor, make, share_view
 from ..capture.recorder import places
 from ..guards.carried_state import Kept
@@ -185,6 +186,7 @@ class Variant:
                 place.set(value)
         return result
 
+    @whole
     def _run(self, leaves: list[Tensor]) -> tuple[list[Any], dict[int, np.ndarray], list | None]:
         """Run the program: its results, the memory that was made by the buffers' numbers, and where it found random streams."""
         with self.program.alone() as program:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import no_grad
+from ...interruptions import whole
 from ...launch import Kernel
 from ...ops.core.numbers import scalar_tensor
 from ...ops.creation.cast import dense
@@ -109,6 +110,7 @@ def _lists(arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
         yield arrays[k : k + launch.MOST]
 
 
+@whole
 def _in_place(kernel: Kernel, number: Any, tensors: list[Tensor]) -> list[Tensor]:
     """Run ``kernel(number, arrays)`` on what `_in_one` says it can work on; the other tensors."""
     plain = [t for t in tensors if _in_one(t)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import shorten
+from ...interruptions import whole
 from ...tensor import Tensor
 from .call_path import inplace_maker, pointwise_maker
 from .recording import store
@@ -100,4 +101,4 @@ def inplace_call(op: Pointwise, scaled: Callable | None = None) -> Callable:
 
     call = inplace_maker(n)(op, op.inplace_plans, first, scaled) if n <= 3 else lambda *args: op.inplace(_counted(op, args))
     call.__doc__ = f"In-place version of `{op.name}`."
-    return _named(call, op.name + "_")
+    return _named(whole(call), op.name + "_")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...graph.modes import state
+from ...interruptions import whole
 from ...overriding import overridable
 from ...tensor import Tensor, check_inplace, check_recorded, edge, make, rewrite_history
 from .recording import check_result, guarded
@@ -13,6 +14,7 @@ from .registry import OPS, public
 from .structured import Structured, tensor_argument
 
 
+@whole
 def assign_inplace(target: Tensor, result: Tensor) -> Tensor:
     """Make ``result``, computed from `before` of ``target``, the new contents and history of ``target``."""
     if state.grad and target._view is not None and result.requires_grad:
@@ -71,6 +73,7 @@ def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> 
 
 
 @overridable
+@whole
 def write_inplace(
     op: Structured, write: Callable[..., None], target: Tensor, *args: Any, repeats: bool = False, kept: Sequence[Any] = ()
 ) -> Tensor:

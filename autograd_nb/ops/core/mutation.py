@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import launch
 from ...graph.modes import state
+from ...interruptions import whole
 from ...shapes import as_shape, check_sizes, contiguous_strides, layout
 from ...tensor import Tensor, _storage, check_inplace, look_as, make
 from .inplace import inplace_version
@@ -32,6 +33,7 @@ def _in_place_view(name: str) -> None:
     """Register ``<name>_``: the tensor itself becomes the view that ``name`` gives of it."""
     function: Callable[..., Tensor] = OPS[name].call
 
+    @whole
     def call(input, *args, **kw):
         x = tensor_argument(input, name + "_")
         check_inplace(x)

@@ -24,6 +24,7 @@ from ...dtypes import dtype
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import finish
+from ...interruptions import whole
 from ...overriding import overridable
 from ...shapes import Layout
 from ...tensor import Tensor, check_inplace, check_recorded, make, rewrite_history
@@ -195,6 +196,7 @@ class Pointwise:
 
     # ---- in place
     @overridable
+    @whole
     def inplace(self, args: Sequence[Any]) -> Tensor:
         """Write the result over the first operand, and record it as that tensor's new history."""
         target = args[0]

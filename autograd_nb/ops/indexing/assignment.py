@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import state
+from ...interruptions import whole
 from ...shapes import Size, is_expanded
 from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
 from ..core.inplace import write_inplace
@@ -118,6 +119,7 @@ def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
         launch.remember(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
 
 
+@whole
 def _assign(x: Tensor, value: Any, found: tuple) -> bool:
     """x[…] = value without a view; whether that was all, else nothing has happened."""
     cut, plan, part, offset = found

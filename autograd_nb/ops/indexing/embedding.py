@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
+from ...interruptions import whole
 from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import as_int
@@ -100,9 +101,10 @@ def embedding_(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse
     return embedding(indices, weight, None if padding_idx == -1 else padding_idx, None, 2.0, scale_grad_by_freq, sparse)
 
 
+@whole
 def _renormalise(w: Tensor, index: Tensor, most: float, p: float) -> None:
     """Scale the used rows of ``w`` down in place."""
-    with no_grad():
+    with unrecorded():
         rows = OPS["unique"].call(index)
         if not rows._layout.size or not w.shape[1]:
             return

@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import dtypes, launch, strides, threads
 from ...graph.modes import state
+from ...interruptions import whole
 from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
@@ -310,6 +311,7 @@ def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | N
     return (p, out) if p.copied is None and out.size and MOVE * out.size < threads.WORTH else None
 
 
+@whole
 def _fill_at(x: Tensor, index: Tensor, number: Any) -> bool:
     """x[index] = number, where nothing is recorded and one kernel does it; whether that was all, else nothing has happened."""
     version = x._version_

@@ -17,7 +17,7 @@ from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Pick, Put, Row, Step, Total
-from ...graph.modes import no_grad, state
+from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import layout
 from ...tensor import Tensor, make
@@ -157,7 +157,7 @@ def _weights(w: Tensor | None, total: Tensor | None) -> list:
 
 def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """(which rows are kept, what multiplies the softmax, what is subtracted) as tensors outside the graph."""
-    with no_grad():
+    with unrecorded():
         c = x.shape[1]
         keep = target.ne(ignore)
         at = target.where(keep, 0)
@@ -233,7 +233,7 @@ def _weight_of_rows(target: Tensor, weight: Tensor | None, ignore: int, d: Any) 
 def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, reduction: str, eps: float) -> Tensor:
     half = x.dtype is dtypes.float16
     wide = dtypes.float32 if half else x.dtype
-    with no_grad():
+    with unrecorded():
         source = cast(x.detach(), wide)
         weight = None if w is None else cast(w.detach(), wide)
         total = None if weight is None else weight.sum()
@@ -464,7 +464,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     x, t, alone = _batched(x, t, weight, "nll_loss")
     t, ignored = _checked_indices(t, x.shape[1], ignore_index)
     factor = None
-    with no_grad():
+    with unrecorded():
         if ignored:
             keep = t.ne(ignore_index)
             t = t.where(keep, 0)

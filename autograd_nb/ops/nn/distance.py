@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.recording import constant, guarded, store
@@ -41,7 +41,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
     """x over its norm; the clamp of the norm is not seen by the gradient."""
     norm = vector_norm(x, 2, dim, True)
-    with no_grad():
+    with unrecorded():
         missing = _clamp(eps - norm.detach(), 0.0)
     return x / (norm + missing)
 
@@ -149,7 +149,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 
 def _one_hot(at: Tensor, classes: int, x: Tensor) -> Tensor:
-    with no_grad():
+    with unrecorded():
         return put_along(new_full(at.shape, 1, x.dtype), at, (at.shape[0], classes), 1)
 
 
@@ -207,7 +207,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     alone = x.ndim == 1
     rows, marks = (x.unsqueeze(0), t.unsqueeze(0)) if alone else (x, t)
     classes = rows.shape[1]
-    with no_grad():
+    with unrecorded():
         valid = cast((marks >= 0).cumprod(1), x.dtype)
         at = cast(marks.clamp(min=0) * cast(valid, marks.dtype), dtypes.int64)
         at, _ = _checked_indices(at, classes, -(1 << 62))

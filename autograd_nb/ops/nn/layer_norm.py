@@ -14,7 +14,7 @@ from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import SUM
 from ...codegen.templates.row import Each, Row, Step
-from ...graph.modes import no_grad, state
+from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import layout, numel
 from ...tensor import Tensor, make
@@ -115,7 +115,7 @@ def _layer_norm(x, w, b, mean, rstd, value, k, eps, centered):
 
 @overridable
 def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
-    with no_grad():
+    with unrecorded():
         lay = x._layout.dense
         kept = layout([*x.shape[: x.ndim - k], *[1] * k], None, x.dtype)
         y, mean, rstd = (launch.empty(n, x.dtype.carrier) for n in (lay.size, kept.size, kept.size))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...codegen.templates.loops import SUM
-from ...graph.modes import no_grad, state
+from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
@@ -110,7 +110,7 @@ def _statistics(
     x: Tensor, dims: tuple[int, ...], eps: float, running: Sequence[Tensor | None] = (None, None), momentum: float = 0.0
 ) -> tuple[Tensor, Tensor]:
     """(mean, 1/√(biased variance + eps)) over ``dims``, kept, outside the graph; ``running`` mean and variance move towards them."""
-    with no_grad():
+    with unrecorded():
         n = numel(x.shape[d] for d in dims)
         x = x.detach()
         center = wide_mean(x, dims)
@@ -131,7 +131,7 @@ def _statistics(
 def _statistics_by_ops(
     x: Tensor, dims: tuple[int, ...], eps: float, running: Any = (None, None), momentum: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    with no_grad():
+    with unrecorded():
         x = x.detach()
         n = numel(x.shape[d] for d in dims)
         mean = x.mean(dims, True)
@@ -239,7 +239,7 @@ def channel_norm(x, running_mean, running_var, weight, bias, training, momentum,
     check_channels(x, name, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     x, w, b = in_format_of(x, x) if name == "batch_norm" else contiguous(x), per_channel(x, weight), per_channel(x, bias)
     if not training:
-        with no_grad():
+        with unrecorded():
             rm, rstd = per_channel(x, running_mean), (per_channel(x, running_var) + eps).rsqrt()
             if name == "instance_norm":  # (which in PyTorch repeats them for each sample)
                 rm = rm.clone()

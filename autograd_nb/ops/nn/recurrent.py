@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph import engine
-from ...graph.modes import enable_grad, no_grad, state
+from ...graph.modes import enable_grad, state, unrecorded
 from ...tensor import Tensor, edge
 from ..core.recording import guarded
 from ..core.registry import OPS, public
@@ -165,14 +165,14 @@ def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None,
         wide: list[Any] = [None if t is None else cast(t, dtypes.float32) for t in (h, c, *weights)]
         y = _layer(kind, cast(x, dtypes.float32), sizes, wide[0], wide[1], wide[2:], reverse)
         return tuple(None if t is None else cast(t, dtypes.float16) for t in y)
-    with no_grad():
+    with unrecorded():
         y, hn, cn, gates, cells = _forward(kind, sizes, reverse, x, h, c, *weights)
     if not state.grad:
         return y, hn, cn
     if not kind.startswith("rnn") and len(sizes) == 1:
         kept = None  # the outputs are the last states, and nothing reads them again
     else:  # as PyTorch puts the outputs together only afterwards, they may be changed before the backward pass
-        with no_grad():
+        with unrecorded():
             kept = clone(y)
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     if b_ih is not None:  # which PyTorch does not keep

@@ -19,6 +19,7 @@ from ...codegen.templates.loops import Input
 from ...dtypes import _default, as_dtype, dtype
 from ...graph import modes
 from ...graph.modes import state
+from ...interruptions import whole
 from ...launch import Kernel
 from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, check_inplace, make, rewrite_history
@@ -392,6 +393,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 # ------------------------------------------------------------------------------------------------------ in place
 
 
+@whole
 def _fill(name: str, target: Any, law: Callable, generator: Any, *operands: Any) -> Tensor:
     """Overwrite ``target`` with draws; what it held gets no gradient."""
     x = tensor_argument(target, name, "self")

@@ -7,7 +7,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
 from ...launch import Kernel
 from ...shapes import as_int, as_shape, broadcast_shapes, check_sizes
 from ...tensor import Tensor
@@ -258,7 +258,7 @@ _gamma_slope = Kernel("random", "gamma_slope")
 
 
 def _slope(shape: Tensor, sample: Tensor) -> Tensor:
-    with no_grad():
+    with unrecorded():
         t = new_empty(shape.shape, dtypes.float64)
         _gamma_slope(0, dense(cast(shape.detach(), dtypes.float64)), dense(cast(sample.detach(), dtypes.float64)), t._data)
         return cast(t, shape.dtype)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
 from ...tensor import Tensor
 from ..core.recording import store_each
 from ..core.registry import OPS, public
@@ -109,7 +109,7 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
             f"histogram(): if weight tensor is provided it should have the same shape as the input tensor, but got {list(weight.shape)} "
             f"for {list(x.shape)}"
         )
-    with no_grad():
+    with unrecorded():
         column = x.reshape(-1, 1)
         if isinstance(bins, Tensor):
             edges = _edges(bins, x, "histogram")
@@ -152,7 +152,7 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
         raise RuntimeError(
             f"histogramdd(): expected {width} sequences of bin edges for a {width}-dimensional histogram but got {len(each)}"
         )
-    with no_grad():
+    with unrecorded():
         rows = x.reshape(-1, width)
         given = all(isinstance(b, Tensor) for b in each)
         if given:

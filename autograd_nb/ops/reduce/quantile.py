@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, return_types
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.recording import store
@@ -36,7 +36,7 @@ def _levels(q: Any, x: Tensor, name: str) -> Tensor:
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         return new_full((), float(q), x.dtype)
-    with no_grad():
+    with unrecorded():
         if q.numel() and not bool(((q >= 0) & (q <= 1)).all()):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     return q
@@ -61,7 +61,7 @@ def _quantile(x: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, ig
     rows = x.reshape(-1) if dim is None or not x.ndim else x.movedim(d, -1)
     ordered = sort(rows, -1).values
     n = ordered.shape[-1]
-    with no_grad():
+    with unrecorded():
         holes = ordered.detach().isnan().sum(-1, keepdim=True)
     place = q.reshape(-1)
     if ignore_nan:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ... import dtypes
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.registry import OPS, public
@@ -66,7 +66,7 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
         raise RuntimeError(f"segment_reduce(): the data must be of a floating point dtype, not {x.dtype}")
     d = wrap_dim(axis, x.ndim, "axis")
     where = OPS["where"].call
-    with no_grad():
+    with unrecorded():
         sizes = cast(_lengths(x, lengths, offsets, d, bool(unsafe)), dtypes.int64)
         # the segment of each place: how many segments end at or before it
         places = OPS["arange"].call(x.shape[d]).expand(*sizes.shape[:-1], x.shape[d])

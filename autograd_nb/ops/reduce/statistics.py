@@ -12,7 +12,7 @@ from ... import dtypes, launch, return_types
 from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, SUM
 from ...codegen.templates.row import Each, Row
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
 from ...overriding import overridable
 from ...shapes import layout, numel, wrap_dim
 from ...tensor import Tensor, make
@@ -51,7 +51,7 @@ def _share_of_all(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Ten
 
 def _attained(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> tuple[Tensor, Tensor]:
     """(where ``x`` is the extreme ``y``; how often, in g's dtype)."""
-    with no_grad():
+    with unrecorded():
         hit = (x.detach() == y.detach()).logical_or(x.detach().isnan())
         return hit, cast(hit.sum(dims, True) if dims else hit, g.dtype)
 

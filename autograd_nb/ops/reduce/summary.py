@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ... import dtypes, launch
-from ...graph.modes import no_grad
+from ...graph.modes import unrecorded
 from ...shapes import layout
 from ...tensor import make
 from ..core.numbers import number_argument
@@ -110,7 +110,7 @@ def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
     low, high = (float(number_argument(v, "histc", n)) for v, n in ((min, "min"), (max, "max")))
-    with no_grad():
+    with unrecorded():
         if low == high and x._layout.size:
             low, high = float(x.detach().min().item()), float(x.detach().max().item())
         if low == high:
