@@ -24,7 +24,7 @@ import numpy as np
 
 from . import dtypes, threads
 from .codegen.build import compilation
-from .interruptions import whole
+from .overriding import whole
 
 Entry = Callable[..., Any]
 

@@ -1,22 +1,26 @@
-"""Functions that transforms take the place of while they are active, so that ordinary code pays nothing for them.
+"""What functions say of themselves where they are defined: that others may take their place, or that nothing interrupts them.
 
+**Overridable** are functions that transforms take the place of while they are active, so that ordinary code pays nothing for them.
 What may be taken over says so where it is defined, by `overridable`. A kind of activity (vmap and forward mode, hooks on saved
 tensors, the profiler) has its `Overrides`. Where two are active and meet at one function, the later declared stands in front of
 the earlier. All threads see what stands there; it must look whether it concerns its own.
+
+**Whole** are functions that a signal handler does not see half done. Python runs handlers between any two instructions of its main
+thread, and they may raise: Ctrl-C does. What PyTorch does in C++ is one step to them. Here such a step is a function that is marked
+`whole`: a signal that arrives in its midst is handled as soon as it has returned (see `autograd.handlers`). Marking costs nothing
+when no signal comes.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import _GeneratorContextManager, contextmanager
 from functools import wraps
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
-from .interruptions import whole
-
-__all__ = ["DECOMPOSED", "Overrides", "overridable"]
+__all__ = ["DECOMPOSED", "WHOLE", "Overrides", "overridable", "whole"]
 
 Function = TypeVar("Function", bound=Callable)
 
@@ -25,6 +29,15 @@ _every: list[Overrides] = []
 
 #: overridable functions that launch kernels of their own -> the same written with ops, for operands that hold no memory
 DECOMPOSED: dict[Callable, Callable] = {}
+
+#: the code of functions that are whole; contexts that generators make are, or what has begun might never end
+WHOLE: set[CodeType] = {getattr(_GeneratorContextManager, name).__code__ for name in ("__enter__", "__exit__")}
+
+
+def whole(function: Function) -> Function:
+    """Decorator: signals wait until the function has returned. It must be quick, or spend its time in kernels."""
+    WHOLE.add(function.__code__)  # type: ignore[attr-defined]
+    return function
 
 
 def overridable(function: Function) -> Function:

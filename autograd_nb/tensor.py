@@ -25,7 +25,7 @@ from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Output, accumulator, finish, set_edges
-from .interruptions import whole
+from .overriding import whole
 from .shapes import Layout, Size, layout
 
 if TYPE_CHECKING:  # what the ops attach

@@ -15,7 +15,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.graph.modes import state, unrecorded
-from autograd_nb.interruptions import whole
+from autograd_nb.overriding import whole
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="timers that send signals are POSIX's")
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,7 @@ computes would find it off. So handlers that are set with ``signal.signal`` are 
 frame that was interrupted, and unseen by a capture that they interrupt. Nothing is asked for until a signal comes.
 ``signal.getsignal`` shows handlers as they were given.
 
-Where a function is interrupted that is marked `interruptions.whole`, the signal is sent again, so that Python asks at its next
+Where a function is interrupted that is marked `overriding.whole`, the signal is sent again, so that Python asks at its next
 opportunity, and so on until the function has returned. That is a matter of microseconds, or of one kernel; after `PATIENCE` the handler
 is called all the same (kernels may run as Python, for debuggers).
 """
@@ -30,9 +30,9 @@ from .. import launch
 from ..codegen.build.apart import apart
 from ..graph import engine
 from ..graph.modes import state
-from ..interruptions import WHOLE
 from ..ops.core.inplace import write_inplace
 from ..ops.core.structured import Structured
+from ..overriding import WHOLE
 from .function import Function
 
 #: what switches the mode -> its local variable that holds the user's, from just before it does

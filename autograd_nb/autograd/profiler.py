@@ -24,9 +24,8 @@ from .. import launch
 from ..codegen.build import compilation
 from ..graph import engine
 from ..graph.node import Node, here, place
-from ..interruptions import whole
 from ..ops.core.structured import Structured
-from ..overriding import Overrides
+from ..overriding import Overrides, whole
 from ..tensor import Tensor
 from .function import Function
 

@@ -15,11 +15,10 @@ from .. import launch
 from ..graph.modes import PerThread
 from ..graph.nested import users
 from ..graph.node import Node
-from ..interruptions import whole
 from ..ops.core import pointwise
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.structured import Structured
-from ..overriding import Overrides
+from ..overriding import Overrides, whole
 from ..shapes import Layout
 from ..tensor import Tensor, make
 from . import function

@@ -11,8 +11,7 @@ from operator import attrgetter
 from typing import Any
 
 from .. import launch
-from ..interruptions import whole
-from ..overriding import overridable
+from ..overriding import overridable, whole
 from .modes import state
 from .nested import DEEP, elsewhere
 from .node import Node, Output, consumed_error, here, modified_error

@@ -11,7 +11,7 @@ import threading
 from sys import _getframe
 from typing import Any, ClassVar
 
-from ..interruptions import whole
+from ..overriding import whole
 
 
 class PerThread(threading.local):

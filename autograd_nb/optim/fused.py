@@ -17,11 +17,11 @@ import numpy as np
 from .. import dtypes, launch, threads
 from ..codegen.build import compilation
 from ..graph.modes import enable_grad, no_grad
-from ..interruptions import whole
 from ..launch import Kernel
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
+from ..overriding import whole
 from ..tensor import Tensor
 from .optimizer import Optimizer, check_options, number, zeros_of
 

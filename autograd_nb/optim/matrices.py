@@ -8,11 +8,11 @@ from typing import Any
 
 from ..dtypes import finfo, float32
 from ..graph.modes import no_grad
-from ..interruptions import whole
 from ..launch import Kernel
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
 from ..ops.creation.create import new_full
+from ..overriding import whole
 from ..tensor import Tensor
 from .fused import Stepping, Update, is_plain, through_copies, update
 from .optimizer import ParamsT, check_one_element, counter, number, zeros_of

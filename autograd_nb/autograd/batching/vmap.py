@@ -14,9 +14,9 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from ...interruptions import whole
 from ...ops.core.registry import OPS
 from ...ops.random.generator import Generator, default_generator
+from ...overriding import whole
 from ...tensor import Tensor
 from ..interpreters import OVERRIDES, active, depth
 from ..pytree import tree_flatten, tree_unflatten

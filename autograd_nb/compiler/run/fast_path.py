@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import launch
 from ...codegen.build import compilation
-from ...interruptions import whole
+from ...overriding import whole
 from ...tensor import make
 from ..guards.memory_words import Watch, held_alone
 from ..ir import address

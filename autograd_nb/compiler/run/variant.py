@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import launch
 from ...graph import modes
-from ...interruptions import whole
+from ...overriding import whole
 from ...tensor import Tensor, make, share_view
 from ..capture.recorder import places
 from ..guards.carried_state import Kept

@@ -16,10 +16,10 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import no_grad
-from ...interruptions import whole
 from ...launch import Kernel
 from ...ops.core.numbers import scalar_tensor
 from ...ops.creation.cast import dense
+from ...overriding import whole
 from ...shapes import layout
 from ...tensor import Tensor, make
 

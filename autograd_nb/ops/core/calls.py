@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import shorten
-from ...interruptions import whole
+from ...overriding import whole
 from ...tensor import Tensor
 from .call_path import inplace_maker, pointwise_maker
 from .recording import store

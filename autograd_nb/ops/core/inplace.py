@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...graph.modes import state
-from ...interruptions import whole
-from ...overriding import overridable
+from ...overriding import overridable, whole
 from ...tensor import Tensor, check_inplace, check_recorded, edge, make, rewrite_history
 from .recording import check_result, guarded
 from .registry import OPS, public

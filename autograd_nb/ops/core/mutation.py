@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import launch
 from ...graph.modes import state
-from ...interruptions import whole
+from ...overriding import whole
 from ...shapes import as_shape, check_sizes, contiguous_strides, layout
 from ...tensor import Tensor, _storage, check_inplace, look_as, make
 from .inplace import inplace_version

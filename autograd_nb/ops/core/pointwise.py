@@ -24,8 +24,7 @@ from ...dtypes import dtype
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import finish
-from ...interruptions import whole
-from ...overriding import overridable
+from ...overriding import overridable, whole
 from ...shapes import Layout
 from ...tensor import Tensor, check_inplace, check_recorded, make, rewrite_history
 from .calls import binary_call, call_of_many, inplace_call, unary_call

@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import state
-from ...interruptions import whole
+from ...overriding import whole
 from ...shapes import Size, is_expanded
 from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
 from ..core.inplace import write_inplace

@@ -11,9 +11,8 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import unrecorded
-from ...interruptions import whole
 from ...launch import Kernel
-from ...overriding import overridable
+from ...overriding import overridable, whole
 from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.registry import OPS, public

@@ -9,9 +9,8 @@ import numpy as np
 
 from ... import dtypes, launch, strides, threads
 from ...graph.modes import state
-from ...interruptions import whole
 from ...launch import Kernel
-from ...overriding import overridable
+from ...overriding import overridable, whole
 from ...shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
 from ...tensor import Tensor, make
 from ..core.numbers import SINGLE, number_as, plain_number

@@ -19,8 +19,8 @@ from ...codegen.templates.loops import Input
 from ...dtypes import _default, as_dtype, dtype
 from ...graph import modes
 from ...graph.modes import state
-from ...interruptions import whole
 from ...launch import Kernel
+from ...overriding import whole
 from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, check_inplace, make, rewrite_history
 from ..core.recording import store, tensor_type
