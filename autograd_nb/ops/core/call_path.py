@@ -153,10 +153,11 @@ def _kernel_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
     return ["try:", *indented(lines), "except OverflowError:", "    raise _too_large(_op.name, other) from None"]
 
 
-def _forward_lines(arrays: Sequence[str]) -> list[str]:
+def forward_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
+    """A formula's plan, run on ``arrays``, and the end of a call outside the graph; ``guarded``: see `_kernel_lines`."""
     return [
         "data = _allocate(plan.size, plan.carrier) if plan.big else _empty(plan.size, plan.carrier)",
-        *_kernel_lines([*arrays, "data"], len(arrays) > 1),
+        *_kernel_lines([*arrays, "data"], guarded),
         *tensor_lines("plan.out"),
         *unrecorded_lines(),
     ]
@@ -197,7 +198,7 @@ def pointwise_lines(n: int) -> list[str]:
         "if out is not None:",
         f"    return _store(out, call({given}), _op.name)",
         *asked,
-        *_forward_lines(["input._data", "b"] if several else ["input._data"]),
+        *forward_lines(["input._data", "b"] if several else ["input._data"], several),
         "if rules and plan.recorded:",
         *indented(mask),
         "    if mask:",

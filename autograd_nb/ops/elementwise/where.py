@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
-from ...graph.modes import state
-from ...tensor import Tensor, make
+from ...tensor import Tensor
+from ..core.call_path import forward_lines, known
 from ..core.plans import Plan
 from ..core.pointwise import pointwise
-from ..core.recording import mark_inference, store
+from ..core.recording import store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 
@@ -30,7 +28,25 @@ def _where(condition, a, b):
     return m.where(condition, a, b)
 
 
+def _plan_where(checked: bool, condition: Any, input: Any, other: Any) -> Any:
+    """The op's own plan, for three tensors."""
+    kind, keys = condition._layout.dtype, (condition._layout, input._layout, other._layout)
+    if kind is not dtypes.bool_ and kind is not dtypes.uint8:
+        return None
+    return _where.op.plans.get(keys) or launch.keep(_where.op.plans, keys, Plan(_where.op, keys))
+
+
+_KEY = "condition._layout, input._layout, other._layout"
+_RUN = [
+    *forward_lines(["condition._data", "input._data", "other._data"], False),
+    "if input._rg or other._rg or input._view is not None or other._view is not None:",
+    "    _op.record(plan, (condition, input, other), t)",
+    "return t",
+]
+
+
 @public()
+@known(_KEY, _plan_where, _RUN, _op=_where.op)
 def where(condition, input: Tensor | float | None = None, other: Tensor | float | None = None, *, out=None):
     """a where the condition holds, else b; each gets the gradient where it was chosen. With one argument: `nonzero`.
 
@@ -47,28 +63,8 @@ def where(condition, input: Tensor | float | None = None, other: Tensor | float 
     kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}")
-    if isinstance(input, Tensor) and isinstance(other, Tensor):  # nothing to convert
-        plan = _where.op.plans.get((condition._layout, input._layout, other._layout))
-        y = _where.op.run((condition, input, other)) if plan is None else _again(plan, condition, input, other)
-    else:
-        y = _where(condition, input, other)
+    y = _where(condition, input, other)
     return y if out is None else store(out, y, "where")
-
-
-def _again(plan: Plan, condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """What `where` comes to for tensors of layouts seen before."""
-    data = launch.empty(plan.size, plan.carrier) if plan.big else np.empty(plan.size, plan.carrier)
-    if plan.dims is None:
-        plan.entry(condition._data, a._data, b._data, data)
-    else:
-        plan.entry(plan.dims, condition._data, a._data, b._data, data)
-    y = make(data, plan.out, [0, 0])
-    if not state.grad:
-        if state.inference:
-            mark_inference(y)
-    elif a._rg or b._rg or a._view is not None or b._view is not None:
-        _where.op.record(plan, (condition, a, b), y)
-    return y
 
 
 def _where_method(self, condition, other):
