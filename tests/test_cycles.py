@@ -143,7 +143,7 @@ def test_no_cycles(name):
 
 
 #: nested functions that may call themselves by name, as they are made once
-ONCE = {("ops/core/calls.py", "call"), ("ops/nn/interpolate.py", "resize")}
+ONCE = {("ops/nn/interpolate.py", "resize")}
 
 
 def test_no_inner_function_refers_to_itself():

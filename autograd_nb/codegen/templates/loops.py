@@ -338,18 +338,20 @@ def combination(combine: Callable[[Any, Any], Any], a: str, x: str, dtype: str) 
     """The text of a formula of two values as one expression."""
     trace = Trace(dtype)
     value = trace.as_sym(combine(trace.input(a, dtype), trace.input(x, dtype))).cast(dtype)
+    text = _expression(value)
+    return text.removeprefix("(").removesuffix(")") if value.op not in ("input", "constant") else text
 
-    def written(s: Sym) -> str:
-        if s.op in ("input", "constant"):
-            return s.name if s.op == "input" else s.text()
-        if s.op == "gather" or (s.op == "libm" and s.args[0].startswith("iterative.")):
-            raise SymbolError("combine= is one expression: a function that needs a table belongs into the formula or finish=")
-        found = f"({s.text([written(arg) if isinstance(arg, Sym) else str(arg) for arg in s.args])})"
-        if len(found) > LONGEST:
-            raise SymbolError("combine= is one short expression: what can be done before or after belongs into the formula or finish=")
-        return found
 
-    return written(value).removeprefix("(").removesuffix(")") if value.op not in ("input", "constant") else written(value)
+def _expression(s: Sym) -> str:
+    """A symbol's computation as the text of one expression."""
+    if s.op in ("input", "constant"):
+        return s.name if s.op == "input" else s.text()
+    if s.op == "gather" or (s.op == "libm" and s.args[0].startswith("iterative.")):
+        raise SymbolError("combine= is one expression: a function that needs a table belongs into the formula or finish=")
+    found = f"({s.text([_expression(arg) if isinstance(arg, Sym) else str(arg) for arg in s.args])})"
+    if len(found) > LONGEST:
+        raise SymbolError("combine= is one short expression: what can be done before or after belongs into the formula or finish=")
+    return found
 
 
 def _same(dtype: str) -> str:
