@@ -73,7 +73,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("row_fusion",),
         ("pipeline",),
     ),
-    "compiler.lower": (("driver", "parallel_records"), ("program",)),
+    "compiler.lower": (("driver", "parallel_records", "memory_plan"), ("executable",)),
     "compiler.run": (("again", "records"), ("backward",), ("variant",), ("fast_path", "profile", "check")),
     "compiler.trace": (("picture", "source"), ("graph",), ("stored", "numba_function")),
 }

@@ -14,7 +14,7 @@ from .capture.effects import watching
 from .capture.recorder import Problem
 from .capture.sections import Key, Section, divide, gradients
 from .ir import Buffer, Step, address, needed, written
-from .lower.program import Program
+from .lower.executable import Executable
 from .passes.pipeline import optimize
 from .run.backward import Back, Part, Run, spent_class
 from .run.records import Memory
@@ -122,7 +122,7 @@ class Derivatives:
         self.read |= read
         keep = [Memory(b.number, b.array.size, b.array.dtype) for b in saved]
         steps = optimize(steps, fresh, self.session.numbers)
-        program = Program(steps, [], fresh, {n for n, *_ in keep} | {n for _, n, _ in into})
+        program = Executable(steps, [], fresh, {n for n, *_ in keep} | {n for _, n, _ in into})
         return Run(into, specs, keep, program), found
 
     def _specs(self, found: tuple, into: list[tuple], seeds: list[Tensor | None]) -> tuple[list, set[int]]:

@@ -22,7 +22,7 @@ from ..tensor import Tensor
 from .capture.recorder import Problem
 from .guards.carried_state import Kept
 from .guards.reach import Reach, TooMuch
-from .lower.program import Refused
+from .lower.executable import Refused
 from .nested import difference, flatten
 from .run.check import CompileError, compared
 from .run.variant import Variant

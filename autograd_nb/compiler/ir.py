@@ -14,6 +14,7 @@ A buffer's kind says who owns the memory:
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -253,6 +254,15 @@ class Program:
             given.update(u.buffer.number for u, writes in step.uses() if not writes and u.buffer.number not in defined)
             defined.update(u.buffer.number for u, writes in step.uses() if writes)
         return cls(steps, frozenset(live_out), frozenset(given) | (frozenset(live_out) - defined))
+
+
+class _Settings:
+    """Whether programs are verified after every pass; tests switch it on, as does the environment."""
+
+    verifies = os.environ.get("AUTOGRAD_NB_VERIFY", "0") not in ("", "0")
+
+
+settings = _Settings()
 
 
 class InvalidProgram(RuntimeError):

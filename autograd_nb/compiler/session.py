@@ -24,7 +24,7 @@ from .guards.guard import Guard, build_guard
 from .guards.holders import KeptGradient
 from .guards.reach import Reach
 from .ir import Step, address, root, written
-from .lower.program import Program
+from .lower.executable import Executable
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .passes.pipeline import optimize
 from .run.again import Changes
@@ -182,12 +182,12 @@ class Session:
         if changed >= 0:
             raise Unstable(guard.describe(changed))
 
-    def _program(self, forward: list[Step], gradients: list[KeptGradient], fresh: set[int], held: list[InitialGradient]) -> Program:
+    def _program(self, forward: list[Step], gradients: list[KeptGradient], fresh: set[int], held: list[InitialGradient]) -> Executable:
         """The program of captured steps; ``fresh``: buffers that get new memory at each run."""
         capture = self.capture
         kept = {g.buffer for g in gradients if g.buffer is not None}
         steps = optimize(forward, kept | fresh, self.numbers)
-        program = Program(steps, in_order(capture.draws, capture.streams), kept, fresh | {h.buffer for h in held})
+        program = Executable(steps, in_order(capture.draws, capture.streams), kept, fresh | {h.buffer for h in held})
         program.starts_over = True
         return program
 
@@ -216,7 +216,7 @@ class Session:
                 b.array, b.owner = np.empty(0, b.array.dtype), None
 
     def _changes(
-        self, program: Program, arguments: list[Argument], versions: list[tuple], held: list[InitialGradient],
+        self, program: Executable, arguments: list[Argument], versions: list[tuple], held: list[InitialGradient],
         gradients: list[KeptGradient], places: list[Kept],
     ) -> Changes | None:  # fmt: skip
         """What another run of the function must begin from, if it changes anything."""

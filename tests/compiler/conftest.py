@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from autograd_nb.compiler.passes import pipeline
+from autograd_nb.compiler import ir
 
 
 @pytest.fixture(autouse=True)
 def _verified(monkeypatch):
-    monkeypatch.setattr(pipeline.settings, "verifies", True)
+    monkeypatch.setattr(ir.settings, "verifies", True)

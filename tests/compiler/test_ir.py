@@ -9,7 +9,9 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.codegen.templates.loops import Input
+from autograd_nb.compiler import ir
 from autograd_nb.compiler.ir import Buffer, InvalidProgram, Outline, Program, Step, Use, argument_names, needed, users, verify
+from autograd_nb.compiler.lower.memory_plan import plan, verify_plan
 from autograd_nb.compiler.passes import pipeline
 from autograd_nb.compiler.passes.pipeline import PASSES, optimize
 from autograd_nb.dtypes import float32
@@ -158,10 +160,10 @@ def test_a_broken_pass_is_named(monkeypatch):
     def drop_the_last(steps, live_out, numbers):
         return steps[:-1]
 
-    monkeypatch.setattr(pipeline.settings, "verifies", True)
+    monkeypatch.setattr(ir.settings, "verifies", True)
     with pytest.raises(InvalidProgram, match=r"after the pass drop_the_last: nothing writes the buffers \[5\]"):
         optimize([add(x, y, t), add(t, y, u)], {5}, count(100), [*PASSES[:2], drop_the_last])
-    monkeypatch.setattr(pipeline.settings, "verifies", False)
+    monkeypatch.setattr(ir.settings, "verifies", False)
     assert len(optimize([add(x, y, t), add(t, y, u)], {5}, count(100), [*PASSES[:2], drop_the_last])) == 1
 
 
@@ -170,6 +172,27 @@ def test_compiled_functions_are_verified_after_every_pass(monkeypatch):
     monkeypatch.setattr(pipeline, "verify", lambda program, after, before=None: seen.append(after))
     torch.compile(lambda a: (a * 2).sum())(torch.ones(3))
     assert seen == ["capture", *[one.__name__ for one in PASSES]]
+
+
+# ------------------------------------------------------------------------------------------------ the plan of memory
+
+
+def test_memory_is_shared_by_those_that_do_not_meet():
+    steps = [add(x, y, t), add(t, y, u), add(u, y, v), add(v, y, state)]
+    verify_plan(steps, plan(steps, set())[0])
+    verify_plan(steps, {4: 0, 5: 64, 6: 0})
+
+
+@pytest.mark.parametrize("offsets", [{4: 0, 5: 0}, {4: 0, 5: 8}], ids=["the same", "overlapping"])
+def test_what_a_step_writes_does_not_lie_over_what_it_reads(offsets):
+    with pytest.raises(InvalidProgram, match=r"memory plan: step 1 \(add\) uses t4, whose memory is that of t5 by now"):
+        verify_plan([add(x, y, t), add(t, y, u)], offsets)
+
+
+def test_freed_memory_is_not_read():
+    steps = [add(x, y, t), add(x, y, u), add(u, y, v), add(t, v, state)]
+    with pytest.raises(InvalidProgram, match=r"memory plan: step 3 \(add\) uses t4, whose memory is that of t6 by now"):
+        verify_plan(steps, {4: 0, 5: 64, 6: 0})
 
 
 # ------------------------------------------------------------------------------------------------ operands by name

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from autograd_nb.compiler.lower.program import ALIGN, plan
+from autograd_nb.compiler.lower.memory_plan import ALIGN, plan
 
 
 def planned(lives):

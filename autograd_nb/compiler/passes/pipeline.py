@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 
-from ..ir import Outline, Program, Step, verify
+from ..ir import Outline, Program, Step, settings, verify
 from .copy_elision import elide_copies
 from .gemm_epilogue import fuse_gemm_epilogues
 from .loop_fusion import fuse_loops
@@ -33,15 +32,6 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-class _Settings:
-    """Whether programs are verified after every pass; tests switch it on, as does the environment."""
-
-    verifies = os.environ.get("AUTOGRAD_NB_VERIFY", "0") not in ("", "0")
-
-
-settings = _Settings()
-
-
 def optimize(
     steps: Sequence[Step], live_out: Collection[int], numbers: Iterator[int], passes: Sequence[Pass] = PASSES
 ) -> list[Step]:
@@ -52,7 +42,7 @@ def optimize(
         live_out: numbers of the buffers that are read after the program (results, gradients, what a backward pass reads).
         numbers: unused numbers of buffers, for new ones.
 
-    Errors: InvalidProgram where a pass leaves a program that breaks a rule of `ir.verify`, if `settings.verifies`.
+    Errors: InvalidProgram where a pass leaves a program that breaks a rule of `ir.verify`, if `ir.settings.verifies`.
     """
     found = list(steps)
     if not settings.verifies:

@@ -13,7 +13,7 @@ from ...tensor import Tensor, make
 from ..capture.sections import gradients, graph_of
 from ..guards.carried_state import Kept
 from ..live_numbers import FloatSlot
-from ..lower.program import Program
+from ..lower.executable import Executable
 from ..nested import rebuild
 
 
@@ -27,7 +27,7 @@ class Changes:
 
     def __init__(
         self, memory: list[Tensor], arguments: list[int], counters: list, held: list[Tensor], gradients: list[Tensor], places: list[Kept],
-        program: Program,
+        program: Executable,
     ):  # fmt: skip
         self.memory, self.arguments, self.counters, self.held = memory, arguments, counters, held
         self.left = list({id(leaf): leaf for leaf in (*gradients, *held)}.values())

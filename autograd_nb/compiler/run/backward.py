@@ -20,7 +20,7 @@ from ...ops.creation.cast import dense
 from ...ops.creation.create import new_full
 from ...shapes import Layout
 from ...tensor import Tensor, edge, make
-from ..lower.program import Program
+from ..lower.executable import Executable
 from .again import Before, Call
 from .records import Memory
 
@@ -34,7 +34,7 @@ class Run:
 
     __slots__ = ("gradients", "program", "saved", "seeds")
 
-    def __init__(self, seeds: list[tuple[int, int, Layout]], gradients: list, saved: list[Memory], program: Program):
+    def __init__(self, seeds: list[tuple[int, int, Layout]], gradients: list, saved: list[Memory], program: Executable):
         self.seeds, self.gradients, self.saved, self.program = seeds, gradients, saved, program
 
     def __call__(self, frame: Frame, numbers: Any, gs: Any) -> list[Any]:

@@ -19,7 +19,7 @@ from ...tensor import make
 from ..guards.memory_words import Watch, held_alone
 from ..ir import address
 from ..lower import driver
-from ..lower.program import Refused
+from ..lower.executable import Refused
 from .records import AnyResult, ArgumentResult, GradientResult, Memory, NewResult
 
 

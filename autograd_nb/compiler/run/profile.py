@@ -8,13 +8,13 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..ir import show
-from ..lower.program import Program
+from ..lower.executable import Executable
 
 
 class Profile:
     """Times of a program's steps, in µs: ``times`` by the step, the median of all calls."""
 
-    def __init__(self, program: Program, times: dict[int, float]):
+    def __init__(self, program: Executable, times: dict[int, float]):
         self.program, self.times = program, times
 
     @property
@@ -37,7 +37,7 @@ class Profile:
 
 def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
     """The times of a captured call's steps while ``call()`` runs it ``calls`` times, for real: what it updates is updated."""
-    program: Program = variant.program
+    program: Executable = variant.program
     table = program.table
     record = {place: k for k, place in enumerate(table.places)}
     fast_path, variant.state.fast_path = variant.state.fast_path, None
@@ -49,7 +49,7 @@ def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
         while at < start + words:
             k, length = record[at], int(program.records[at + 2])
             before = perf_counter_ns()
-            Program.drive(program, at, length)
+            Executable.drive(program, at, length)
             spent[table.steps[k]] = spent.get(table.steps[k], 0) + perf_counter_ns() - before
             at += length
 

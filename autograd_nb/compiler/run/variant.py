@@ -19,7 +19,7 @@ from ..guards.holders import KeptGradient, alone
 from ..guards.reach import Reach
 from ..ir import address, root
 from ..live_numbers import _Slot
-from ..lower.program import Program
+from ..lower.executable import Executable
 from ..nested import rebuild
 from .again import Before, Changes
 from .backward import Back
@@ -47,7 +47,7 @@ class Variant:
     reason: str  #: why it was captured
     function: Callable
     given: Any  #: (args, kwargs) with places for tensors
-    program: Program
+    program: Executable
     guard: Guard
     reach: Reach
     back: Back | None
@@ -218,7 +218,7 @@ class Variant:
         return self._results(leaves, made), made, drawn
 
     @staticmethod
-    def _allocate(program: Program, memories: list[Memory], made: dict[int, np.ndarray]) -> None:
+    def _allocate(program: Executable, memories: list[Memory], made: dict[int, np.ndarray]) -> None:
         """Let buffers have new memory, which is noted in ``made``."""
         for buffer, size, carrier in memories:
             if buffer not in made:

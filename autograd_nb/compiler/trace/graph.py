@@ -29,7 +29,8 @@ from ..capture.recorder import Capture
 from ..guards.reach import Reach, TooMuch
 from ..ir import Buffer, Step, Use, address, needed, show
 from ..live_numbers import plain_number
-from ..lower.program import Program, plan
+from ..lower.executable import Executable
+from ..lower.memory_plan import plan
 from ..passes.pipeline import PASSES, SIMPLIFYING, optimize
 
 
@@ -76,7 +77,7 @@ class Graph:
         self._tensors: dict[str, Tensor] = {}
         self._capture: Capture | None = None
         self._numbers = count(1_000_000)  # of buffers that passes make
-        self._programs: dict[tuple, tuple[Program, list[str], list[str]]] = {}
+        self._programs: dict[tuple, tuple[Executable, list[str], list[str]]] = {}
         self.checked = False  # whether it is from a file: its kernels look at bounds, and nothing is fused
 
     # ---- running
@@ -121,7 +122,7 @@ class Graph:
 
     __call__ = run
 
-    def _run(self, program: Program) -> None:
+    def _run(self, program: Executable) -> None:
         try:
             program.run()
         except (IndexError, MemoryError, ValueError, TypeError) as error:
@@ -157,7 +158,7 @@ class Graph:
             raise RuntimeError(f"{self.name}: {name} has strides {list(v.layout.strides)}, which must be kept: it was fed {list(t.stride())}")
         return dense(t.detach())
 
-    def _program(self, names: list[str], given: Mapping[str, Any]) -> tuple[Program, list[str], list[str]]:
+    def _program(self, names: list[str], given: Mapping[str, Any]) -> tuple[Executable, list[str], list[str]]:
         fed = {self.values[n].buffer.number: n for n in given}
         wanted = [self.values[n] for n in names if self.values[n].buffer.number not in fed]
         for v in wanted:
@@ -181,7 +182,7 @@ class Graph:
         copies = optimize(copies, outside | numbers, self._numbers, SIMPLIFYING if self.checked else PASSES)
         if self.checked:
             check_memory(self.name, plan(copies, outside)[1] + sum(v.buffer.nbytes for v in wanted))
-        program = Program(copies, self.draws, set(), outside)
+        program = Executable(copies, self.draws, set(), outside)
         return program, [n for n in given if self.values[n].buffer.number in read or n in names], [v.name for v in wanted if v.buffer.number in fresh]
 
     # ---- derivatives

@@ -12,7 +12,8 @@ from ...ops.creation.create import as_tensor
 from ...tensor import Tensor
 from ..ir import Step
 from ..lower import driver
-from ..lower.program import ALIGN, Program
+from ..lower.executable import Executable
+from ..lower.memory_plan import ALIGN
 from .graph import Graph, GraphError, Value, trace
 
 
@@ -65,7 +66,7 @@ def _outputs(graph: Graph) -> tuple[Value, Value]:
     return graph.values[name], graph.values[gradient]
 
 
-def _compiled(program: Program, x: Value, value: Value, gradient: Value) -> Any:
+def _compiled(program: Executable, x: Value, value: Value, gradient: Value) -> Any:
     """The njit function ``f(x, g)`` that runs a program in memory of its own."""
     records, words, template = program._records_at, program.records.size, program.values.copy()
     arena_bytes, arena_cell = int(program.arena_bytes), program._arena_cell

@@ -1,8 +1,8 @@
-"""A straight list of kernels over buffers: planned into one block of memory, lowered to a native table, run.
+"""A program ready to run: its buffers in memory, its steps as a native table of records.
 
-Buffers of a program: *arguments* (another address at each run), *state* (the user's own memory: parameters, their moments,
-running statistics), *constants*, *temporaries* (planned into the arena by their lifetimes), *results* (new memory at each run)
-and *kept* ones (gradients: memory of the program's own that the user sees).
+Where the memory of a buffer (see `ir`) comes from: arguments' is bound at each run, state and constants stay where they are,
+temporaries lie in the arena, *fresh* ones (results) get new memory at each run, *kept* ones (gradients) have memory of their own
+that the user sees.
 """
 
 from __future__ import annotations
@@ -16,55 +16,11 @@ from typing import Any
 import numpy as np
 
 from ... import launch, threads
-from ..ir import Buffer, Step, Use, address, changes, grouped, show, written
+from ..ir import Buffer, Step, Use, address, changes, grouped, settings, show, written
 from ..live_numbers import _Slot, plain_number
 from . import driver
+from .memory_plan import ALIGN, plan, verify_plan
 from .parallel_records import shared
-
-ALIGN = 64
-_ENDLESS = 1 << 60  #: bytes above all that is placed
-
-
-def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
-    """(offset of each temporary in the arena, the arena's bytes, the bytes without sharing).
-
-    The largest are placed first: small ones that come earlier cannot break up the room of large ones. Where that takes more than
-    what is alive at one time, those are tried first that take most room and time together.
-    """
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    sizes: dict[int, int] = {}
-    for i, step in enumerate(steps):
-        for u, _ in step.uses():
-            b = u.buffer
-            if b.kind == "temporary" and b.number not in fixed:
-                first.setdefault(b.number, i)
-                last[b.number] = i
-                sizes[b.number] = -(-max(b.nbytes, 1) // ALIGN) * ALIGN
-    change = np.zeros(len(steps) + 1, np.int64)  # of the bytes that are alive, from one step to the next
-    for n, size in sizes.items():
-        change[first[n]] += size
-        change[last[n] + 1] -= size
-    offsets, total = _placed(sorted(sizes, key=lambda n: (-sizes[n], first[n])), sizes, first, last)
-    if total > change.cumsum().max():
-        other = _placed(sorted(sizes, key=lambda n: -sizes[n] * (last[n] - first[n] + 1)), sizes, first, last)
-        offsets, total = min((offsets, total), other, key=lambda found: found[1])
-    return offsets, total, sum(sizes.values())
-
-
-def _placed(order: list[int], sizes: dict[int, int], first: dict[int, int], last: dict[int, int]) -> tuple[dict[int, int], int]:
-    """(offsets, bytes) where buffers are put one after the other into the smallest gap among those that live at the same time."""
-    begins, ends, lows, highs = (np.empty(len(order), np.int64) for _ in range(4))
-    offsets: dict[int, int] = {}
-    for i, n in enumerate(order):
-        together = (begins[:i] <= last[n]) & (ends[:i] >= first[n])
-        by_place = lows[:i][together].argsort()
-        floors = np.append(0, np.maximum.accumulate(highs[:i][together][by_place]))
-        gaps = np.append(lows[:i][together][by_place], _ENDLESS) - floors
-        gaps[gaps < sizes[n]] = _ENDLESS + 1
-        offsets[n] = at = int(floors[gaps.argmin()])
-        begins[i], ends[i], lows[i], highs[i] = first[n], last[n], at, at + sizes[n]
-    return offsets, int(highs.max(initial=0))
 
 
 def _in_python(step: Step) -> bool:
@@ -77,8 +33,11 @@ class Refused(Exception):
     """A check of values failed; all that the program had changed is as it was before."""
 
 
-class Program:
-    """Steps ready to run. ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run."""
+class Executable:
+    """A program ready to run: its steps in memory, and the table of records that calls their kernels.
+
+    ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run.
+    """
 
     def __init__(self, steps: list[Step], draws: list, kept: set[int], fresh: set[int]):
         self._made_of = steps, draws, kept, fresh
@@ -86,6 +45,8 @@ class Program:
         self.draws = draws
         self.fixed = kept | fresh
         offsets, self.arena_bytes, self.unshared_bytes = plan(steps, self.fixed)
+        if settings.verifies:
+            verify_plan(steps, offsets)
         self.lock = threading.RLock()
         self.busy = [False]  # whether it is being run: with the lock in hand, by this very thread, which a signal handler has interrupted
         self.arena = launch.empty(max(self.arena_bytes, 1) + ALIGN, np.dtype(np.uint8))
@@ -106,38 +67,42 @@ class Program:
         self._holds: list[Any] = []
         start = 0
         for i, step in enumerate(steps):
-            if step.check is not None and step.passes:
-                for k, element, least, most in step.passes:
-                    cell, offset = self._cell(step.operands[k].buffer)
-                    self.table.add_test(cell, offset + step.operands[k].offset + 8 * element, least, most, i)
-                for u, _ in step.uses():
-                    self._cell(u.buffer)
-                self.watched = True
-                continue
-            if step.check is not None or _in_python(step):
-                self._close(start)
-                self.segments.append(step)
-                for u, _ in step.uses():
-                    self._cell(u.buffer)
-                start = len(self.table.records)
-                continue
-            self._holds.append(step.call)
-            parts = shared(step)
-            if parts is None:
-                self.table.add(step.call.entry, self._operands(step), i)
-                continue
-            self._close(start)
-            ranges = []
-            for part in parts:
-                begin = len(self.table.records)
-                self.table.add(step.call.entry, self._part(step, part), i)
-                ranges.append((begin, len(self.table.records) - begin))
-            self.segments.append(ranges)
-            start = len(self.table.records)
+            start = self._lower(i, step, start)
         self._close(start)
         self.records, self.values = self.table.finish()
         self._records_at, self._values_at = address(self.records), address(self.values)
         self._drive = driver.driver()
+
+    def _lower(self, i: int, step: Step, start: int) -> int:
+        """Write the records of a step, or let it be a segment of its own; where the segment begins that goes on. ``start``: where it
+        began before."""
+        if step.check is not None and step.passes:
+            for k, element, least, most in step.passes:
+                cell, offset = self._cell(step.operands[k].buffer)
+                self.table.add_test(cell, offset + step.operands[k].offset + 8 * element, least, most, i)
+            for u, _ in step.uses():
+                self._cell(u.buffer)
+            self.watched = True
+            return start
+        if step.check is not None or _in_python(step):
+            self._close(start)
+            self.segments.append(step)
+            for u, _ in step.uses():
+                self._cell(u.buffer)
+            return len(self.table.records)
+        self._holds.append(step.call)
+        parts = shared(step)
+        if parts is None:
+            self.table.add(step.call.entry, self._operands(step), i)
+            return start
+        self._close(start)
+        ranges = []
+        for part in parts:
+            begin = len(self.table.records)
+            self.table.add(step.call.entry, self._part(step, part), i)
+            ranges.append((begin, len(self.table.records) - begin))
+        self.segments.append(ranges)
+        return len(self.table.records)
 
     def _close(self, start: int) -> None:
         if len(self.table.records) > start:
@@ -204,11 +169,11 @@ class Program:
 
     # ---- running
     @contextmanager
-    def alone(self) -> Iterator[Program]:
+    def alone(self) -> Iterator[Executable]:
         """This program, which no other thread runs meanwhile; one like it where this thread is already running it."""
         with self.lock:
             if self.busy[0]:
-                other = Program(*self._made_of)
+                other = Executable(*self._made_of)
                 other.starts_over = self.starts_over
                 yield other
                 return
