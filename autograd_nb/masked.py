@@ -87,7 +87,7 @@ def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
     """The product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "prod")
     d = _kind(x, dtype, True)
-    for k in reversed(_dims(dim, x)) if x.ndim or dim is None else (0,):
+    for k in reversed(_dims(dim, x) or _dims(None, x)) if x.ndim or dim is None else (0,):
         x = _op("prod", x, k, bool(keepdim))
     return cast(x, d)
 

@@ -89,8 +89,6 @@ def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) ->
                     f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {lay.dtype}."
                 )
             if g.dtype is not lay.dtype:
-                if not g.dtype.is_floating_point and not g.dtype.is_complex:
-                    raise RuntimeError(f"gradients must be floating point, but grad_output[{i}] is {g.dtype}")
                 g = g.to(lay.dtype)
             if not create_graph and g._rg:
                 g = g.detach()
@@ -204,13 +202,18 @@ def grad(
 
         given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
 
+        reached: list[bool] = []
+
         def rows(*vectors: Tensor) -> Any:
-            return grad(
+            found = grad(
                 outputs, inputs, vectors, True if retain_graph is None else retain_graph, create_graph, allow_unused=allow_unused,
                 materialize_grads=materialize_grads,
             )  # fmt: skip
+            reached[:] = [g is not None for g in found]
+            return tuple([g for g in found if g is not None])
 
-        return vmap(rows)(*given)
+        each = iter(vmap(rows)(*given))
+        return tuple([next(each) if there else None for there in reached])
     allow = materialize_grads if allow_unused is None else allow_unused
     names = None
     if isinstance(inputs, dict):

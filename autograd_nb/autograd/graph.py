@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from ..graph import engine
 from ..graph.hooks import RemovableHandle, check_callable
 from ..graph.node import Node
-from ..tensor import Tensor
+from ..tensor import Tensor, edge
 from .api import GradientEdge, get_gradient_edge
 from .saved import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
@@ -39,26 +41,24 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     check_callable(fn)
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    grads: list = [None] * len(tensors)
-    left = [len(tensors)]
+    under_way: WeakKeyDictionary = WeakKeyDictionary()  # pass -> [gradients so far, how many are still to come]
     lock = threading.Lock()
 
     def hook_for(i: int) -> Callable:
         def hook(g: Tensor) -> None:
+            current, reaches = engine.current_pass() or (fn, lambda _: True)
             with lock:
-                if mode == "any":
-                    first = left[0] == len(tensors)
-                    left[0] -= 1
-                    if first:
-                        fn(g)
-                    return
-                grads[i] = g
-                left[0] -= 1
-                if left[0] == 0:
-                    done = list(grads)
-                    grads[:] = [None] * len(tensors)
-                    left[0] = len(tensors)
-                    fn(done)
+                first = current not in under_way
+                if first:
+                    under_way[current] = [[None] * len(tensors), sum(reaches(e) for t in tensors if (e := edge(t)) is not None)]
+                entry = under_way[current]
+                entry[0][i] = g
+                entry[1] -= 1
+                complete = entry[1] <= 0
+                if complete:
+                    del under_way[current]
+            if first if mode == "any" else complete:
+                fn(g if mode == "any" else entry[0])
 
         return hook
 

@@ -74,12 +74,15 @@ class _Trace:
             self.leaves = []
             connected = False
             for t in flat:
+                if name.startswith(("jvp", "jacfwd")) and t.dtype.category < 2:
+                    raise ValueError(f"Expected primal to be floating point or complex, but got: {t.dtype} ({name})")
                 plain = _peel(t, self.base)
                 if plain.requires_grad and recording:
                     connected = True
                     self.leaves.append(OPS["view_as"].call(plain, plain))
                 else:
-                    leaf = plain.detach().requires_grad_()
+                    # (an inference tensor cannot require grad)
+                    leaf = (plain.clone() if plain.is_inference() and not state.inference else plain.detach()).requires_grad_()
                     leaf.__dict__["_call"] = call
                     self.leaves.append(leaf)
             new = tree_unflatten([_wrap(t, self.base) for t in self.leaves], self.spec)
@@ -133,6 +136,9 @@ class _Trace:
         """The same as the caller sees them, zeros where nothing depends."""
         found = self.pull(cotangents, retain=retain)
         filled = [new_full(t.shape, 0, t.dtype) if g is None else g for g, t in zip(found, self.leaves, strict=True)]
+        if self.outside:  # some are constants to those who differentiate by what is outside
+            own = set(self.leaves)
+            filled = [g.detach() if g.requires_grad and not _reaches([edge(g)], own) else g for g in filled]
         return tree_unflatten([_wrap(g, self.base) for g in filled], self.spec)
 
     def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:

@@ -6,6 +6,7 @@ Iterative throughout; arrays are freed as nodes are passed. Every node that ran 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -121,7 +122,7 @@ def _towards(nodes: list[Node], targets: set, roots: Sequence[Any]) -> tuple[lis
 class Pass:
     """The state of one backward pass: gradients on their way (``pending``), and where they end."""
 
-    __slots__ = ("accumulate", "captured", "create_graph", "finals", "inner", "last", "owned", "pending", "running")
+    __slots__ = ("accumulate", "captured", "create_graph", "finals", "inner", "last", "owned", "pending", "running", "__weakref__")
 
     def __init__(self, last: dict, accumulate: bool, create_graph: bool, targets: Sequence[Any] | None):
         self.last, self.accumulate, self.create_graph = last, accumulate, create_graph
@@ -348,6 +349,18 @@ def run(
         return []
     found = [work.captured.get(t if t.is_leaf_edge else _place(t)) for t in targets]
     return found if create_graph or accumulate else [None if g is None else own(g, None, False) for g in found]
+
+
+def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
+    """In a hook: what stands for the pass that calls it, and which edges that pass has still to reach or is at; None outside."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code is not run.__code__:
+        frame = frame.f_back
+    if frame is None:
+        return None
+    found = frame.f_locals
+    work, ahead = found["work"], {*found["nodes"], found.get("node")}
+    return work, lambda e: e in work.last if e.is_leaf_edge else (e.node if e.__class__ is Output else e) in ahead
 
 
 def _place(edge: Any) -> tuple[Any, int]:

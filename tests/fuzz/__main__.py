@@ -64,11 +64,10 @@ def worker(options: argparse.Namespace) -> None:
         faulthandler.dump_traceback_later(HANG, exit=True)
         if options.worker:
             Path(options.worker).write_text(f"{number}")
-        program, difference = check(seed, options.compiled, not options.no_strides)
+        program, difference, why = check(seed, options.compiled, not options.no_strides)
         number += 1
-        if difference is not None and difference.deliberate:
-            explained[difference.kind] += 1
-        elif difference is not None:
+        explained.update(set(why))
+        if difference is not None:
             seen[difference.kind] += 1
             faulthandler.dump_traceback_later(HANG * 5, exit=True)
             text = report(program, difference, not options.no_strides)
@@ -81,12 +80,9 @@ def worker(options: argparse.Namespace) -> None:
         if options.only:
             break
     faulthandler.cancel_dump_traceback_later()
-    deliberate = sum(explained.values())
-    print(
-        f"\n{number - options.first} programs, {sum(seen.values())} differ {dict(seen)}, {deliberate} as they are meant to"
-        + (f"; {CAPTURED[0]} functions became programs (shrinking included)" if options.compiled else ""),
-        flush=True,
-    )
+    count, taken = number - options.first, time.time() - began
+    captured = f"; {CAPTURED[0]} functions became programs (shrinking included)" if options.compiled else ""
+    print(f"\n{count} programs, {sum(seen.values())} differ {dict(seen)}, {taken:.0f} s; explained: {dict(explained)}" + captured, flush=True)
 
 
 def main() -> None:

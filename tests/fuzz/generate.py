@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import torch
 
 from .functions import AFTER, BETWEEN, BODY, EAGER, FORMS, MORE, PASSES, SETUP, THIRD
+from .indices import index
 from .program import Call, Calls, Program, is_tensor, loose, names_of, new_space, run
-from .statements import FAMILIES
+from .statements import COMPILED, FAMILIES
 
 SHAPES = [
     "(3, 4)",
@@ -27,11 +29,20 @@ SHAPES = [
     "(4, 4)",
     "(0, 4)",
     "(1,)",
+    "(2, 0, 3)",
+    "(2, 1, 3, 4)",
+    "(5, 5)",
+    "(2, 3, 3, 3)",
 ]
 NUMBERS = ["0.5", "2.0", "-1.5", "0.25", "3", "-1", "0"]
 LARGEST = 1e3  #: values beyond it make rounding visible
 ELEMENTS = 400
 REFUSED = 0.12  #: of the draws that PyTorch refuses so many stay
+
+
+#: dtypes of leaves where dtypes are mixed
+MIXED = ["int64", "int32", "bool", "complex128", "float32", "float32", "float64", "uint8", "int16", "complex64"]
+OTHERS = {"o": torch.optim.Optimizer, "f": torch.nn.Module, "x": np.ndarray}
 
 
 class Void(Exception):
@@ -41,11 +52,12 @@ class Void(Exception):
 class Draw:
     """A program under way: its statements, and PyTorch's namespace after them."""
 
-    def __init__(self, seed: str, families: dict[str, tuple[int, list[str]]] | None = None, refused: float = REFUSED):
+    def __init__(self, seed: str, families: dict[str, tuple[int, list[Any]]] | None = None, refused: float = REFUSED):
         self.refused = refused
         self.rng = random.Random(seed)
         self.families = families or FAMILIES
         self.float32 = self.rng.random() < 0.3
+        self.mixed = families is None and self.rng.random() < 0.3
         self.statements: list[str] = []
         self.count = 0
         self.space = new_space(torch)
@@ -65,7 +77,10 @@ class Draw:
         return names[min(k - 1, int(k * self.rng.random() ** 0.6))]
 
     def tensor(self, letter: str, first: str | None) -> str:
+        """A tensor for a hole: of the kind that its letter says, seldom another one where dtypes are mixed."""
         floating = self.tensors(lambda t: t.is_floating_point())
+        if self.mixed and letter in "abc" and self.rng.random() < 0.15:
+            floating = self.tensors()
         if letter in "bc":
             shape = self.space[first].shape if first else torch.Size()
             fitting = [n for n in floating if _broadcast(self.space[n].shape, shape)]
@@ -80,52 +95,73 @@ class Draw:
         kinds = {"i": lambda t: t.dtype is torch.int64, "m": lambda t: t.dtype is torch.bool, "t": lambda t: True}
         return self.pick(self.tensors(kinds[letter]))
 
+    def operand(self, shape: tuple[int, ...]) -> str:
+        """A tensor of a shape: one of the program that has it or is fitted to it, or a new one."""
+        rng = self.rng
+        if rng.random() < 0.04:
+            shape = _altered(shape, rng)
+        fitting = self.tensors(lambda t: t.is_floating_point() and tuple(t.shape) == shape)
+        if fitting and rng.random() < 0.7:
+            return self.pick(fitting)
+        if rng.random() < 0.2:
+            return self.fill(f"make({{s}}, {shape}, {{dtype}})")
+        return f"fit({self.tensor('a', None)}, {shape})"
+
+    def dtype(self) -> str:
+        if self.mixed and self.rng.random() < 0.3:
+            return repr(self.rng.choice(MIXED))
+        return '"float32"' if (self.float32 and self.rng.random() < 0.8) or self.rng.random() < 0.05 else '"float64"'
+
     def fill(self, template: str) -> str:
         chosen: dict[str, str] = {}
         first: str | None = None
+        rng = self.rng
+        plain = {
+            "dtype": self.dtype, "shape": lambda: rng.choice(SHAPES), "v": lambda: rng.choice(NUMBERS),
+            "n": lambda: str(rng.randint(2, 4)), "s": lambda: str(rng.randint(0, 99)),
+        }  # fmt: skip
+
+        def value(letter: str) -> str:
+            if letter in ("new", "new2"):
+                self.count += 1
+                return f"v{self.count}"
+            if letter in ("d", "e"):
+                dims = self.space[first].dim() if first else 1
+                return str(rng.randrange(-dims, dims) if dims else 0)
+            if letter == "idx":
+                return index(rng, tuple(self.space[first].shape))
+            if letter in OTHERS:
+                return self.pick([n for n in names_of(self.space) if isinstance(self.space[n], OTHERS[letter])])
+            if letter == "u":
+                return self.pick([n for n in names_of(self.space) if _holds_tensors(self.space[n])])
+            return self.tensor(letter, first)
 
         def hole(match: re.Match) -> str:
             nonlocal first
             letter = match[1]
-            rng = self.rng
-            if letter in ("new", "new2"):
-                if letter not in chosen:
-                    self.count += 1
-                    chosen[letter] = f"v{self.count}"
-                return chosen[letter]
-            if letter in ("shape", "dtype", "v", "n", "s"):
-                if letter == "dtype":
-                    return '"float32"' if (self.float32 and rng.random() < 0.8) or rng.random() < 0.05 else '"float64"'
-                return {
-                    "shape": rng.choice(SHAPES),
-                    "v": rng.choice(NUMBERS),
-                    "n": str(rng.randint(2, 4)),
-                    "s": str(rng.randint(0, 99)),
-                }[letter]
+            if match[2]:
+                return self.operand(ast.literal_eval(match[2][1:]))
+            if letter in plain:
+                return plain[letter]()
             if letter in chosen:
                 return chosen[letter]
-            if letter in ("d", "e"):
-                dims = self.space[first].dim() if first else 1
-                chosen[letter] = str(rng.randrange(-dims, dims) if dims else 0)
-                return chosen[letter]
-            others = {"o": torch.optim.Optimizer, "f": torch.nn.Module, "x": np.ndarray}
-            if letter in others:
-                chosen[letter] = self.pick([n for n in names_of(self.space) if isinstance(self.space[n], others[letter])])
-                return chosen[letter]
-            name = self.tensor(letter, first)
-            if letter in ("a", "b", "c", "r", "p", "q"):
+            name = value(letter)
+            if letter not in ("i", "m", "t", "idx"):
                 chosen[letter] = name
             if letter in ("a", "r", "p", "q", "i", "m", "t") and first is None:
                 first = name
             return name
 
-        return re.sub(r"\{(\w+)\}", hole, template)
+        return re.sub(r"\{(\w+)(:\([^}]*\))?\}", hole, template)
 
     # ---------------------------------------------------------------------------------------- statements
 
     def candidate(self) -> str:
         name = self.rng.choices(list(self.weights), [w + 1e-6 for w in self.weights.values()])[0]
-        text = self.fill(self.rng.choice(self.families[name][1]))
+        template = self.rng.choice(self.families[name][1])
+        text = self.fill(template if isinstance(template, str) else self.rng.choice(template))
+        if name in ("in place", "index", "hook") and any(_overlaps(self.space.get(n)) for n in re.findall(r"v\d+", text)):
+            raise Void  # what PyTorch writes depends on the width of its vectors
         chance = self.rng.random()
         reshapes = re.search(r"\.(t|unsqueeze|squeeze|transpose|detach|requires_grad)_\(", text)  # by which a graph is lost
         if name in ("unary", "binary", "view", "in place", "shuffle") and chance < 0.06 and not reshapes:
@@ -183,6 +219,30 @@ def _broadcast(a: torch.Size, b: torch.Size) -> bool:
     return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
 
 
+def _altered(shape: tuple[int, ...], rng: random.Random) -> tuple[int, ...]:
+    """A shape with a dim more, less, or of another size."""
+    k = rng.randint(0, len(shape))
+    size = rng.choice([0, 1, 1, 2])
+    return rng.choice([(*shape[:k], size, *shape[k:]), (*shape[:k], *shape[k + 1 :]), (*shape[:k], size, *shape[k + 1 :])])
+
+
+def _overlaps(t: Any) -> bool:
+    """Whether elements share memory other than by being expanded, as windows do."""
+    if not is_tensor(t) or t.numel() < 2:
+        return False
+    pairs = sorted((s, n) for s, n in zip(t.stride(), t.shape) if n > 1 and s > 0)
+    reach = 0
+    for s, n in pairs:
+        if s <= reach:
+            return True
+        reach += s * (n - 1)
+    return False
+
+
+def _holds_tensors(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) > 0 and all(is_tensor(v) for v in value)
+
+
 def _tame(t: torch.Tensor) -> bool:
     t = t.detach()
     if t.numel() > ELEMENTS or t.dim() > 5:
@@ -223,7 +283,7 @@ def calls(seed: str) -> Calls:
     rng = random.Random(f"{seed} third")
     values, uses = rng.choice(THIRD)
     skipped = EAGER if rng.random() < 0.85 else re.compile("$^")
-    body = {k: (w, [t for t in v if not skipped.search(t)]) for k, (w, v) in FAMILIES.items() if k not in ("leaf", "numpy", "optimizer", "module")}
+    body = {k: (w, [t for t in v if not skipped.search(t)]) for k, (w, v) in FAMILIES.items() if k in COMPILED}
     draw = Draw(seed, body | {"body": (8, BODY), "third": (3, uses)}, refused=0.02)
     rng = draw.rng
     dtype = '"float32"' if rng.random() < 0.5 else '"float64"'

@@ -18,15 +18,36 @@ import numpy as np
 HEADER = """\
 import numpy as np
 F = torch.nn.functional
+JITTER = 0.0
 
 
 def make(seed, shape, dtype="float64"):
     rng = np.random.default_rng(seed)
     if dtype == "bool":
         return torch.from_numpy(rng.random(shape) > 0.5)
-    if dtype in ("int64", "int32", "uint8"):
+    if dtype in ("int64", "int32", "int16", "uint8"):
         return torch.from_numpy(rng.integers(0, 3, shape).astype(dtype))
-    return torch.from_numpy(np.asarray(np.round(rng.standard_normal(shape), 3), dtype=dtype))
+    values = np.round(rng.standard_normal(shape), 3) * (1 + JITTER * rng.standard_normal(shape) * 1e3 ** (dtype != "float64"))
+    if "complex" in dtype:
+        values = values + 1j * np.round(rng.standard_normal(shape), 3)
+    return torch.from_numpy(np.asarray(values, dtype=dtype))
+
+
+def fit(t, shape):
+    # t in another shape: its values again and again, where they are too few a little moved so that none are equal
+    n = int(np.prod(shape))
+    t = t.reshape(-1)
+    if t.numel() == 0:
+        t = torch.ones(1, dtype=t.dtype)
+    if t.numel() < n:
+        t = t.repeat(-(-n // t.numel()))[:n]
+        moved = torch.linspace(0, 0.37, n, dtype=t.dtype) + torch.from_numpy(np.random.default_rng(n).standard_normal(n) * 1e3 * JITTER)
+        t = (t + moved).to(t.dtype) if t.is_floating_point() else t
+    return t[:n].reshape(shape)
+
+
+def spd(t):
+    return t @ t.mT + 2 * torch.eye(t.shape[-1], dtype=t.dtype)
 
 
 def fill(module, seed):
@@ -152,7 +173,7 @@ UNREADABLE = "a view of what has been changed since, of which autograd knows no 
 
 
 def is_tensor(value: Any) -> bool:
-    return hasattr(value, "requires_grad_") and hasattr(value, "stride")
+    return hasattr(value, "requires_grad_") and hasattr(value, "storage_offset")
 
 
 def look(t: Any, deep: bool = True) -> Any:
@@ -161,7 +182,8 @@ def look(t: Any, deep: bool = True) -> Any:
         return t if isinstance(t, (bool, int, float, str, tuple, type(None))) and not _tensors(t) else None
     try:
         grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
-    except RuntimeError:  # one of several views whose base has been changed
+        t.detach()
+    except RuntimeError:  # one of several views whose base has been changed, or a batch that left its vmap by a hook
         return UNREADABLE
     return Seen(
         np.array(t.detach().numpy(force=True)), str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
@@ -208,11 +230,19 @@ def names_of(space: dict[str, Any]) -> list[str]:
     return sorted(k for k in space if k not in space["__own__"] and not k.startswith("_"))
 
 
-def new_space(torch: Any) -> dict[str, Any]:
-    space: dict[str, Any] = {"torch": torch, "__name__": "program"}
-    exec(HEADER, space)
-    space["__own__"] = {*space, "__own__"}
-    return space
+_spaces: dict[str, dict[str, Any]] = {}  #: by library and jitter
+
+
+def new_space(torch: Any, jitter: float = 0.0) -> dict[str, Any]:
+    """A namespace with what `HEADER` defines, which is executed once for a library; what it makes may be a little off."""
+    name = f"{torch.__name__} {jitter}"
+    if name not in _spaces:
+        space: dict[str, Any] = {"torch": torch, "__name__": "program"}
+        exec(HEADER, space)
+        space["JITTER"] = jitter
+        space["__own__"] = {*space, "__own__"}
+        _spaces[name] = space
+    return dict(_spaces[name])
 
 
 def run(statement: str, space: dict[str, Any]) -> BaseException | None:
@@ -244,9 +274,9 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def trace(program: Program, torch: Any) -> list[Step]:
+def trace(program: Program, torch: Any, jitter: float = 0.0) -> list[Step]:
     """Run statement by statement, and look after each."""
-    space = new_space(torch)
+    space = new_space(torch, jitter)
     steps = []
     for statement in program.statements:
         error = run(statement, space)

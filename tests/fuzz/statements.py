@@ -1,18 +1,25 @@
 """The statements that programs are drawn from, as text with holes.
 
 Holes: {a} {b} {c} floating tensors (b and c preferably of a's shape or one that goes with it), {p} {q} leaves that require grad, {r} a
-tensor that requires grad, {i} an integer tensor, {m} a boolean one, {t} any tensor; {d} {e} dims of a; {v} a number; {n} a small
+tensor that requires grad, {i} an integer tensor, {m} a boolean one, {t} any tensor; {a:(3, 4)} a floating tensor fitted to a shape; {u} a
+tuple of tensors; {o} an optimizer; {f} a module; {x} an array; {d} {e} dims of a; {idx} an index for it; {v} a number; {n} a small
 count; {s} a seed; {new} {new2} new names. A hole that nothing fits makes the draw void.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+from . import ops
+from .training import MODULE, OPTIMIZER
+from .wider import WIDER
+
 #: weight, templates
-FAMILIES: dict[str, tuple[int, list[str]]] = {}
+FAMILIES: dict[str, tuple[int, list[Any]]] = {}
 
 
 def family(name: str, weight: int, text: str) -> None:
-    FAMILIES[name] = weight, [line.strip() for line in text.strip().split("\n") if line.strip()]
+    FAMILIES[name] = weight, [line.strip().replace("\\n", "\n") for line in text.strip().split("\n") if line.strip()]
 
 
 family("leaf", 3, """
@@ -22,6 +29,13 @@ family("leaf", 3, """
 {new} = make({s}, {shape}, {dtype}).t().requires_grad_()
 {new} = make({s}, {shape}, 'int64')
 {new} = make({s}, {shape}, 'bool')
+{new} = make({s}, {shape}, {dtype})
+{new} = make({s}, {shape}, 'int32')
+{new} = make({s}, {shape}, 'complex128')
+{new} = make({s}, {shape}, {dtype})[..., ::2]
+{new} = make({s}, {shape}, {dtype}).requires_grad_()[None] * 1.5
+{new} = make({s}, (3, 1), {dtype}).expand(3, 4)
+{new} = make({s}, (2, 3, 2, 3), {dtype}).to(memory_format=torch.channels_last).requires_grad_()
 {new} = torch.nn.Parameter(make({s}, {shape}, {dtype}))
 {new} = {a}.detach().clone().requires_grad_()
 {new} = torch.zeros_like({a})
@@ -436,49 +450,6 @@ torch.nn.utils.clip_grad_norm_([z for z in [{p}, {q}] if z.grad is not None], 0.
 {new} = {a}.tolist()
 {new} = {a}.is_set_to({b})
 """)
-family("optimizer", 3, """
-{new} = torch.optim.SGD([{p}], lr=0.1)
-{new} = torch.optim.SGD([{p}], lr=0.1, momentum=0.9, weight_decay=0.01)
-{new} = torch.optim.SGD([{p}], lr=0.1, momentum=0.9, nesterov=True)
-{new} = torch.optim.Adam([{p}], lr=0.05)
-{new} = torch.optim.AdamW([{p}], lr=0.05, amsgrad=True)
-{new} = torch.optim.RMSprop([{p}], lr=0.05, centered=True)
-{new} = torch.optim.Adagrad([{p}], lr=0.1)
-{new} = torch.optim.SGD([{p}, {q}], lr=0.1)
-{o}.step()
-{o}.step()
-{o}.step()
-{o}.zero_grad()
-{o}.zero_grad(set_to_none=False)
-{o}.param_groups[0]['lr'] *= 0.5
-{o}.load_state_dict({o}.state_dict())
-""")
-family("module", 4, """
-{new} = fill(torch.nn.Linear({a}.shape[-1], 3), {s})
-{new} = fill(torch.nn.LayerNorm({a}.shape[-1]), {s})
-{new} = fill(torch.nn.BatchNorm1d({a}.shape[1]), {s})
-{new} = fill(torch.nn.Sequential(torch.nn.Linear({a}.shape[-1], 4), torch.nn.ReLU(inplace=True), torch.nn.Linear(4, 2)), {s})
-{new} = fill(torch.nn.Sequential(torch.nn.Linear({a}.shape[-1], 4), torch.nn.Tanh()), {s})
-{new} = fill(torch.nn.PReLU(), {s})
-{new} = fill(torch.nn.Embedding(3, 4), {s})
-{new} = {f}({a}.float())
-{new} = {f}({a}.float())
-{new} = {f}({a})
-{new} = {f}({i})
-{f}.eval()
-{f}.train()
-{f}.zero_grad()
-{f}.double()
-{f}.float()
-{f}({a}.float()).sum().backward()
-{f}.requires_grad_(False)
-{f}.requires_grad_(True)
-{new} = torch.optim.SGD({f}.parameters(), lr=0.1, momentum=0.5)
-{new} = torch.optim.Adam({f}.parameters(), lr=0.1)
-{new} = next({f}.parameters())
-{new} = {f}.state_dict(); {f}.load_state_dict({new})
-{new} = torch.nn.utils.parameters_to_vector({f}.parameters())
-""")
 family("numpy", 2, """
 {new} = {a}.detach().numpy()
 {new} = {a}.numpy()
@@ -491,5 +462,10 @@ family("numpy", 2, """
 {new} = torch.from_numpy(np.arange(6.0)[::2])
 """)
 
-#: families that make sense in a function that is compiled
-COMPILED = {k: v for k, v in FAMILIES.items() if k not in ("leaf", "numpy", "optimizer", "module")}
+for _name, (_weight, _text) in WIDER.items():
+    family(_name, _weight, _text)
+FAMILIES["op"] = 14, [[f"{{new}} = {t}" for t in found] for _, found in ops.templates()]
+FAMILIES["module"] = 4, MODULE
+FAMILIES["optimizer"] = 3, OPTIMIZER
+#: families that a function that is compiled is drawn from
+COMPILED = ("unary", "binary", "view", "shuffle", "reduction", "product", "neural", "in place", "backward", "gradient")

@@ -12,9 +12,9 @@ from ...codegen.formula.symbols import ComplexError
 from ...dtypes import dtype
 from ...errors import shorten
 from ...graph.modes import state
-from ...graph.node import Output
+from ...graph.node import Node, Output
 from ...shapes import Layout, is_expanded, layout
-from ...tensor import INFERENCE, Tensor, _storage, refresh
+from ...tensor import INFERENCE, Tensor, _storage, fill_node, refresh
 
 
 def mark_inference(t: Tensor) -> None:
@@ -69,6 +69,28 @@ def gather(operands: Iterable[Any]) -> tuple[int, int, tuple]:
                     plain = 0
         edges.append(e)
     return mask, plain, tuple(edges)
+
+
+class NotImplemented(Node):  # noqa: A001 (its name is what users see of the node)
+    """Where a gradient would go through what has no derivative: the results say that they require grad, and a pass is refused."""
+
+    __slots__ = ("op",)
+
+    def run(self, g):
+        raise NotImplementedError(f"derivative for {self.op} is not implemented")
+
+    run_graph = run
+
+
+def underived(name: str, results: Sequence[Tensor], *operands: Any) -> None:
+    """Let results of an op for which PyTorch has no derivative require grad where an operand does."""
+    sources = [t for t in operands if isinstance(t, Tensor) and t.requires_grad] if state.grad else []
+    if sources:
+        edges = tuple(t._edge if t._edge is not None else t for t in sources)
+        for y in results:
+            node = NotImplemented()
+            node.op = name
+            y._edge, y._rg = fill_node(node, edges, 3), True
 
 
 def tensor_type(d: dtype) -> str:
@@ -203,7 +225,9 @@ def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) ->
     check_kind(out, value, name)
     check_written(out, reads)
     if out.shape != value.shape:
+        counted = out._version_
         fit_output(out, value.shape, strides.like(value._layout, out.dtype))
+        out._version_[0] -= out._version_ is not counted  # getting memory and being written to is one change
     return out.copy_(value)
 
 

@@ -14,7 +14,7 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import store
+from ..core.recording import guarded, store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -396,7 +396,8 @@ def _logsigmoid(x):
 def logsigmoid(input, *, out=None):
     """ln σ(x)."""
     _floating(tensor_argument(input, "logsigmoid"), "logsigmoid")
-    y = _logsigmoid(input)
+    # in C order whatever the operand's, as in PyTorch
+    y = _logsigmoid(input) if input._layout.contiguous else guarded(_logsigmoid(OPS["contiguous"].call(input)), input)
     return y if out is None else store(out, y, "logsigmoid")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import dtypes
@@ -12,8 +12,8 @@ from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
 from ..core.pointwise import pointwise
-from ..core.recording import store
-from ..core.registry import public, register
+from ..core.recording import guarded, store
+from ..core.registry import OPS, public, register
 from ..creation.cast import cast
 
 # ------------------------------------------------------------------------------------------ + - * / and powers
@@ -109,7 +109,16 @@ def reversed_div(input, other):
     return mul(reciprocal(input), other)
 
 
-@pointwise(None, None, name="floor_div", public=False)
+def underivable(name: str) -> Callable:
+    """The rule of an operand by which PyTorch has no derivative either."""
+
+    def rule(g):
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return rule
+
+
+@pointwise(underivable("floor_divide"), underivable("floor_divide"), name="floor_div", public=False, node="NotImplemented")
 def _floor_divide(a, b):
     return m.floor_divide(a, b)
 
@@ -252,6 +261,9 @@ def pow(input: Tensor | float, exponent, *, out=None):
                     return y if out is None else store(out, y, "pow")
         else:
             only_tensors("pow", input, exponent, "second")
+    elif not isinstance(input, Tensor) and isinstance(exponent, Tensor) and not exponent._layout.contiguous:
+        # powers of a number are in C order whatever the exponent's, as in PyTorch
+        return guarded(pow(input, OPS["contiguous"].call(exponent), out=out), exponent)
     elif exponent.__class__ is complex and not exponent.imag and isinstance(input, Tensor) and input.dtype.is_complex:
         return pow(input, exponent.real, out=out)
     else:

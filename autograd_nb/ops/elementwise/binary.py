@@ -17,6 +17,7 @@ from ..core.recording import real_operands, store
 from ..core.registry import OPS, public, register
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
+from .arithmetic import underivable
 from .unary import exp2
 
 
@@ -118,7 +119,7 @@ def fmin(a, b):
     return m.where((a <= b) | (b != b), a, b)
 
 
-@pointwise(None, None, name="heaviside", public=False)
+@pointwise(underivable("heaviside"), underivable("heaviside"), name="heaviside", public=False, node="NotImplemented")
 def _heaviside(x, values):
     return m.where(x == 0, values, m.where(x > 0, 1, 0).cast(x.dtype))
 
@@ -196,7 +197,7 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
     if isinstance(weight, Tensor) and weight.dtype is not a.dtype and (weight.ndim or not a.ndim):
         raise RuntimeError(f"expected dtype {a.dtype} for `weight` but got dtype {weight.dtype}")
     if a.dtype.category < 2:
-        raise RuntimeError(f'"lerp" not implemented for {a.dtype}; use floating point tensors')
+        raise NotImplementedError(f'"lerp" not implemented for {a.dtype}; use floating point tensors')
 
 
 @public()

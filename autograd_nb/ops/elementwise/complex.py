@@ -177,7 +177,7 @@ def imag(input):
     """The imaginary parts, a view; the gradient is i·g. RuntimeError for real tensors."""
     x = tensor_argument(input, "imag")
     if not x.dtype.is_complex:
-        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+        raise NotImplementedError("imag is not implemented for tensors with non-complex dtypes.")
     return _view_as_real(x).select(-1, 1)
 
 

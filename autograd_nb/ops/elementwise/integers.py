@@ -79,7 +79,7 @@ def _integers_only(name: str, op: Any, numbers: str, booleans: bool = False) -> 
         for a in args:
             category = a.dtype.category if isinstance(a, Tensor) else 2 if isinstance(a, float) else 1
             if category > 1 or (category == 0 and not booleans):
-                raise RuntimeError(f'"{name}" not implemented for {getattr(a, "dtype", "float")}; it takes {kinds} only')
+                raise NotImplementedError(f'"{name}" not implemented for {getattr(a, "dtype", "float")}; it takes {kinds} only')
 
     def call(input, other, *, out=None):
         only_tensors(name, input, other, numbers)

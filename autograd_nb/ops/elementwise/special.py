@@ -21,16 +21,8 @@ from ..core.recording import store, tensor_type
 from ..core.registry import OPS, public, register
 from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
+from .arithmetic import underivable
 from .unary import digamma, lgamma
-
-
-def underivable(name: str) -> Callable:
-    """The rule of an operand by which PyTorch has no derivative either."""
-
-    def rule(g):
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    return rule
 
 
 def _also(name: str, *aliases: str) -> None:

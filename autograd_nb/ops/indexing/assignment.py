@@ -86,6 +86,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         OPS["masked_fill_"].call(self, index, reshape(value, ()) if number is None else _assigned(number, self._layout.dtype))
         return
     view, tensors = split_index(self, index)
+    if index is False:  # selects nothing, and PyTorch does not count it as a change
+        return
     if tensors is None:
         if number is not None and not is_expanded(view._layout):
             view.fill_(_assigned(number, self._layout.dtype))

@@ -165,7 +165,7 @@ def embedding_bag(
     if x.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(f"expected input to be int or long, but got {x.dtype} (embedding_bag)")
     if w.dtype.category != 2:
-        raise RuntimeError(f'"embedding_bag" not implemented for {w.dtype}; weight must be floating point')
+        raise NotImplementedError(f'"embedding_bag" not implemented for {w.dtype}; weight must be floating point')
     if x.ndim == 2:
         if offsets is not None:
             raise ValueError(

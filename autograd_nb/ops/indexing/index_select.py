@@ -71,10 +71,14 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
     tensor_argument(source, name, "source")
+    if source.ndim != x.ndim and source.ndim and x.ndim and "copy" in name:
+        raise IndexError(
+            f"{name}(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
+            f"({source.ndim}), destination dimensionality ({x.ndim})"
+        )
     if source.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
-    index = _vector(index, x, d, name)
-    n = index._layout.size
+    n = tensor_argument(index, name, "index")._layout.size
     if source.ndim != x.ndim and "copy" not in name:
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
@@ -92,7 +96,7 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(x.shape)} source.shape = {list(source.shape)}"
         )
-    return x, d, index, source
+    return x, d, _vector(index, x, d, name), source
 
 
 def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
@@ -159,6 +163,8 @@ def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple
     if not x.dtype.is_complex and (isinstance(value, complex) if kind is None else kind.is_complex):
         raise RuntimeError(f"{name}(): Converting complex Scalar to non-complex type is not supported (value={value!r})")
     value = filling(value, x.dtype, name)
+    if not x._layout.size and 0 in (*x.shape[:d], *x.shape[d + 1 :]) and isinstance(index, Tensor):
+        index = index.detach()[:0]  # slices of nothing are there at any index
     return x, d, _vector(index, x, d, name), value if isinstance(value, Tensor) else new_full((), value, x.dtype)
 
 
@@ -225,7 +231,7 @@ def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, T
         )
     index = _flat_index(x, index, name)
     if index._layout.size != source._layout.size:
-        raise RuntimeError(
+        raise IndexError(
             f"{name}(): Expected source and index to have the same number of elements, but got source.numel() = "
             f"{source._layout.size}, index.numel() = {index._layout.size}"
         )

@@ -8,7 +8,7 @@ from ... import dtypes, return_types
 from ...launch import Kernel
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
-from ..core.recording import guarded
+from ..core.recording import guarded, underived
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense
@@ -262,6 +262,7 @@ def _ldl(A: Any, hermitian: bool, name: str) -> tuple[Tensor, Tensor, Tensor]:
     ld, pivots, info = by_columns(a.shape, a.dtype), new_empty((*batch, n), dtypes.int32), new_info(count(a))
     if a._layout.size:
         _LDL(a.dtype, count(a), n, hermitian and a.dtype.is_complex, dense(a), ld._data, pivots._data, info)
+    underived("ldl_factor", (ld,), A)
     return ld, pivots, info_tensor(info, batch)
 
 
@@ -323,4 +324,5 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
         _LDL_SOLVE(
             b.dtype, count(b), n, b.shape[-1], hermitian and b.dtype.is_complex, dense(ld), dense(order), dense(b), x._data
         )
+    underived("ldl_solve", (x,), LD, B)
     return given(x, out, "linalg.ldl_solve")

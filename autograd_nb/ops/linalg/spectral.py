@@ -10,6 +10,7 @@ from ... import dtypes, launch, return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
+from ..core.recording import constant
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -412,6 +413,8 @@ def pinv(A, rcond: float | Tensor | None = None, hermitian=False, *, atol: float
     Errors: RuntimeError for less than 2 dims and for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.pinv.html
     """
+    constant("linalg_pinv", "atol", atol)
+    constant("linalg_pinv", "rtol", rcond if rtol is None else rtol)
     return given(_pseudo_inverse(A, atol, rcond if rtol is None else rtol, bool(hermitian)), out, "linalg.pinv")
 
 

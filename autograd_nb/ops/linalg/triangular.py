@@ -7,7 +7,7 @@ from typing import Any
 from ... import return_types
 from ...launch import Kernel
 from ...tensor import Tensor
-from ..core.recording import guarded
+from ..core.recording import guarded, underived
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense, relaid
@@ -106,6 +106,8 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
     one, many = broadcast(a, x)
     y = guarded(turned(triangle(one, many, bool(upper), bool(transpose), bool(unitriangular))), x)
     copy = relaid(a.expand(*y.shape[:-2], *a.shape[-2:]), columns((*y.shape[:-2], *a.shape[-2:]), a.dtype))
+    if y._rg and not copy._rg:
+        underived("cloned_coefficient of triangular_solve", (copy,), x)
     return several(return_types.triangular_solve, (y, copy), out, "triangular_solve")
 
 

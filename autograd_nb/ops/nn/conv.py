@@ -312,7 +312,7 @@ def _prepare(
             f"Input type ({x.dtype}) and {'weight' if other is w else 'bias'} type ({other.dtype}) should be the same ({op}())"
         )
     if x.dtype.category != 2:
-        raise RuntimeError(f"{op}(): not implemented for {x.dtype}; use floating point tensors")
+        raise NotImplementedError(f"{op}(): not implemented for {x.dtype}; use floating point tensors")
     s, d = tuple_of(stride, n, "stride", op), tuple_of(dilation, n, "dilation", op)
     g = as_int(groups, "groups")
     if g < 1:

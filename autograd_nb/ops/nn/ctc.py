@@ -84,7 +84,7 @@ def ctc_loss(
     x, labels = tensor_argument(log_probs, "ctc_loss", "log_probs"), tensor_argument(targets, "ctc_loss", "targets")
     check_reduction(reduction)
     if x.dtype.category != 2:
-        raise RuntimeError(f'"ctc_loss" not implemented for {x.dtype}; log_probs must be floating point')
+        raise NotImplementedError(f'"ctc_loss" not implemented for {x.dtype}; log_probs must be floating point')
     if labels.dtype.category != 1:
         raise RuntimeError(f"ctc_loss: targets must be integral, but got {labels.dtype}")
     single = x.ndim == 2

@@ -48,7 +48,7 @@ def _pooled(n: int, input: Any, kernel_size: Any, output_size: Any, output_ratio
     if x.ndim not in (n + 1, n + 2) or any(m == 0 for m in x.shape[x.ndim - n - 1 :]):
         raise RuntimeError(f"{op}: Expected {n + 1}D or {n + 2}D tensor with non-empty dims but the batch, but got: {list(x.shape)}")
     if x.dtype.category != 2:
-        raise RuntimeError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
+        raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
     window = tuple_of(kernel_size, n, "kernel_size", op)
     spatial = x.shape[x.ndim - n :]
     if output_size is None:

@@ -122,7 +122,7 @@ def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     if x.dtype is not places.dtype:
         raise RuntimeError(f"grid_sampler(): expected input and grid to have the same dtype, but got input with {x.dtype} and grid with {places.dtype}")
     if x.dtype.category != 2:
-        raise RuntimeError(f'"grid_sampler" not implemented for {x.dtype}; use floating point tensors')
+        raise NotImplementedError(f'"grid_sampler" not implemented for {x.dtype}; use floating point tensors')
     if x.shape[0] != places.shape[0]:
         raise RuntimeError(
             f"grid_sampler(): expected grid and input to have same batch size, but got input with sizes {list(x.shape)} and grid with "

@@ -129,6 +129,8 @@ def _is_integer(value: Any) -> bool:
 def _wanted_sizes(x: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
     """(sizes, None) or (None, factors), one for each spatial dim."""
     n = x.ndim - 2
+    if n < 0 and not isinstance(scale_factor if size is None else size, (tuple, list)):
+        raise NotImplementedError(f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {x.ndim}D)")
     if size is not None and scale_factor is not None:
         raise ValueError(f"only one of size or scale_factor should be defined (size={size}, scale_factor={scale_factor})")
     if size is not None:
@@ -220,7 +222,7 @@ def _resized(x: Tensor, mode: int, sizes: Any, factors: Any, aligned: bool) -> T
         y = operation(cast(x, dtypes.float32), after, scales, aligned)
         return cast(y.round().clamp(0, 255), dtypes.uint8)
     if x.dtype.category != 2 and not (mode < 2 and x.dtype is dtypes.uint8):
-        raise RuntimeError(f'"{operation.node_name.removesuffix("Backward0")}" not implemented for {x.dtype}; use floating point tensors or uint8')
+        raise NotImplementedError(f'"{operation.node_name.removesuffix("Backward0")}" not implemented for {x.dtype}; use floating point tensors or uint8')
     return operation(x, after, scales, aligned)
 
 

@@ -204,6 +204,11 @@ def _binary_cross_entropy(x, t, w):
     return ((t - 1) * m.maximum(m.log1p(-x), -100.0) - t * m.maximum(m.log(x), -100.0)) * w
 
 
+def _target_inside_unit(outside: Any) -> None:
+    if outside[0]:
+        raise RuntimeError("all elements of target should be between 0 and 1 (target of binary_cross_entropy)")
+
+
 _OUTSIDE_UNIT = Reduction("outside_unit", loops.ANY, lambda x: (x < 0) | (x > 1))
 
 
@@ -233,7 +238,8 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         raise RuntimeError(f"weight of shape {list(weight.shape)} does not broadcast to the input's shape {list(x.shape)}")
     constant("binary_cross_entropy", "weight", weight)
     if x._layout.size:
-        launch.check(_inside_unit, _OUTSIDE_UNIT((x,), tuple(range(x.ndim)), False, dtypes.bool_, x.dtype.compute)._data)
+        for look, of in ((_inside_unit, x), (_target_inside_unit, t)):
+            launch.check(look, _OUTSIDE_UNIT((of,), tuple(range(of.ndim)), False, dtypes.bool_, of.dtype.compute)._data)
     return _held_as(_binary_cross_entropy((x, t, 1.0 if weight is None else weight), reduction), x.dtype, "binary_cross_entropy")
 
 

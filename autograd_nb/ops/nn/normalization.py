@@ -278,6 +278,8 @@ def instance_norm(
                 raise RuntimeError(f"running statistics should contain {x.shape[1]} elements not {t._layout.size} (instance_norm)")
         return nothing_normalized(x, *[None if t is None else t.repeat(count) for t in (weight, bias)])
     same_dtype(x, "instance_norm", weight=weight, bias=bias)
+    constant("native_batch_norm", "running_mean", running_mean)
+    constant("native_batch_norm", "running_var", running_var)
     if weight is not None and state.grad:
         weight = weight.clone()  # (repeated for each sample in PyTorch)
     y = channel_norm(

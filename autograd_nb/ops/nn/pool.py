@@ -127,7 +127,7 @@ def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any
             f"empty), but got: {list(x.shape)}"
         )
     if x.dtype.category not in (1, 2):
-        raise RuntimeError(f'"{op}" not implemented for {x.dtype}; use numbers')
+        raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; use numbers')
     k = tuple_of(kernel, n, "kernel_size", op)
     s = k if stride is None or (isinstance(stride, (tuple, list)) and not stride) else tuple_of(stride, n, "stride", op)
     p, d = tuple_of(padding, n, "padding", op), tuple_of(dilation, n, "dilation", op)
@@ -270,7 +270,7 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{op}(): Expected {n + 1}D or {n + 2}D tensor, but got {list(x.shape)}")
     if x.dtype.category != 2:
-        raise RuntimeError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
+        raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
     if any(m == 0 for m in x.shape[x.ndim - n :]):
         raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n

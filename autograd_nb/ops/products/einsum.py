@@ -407,6 +407,16 @@ def einsum(*args):
     return contract(terms, output, _of_one_dtype(terms, output, tuple(operands)))
 
 
+def _wide_labels(term: Labels, x: Tensor) -> Labels:
+    """The labels of dims that are not of size 1, and of which no product needs to sum."""
+    at = term.index(_ELLIPSIS) if _ELLIPSIS in term else len(term)
+    behind = len(term) - at - 1
+    named = [*zip(term[:at], x.shape[:at], strict=False)]
+    if behind > 0:
+        named += zip(term[at + 1 :], x.shape[-behind:], strict=False)
+    return tuple(label for label, n in named if n != 1)
+
+
 def _of_one_dtype(terms: tuple[Labels, ...], output: Labels | None, operands: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """The operands in their promoted dtype; RuntimeError for other than one where a matrix product takes part, as in PyTorch."""
     if all(x.dtype is operands[0].dtype for x in operands):
@@ -414,7 +424,8 @@ def _of_one_dtype(terms: tuple[Labels, ...], output: Labels | None, operands: tu
     count = Counter(label for term in terms for label in term)
     common = Counter(label for term in terms for label in set(term))
     kept = {label for label, n in count.items() if n == 1 or label == _ELLIPSIS} if output is None else set(output)
-    if any(n > 1 and label not in kept for label, n in common.items()):
+    wide = Counter(label for term, x in zip(terms, operands, strict=True) for label in set(_wide_labels(term, x)))
+    if any(n > 1 and label not in kept and wide[label] > 1 for label, n in common.items()):
         for x in operands:
             _same_dtype(operands[0], x, "einsum")
     kind = operands[0].dtype

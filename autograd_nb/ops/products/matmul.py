@@ -29,7 +29,7 @@ def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:
             f"{names.get(b.dtype.name, b.dtype.name)} ({name}(); cast one with .to())"
         )
     if a.dtype is dtypes.bool_:
-        raise RuntimeError(f"{name}(): not implemented for 'Bool'; cast to integers first")
+        raise NotImplementedError(f"{name}(): not implemented for 'Bool'; cast to integers first")
 
 
 @public()

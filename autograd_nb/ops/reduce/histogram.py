@@ -11,7 +11,7 @@ import numpy as np
 from ... import dtypes, launch, return_types
 from ...graph.modes import unrecorded
 from ...tensor import Tensor
-from ..core.recording import store_each
+from ..core.recording import store_each, underived
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import dense
@@ -125,6 +125,7 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
             bool(density),
             "histogram",
         )
+    underived("histogram", (hist, edges), input, bins, weight)
     if out is not None:
         return return_types.histogram(*store_each(out, (hist, edges), "histogram"))
     return return_types.histogram(hist, edges)
@@ -164,4 +165,5 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
         hist = _counts(
             rows, edges, not given, None if weight is None else weight.detach().reshape(-1), bool(density), "histogramdd"
         )
+    underived("histogramdd", (hist, *edges), input, weight, *each)
     return return_types.histogramdd(hist, tuple(edges))

@@ -40,12 +40,12 @@ def _norm2_backward(x, g0, y0):
     return m.where(y0 == 0, 0.0, (x * g0) / y0)
 
 
-def _rule(g: Tensor, x: Tensor, y: Tensor, p: float, dims: tuple[int, ...]) -> Tensor:
+def _rule(g: Tensor, x: Tensor, y: Tensor, p: float, dims: tuple[int, ...]) -> Tensor | None:
     where = OPS["where"].call
     if p == 2:
         return _norm2_backward(x, g, y)
     if p == 0:
-        return x * 0.0
+        return None
     if p == 1:
         return x.sign() * g
     if math.isinf(p):
@@ -133,6 +133,8 @@ def norm_except_dim(v, pow: int = 2, dim=0):
     if dim == -1:
         return vector_norm(x, pow)
     d = wrap_dim(dim, x.ndim)
+    if x.ndim == 1:  # of each number
+        return vector_norm(x.unsqueeze(1), pow, 1)
     return vector_norm(x, pow, tuple(k for k in range(x.ndim) if k != d), True)
 
 

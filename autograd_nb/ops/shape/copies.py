@@ -169,4 +169,4 @@ def unravel_index(indices, shape) -> tuple[Tensor, ...]:
     for n in reversed(sizes):
         out.append(OPS["div"].call(x, step, rounding_mode="floor") % n if n else x)
         step *= n
-    return tuple(reversed(out))
+    return OPS["stack"].call(out[::-1], -1).unbind(-1) if out else ()

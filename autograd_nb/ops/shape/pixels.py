@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from ...shapes import as_int
+from ...tensor import Tensor
 from ..core.registry import public
 from ..core.structured import tensor_argument
-from ..creation.cast import in_format_of
+from ..creation.cast import clone, in_format_of
 
 _WHERE = ("torch", "nn.functional")
+
+
+def _own(y: Tensor, x: Tensor) -> Tensor:
+    """The result in the operand's format and in memory of its own, also where its elements lie as the operand's do."""
+    z = in_format_of(y, x)
+    return clone(z) if z is y and y._view is not None else z
 
 
 @public(method=False, namespaces=_WHERE)
@@ -32,7 +39,7 @@ def pixel_shuffle(input, upscale_factor):
         )
     n = len(lead)
     y = x.reshape(*lead, c // (r * r), r, r, h, w).permute(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return in_format_of(y.reshape(*lead, c // (r * r), h * r, w * r), x)
+    return _own(y.reshape(*lead, c // (r * r), h * r, w * r), x)
 
 
 @public(method=False, namespaces=_WHERE)
@@ -57,7 +64,7 @@ def pixel_unshuffle(input, downscale_factor):
             )
     n = len(lead)
     y = x.reshape(*lead, c, h // r, r, w // r, r).permute(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return in_format_of(y.reshape(*lead, c * r * r, h // r, w // r), x)
+    return _own(y.reshape(*lead, c * r * r, h // r, w // r), x)
 
 
 @public("native_channel_shuffle", method=False, namespaces=_WHERE)
@@ -77,4 +84,4 @@ def channel_shuffle(input, groups):
     n, c, *rest = x.shape
     if c % g:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {g} groups.")
-    return in_format_of(x.reshape(n, g, c // g, *rest).transpose(1, 2).reshape(n, c, *rest), x)
+    return _own(x.reshape(n, g, c // g, *rest).transpose(1, 2).reshape(n, c, *rest), x)

@@ -170,6 +170,8 @@ def ravel(input):
 def unflatten(input, dim: int, sizes):
     """Split one dim into ``sizes`` (one may be -1)."""
     x = tensor_argument(input, "unflatten")
+    if not x.ndim:
+        raise RuntimeError(f"unflatten got an unexpected error: Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, x.ndim)
     if not sizes:
         raise RuntimeError(f"unflatten: sizes must be non-empty (sizes={sizes!r})")
@@ -401,7 +403,7 @@ Tensor.T = property(_transposed, doc="The dims in reverse order, a view.")  # ty
 def _matrix_transposed(x):
     if not x.ndim:
         _warn_of_rank("mT", x, "The result is the tensor itself.")
-        return (_alias,)
+        return x
     if x.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor.")
     return _transpose, x.ndim - 2, x.ndim - 1
