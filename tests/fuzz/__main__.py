@@ -34,6 +34,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=2, help="failures to print of those that are alike")
     parser.add_argument("--no-strides", action="store_true")
     parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--corpus", action="store_true", help="run the programs of corpus.txt instead of drawn ones")
+    parser.add_argument("--coverage", action="store_true", help="draw --programs, run none, and tell which share of all ops they call")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -85,8 +87,24 @@ def worker(options: argparse.Namespace) -> None:
     print(f"\n{count} programs, {sum(seen.values())} differ {dict(seen)}, {taken:.0f} s; explained: {dict(explained)}" + captured, flush=True)
 
 
+def coverage(options: argparse.Namespace) -> None:
+    """Tell which share of the library's ops the programs of a seed call."""
+    from . import generate, ops
+
+    texts = [generate.program(f"{options.seed}:{k}").text("torch").partition("# ---")[2] for k in range(options.programs or 1000)]
+    called, every, missing = ops.share(texts)
+    print(f"{len(texts)} programs call {called} of {every} ops ({100 * called / every:.1f} %); not {', '.join(missing)}")
+
+
 def main() -> None:
     options = arguments()
+    if options.coverage:
+        coverage(options)
+        return
+    if options.corpus:
+        from .check import corpus
+
+        sys.exit(corpus())
     if options.only or options.worker:
         worker(options)
         return

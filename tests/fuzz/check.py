@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -69,6 +70,33 @@ def check(seed: str, compiled: bool, strides: bool = True) -> tuple[Any, Differe
     program = generate.calls(seed)
     found = difference(program, strides)
     return (program, None, [found.explained]) if found is not None and found.explained else (program, found, [])
+
+
+CORPUS = Path(__file__).with_name("corpus.txt")
+
+
+def corpus() -> int:
+    """Run the programs that were found to differ once; how many do now."""
+    wrong = 0
+    programs = [Program(tuple(_statements(text))) for text in CORPUS.read_text().strip().split("\n\n")]
+    for program in programs:
+        _, found, _ = compared(program)
+        if found is not None:
+            wrong += 1
+            print(f"\n{found}\n" + "\n".join(program.statements), flush=True)
+    print(f"{len(programs)} programs, {wrong} differ", flush=True)
+    return wrong
+
+
+def _statements(text: str) -> list[str]:
+    """Lines, those that are indented with the one before."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(" "):
+            found[-1] += f"\n{line}"
+        elif not line.startswith("#"):
+            found.append(line)
+    return found
 
 
 def report(program: Any, found: Difference, strides: bool = True) -> str:

@@ -152,9 +152,27 @@ def templates() -> list[tuple[str, list[str]]]:
     return list(found.items())
 
 
-def fitted(template: str) -> list[str]:
-    """The shapes of a template's holes."""
-    return re.findall(r"\{a:([^}]*)\}", template)
+def named(text: str) -> set[str]:
+    """The last parts of the names that a program calls."""
+    return set(re.findall(r"[.\s(](\w+?)_?\(", text)) | set(re.findall(r"\.(\w+)\b", text))
+
+
+#: what operators and brackets call
+OPERATORS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "matmul": "@", "neg": "= -", "floor_divide": "//", "gt": ">", "lt": "<",
+    "eq": "==", "bitwise_not": "~", "bitwise_and": "&",
+}  # fmt: skip
+
+
+def share(texts: list[str]) -> tuple[int, int, list[str]]:
+    """How many ops of this library's table programs have called, of how many that can be drawn, and those they have not."""
+    from autograd_nb.ops.core.registry import OPS
+
+    every = {name for name, op in OPS.items() if op.kind not in ("inplace", "internal") and not left_out(name) and not name.startswith("_")}
+    whole = "\n".join(texts)
+    called = named(whole)
+    missing = sorted(n for n in every if n.split(".")[-1] not in called and OPERATORS.get(n, "\0") not in whole)
+    return len(every) - len(missing), len(every), missing
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""A fixed corpus of drawn programs: eager ones without a compiler, in a process of their own, and a few compiled functions.
+"""Programs that once differed from PyTorch's, every op with operands of several kinds, drawn programs, and a few compiled functions.
 
-``make fuzz SECONDS=600 SEED=…`` draws others, and shrinks what differs to a few lines.
+All but the last run without a compiler, in a process of their own. ``make fuzz SECONDS=600 SEED=…`` draws others, and shrinks what
+differs to a few lines.
 """
 
 from __future__ import annotations
@@ -15,30 +16,42 @@ pytest.importorskip("torch")
 
 from .corpus import SHRUNK
 
-PROGRAMS, FUNCTIONS = 260, 25
-#: programs of the corpus that differ, and why
-KNOWN = {
-    61: "mv of operands of the wrong dims is an IndexError in PyTorch where one has none, here a RuntimeError",
-    62: "cdist takes operands of two dtypes",
-    97: "gradients of what a pass lays out by columns in linear algebra are laid out by rows",
-    214: "einsum without a product of matrices takes two dtypes in PyTorch",
-}
+PROGRAMS, FUNCTIONS = 150, 25
+#: drawn programs that differ, and why
+KNOWN: dict[int, str] = {}
 
 
 def run(*options: str, **environment: str) -> str:
-    command = [sys.executable, "-m", "tests.fuzz", "--seconds", "600", "--seed", "corpus", *options]
+    command = [sys.executable, "-W", "ignore", "-m", *options]
     return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True).stdout
+
+
+def drawn(*options: str, **environment: str) -> str:
+    return run("tests.fuzz", "--seconds", "600", "--seed", "corpus", *options, **environment)
+
+
+@pytest.mark.parity
+def test_programs_that_were_found():
+    found = run("tests.fuzz", "--corpus", NUMBA_DISABLE_JIT="1")
+    assert " programs, 0 differ" in found, found
+
+
+@pytest.mark.parity
+def test_every_op():
+    """A leaf and a turned operand: what PyTorch refuses, what requires grad, values, strides, gradients, shared memory."""
+    found = run("tests.fuzz.sweep", "--most", "1", "--kinds", "leaf", "turned", NUMBA_DISABLE_JIT="1")
+    assert "{'programs': " in found and found.count(" after step ") == 0, found
 
 
 @pytest.mark.parity
 def test_programs():
-    found = run("--programs", str(PROGRAMS), "--skip", ",".join(map(str, KNOWN)), NUMBA_DISABLE_JIT="1")
+    found = drawn("--programs", str(PROGRAMS), "--skip", ",".join(map(str, KNOWN)), NUMBA_DISABLE_JIT="1")
     assert f"{PROGRAMS} programs, 0 differ" in found, found
 
 
 @pytest.mark.parity
 def test_compiled_functions():
-    found = run("--programs", str(FUNCTIONS), "--compiled", NUMBA_DISABLE_JIT="0", NUMBA_BOUNDSCHECK="0")
+    found = drawn("--programs", str(FUNCTIONS), "--compiled", NUMBA_DISABLE_JIT="0", NUMBA_BOUNDSCHECK="0")
     assert f"{FUNCTIONS} programs, 0 differ" in found, found
 
 

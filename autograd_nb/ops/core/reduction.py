@@ -270,7 +270,7 @@ def _derivative(grad: Callable | float, options: Sequence[str]) -> Callable:
         lines.append("g = kept(g, x_shape, dims, keepdim)")
         if "y" in names:
             lines.append("y = kept(out, x_shape, dims, keepdim)")
-        lines += [f"dx = {value}", "return dx if dx._layout.shape == x_shape else dx.expand(x_shape)"]
+        lines += [f"dx = {value}", "return dx if dx is None or dx._layout.shape == x_shape else dx.expand(x_shape)"]
     else:
         lines.append(f"return spread({value}, x_shape, dims, keepdim)")
     return written("rule", ", ".join(asked), lines, __file__, grad=grad, kept=_kept, spread=expand_reduced, count_of=count_of)
