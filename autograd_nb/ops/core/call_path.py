@@ -385,6 +385,64 @@ def _known_maker(parameters: str, lines: tuple[str, ...], names: tuple[str, ...]
     return compiled("known", ", ".join(names), body)
 
 
+class _Known:
+    """A public function whose calls are `known`: its plans, its long way, and the text of what stands before that."""
+
+    def __init__(self, function: Callable, key: str, plan: Callable, takes: Sequence[str]):
+        self.long, self.plans, self.plan, self.key = numpy_names(function), launch.plan_table(), plan, key
+        ordered = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self.names = [p.name for p in ordered]
+        self.defaults = {p.name: p.default for p in ordered if p.default is not p.empty}
+        self.read = list(takes) or self.names
+        self.by = written("key", ", ".join(self.read), [f"return ({key},)"], __file__)
+
+    def first(self, *args: Any) -> tuple[Any, Any]:
+        """(the plan of a call whose like was not seen, None), or (None, the result)."""
+        try:
+            found = self.by(*args)
+            usual = ordinary(*found)
+        except AttributeError:  # no tensor, which the function says
+            usual = False
+        if usual:
+            made = self.plan(False, *args)
+            if made is not None:
+                return launch.keep(self.plans, found, made), None
+        out = self.long(**dict(zip(self.read, args, strict=True)))
+        if usual:
+            made = self.plan(True, *args)
+            if made is not None:
+                launch.remember(self.plans, found, made)
+        return None, out
+
+    def rest(self, values: Sequence[Any], options: dict) -> Any:
+        """A call with other arguments than the plans know; what is left out may come under another name."""
+        defaults = self.defaults
+        sent = {n: v for n, v in zip(self.names, values, strict=True) if n not in defaults or v is not defaults[n]}
+        return self.long(*[sent.pop(n) for n in self.names if n not in defaults], **sent, **options)
+
+    def lines(self, run: Callable | Sequence[str]) -> list[str]:
+        """The text of the function."""
+        given = ", ".join(self.read)
+        others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
+        return [
+            f"if {' or '.join(['_options', *others])}:",
+            f"    return _rest(({', '.join(self.names)},), _options)",
+            "try:",
+            f"    plan = plans[{self.key},]",
+            "except (KeyError, TypeError, AttributeError):",
+            "    plan = None",  # what the function raises is not raised in here
+            "if plan is None:",
+            f"    plan, out = _first({given})",
+            "    if plan is None:",
+            "        return out",
+            *([f"return _run(plan, {given})"] if callable(run) else run),
+        ]
+
+    def parameters(self) -> str:
+        """Its parameters; those that are passed by name only go on to the long way."""
+        return ", ".join([f"{n}=_default_{n}" if n in self.defaults else n for n in self.names] + ["**_options"])
+
+
 def known(
     key: str, plan: Callable, run: Callable | Sequence[str], *, takes: Sequence[str] = (), **space: Any
 ) -> Callable[[Callable], Callable]:
@@ -400,53 +458,9 @@ def known(
     """
 
     def decorate(function: Callable) -> Callable:
-        long, plans = numpy_names(function), launch.plan_table()
-        ordered = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        defaults = {p.name: p.default for p in ordered if p.default is not p.empty}
-        names = [p.name for p in ordered]
-        read = list(takes) or names
-        given = ", ".join(read)
-        by = written("key", given, [f"return ({key},)"], __file__)
-
-        def first(*args: Any) -> tuple[Any, Any]:
-            """(the plan of a call whose like was not seen, None), or (None, the result)."""
-            try:
-                found = by(*args)
-                usual = ordinary(*found)
-            except AttributeError:  # no tensor, which the function says
-                usual = False
-            if not usual:
-                return None, long(**dict(zip(read, args, strict=True)))
-            made = plan(False, *args)
-            if made is not None:
-                return launch.keep(plans, found, made), None
-            out = long(**dict(zip(read, args, strict=True)))
-            made = plan(True, *args)
-            if made is not None:
-                launch.remember(plans, found, made)
-            return None, out
-
-        def rest(values: Sequence[Any], options: dict) -> Any:
-            """A call with other arguments than ``takes``; what is left out may come under another name."""
-            sent = {n: v for n, v in zip(names, values, strict=True) if n not in defaults or v is not defaults[n]}
-            return long(*[sent.pop(n) for n in names if n not in defaults], **sent, **options)
-
-        others = [f"{n} is not _default_{n}" for n in names if n not in read]
-        lines = [
-            f"if {' or '.join(['_options', *others])}:",
-            f"    return _rest(({', '.join(names)},), _options)",
-            "try:",
-            f"    plan = plans[{key},]",
-            "except (KeyError, TypeError, AttributeError):",
-            "    plan = None",  # what the function raises is not raised in here
-            "if plan is None:",
-            f"    plan, out = _first({given})",
-            "    if plan is None:",
-            "        return out",
-            *([f"return _run(plan, {given})"] if callable(run) else run),
-        ]
-        parameters = ", ".join([f"{n}=_default_{n}" if n in defaults else n for n in names] + ["**_options"])
-        used = {"plans": plans, "_first": first, "_rest": rest, "_run": run, **{f"_default_{n}": d for n, d in defaults.items()}, **space}
-        return wraps(function)(_known_maker(parameters, tuple(lines), tuple(used))(*used.values()))
+        of = _Known(function, key, plan, takes)
+        used = {"plans": of.plans, "_first": of.first, "_rest": of.rest, "_run": run, **space}
+        used.update({f"_default_{n}": d for n, d in of.defaults.items()})
+        return wraps(function)(_known_maker(of.parameters(), tuple(of.lines(run)), tuple(used))(*used.values()))
 
     return decorate
