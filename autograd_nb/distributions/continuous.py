@@ -21,13 +21,8 @@ def _open_uniform(shape: Any, like: Tensor) -> Tensor:
     return T.rand(shape, dtype=like.dtype).clamp(min=info.tiny, max=1 - info.eps / 2)
 
 
-class Normal(ExponentialFamily):
-    """N(loc, scale²): ln p = −(x − loc)²/(2 scale²) − ln scale − ½ ln 2π.
-
-    >>> import autograd_nb as torch
-    >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor([0.0, 1.0]))
-    tensor([-0.9189, -1.4189])
-    """
+class _LocationScale(Distribution):
+    """A density on the real line that is moved by ``loc`` and stretched by ``scale``, with its peak at ``loc``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -41,7 +36,18 @@ class Normal(ExponentialFamily):
     def mean(self) -> Tensor:
         return self.loc
 
-    mode = mean
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class Normal(_LocationScale, ExponentialFamily):
+    """N(loc, scale²): ln p = −(x − loc)²/(2 scale²) − ln scale − ½ ln 2π.
+
+    >>> import autograd_nb as torch
+    >>> torch.distributions.Normal(0.0, 1.0).log_prob(torch.tensor([0.0, 1.0]))
+    tensor([-0.9189, -1.4189])
+    """
 
     @property
     def stddev(self) -> Tensor:
@@ -168,22 +174,8 @@ class Exponential(ExponentialFamily):
         return 1.0 - T.log(self.rate)
 
 
-class Laplace(Distribution):
+class Laplace(_LocationScale):
     """p = e^(−|x − loc|/scale) / (2 scale)."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    mode = mean
 
     @property
     def variance(self) -> Tensor:
@@ -215,24 +207,12 @@ class Laplace(Distribution):
         return 1 + T.log(2 * self.scale)
 
 
-class Cauchy(Distribution):
+class Cauchy(_LocationScale):
     """p = 1 / (π scale (1 + ((x − loc)/scale)²))."""
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
         return T.full_like(self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

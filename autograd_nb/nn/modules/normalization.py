@@ -19,7 +19,18 @@ from .module import Module
 from .options import parameter
 
 
-class _NormBase(Module):
+class _Scaled(Module):
+    """A module with a learned scale, the parameter ``weight``, and a shift, ``bias``, if it has them."""
+
+    def reset_parameters(self) -> None:
+        """Scale 1, shift 0."""
+        for name, fill in (("weight", init.ones_), ("bias", init.zeros_)):
+            p = self._parameters.get(name)
+            if p is not None:
+                fill(p)
+
+
+class _NormBase(_Scaled):
     """What batch and instance norm share: learned scale and shift, running statistics."""
 
     _version = 2
@@ -54,10 +65,7 @@ class _NormBase(Module):
     def reset_parameters(self) -> None:
         """Scale 1, shift 0, statistics forgotten."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        super().reset_parameters()
 
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self.dims:
@@ -198,7 +206,7 @@ def _shape(value: Any) -> tuple:
     return (value,) if isinstance(value, numbers.Integral) else tuple(value)
 
 
-class LayerNorm(Module):
+class LayerNorm(_Scaled):
     """(x - mean) / √(var + eps) · weight + bias over the last dims, ``normalized_shape``.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html
@@ -221,13 +229,6 @@ class LayerNorm(Module):
         )
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -235,7 +236,7 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Scaled):
     """Normalises groups of channels of (N, C, …), each sample by itself. ValueError unless the groups divide the channels."""
 
     def __init__(
@@ -257,13 +258,6 @@ class GroupNorm(Module):
         self.register_parameter("bias", parameter((num_channels,), dtype, device) if affine and bias else None)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
@@ -271,7 +265,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-class RMSNorm(Module):
+class RMSNorm(_Scaled):
     """x / √(mean(x²) + eps) · weight over the last dims, ``normalized_shape``."""
 
     def __init__(
@@ -286,11 +280,6 @@ class RMSNorm(Module):
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
         self.register_parameter("weight", parameter(self.normalized_shape, dtype, device) if elementwise_affine else None)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Scale 1."""
-        if self.weight is not None:
-            init.ones_(self.weight)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
