@@ -13,13 +13,10 @@ PACKAGE, TESTS = Path(autograd_nb.__file__).parent, Path(__file__).parent
 #: lines of a function, its docstring among them
 SCREEN = 60
 
-#: those that are longer: the loop that every backward pass runs, where each call costs, and what waits to be taken apart
+#: those that are longer: what every pass and index runs through, where a further call costs; and kernels of one loop nest
 LONGER = {
-    "graph/engine.py:run", "autograd/function.py:_applied", "autograd/api.py:grad", "kernels/attention.py:backward",
-    "kernels/conv.py:by_weight", "compiler/capture/effects.py:_observed", "compiler/session.py:variant",
-    "ops/nn/multihead.py:multi_head_attention_forward", "ops/nn/attention.py:scaled_dot_product_attention", "ops/signal/stft.py:istft",
-    "ops/signal/stft.py:stft", "ops/elementwise/activation.py:_switchable", "ops/indexing/indexing.py:read_index",
-    "codegen/templates/draws.py:random_map",
+    "graph/engine.py:run", "ops/indexing/indexing.py:read_index", "autograd/function.py:_applied",
+    "kernels/attention.py:backward", "kernels/conv.py:by_weight",
 }  # fmt: skip
 
 

@@ -198,22 +198,8 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
     if is_grads_batched:
-        from .batching.vmap import vmap
-
-        given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
-
-        reached: list[bool] = []
-
-        def rows(*vectors: Tensor) -> Any:
-            found = grad(
-                outputs, inputs, vectors, True if retain_graph is None else retain_graph, create_graph, allow_unused=allow_unused,
-                materialize_grads=materialize_grads,
-            )  # fmt: skip
-            reached[:] = [g is not None for g in found]
-            return tuple([g for g in found if g is not None])
-
-        each = iter(vmap(rows)(*given))
-        return tuple([next(each) if there else None for there in reached])
+        options = {"allow_unused": allow_unused, "materialize_grads": materialize_grads}
+        return _grad_of_rows(outputs, inputs, grad_outputs, retain_graph, create_graph, options)
     allow = materialize_grads if allow_unused is None else allow_unused
     names = None
     if isinstance(inputs, dict):
@@ -235,6 +221,25 @@ def grad(
             if materialize_grads:
                 found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype).requires_grad_(create_graph)
     return tuple(found) if names is None else dict(zip(names, found, strict=True))
+
+
+def _grad_of_rows(
+    outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, options: dict[str, Any]
+) -> Any:
+    """`grad` for each of the rows of ``grad_outputs``; None for inputs that they do not reach."""
+    from .batching.vmap import vmap
+
+    given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
+    retain = True if retain_graph is None else retain_graph
+    reached: list[bool] = []
+
+    def rows(*vectors: Tensor) -> Any:
+        found = grad(outputs, inputs, vectors, retain, create_graph, **options)
+        reached[:] = [g is not None for g in found]
+        return tuple([g for g in found if g is not None])
+
+    each = iter(vmap(rows)(*given))
+    return tuple([next(each) if there else None for there in reached])
 
 
 def _unused(i: int) -> AutogradError:

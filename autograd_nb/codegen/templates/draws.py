@@ -128,23 +128,12 @@ def wide_bits(words: Sequence[Sym], d: str) -> list[Sym]:
 # --------------------------------------------------------------------------------------------------- the template
 
 
-def random_map(
-    draw: Callable[[Sequence[Sym], str], list[Sym]],
-    finish: Callable[..., Sym],
-    inputs: Sequence[Input],
-    compute: str,
-    out: str,
-    name: str = "kernel",
-) -> str:
-    """``name(seed, call, skipped, x0, …, o)``: o[i] = finish(draw of element skipped + i, x0[i] or the scalar x0, …).
-
-    ``skipped`` is a multiple of 4 `BLOCK`.
-    ``compute`` is the dtype of the draws and of the inputs (a scalar of another kind keeps its own if it is an integer).
-    """
+def _drawn(
+    draw: Callable[[Sequence[Sym], str], list[Sym]], finish: Callable[..., Sym], inputs: Sequence[Input], compute: str, out: str
+) -> tuple[str, list[str], list[str], list[Sym]]:
+    """(constants, loads, lines, results of the lanes) of `random_map`'s inner loop."""
     trace = Trace(compute)
     draws = draw([trace.input(f"w{k}", "uint32") for k in range(4)], compute)
-    lanes = len(draws)
-    arrays = [j for j, s in enumerate(inputs) if not s.scalar]
     results, loads = [], []
     for lane, value in enumerate(draws):
         operands = []
@@ -160,6 +149,25 @@ def random_map(
         result = m.float_to_half(result.cast("float32")) if out == "float16" else result.cast(out)
         results.append(result)
     before, lines = trace.lines(results)
+    return before, loads, lines, results
+
+
+def random_map(
+    draw: Callable[[Sequence[Sym], str], list[Sym]],
+    finish: Callable[..., Sym],
+    inputs: Sequence[Input],
+    compute: str,
+    out: str,
+    name: str = "kernel",
+) -> str:
+    """``name(seed, call, skipped, x0, …, o)``: o[i] = finish(draw of element skipped + i, x0[i] or the scalar x0, …).
+
+    ``skipped`` is a multiple of 4 `BLOCK`.
+    ``compute`` is the dtype of the draws and of the inputs (a scalar of another kind keeps its own if it is an integer).
+    """
+    before, loads, lines, results = _drawn(draw, finish, inputs, compute, out)
+    lanes = len(results)
+    arrays = [j for j, s in enumerate(inputs) if not s.scalar]
     stores = [f"target[np.uintp(i + {lane * BLOCK})] = {r.name}" for lane, r in enumerate(results)]
     size = BLOCK * lanes
     args = ["seed", "call", "skipped", *(f"a{j}" if not s.scalar else f"x{j}" for j, s in enumerate(inputs)), "o"]

@@ -43,6 +43,20 @@ def formula(*rules: Callable | None, **options: Any) -> Callable[[Callable], Any
     return pointwise(*rules, public=False, **options)
 
 
+def _described(call: Any, inner: Any, name: str, defaults: dict[str, float], doc: str) -> None:
+    """Give a function and its in-place version their names, texts and signatures."""
+    call.__name__ = call.__qualname__ = name
+    inner.__name__ = inner.__qualname__ = name + "_"
+    signature = ", ".join(["input", *[f"{k}={v}" for k, v in defaults.items()], "inplace=False"])
+    call.__doc__ = f"{name}({signature}): {doc}"
+    inner.__doc__ = f"In-place version of `{name}`."
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("input", kind), *[inspect.Parameter(k, kind, default=v) for k, v in defaults.items()]]
+    inner.__signature__ = inspect.Signature(parameters)
+    switch = inspect.Parameter("inplace", kind, default=False)
+    call.__signature__ = inspect.Signature([*parameters, switch])
+
+
 def _switchable(
     name: str,
     op: Any,
@@ -95,16 +109,7 @@ def _switchable(
         found, _ = numbers(args, kw)
         return op.inplace(input, *fitted(input, found, name + "_"))
 
-    call.__name__ = call.__qualname__ = name
-    inner.__name__ = inner.__qualname__ = name + "_"
-    signature = ", ".join(["input", *[f"{k}={v}" for k, v in defaults.items()], "inplace=False"])
-    call.__doc__ = f"{name}({signature}): {doc}"
-    inner.__doc__ = f"In-place version of `{name}`."
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter("input", kind), *[inspect.Parameter(k, kind, default=v) for k, v in defaults.items()]]
-    inner.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    switch = inspect.Parameter("inplace", kind, default=False)
-    call.__signature__ = inspect.Signature([*parameters, switch])  # type: ignore[attr-defined]
+    _described(call, inner, name, defaults, doc)
     functional(*(("torch",) if torch else ()), name=name)(call)
     functional(*(("torch",) if torch_inplace else ()), name=name + "_")(inner)
     return call

@@ -187,10 +187,8 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
     if dim < ndim:
         recipe.extend([(0, n, 1) for n in lay.sizes[dim:]])
         tensors.extend([None] * (ndim - dim))
-    advanced = any(t is not None for t in tensors)
-    if last:
-        return (_VIEWS[last], tuple(recipe)), tensors if advanced else None
-    return ((), tensors) if advanced else ((_alias,), None)
+    found = tensors if any(t is not None for t in tensors) else None
+    return ((_VIEWS[last], tuple(recipe)) if last else (_alias,) if found is None else ()), found
 
 
 _COVERED = object()  #: a further dim of a mask of several dims

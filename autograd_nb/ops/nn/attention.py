@@ -216,6 +216,32 @@ def _kind(t: Tensor) -> str:
     return _KINDS.get(t.dtype.name, t.dtype.name)
 
 
+def _check_operands(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, op: str) -> None:
+    """RuntimeError for shapes and dtypes that do not go together."""
+    if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} key.dim: {k.ndim} and "
+            f"value.dim: {v.ndim} instead."
+        )
+    if not q.dtype is k.dtype is v.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {_kind(q)} key.dtype: {_kind(k)} and "
+            f"value.dtype: {_kind(v)} instead."
+        )
+    if q.dtype.category != 2:
+        raise RuntimeError(f"expected scalar type Float but found {_kind(q).title()} (query of {op})")
+    if not 0.0 <= dropout_p <= 1.0:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    if q.shape[-1] != k.shape[-1]:
+        raise RuntimeError(
+            f"Expected query and key to have the same last dim, but got query of size {list(q.shape)} and key of {list(k.shape)}"
+        )
+    if k.shape[-2] != v.shape[-2]:
+        raise RuntimeError(
+            f"Expected key and value to have the same length (dim -2), but got key of size {list(k.shape)} and value of {list(v.shape)}"
+        )
+
+
 @public(method=False, namespaces=("nn.functional",))
 def scaled_dot_product_attention(
     query, key, value: Tensor, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
@@ -231,20 +257,7 @@ def scaled_dot_product_attention(
     """
     op = "scaled_dot_product_attention"
     q, k, v = tensor_argument(query, op, "query"), tensor_argument(key, op, "key"), tensor_argument(value, op, "value")
-    if q.ndim < 2 or k.ndim < 2 or v.ndim < 2:
-        raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q.ndim} key.dim: {k.ndim} and "
-            f"value.dim: {v.ndim} instead."
-        )
-    if not q.dtype is k.dtype is v.dtype:
-        raise RuntimeError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {_kind(q)} key.dtype: {_kind(k)} and "
-            f"value.dtype: {_kind(v)} instead."
-        )
-    if q.dtype.category != 2:
-        raise RuntimeError(f"expected scalar type Float but found {_kind(q).title()} (query of {op})")
-    if not 0.0 <= dropout_p <= 1.0:
-        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
+    _check_operands(q, k, v, dropout_p, op)
     mask = attn_mask
     if mask is not None:
         tensor_argument(mask, op, "attn_mask")
@@ -255,14 +268,6 @@ def scaled_dot_product_attention(
             )
         if mask.dtype is not dtypes.bool_:
             mask = cast(mask, q.dtype)
-    if q.shape[-1] != k.shape[-1]:
-        raise RuntimeError(
-            f"Expected query and key to have the same last dim, but got query of size {list(q.shape)} and key of {list(k.shape)}"
-        )
-    if k.shape[-2] != v.shape[-2]:
-        raise RuntimeError(
-            f"Expected key and value to have the same length (dim -2), but got key of size {list(k.shape)} and value of {list(v.shape)}"
-        )
     if enable_gqa:
         k, v = _shared(q, k, "key"), _shared(q, v, "value")
     if mask is not None:

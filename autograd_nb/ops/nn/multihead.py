@@ -83,6 +83,39 @@ def _given(static: Any, projected: Tensor, name: str, n: int, heads: int, width:
     return static.reshape(n, heads, static.shape[1], width)
 
 
+def _with_batch(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The three with a batch of one in dim 1; what is one tensor stays one."""
+    one = q.unsqueeze(1)
+    key = one if k is q else k.unsqueeze(1)
+    return one, key, key if v is k else v.unsqueeze(1)
+
+
+def _check_biases(bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> None:
+    """AssertionError for a bias of keys without one of values, and for biases of what is given as it is."""
+    if (bias_k is None) != (bias_v is None):
+        raise AssertionError("bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None")
+    if bias_k is not None and (static_k is not None or static_v is not None):
+        raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")
+
+
+def _check_hint(is_causal: bool, mask: Any) -> None:
+    if is_causal and mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+
+
+def _width(e: int, embed_dim_to_check: int, num_heads: int) -> int:
+    """The width of a head."""
+    if e != embed_dim_to_check:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {e}")
+    width = e // num_heads
+    if width * num_heads != e:
+        raise AssertionError(f"embed_dim {e} not divisible by num_heads {num_heads}")
+    return width
+
+
 @public(method=False, namespaces=("nn.functional",))
 def multi_head_attention_forward(
     query, key, value: Tensor, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
@@ -104,35 +137,21 @@ def multi_head_attention_forward(
     padding, mask, d = key_padding_mask, attn_mask, q.dtype
     batched = _shape_check(q, k, v, padding, mask, num_heads)
     if not batched:
-        one = q.unsqueeze(1)
-        same_key, same_value = k is q, v is k
-        k_one = one if same_key else k.unsqueeze(1)
-        q, k, v = one, k_one, k_one if same_value else v.unsqueeze(1)
+        q, k, v = _with_batch(q, k, v)
         padding = None if padding is None else padding.unsqueeze(0)
     (length, n, e), source = q.shape, k.shape[0]
     padding = _added(padding, "key_padding_mask", d, mask)
-    if is_causal and mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
-        )
+    _check_hint(is_causal, mask)
     causal = bool(is_causal and padding is None and not need_weights)  # else the mask itself is used
     mask = None if causal else _added(mask, "attn_mask", d)
-    if e != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {e}")
-    width = e // num_heads
-    if width * num_heads != e:
-        raise AssertionError(f"embed_dim {e} not divisible by num_heads {num_heads}")
+    width = _width(e, embed_dim_to_check, num_heads)
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     _check_projections(k, v, in_proj_weight, separate)
     q, k, v = _projected(q, k, v, None if separate else in_proj_weight, separate, in_proj_bias)
     mask = _three_dims(mask, n * num_heads, length, source)
-    if (bias_k is None) != (bias_v is None):
-        raise AssertionError("bias_k is set but bias_v is None" if bias_v is None else "bias_v is set but bias_k is None")
     cat, pad = OPS["cat"].call, OPS["nn.functional.pad"].call
+    _check_biases(bias_k, bias_v, static_k, static_v)
     if bias_k is not None:
-        if static_k is not None or static_v is not None:
-            raise AssertionError(f"bias cannot be added to static {'key' if static_k is not None else 'value'}.")
         k, v = cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
         mask, padding = (t if t is None else pad(t, (0, 1)) for t in (mask, padding))
     q = _cut(q, n, num_heads, width)

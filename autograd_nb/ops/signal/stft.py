@@ -51,6 +51,21 @@ def _check_pieces(x: Tensor, n: int, window: Tensor | None, width: int) -> None:
         )
 
 
+def _check_complex(complex_input: bool) -> None:
+    if not complex_input:
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that "
+            "return_complex=True in a future PyTorch release."
+        )
+
+
+def _check_signal(x: Tensor) -> None:
+    if x.dtype.category < 2:
+        raise RuntimeError(f"stft(): expected a tensor of floating point or complex values, got input of {x.dtype}")
+    if x.ndim not in (1, 2):
+        raise RuntimeError(f"stft(): expected a 1D or 2D tensor, got input of shape {list(x.shape)}")
+
+
 @public()
 def stft(
     input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False, onesided=None,
@@ -71,16 +86,9 @@ def stft(
         tensor_argument(window, "stft", "window")
     complex_input = x.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
-        if not complex_input:
-            raise RuntimeError(
-                "stft requires the return_complex parameter be given for real inputs, and will further require that "
-                "return_complex=True in a future PyTorch release."
-            )
-        return_complex = True
-    if x.dtype.category < 2:
-        raise RuntimeError(f"stft(): expected a tensor of floating point or complex values, got input of {x.dtype}")
-    if x.ndim not in (1, 2):
-        raise RuntimeError(f"stft(): expected a 1D or 2D tensor, got input of shape {list(x.shape)}")
+        return_complex = complex_input
+        _check_complex(complex_input)
+    _check_signal(x)
     n, hop, width = _lengths("stft", n_fft, hop_length, win_length)
     single = x.ndim == 1
     if single:
@@ -148,6 +156,15 @@ def _check_inverse_window(window: Tensor, width: int, return_complex: bool) -> N
         raise RuntimeError("Complex windows are incompatible with return_complex=False")
 
 
+def _check_envelope(envelope: Tensor, n_fft: int, hop: int, width: int, center: bool) -> None:
+    """RuntimeError where the windows leave a point without weight."""
+    if float(envelope.detach().abs().min()) <= 1e-11:
+        raise RuntimeError(
+            f"istft(): window overlap add min: 1, some points have no weight in any piece (n_fft={n_fft}, hop_length={hop}, "
+            f"win_length={width}, center={center})"
+        )
+
+
 @public()
 def istft(
     input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None, length=None,
@@ -198,11 +215,7 @@ def istft(
     last = first + as_int(length, "length") if length is not None else size - n // 2 if center else size
     kept = min(last, size) - first
     y, envelope = y.narrow(1, first, kept), envelope.narrow(1, first, kept)
-    if float(envelope.detach().abs().min()) <= 1e-11:
-        raise RuntimeError(
-            f"istft(): window overlap add min: 1, some points have no weight in any piece (n_fft={n}, hop_length={hop}, "
-            f"win_length={width}, center={center})"
-        )
+    _check_envelope(envelope, n, hop, width, center)
     y = y / envelope
     if last > size:
         warnings.warn(
