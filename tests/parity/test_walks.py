@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-WALKS = ["loss_arguments", "norm_shapes"]
+WALKS = ["loss_arguments", "norm_shapes", "number_arguments"]
 
 
 @pytest.mark.parity

@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 
 from ... import launch
+from ...dtypes import of_scalar, result_of
 from ...graph.modes import state
 from ...graph.node import FINISHING, Output, finishing, written
 from ...shapes import Layout
 from ...tensor import Tensor, blank, refresh, rewrite_history
-from .numbers import number_argument
-from .recording import mark_inference, refuse_inference, store, too_large
+from .numbers import number_argument, number_as
+from .recording import fitting, mark_inference, refuse_inference, store
 from .registry import numpy_names
 
 #: what the texts call
@@ -150,7 +151,7 @@ def _kernel_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
     lines = ["if plan.dims is None:", f"    plan.entry({given})", "else:", f"    plan.entry(plan.dims, {given})"]
     if not guarded:
         return lines
-    return ["try:", *indented(lines), "except OverflowError:", "    raise _too_large(_op.name, other) from None"]
+    return ["try:", *indented(lines), "except OverflowError:", "    return _op.run(_fitting(_op.name, (input, other)))"]
 
 
 def forward_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
@@ -250,7 +251,21 @@ def _scaled(op: Any, scaled: Callable | None, input: Any, other: Any, alpha: Any
     """The op with ``alpha=`` in front of its second operand."""
     if scaled is None:
         raise TypeError(f"{op.name}() got an unexpected keyword argument 'alpha'")
-    return scaled(input, other, number_argument(alpha, op.name, "alpha"), out=out)
+    return scaled(input, other, _factor(op.name, input, other, alpha), out=out)
+
+
+def _factor(name: str, input: Any, other: Any, alpha: Any) -> Any:
+    """``alpha`` as a number that the result's dtype has a place for."""
+    alpha = number_argument(alpha, name, "alpha")
+    tensors = [t for t in (input, other) if isinstance(t, Tensor)]
+    if alpha.__class__ is bool and any(t.dtype.category for t in tensors):
+        raise RuntimeError(f"Boolean alpha only supported for Boolean results. ({name}(): alpha={alpha})")
+    if tensors and alpha.__class__ in (int, float) and not -100 <= alpha <= 100:
+        kinds = [(t.dtype, 2 if t.ndim else 1) for t in tensors] + [(of_scalar(type(v)), 0) for v in (input, other) if not isinstance(v, Tensor)]
+        kind = result_of(kinds)
+        if kind.category == 2 or alpha.__class__ is int:
+            number_as(alpha, kind, name)
+    return alpha
 
 
 @cache
@@ -260,7 +275,7 @@ def pointwise_maker(n: int) -> Callable:
     rules: which operands have a derivative, as bits. first: what becomes of operands that have no plan yet. scaled: the op that
     serves ``alpha=``.
     """
-    names = {"_store": store, "_too_large": too_large, "_scaled": _scaled}
+    names = {"_store": store, "_fitting": fitting, "_scaled": _scaled}
     return compiled("pointwise", "_op, plans, rules, first, scaled", pointwise_lines(n), **names)
 
 
@@ -289,7 +304,7 @@ def _inplace(n: int) -> Callable:
         run = ["if len(data) != plan.size:", *indented(run), "elif plan.reads:", f"    plan.entry({', '.join(['data', *arrays])})"]
         run += ["else:", f"    plan.entry({quick})"]
     if n > 1:
-        run = ["try:", *indented(run), "except OverflowError:", f"    raise _too_large(_op.name + '_', {names[-1]}) from None"]
+        run = ["try:", *indented(run), "except OverflowError:", f"    return _op.inplace(_fitting(_op.name + '_', [{given}]))"]
     call += [
         "try:",
         f"    plan = plans[{', '.join(key)}]",
@@ -314,14 +329,14 @@ def _inplace(n: int) -> Callable:
     ]
     lines += [*indented(call), "return call"]
     return compiled(
-        "inplace", "_op, plans, first, scaled", lines, _too_large=too_large, _rewrite_history=rewrite_history, _scaled_inplace=_scaled_inplace
+        "inplace", "_op, plans, first, scaled", lines, _fitting=fitting, _rewrite_history=rewrite_history, _scaled_inplace=_scaled_inplace
     )
 
 
 def _scaled_inplace(op: Any, scaled: Any, input: Any, other: Any, alpha: Any) -> Tensor:
     if scaled is None:
         raise TypeError(f"{op.name}_() got an unexpected keyword argument 'alpha'")
-    return scaled.inplace(input, other, number_argument(alpha, op.name + "_", "alpha"))
+    return scaled.inplace(input, other, _factor(op.name + "_", input, other, alpha))
 
 
 @cache

@@ -65,6 +65,13 @@ def number_as(value: Any, d: dtype, name: str) -> Any:
     return value
 
 
+def numbers_among(tensors: list[Tensor], values: list, name: str) -> list:
+    """Numbers as the dtype keeps them that a pointwise result of them and these tensors has. Errors: as `number_as`."""
+    kinds = [(t.dtype, 2 if t.ndim else 1) for t in tensors] + [(dtypes.of_scalar(type(v)), 0) for v in values]
+    kind = dtypes.result_of(kinds)
+    return [number_as(v, kind, name) for v in values]
+
+
 _limits: dict[dtype, tuple] = {}  # the least and the greatest number of a dtype
 
 
@@ -102,7 +109,10 @@ def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
     if hasattr(value, "_decide"):  # a learning rate in a captured function
         value = value._decide()
     d = d or dtypes.of_scalar(type(value))
-    data = np.array([value], d.np)
+    try:
+        data = np.array([value], d.np)
+    except OverflowError:
+        data = np.array([number_as(value, d, "tensor")], d.np)
     if d.carrier is not d.np:
         data = data.view(d.carrier)
     return make(launch.constant(data) if launch._observing else data, layout((), None, d), [0, 0])

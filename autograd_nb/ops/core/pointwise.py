@@ -31,7 +31,7 @@ from .calls import binary_call, call_of_many, inplace_call, unary_call
 from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
-from .recording import gather, mark_inference, refuse_inference, too_large
+from .recording import fitting, gather, mark_inference, refuse_inference
 from .registry import register
 
 __all__ = ["Pointwise", "pointwise"]
@@ -149,7 +149,7 @@ class Pointwise:
             else:
                 plan.entry(plan.dims, *values, out)
         except OverflowError:
-            raise too_large(self.name, args) from None
+            return self.run(fitting(self.name, args))
         t = make(out, plan.out, [0, 0])
         if self.differentiable and state.grad:
             self.record(plan, args, t)
@@ -225,7 +225,7 @@ class Pointwise:
         try:
             plan.write(*[a._data if isinstance(a, Tensor) else a for a in args])
         except OverflowError:
-            raise too_large(self.name + "_", args[-1]) from None
+            return self.inplace(fitting(self.name + "_", args))
         target._version_[0] += 1
         if node is not None or (target._rg and state.grad):
             rewrite_history(target, node)

@@ -188,6 +188,21 @@ def too_large(name: str, value: Any) -> RuntimeError:
     return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow: {shorten(value)}")
 
 
+def fitting(name: str, args: Sequence[Any]) -> list:
+    """A call's operands with integers beyond int64 as PyTorch takes them: up to 64 bits they wrap among integers, else are floats.
+
+    Errors: RuntimeError where there is no such one among them, that is for larger ones.
+    """
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    whole = not any(a.dtype.category >= 2 if isinstance(a, Tensor) else isinstance(a, float) for a in args)
+    if whole and (name.startswith("pow") or all(t.dtype.category == 0 for t in tensors)):
+        raise too_large(name, args[-1])
+    found = [(a - (1 << 64) if whole else float(a)) if a.__class__ is int and 1 << 63 <= a < 1 << 64 else a for a in args]
+    if all(a is b for a, b in zip(found, args, strict=True)):
+        raise too_large(name, next((a for a in args if a.__class__ is int and not -(1 << 63) <= a < 1 << 63), args[-1]))
+    return found
+
+
 #: ops whose ``out=`` has the result's dtype; the others convert what they can (a test asks PyTorch which is which)
 EXACT_OUT = frozenset(
     """
@@ -197,7 +212,7 @@ EXACT_OUT = frozenset(
     linalg.cholesky linalg.cholesky_ex linalg.cross linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.inv_ex linalg.ldl_factor
     linalg.ldl_factor_ex linalg.ldl_solve linalg.lu linalg.lu_factor linalg.lu_factor_ex linalg.lu_solve linalg.matrix_norm
     linalg.multi_dot linalg.norm linalg.qr linalg.slogdet linalg.solve linalg.solve_ex linalg.solve_triangular linalg.svd linalg.svdvals
-    linalg.vecdot linalg.vector_norm log_softmax logcumsumexp logsigmoid lu_solve lu_unpack masked_select matmul max median min mm mode
+    linalg.vecdot linalg.vector_norm log_softmax logcumsumexp logsigmoid lu_solve lu_unpack masked_select matmul max.dim median min.dim mm mode
     msort multinomial mv nan_to_num nanmedian nanquantile native_batch_norm neg nonzero norm ormqr polar qr quantile renorm round scatter
     scatter_add scatter_reduce searchsorted sgn sign signbit softmax softplus softshrink sort svd take take_along_dim tensordot topk
     triangular_solve tril triu trunc vdot where

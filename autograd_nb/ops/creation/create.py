@@ -17,7 +17,7 @@ from ...graph.modes import state
 from ...graph.ownership import OURS
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
 from ...tensor import Tensor, above, blank, make, ndarray, set_requires_grad, wrap
-from ..core.numbers import number_argument, plain_number, scalar_tensor
+from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
@@ -123,6 +123,9 @@ def _parse_numbers(data: Any, d: dtype | None) -> Tensor | None:
     if found not in "dl?" or d.carrier is not d.np:
         return None
     if array.dtype is not d.np:
+        if found != "?" and d.category == 1 and array.size:
+            for v in (array.min().item(), array.max().item()):
+                number_as(v, d, "tensor")
         array = _casting.run(array.astype, d.np)
     return make(array if array.ndim == 1 else array.reshape(-1), layout(array.shape, None, d), [0, 0])
 
@@ -181,6 +184,8 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
             d = dtypes.get_default_dtype().to_complex()
         else:
             d = from_numpy_dtype(array.dtype) if array.dtype.kind != "u" or array.dtype.itemsize == 1 else dtypes.int64
+            if array.dtype == np.uint64 and not any(isinstance(x, (np.generic, np.ndarray)) for x in _first_leaves(data)):
+                raise ValueError("Overflow when unpacking long long: an integer in the data does not fit int64")
     with np.errstate(all="ignore"):
         return wrap(launch.constant(array.astype(d.np)), d)
 

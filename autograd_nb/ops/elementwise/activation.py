@@ -12,7 +12,7 @@ import numpy as np
 from ...codegen.formula.namespace import m
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.numbers import number_argument
+from ..core.numbers import number_argument, number_as
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, store
 from ..core.registry import OPS, register
@@ -321,6 +321,10 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val (min_val={min_val}, max_val={max_val})")
+    if isinstance(input, Tensor) and input.dtype.category == 1:
+        if input.dtype.name == "uint8" and min_val < 0:
+            raise RuntimeError(f"cannot do hardtanh on an unsigned type with negative limits (min_val={min_val})")
+        min_val, max_val = (number_as(v, input.dtype, "hardtanh") for v in (min_val, max_val))
     return _hardtanh_call(input, min_val, max_val, inplace)
 
 
@@ -382,6 +386,7 @@ def threshold(input, threshold: float, value: float, inplace=False):
     """x where x > threshold, else ``value``."""
     tensor_argument(input, "threshold")
     threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
+    threshold, value = (number_as(v, input.dtype, "threshold") for v in (threshold, value))
     args = (threshold, value) if input.dtype.category < 2 else (float(threshold), float(value))
     return _threshold.inplace(input, *args) if inplace else _threshold(input, *args)
 

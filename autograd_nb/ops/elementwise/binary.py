@@ -11,7 +11,7 @@ from ...codegen.formula.symbols import libm
 from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import only_tensors
-from ..core.numbers import number_argument, scalar_tensor
+from ..core.numbers import number_argument, number_as, scalar_tensor
 from ..core.pointwise import pointwise
 from ..core.recording import real_operands, store
 from ..core.registry import OPS, public, register
@@ -233,25 +233,27 @@ def _addcdiv(x, a, b, value):
 
 
 def _addc(name: str, op: Any) -> None:
-    def check(input: Any, tensor1: Any, tensor2: Any, value: Any) -> None:
+    def check(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
         tensors = [tensor_argument(t, name, n) for t, n in ((input, "input"), (tensor1, "tensor1"), (tensor2, "tensor2"))]
         if name == "addcdiv" and all(t.dtype.category < 2 for t in tensors[1:]):
             raise RuntimeError(
                 "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true "
                 "division of tensor1 and tensor2. Cast them to a floating dtype."
             )
-        if isinstance(value, float) and all(t.dtype.category < 2 for t in tensors):
-            raise RuntimeError(f"value cannot be converted to type int64 without overflow (value={value})")
+        kind = dtypes.result_of([(t.dtype, 2 if t.ndim else 1) for t in tensors])
+        if kind.category == 1 or (value.__class__ in (int, float) and not -100 <= value <= 100 and kind.category == 2):
+            value = number_as(value, kind, name)
+        return value
 
     def call(input, tensor1, tensor2, *, value=1, out=None):
         value = number_argument(value, name, "value")
-        check(input, tensor1, tensor2, value)
+        value = check(input, tensor1, tensor2, value)
         y = op(input, tensor1, tensor2, value)
         return y if out is None else store(out, y, name)
 
     def inner(input, tensor1, tensor2, *, value=1):
         value = number_argument(value, name + "_", "value")
-        check(input, tensor1, tensor2, value)
+        value = check(input, tensor1, tensor2, value)
         return op.inplace(input, tensor1, tensor2, value)
 
     call.__name__, inner.__name__ = name, name + "_"

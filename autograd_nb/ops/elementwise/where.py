@@ -8,6 +8,7 @@ from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...tensor import Tensor
 from ..core.call_path import forward_lines, known
+from ..core.numbers import numbers_among
 from ..core.plans import Plan
 from ..core.pointwise import pointwise
 from ..core.recording import store
@@ -63,8 +64,18 @@ def where(condition, input: Tensor | float | None = None, other: Tensor | float 
     kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
         raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {kind}")
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        _check_numbers(input, other)
     y = _where(condition, input, other)
     return y if out is None else store(out, y, "where")
+
+
+def _check_numbers(a: Any, b: Any) -> None:
+    """RuntimeError for a number that the result's dtype has no place for."""
+    numbers = [v for v in (a, b) if v.__class__ in (int, float) and not -100 <= v <= 100]
+    tensors = [t for t in (a, b) if isinstance(t, Tensor)]
+    if numbers and not any(t.dtype is dtypes.float16 for t in tensors):
+        numbers_among(tensors, numbers, "where")
 
 
 def _where_method(self, condition, other):
@@ -105,6 +116,9 @@ def _clamped(input: Any, low: Any, high: Any, inplace: bool) -> Tensor:
     x = tensor_argument(input, "clamp")
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    for bound in (low, high):
+        if bound.__class__ in (int, float) and not -100 <= bound <= 100:  # which the result's dtype may have no place for
+            numbers_among([x, *[t for t in (low, high) if isinstance(t, Tensor)]], [bound], "clamp")
     op, args = (_clamp_max, (x, high)) if low is None else (_clamp_min, (x, low)) if high is None else (_clamp, (x, low, high))
     return op.inplace(*args) if inplace else op(*args)
 

@@ -10,7 +10,7 @@ from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
-from ..core.numbers import number_argument
+from ..core.numbers import number_argument, number_as
 from ..core.recording import guarded, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -294,7 +294,9 @@ def _addend(input: Any, y: Tensor, name: str) -> Tensor:
 
 def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
     input = _addend(input, y, name)
-    alpha, beta = number_argument(alpha, name, "alpha"), number_argument(beta, name, "beta")
+    alpha, beta = (number_argument(v, name, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
+    if y.dtype.category == 2:  # (integers keep integers: `_scaled`)
+        alpha, beta = (number_as(v, y.dtype, name) for v in (alpha, beta))
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
     if beta == 0:  # PyTorch then ignores what input holds, nan too
@@ -338,7 +340,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
 @public()
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
-    return _added(input, sum_(_batches(batch1, batch2, "addbmm"), 0), beta, alpha, out, "addbmm")
+    return _added(input, sum_(_batches(batch1, batch2, "addbmm"), 0, dtype=batch1.dtype), beta, alpha, out, "addbmm")
 
 
 def _batches(batch1: Any, batch2: Any, name: str) -> Tensor:

@@ -112,7 +112,7 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
         d = wrap_dim(dim, x.ndim)
         check_not_empty(x, d, (d,), name)
         y = result(*of_dim(x, d, bool(keepdim)))
-        return y if out is None else result(*store_each(out, (y[0], y[1]), name))
+        return y if out is None else result(*store_each(out, (y[0], y[1]), f"{name}.dim"))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (
