@@ -78,10 +78,12 @@ fuzz: $(VENV)/has-parity ## draw programs, run them here and in PyTorch, shrink 
 stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops
 	@$(BIN)/python -m autograd_nb.ops.signatures
 	@$(BIN)/python -m autograd_nb.compat.stubs
+	@$(BIN)/python -m autograd_nb.nn.modules.stubs
 
-lint: $(VENV)/has-dev ## ruff and mypy
+lint: $(VENV)/has-dev ## ruff, mypy, and the share of public symbols with a known type (ARGS=--list: where the others are)
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/python .ci/types $(ARGS)
 
 bench: $(VENV)/has-bench ## time against PyTorch, JAX, autograd, MyGrad and NumPy (ARGS="--quick conv"); leave the machine alone meanwhile
 	@$(BIN)/python -m bench.run $(ARGS)

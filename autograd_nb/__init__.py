@@ -1,5 +1,6 @@
 """Define-by-run tensor autograd whose every kernel is compiled by Numba; ``import autograd_nb as torch``."""
 
+import builtins as _builtins
 import math as _math
 import sys as _sys
 import typing as _typing
@@ -74,9 +75,21 @@ from .shapes import Size
 from .tensor import Tensor
 from .tensor import above as _above
 
+half: dtype
+float: dtype
+double: dtype
 half, float, double = float16, float32, float64  # noqa: A001
+short: dtype
+int: dtype
+long: dtype
 short, int, long = int16, int32, int64  # noqa: A001
+cfloat: dtype
+cdouble: dtype
 cfloat, cdouble = complex64, complex128
+inf: _builtins.float
+nan: _builtins.float
+pi: _builtins.float
+e: _builtins.float
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
@@ -149,7 +162,7 @@ def _lazily(name: str) -> _Any:
 if not _typing.TYPE_CHECKING:  # a checker knows all names, and so finds wrong ones
     __getattr__ = _lazily
 
-def _reduce_tensor(t: Tensor) -> tuple:
+def _reduce_tensor(t: Tensor) -> tuple[_Any, ...]:
     """How pickle and copy take a tensor apart; what does so is imported when it is asked for."""
     from .serialization import reduce_tensor
 

@@ -11,6 +11,10 @@ from .errors import DeviceError
 class _Settings:
     """What can be set; one object, so that every module sees a change."""
 
+    deterministic: bool
+    matmul_precision: str
+    warn_only: bool
+
     __slots__ = ("deterministic", "matmul_precision", "threads", "warn_only")
 
     threads: int
@@ -72,7 +76,7 @@ def _read(path: str) -> str:
         return ""
 
 
-settings = _Settings()
+settings: _Settings = _Settings()
 
 
 def get_num_threads() -> int:

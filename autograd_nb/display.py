@@ -32,7 +32,7 @@ class PrintOptions:
     sci_mode: bool | None = None
 
 
-options = PrintOptions()
+options: PrintOptions = PrintOptions()
 _PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},

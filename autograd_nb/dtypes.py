@@ -6,9 +6,11 @@ Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promoti
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+
+NumpyDtype: TypeAlias = np.dtype[Any]
 
 
 class dtype:
@@ -17,6 +19,18 @@ class dtype:
     Attributes: ``name`` ("float32"), ``itemsize`` in bytes, ``is_floating_point``, ``is_complex``, ``is_signed``, and
     ``np``, the NumPy dtype of its storage.
     """
+
+    aliases: tuple[str, ...]
+    carrier: NumpyDtype
+    category: int
+    is_complex: bool
+    is_floating_point: bool
+    is_signed: bool
+    itemsize: int
+    kernel: str
+    name: str
+    np: NumpyDtype
+    rank: int
 
     __slots__ = (
         "aliases",
@@ -62,24 +76,26 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (_by_name, (self.name,))
 
 
-bool_ = dtype("bool", 0, 0, "bool")
-uint8 = dtype("uint8", 1, 1)
-int8 = dtype("int8", 1, 1)
-int16 = dtype("int16", 1, 2, "short")
-int32 = dtype("int32", 1, 3, "int")
-int64 = dtype("int64", 1, 4, "long")
-float16 = dtype("float16", 2, 1, "half")
-float32 = dtype("float32", 2, 2, "float")
-float64 = dtype("float64", 2, 3, "double")
-complex64 = dtype("complex64", 3, 2, "cfloat")
-complex128 = dtype("complex128", 3, 3, "cdouble")
+DType: TypeAlias = dtype  #: the class, where an attribute has its name
+
+bool_: dtype = dtype("bool", 0, 0, "bool")
+uint8: dtype = dtype("uint8", 1, 1)
+int8: dtype = dtype("int8", 1, 1)
+int16: dtype = dtype("int16", 1, 2, "short")
+int32: dtype = dtype("int32", 1, 3, "int")
+int64: dtype = dtype("int64", 1, 4, "long")
+float16: dtype = dtype("float16", 2, 1, "half")
+float32: dtype = dtype("float32", 2, 2, "float")
+float64: dtype = dtype("float64", 2, 3, "double")
+complex64: dtype = dtype("complex64", 3, 2, "cfloat")
+complex128: dtype = dtype("complex128", 3, 3, "cdouble")
 
 #: a name that programs give to autocast; there are no tensors of it
-bfloat16 = dtype("float16", 2, 1)
+bfloat16: dtype = dtype("float16", 2, 1)
 bfloat16.name = "bfloat16"
 
 ALL = (bool_, uint8, int8, int16, int32, int64, float16, float32, float64, complex64, complex128)
@@ -208,7 +224,16 @@ def result_of(operands: list[tuple[dtype, int]]) -> dtype:
 class finfo:
     """Machine limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution, dtype."""
 
-    def __init__(self, d: dtype | None = None):
+    bits: int
+    dtype: str
+    eps: float
+    max: float
+    min: float
+    tiny: float
+    smallest_normal: float
+    resolution: float
+
+    def __init__(self, d: DType | None = None):
         d = d or get_default_dtype()
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
@@ -225,7 +250,12 @@ class finfo:
 class iinfo:
     """Machine limits of an integer dtype: bits, max, min, dtype."""
 
-    def __init__(self, d: dtype):
+    bits: int
+    dtype: str
+    max: int
+    min: int
+
+    def __init__(self, d: DType):
         if d.category != 1:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{d!r}'")
         info = np.iinfo(d.np)

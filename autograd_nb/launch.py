@@ -36,15 +36,15 @@ _observers = threading.local()  # each thread's ``current`` observer, and the ep
 _plans = threading.RLock()  # held while plans are kept or forgotten (a finalizer may come in between, in the same thread)
 
 KEPT = 20_000  #: plans that are remembered in all tables together: a program with ever new shapes must not fill memory
-_order: deque[tuple[dict, Any]] = deque()  # (table, key) of every plan, the oldest first
+_order: deque[tuple[dict[Any, Any], Any]] = deque()  # (table, key) of every plan, the oldest first
 
 
-def plan_table() -> dict:
+def plan_table() -> dict[Any, Any]:
     """A dict for plans, which may hold entry points: it is looked up as any dict, and filled by `keep` alone."""
     return {}
 
 
-def keep(table: dict, key: Any, plan: Any, most: int = KEPT) -> Any:
+def keep(table: dict[Any, Any], key: Any, plan: Any, most: int = KEPT) -> Any:
     """``table[key] = plan``, until observation begins or ends or so many other plans were kept that it is the oldest.
 
     Returns the plan. A key that cannot be one is passed over. ``most``: entries that the table may have.
@@ -70,13 +70,13 @@ def keep(table: dict, key: Any, plan: Any, most: int = KEPT) -> Any:
     return plan
 
 
-def remember(table: dict, key: Any, plan: Any, most: int = KEPT) -> None:
+def remember(table: dict[Any, Any], key: Any, plan: Any, most: int = KEPT) -> None:
     """`keep` a plan that passes by what observers are told of: not while there are any, who find such tables empty."""
     if not _observing:
         keep(table, key, plan, most)
 
 
-def move(tables: list[tuple[dict, dict]]) -> None:
+def move(tables: list[tuple[dict[Any, Any], dict[Any, Any]]]) -> None:
     """Put the plans of each first table into the second beside it, without making them younger."""
     with _plans:
         to = {id(old): new for old, new in tables if old}
@@ -111,8 +111,8 @@ class _Observed:
     __slots__ = ("entry", "name", "origin", "outputs", "over", "parts", "recipe")
 
     def __init__(
-        self, entry: Entry, name: str, outputs: int, recipe: Any = None, over: int | None = None, origin: tuple = (),
-        parts: Callable[[tuple], list[tuple]] | None = None,
+        self, entry: Entry, name: str, outputs: int, recipe: Any = None, over: int | None = None, origin: tuple[Any, ...] = (),
+        parts: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]] | None = None,
     ):  # fmt: skip
         self.entry, self.name, self.outputs, self.recipe, self.over, self.origin = entry, name, outputs, recipe, over, origin
         self.parts = parts
@@ -142,7 +142,7 @@ def entry(
     return whole
 
 
-def each(entry: Entry, parts: list[tuple]) -> None:
+def each(entry: Entry, parts: list[tuple[Any, ...]]) -> None:
     """``entry(*args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
     if isinstance(entry, _Observed):
         for args in parts:
@@ -226,9 +226,14 @@ class Kernel:
     from that does the same, for the compiler to fuse, or None.
     """
 
+    module: str
+    name: str
+    outputs: int
+    recipe: Callable[[tuple[Any, ...]], Any] | None
+
     __slots__ = ("_entries", "module", "name", "outputs", "recipe")
 
-    def __init__(self, module: str, name: str, outputs: int = 1, recipe: Callable[[tuple], Any] | None = None):
+    def __init__(self, module: str, name: str, outputs: int = 1, recipe: Callable[[tuple[Any, ...]], Any] | None = None):
         self.module, self.name, self.outputs, self.recipe = module, name, outputs, recipe
         self._entries: dict[Any, Entry] = {}
 
@@ -243,12 +248,12 @@ class Kernel:
                 return
         compiled(*args)
 
-    def _tell(self, observer: Any, compiled: Entry, args: tuple, parts: Any = None) -> None:
+    def _tell(self, observer: Any, compiled: Entry, args: tuple[Any, ...], parts: Any = None) -> None:
         origin = self._origin(tuple([argument_type(a) for a in args]))
         recipe = None if self.recipe is None else self.recipe(args)
         observer(_Observed(compiled, self.name, self.outputs, recipe, origin=origin, parts=parts), args)
 
-    def _origin(self, types: tuple[str, ...]) -> tuple:
+    def _origin(self, types: tuple[str, ...]) -> tuple[Any, ...]:
         """From what the entry point for arguments of these types can be made again; empty where it cannot."""
         return ("kernel", self.module, self.name, types)
 
@@ -256,7 +261,7 @@ class Kernel:
         """The entry point for a key, for plans that forget it when observing begins (see `plan_table`); None before its first call."""
         return self._entries.get(key)
 
-    def each(self, key: Any, parts: list[tuple]) -> None:
+    def each(self, key: Any, parts: list[tuple[Any, ...]]) -> None:
         """``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
         if _observing:
             for args in parts:
@@ -264,7 +269,7 @@ class Kernel:
         else:
             threads.run(self._entries.get(key) or self._compile(key, parts[0]), parts)
 
-    def split(self, key: Any, args: tuple, parts: Callable[[tuple], list[tuple]], again: bool = True) -> None:
+    def split(self, key: Any, args: tuple[Any, ...], parts: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]], again: bool = True) -> None:
         """``self(key, *args)``, which may as well be done by a launch for each of ``parts(args)``, in any order: on several threads.
 
         An observer is told of the one launch with ``args``. ``again``: the parts serve another time too.
@@ -285,7 +290,7 @@ class Kernel:
         else:
             self.split(key, (count, *args), lambda args: threads.rows(args, strides, work))
 
-    def _compile(self, key: Any, args: tuple) -> Entry:
+    def _compile(self, key: Any, args: tuple[Any, ...]) -> Entry:
         function = compilation.written(self.module, self.name)
         if getattr(function, "foreign", False):
             compiled = function
@@ -324,7 +329,7 @@ def argument_type(value: Any) -> str:
 
 @contextmanager
 @whole
-def observe(observer: Callable[[_Observed, tuple], None]) -> Iterator[None]:
+def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[None]:
     """While the context is open, this thread's launches go to ``observer(call, args)``, which must run ``call.entry(*args)``."""
     global _observing, _epoch
     previous = getattr(_observers, "current", None)

@@ -28,7 +28,7 @@ _lock = threading.RLock()
 _every: list[Overrides] = []
 
 #: overridable functions that launch kernels of their own -> the same written with ops, for operands that hold no memory
-DECOMPOSED: dict[Callable, Callable] = {}
+DECOMPOSED: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 #: the code of functions that are whole; contexts that generators make are, or what has begun might never end
 WHOLE: set[CodeType] = {getattr(_GeneratorContextManager, name).__code__ for name in ("__enter__", "__exit__")}
@@ -50,17 +50,17 @@ def overridable(function: Function) -> Function:
     if "." in function.__qualname__.rpartition("<locals>.")[2]:
         function.overridable = True  # type: ignore[attr-defined]
         return function
-    standing: Callable = function
+    standing: Callable[..., Any] = function
 
     @wraps(function)
     def call(*args: Any, **kw: Any) -> Any:
         return standing(*args, **kw)
 
-    def exchange(other: Callable) -> None:
+    def exchange(other: Callable[..., Any]) -> None:
         nonlocal standing
         standing = other
 
-    def decomposed(rule: Callable) -> Callable:
+    def decomposed(rule: Callable[..., Any]) -> Callable[..., Any]:
         DECOMPOSED[call] = rule
         return rule
 
@@ -73,11 +73,11 @@ class Overrides:
 
     def __init__(self) -> None:
         self.count = 0
-        self._originals: dict[Any, tuple[Callable, Callable[[Callable], None]]] = {}
-        self._factories: dict[Any, Callable] = {}
+        self._originals: dict[Any, tuple[Callable[..., Any], Callable[[Callable[..., Any]], None]]] = {}
+        self._factories: dict[Any, Callable[..., Any]] = {}
         _every.append(self)
 
-    def at(self, owner: Any, name: str = "") -> Callable[[Callable], Callable]:
+    def at(self, owner: Any, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorator of a factory: it is given what stands at ``owner.name``, a method, or for the function ``owner``, and returns
         what is to stand before it. TypeError where that is not `overridable`."""
         key: Any = owner
@@ -90,7 +90,7 @@ class Overrides:
         if place is None:
             raise TypeError(f"{getattr(owner, '__qualname__', owner)} {name} is not @overridable: say so where it is defined")
 
-        def enter(factory: Callable) -> Callable:
+        def enter(factory: Callable[..., Any]) -> Callable[..., Any]:
             self._originals[key] = original, place  # type: ignore[assignment]
             self._factories[key] = factory
             return factory

@@ -135,6 +135,15 @@ class profile:
     Errors: RuntimeError when the thread is already profiled, or results are asked for before there are any.
     """
 
+    activities: set[ProfilerActivity]
+
+    record_shapes: bool
+    profile_memory: bool
+    with_stack: bool
+    on_trace_ready: Callable[..., Any] | None
+    record_steps: bool
+    current_action: ProfilerAction
+
     def __init__(
         self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False,

@@ -11,12 +11,12 @@ from _weakref import _remove_dead_weakref as _remove_dead  # type: ignore[attr-d
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, SupportsIndex
 from weakref import ref
 
 import numpy as np
 
-from .dtypes import dtype
+from .dtypes import DType, dtype
 
 
 class Size(tuple):
@@ -31,21 +31,22 @@ class Size(tuple):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(str, self))}])"
 
-    def __add__(self, other):
+    def __add__(self, other: Iterable[int]) -> Size:  # type: ignore[override]
         return Size(tuple.__add__(self, tuple(other)))
 
-    def __radd__(self, other):
+    def __radd__(self, other: Iterable[int]) -> Size:
         return Size(tuple(other) + tuple(self))
 
-    def __mul__(self, n):
+    def __mul__(self, n: SupportsIndex) -> Size:
         return Size(tuple.__mul__(self, n))
 
-    __rmul__ = __mul__
+    def __rmul__(self, n: SupportsIndex) -> Size:
+        return Size(tuple.__mul__(self, n))
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> Any:
         return Size(_item(self, key)) if key.__class__ is slice else _item(self, key)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (Size, (tuple(self),))
 
 
@@ -60,9 +61,19 @@ class Layout:
     of C order, also along dims of size 1, where they say nothing.
     """
 
+    shape: Size
+    contiguous: bool
+    extent: int
+    size: int
+    dtype: DType
+    ndim: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    usual: bool
+
     __slots__ = ("__weakref__", "_dense", "contiguous", "dtype", "extent", "ndim", "shape", "size", "sizes", "strides", "usual")
 
-    def __init__(self, shape: Size, strides: tuple[int, ...], d: dtype):
+    def __init__(self, shape: Size, strides: tuple[int, ...], d: DType):
         self.shape, self.strides, self.dtype = shape, strides, d
         self.ndim, self.sizes = len(shape), tuple(shape)
         size, step, extent, contiguous, usual = 1, 1, 1, True, True
@@ -93,7 +104,7 @@ class Layout:
     def __repr__(self) -> str:
         return f"Layout({tuple(self.shape)}, strides={self.strides}, {self.dtype.name})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return (layout, (tuple(self.shape), self.strides, self.dtype))
 
 
@@ -101,10 +112,10 @@ class _Interned(ref):
     """How the table refers to a layout, which lives as long as tensors and plans use it."""
 
     __slots__ = ("keys",)
-    keys: tuple[tuple, ...]
+    keys: tuple[tuple[Any, ...], ...]
 
 
-_layouts: dict[tuple, _Interned] = {}
+_layouts: dict[tuple[Any, ...], _Interned] = {}
 _recent: deque[Layout] = deque(maxlen=1000)  #: keeps those alive that only a passing tensor uses, call after call
 
 

@@ -12,7 +12,7 @@ from .dtypes import dtype
 from .shapes import Layout, broadcast_strides, layout
 
 #: the dims of a tensor in channels-last order, outermost first, by the number of dims
-CHANNELS_LAST = {3: (0, 2, 1), 4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+CHANNELS_LAST: dict[int, tuple[int, ...]] = {3: (0, 2, 1), 4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
 def packed(lay: Layout) -> bool:

@@ -287,7 +287,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return above.reduce_tensor(self)
 
-    def __deepcopy__(self, memo: dict) -> Tensor:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Tensor:
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
@@ -455,7 +455,7 @@ class CopySlices(Node):
     run_graph = run
 
 
-def fill_node(node: Node, edges: tuple, depth: int = 2) -> Node:
+def fill_node(node: Node, edges: tuple[Any, ...], depth: int = 2) -> Node:
     """Give a new node its edges, age and the user's place; it has saved nothing yet."""
     set_edges(node, edges)
     node.saved = None

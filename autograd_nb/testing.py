@@ -54,7 +54,7 @@ def assert_close(
     raise AssertionError(problem)
 
 
-def _difference(actual: Any, expected: Any, options: dict, where: str) -> str | None:
+def _difference(actual: Any, expected: Any, options: dict[Any, Any], where: str) -> str | None:
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if set(actual) != set(expected):
             return f"The keys of the mappings do not match{where}: {sorted(map(str, actual))} and {sorted(map(str, expected))}"

@@ -63,7 +63,7 @@ class _Job:
 
     __slots__ = ("entry", "error", "parts")
 
-    def __init__(self, entry: Entry, parts: list[tuple]):
+    def __init__(self, entry: Entry, parts: list[tuple[Any, ...]]):
         self.entry, self.parts = entry, parts
         self.error: BaseException | None = None
 
@@ -103,7 +103,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def run(entry: Entry, parts: list[tuple]) -> None:
+def run(entry: Entry, parts: list[tuple[Any, ...]]) -> None:
     """``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are; the list may be emptied."""
     helpers = min(settings.threads, len(parts)) - 1
     busy, job = _busy, _Job(entry, parts)
@@ -170,6 +170,8 @@ def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
 class Split:
     """An entry point whose launches are cut in pieces when more than one thread is allowed."""
 
+    entry: Entry
+
     __slots__ = ("entry",)
 
     def __init__(self, entry: Entry):
@@ -181,7 +183,7 @@ class Split:
         else:
             run(self.entry, self.parts(args))
 
-    def parts(self, args: tuple) -> list[tuple]:
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """The argument lists of the pieces."""
         raise NotImplementedError
 
@@ -189,12 +191,16 @@ class Split:
 class Flat(Split):
     """Flat arrays of one size, elements of which are independent; ``first``: the array whose size is the loop's."""
 
+    first: int
+    work: int
+    entry: Entry
+
     __slots__ = ("first", "work")
 
     def __init__(self, entry: Entry, first: int, work: int):
         self.entry, self.first, self.work = entry, first, work
 
-    def parts(self, args: tuple) -> list[tuple]:
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         found = []
         for begin, end in pieces(args[self.first].size, self.work, ALIGN):
             found.append(tuple([a[begin:end] if a.__class__ is np.ndarray else a for a in args]))
@@ -204,12 +210,18 @@ class Flat(Split):
 class Walk(Split):
     """A walk over loops whose sizes and strides are its first argument, ``dims``, cut along loop ``axis``."""
 
+    axis: int
+    loops: int
+    step: int
+    work: int
+    entry: Entry
+
     __slots__ = ("axis", "loops", "step", "work")
 
     def __init__(self, entry: Entry, loops: int, axis: int, step: int, work: int):
         self.entry, self.loops, self.axis, self.step, self.work = entry, loops, axis, step, work
 
-    def parts(self, args: tuple) -> list[tuple]:
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         dims, *rest = args
         loops, axis = self.loops, self.axis
         strides = dims[loops + axis :: loops].tolist()
@@ -222,7 +234,7 @@ class Walk(Split):
         return found
 
 
-def rows(args: tuple, strides: Sequence[int], work: int, step: int = 1) -> list[tuple]:
+def rows(args: tuple[Any, ...], strides: Sequence[int], work: int, step: int = 1) -> list[tuple[Any, ...]]:
     """The argument lists of pieces of a kernel that does the same for each of ``args[0]`` rows.
 
     ``strides``: for each further argument the elements of a row, 0 for what is the same for all. ``step``: rows that stay together.

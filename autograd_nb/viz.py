@@ -126,7 +126,7 @@ def _node(e: Any) -> Any:
 def _names(params: Any, tensors: bool = False) -> Any:
     """id of a tensor -> its name; or the tensors."""
     if params is None:
-        pairs: Iterable = ()
+        pairs: Iterable[Any] = ()
     elif hasattr(params, "named_parameters"):
         pairs = params.named_parameters()
     else:

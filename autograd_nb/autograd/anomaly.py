@@ -24,7 +24,7 @@ class _State(PerThread):
 _state = _State()
 
 
-def _watch(node: Node, gradients: tuple) -> None:
+def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
     if not (_state.enabled and _state.check_nan):
         return
     for i, g in enumerate(gradients):

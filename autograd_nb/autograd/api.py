@@ -18,6 +18,9 @@ _TensorOrTensors = Any
 class GradientEdge:
     """A place in the graph to start from or to differentiate by: a node and its output's index."""
 
+    node: Any
+    output_nr: int
+
     __slots__ = ("node", "output_nr", "_edge", "_layout")
 
     def __init__(self, node: Any, output_nr: int, target: Any, lay: Any):
@@ -33,7 +36,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     return GradientEdge(node, tensor.output_nr, target, tensor._layout)
 
 
-def _tensors(value: Any, name: str, function: str) -> tuple:
+def _tensors(value: Any, name: str, function: str) -> tuple[Any, ...]:
     if isinstance(value, (Tensor, GradientEdge)):
         return (value,)
     if value.__class__ is not tuple and not isinstance(value, (Sequence, dict)) and not hasattr(value, "__iter__"):
@@ -47,7 +50,7 @@ def _tensors(value: Any, name: str, function: str) -> tuple:
     return out
 
 
-def _roots(outputs: tuple, gradients: Any, create_graph: bool, function: str) -> tuple[list, list]:
+def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, function: str) -> tuple[list[Any], list[Any]]:
     """(edges, gradients) to start from, with 1 for scalar outputs."""
     given = (None,) * len(outputs) if gradients is None else _tensors(gradients, "grad_tensors", function)
     if len(given) != len(outputs):
@@ -121,10 +124,10 @@ def backward(
 
 
 def _backward(
-    roots: tuple, grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any, depth: int
+    roots: tuple[Any, ...], grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any, depth: int
 ) -> None:
     """`backward` of tensors; the user's line is ``depth`` frames above."""
-    targets: tuple | None = None
+    targets: tuple[Any, ...] | None = None
     if inputs is not None:
         targets = _tensors(list(inputs.values()) if isinstance(inputs, dict) else inputs, "inputs", "backward")
         if not targets:
@@ -152,7 +155,7 @@ def _backward(
             t._grad = engine.own(g, t, create_graph) if t._grad is None else engine.add(t._grad, g)
 
 
-def _target_edges(targets: tuple, function: str) -> list:
+def _target_edges(targets: tuple[Any, ...], function: str) -> list[Any]:
     wanted = []
     for i, t in enumerate(targets):
         e = t._edge if isinstance(t, GradientEdge) else edge(t)
@@ -249,10 +252,10 @@ def _unused(i: int) -> AutogradError:
     )
 
 
-def _check_used(roots: list, wanted: list) -> None:
+def _check_used(roots: list[Any], wanted: list[Any]) -> None:
     """Refuse unused inputs before anything runs."""
     missing = set(wanted)
-    seen: set = set()
+    seen: set[Any] = set()
     stack = list(roots)
     while stack:
         e = stack.pop()

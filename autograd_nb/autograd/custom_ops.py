@@ -44,7 +44,7 @@ class _AsMathematics:
         return getattr(m, _NUMPY_NAMES.get(name, name))
 
 
-def _on_symbols(function: Callable) -> Callable:
+def _on_symbols(function: Callable[..., Any]) -> Callable[..., Any]:
     """A plain Python formula as one over symbols: its ``math`` and ``np`` are ``m``, its ``max`` and ``min`` elementwise."""
     if not isinstance(function, types.FunctionType):
         raise TypeError(f"pointwise(): expected a Python function, got {type(function).__name__}")
@@ -65,7 +65,7 @@ def _on_symbols(function: Callable) -> Callable:
 
 
 def pointwise(
-    function: Callable | None = None, *, derivatives: Sequence[Callable | None] | None = None, check: bool = False
+    function: Callable[..., Any] | None = None, *, derivatives: Sequence[Callable[..., Any] | None] | None = None, check: bool = False
 ) -> Any:
     """An op from the formula of one element: plain branch-free Python over operators, ``math`` (or `autograd_nb.m`), max and min.
 
@@ -98,7 +98,7 @@ def pointwise(
     if not params:
         raise TypeError(f"pointwise(): {formula.__name__}() takes no operand")
     if derivatives is None:
-        rules: list[Callable | None] = [derivative(formula, params, k) for k in range(len(params))]
+        rules: list[Callable[..., Any] | None] = [derivative(formula, params, k) for k in range(len(params))]
     else:
         if len(derivatives) != len(params):
             raise TypeError(
@@ -117,7 +117,7 @@ def pointwise(
     return call
 
 
-def _of_integers(formula: Callable, count: int) -> str:
+def _of_integers(formula: Callable[..., Any], count: int) -> str:
     """What a formula makes of integers: "same", "bool", or "float" where it divides them or asks for what they do not have."""
     try:
         body = loops.trace_body(lambda *x: (formula(*x),), [loops.Input("int64")] * count, "int64", [None])
@@ -127,7 +127,7 @@ def _of_integers(formula: Callable, count: int) -> str:
     return kind if kind == "bool" else "same" if kind in INTEGERS else "float"
 
 
-def _check(call: Callable, params: tuple[str, ...]) -> None:
+def _check(call: Callable[..., Any], params: tuple[str, ...]) -> None:
     points = [
         linspace(0.1137 + 0.0531 * k, 0.8719 - 0.0317 * k, 5, dtype=dtypes.float64).requires_grad_() for k in range(len(params))
     ]
@@ -140,14 +140,14 @@ class _Kernel(launch.Kernel):
 
     __slots__ = ("function",)
 
-    def __init__(self, function: Callable, outputs: int):
+    def __init__(self, function: Callable[..., Any], outputs: int):
         super().__init__("custom", function.__name__, outputs)
         self.function = function
 
-    def _origin(self, types: tuple[str, ...]) -> tuple:
+    def _origin(self, types: tuple[str, ...]) -> tuple[Any, ...]:
         return ()
 
-    def _compile(self, key: Any, args: tuple) -> Any:
+    def _compile(self, key: Any, args: tuple[Any, ...]) -> Any:
         njit = compilation.numba().njit
         count = len(args) // 2
         inner = self.function if hasattr(self.function, "py_func") else njit(error_model="numpy", nogil=True)(self.function)
@@ -183,11 +183,11 @@ def _made(shape: Sequence[int], d: Any) -> Tensor:
 
 
 def custom_op(
-    forward: Callable | None = None,
+    forward: Callable[..., Any] | None = None,
     *,
-    shape: Callable,
-    backward: Callable | None = None,
-    backward_ops: Callable | None = None,
+    shape: Callable[..., Any],
+    backward: Callable[..., Any] | None = None,
+    backward_ops: Callable[..., Any] | None = None,
     dtype: Any = None,
 ) -> Any:
     """An op from Numba kernels over arrays.
@@ -240,7 +240,10 @@ def custom_op(
 class _CustomOp:
     """What `custom_op` was given, and the functions that it becomes."""
 
-    def __init__(self, forward: Callable, shape: Callable, backward: Callable | None, backward_ops: Callable | None, dtype: Any):
+    def __init__(
+        self, forward: Callable[..., Any], shape: Callable[..., Any], backward: Callable[..., Any] | None,
+        backward_ops: Callable[..., Any] | None, dtype: Any,
+    ):  # fmt: skip
         plain = getattr(forward, "py_func", forward)
         params = tuple(inspect.signature(plain).parameters)[:-1]
         name = plain.__name__ if plain.__name__.isidentifier() else "custom"

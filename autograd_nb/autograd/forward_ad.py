@@ -107,7 +107,7 @@ class Dual(Wrapped):
     def __repr__(self, **kw: Any) -> str:
         return f"{repr(self.primal)[:-1]}, tangent={self.tangent!r})"
 
-    __str__ = __repr__
+    __str__: Callable[..., str] = __repr__
 
     # ---- what interpreters answer
     def pointwise(self, op: Any, args: Sequence[Any]) -> Any:
@@ -129,7 +129,7 @@ class Dual(Wrapped):
         _set_tangent(target, new)
         return target
 
-    def structured(self, op: Any, args: tuple) -> Any:
+    def structured(self, op: Any, args: tuple[Any, ...]) -> Any:
         primals, tangents = _taken_apart(args, self.level)
         if not (op.rules or op.every):
             return op(*primals)
@@ -147,13 +147,13 @@ class Dual(Wrapped):
             return dual(op(*primals), parts[0] if len(parts) == 1 else parts[0] + parts[1], self.level)
         return _differentiated(op, args, self.level)
 
-    def reduction(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
+    def reduction(self, op: Any, args: Sequence[Any], rest: tuple[Any, ...]) -> Any:
         return op(_taken_apart(args, self.level)[0], *rest)  # what is differentiated is a structured op
 
     def reduced(self, op: Any, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
         return _differentiated(lambda *xs: op(xs, dims, keepdim, mean), tuple(args), self.level)
 
-    def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
+    def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         if op.jvp is Function.jvp:
             return _differentiated(lambda *xs: op.apply(*xs, **kwargs), args, self.level)
         primals, tangents = _taken_apart(args, self.level)
@@ -173,11 +173,11 @@ class Dual(Wrapped):
             return tuple(o if m is None else dual(o, m, self.level) for o, m in zip(out, moved, strict=True))
         return out if moved is None else dual(out, moved, self.level)
 
-    def in_place(self, name: str, compute: Callable, target: Any, args: tuple, kw: dict) -> Any:
+    def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
         _check_target(target, self.level, name)
         return self._overwritten(target, compute(OPS["clone"].call(target), *args, **kw))
 
-    def write_inplace(self, op: Any, write: Callable, target: Any, args: tuple) -> Any:
+    def write_inplace(self, op: Any, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
         _check_target(target, self.level, op.name + "_")
         return self._overwritten(target, op(OPS["clone"].call(target), *args))
 
@@ -205,7 +205,7 @@ def _parts(a: Any, level: int) -> tuple[Any, Tensor | None]:
     return a, None
 
 
-def _taken_apart(args: Sequence[Any], level: int) -> tuple[list, list]:
+def _taken_apart(args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]:
     """(primals, tangents) of arguments; a tuple of tensors has a tuple of tangents, or None."""
     primals, tangents = [], []
     for a in args:
@@ -236,7 +236,7 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
     if d.is_complex or any(isinstance(p, Tensor) and p.dtype.is_complex for p in primals):
         # rules give g · conj(dy/dx), and some functions of complex numbers have no dy/dx
         return _pushed(lambda *xs: op.run(xs), primals, tangents, level)[1]
-    values: dict = {"out": out}
+    values: dict[Any, Any] = {"out": out}
     for i, p in enumerate(primals):
         values[i] = cast(p, d) if isinstance(p, Tensor) and op.params[i] not in op.conditions else p
     total: Any = None
@@ -250,7 +250,7 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
     return OPS["clone"].call(total) if len(live) == 1 and (total is tangents[live[0]] or total._view is not None) else total
 
 
-def _pushed(function: Callable, primals: Sequence[Any], tangents: Sequence[Any], level: int) -> tuple[Any, Any]:
+def _pushed(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], level: int) -> tuple[Any, Any]:
     """(function(*primals), its tangent) from the function's own backward rules."""
     from .batching.batched import levels
     from .transforms import jvp
@@ -271,7 +271,7 @@ def _pushed(function: Callable, primals: Sequence[Any], tangents: Sequence[Any],
         levels.stack = stack
 
 
-def _differentiated(op: Callable, args: tuple, level: int) -> Any:
+def _differentiated(op: Callable[..., Any], args: tuple[Any, ...], level: int) -> Any:
     primals, tangents = _taken_apart(args, level)
     if all(t is None for t in tangents):
         return op(*primals)
@@ -348,7 +348,7 @@ class dual_level(_Mode):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.dual_level.html
     """
 
-    def __enter__(self) -> int:
+    def __enter__(self) -> int:  # type: ignore[override]
         self._level = enter_dual_level()
         return self._level
 

@@ -24,6 +24,13 @@ from ..tensor import Tensor, attach, check_inplace, edge, make, rewrite_history,
 class FunctionNode(Node):
     """The node of a `Function`, and the ``ctx`` that its forward and backward see."""
 
+    code: Any
+    lasti: int
+    hooks: Any
+    saved: Any
+    versions: Any
+    stamp: int
+
     # what users set on ctx lives in its __dict__
 
     def __init__(self) -> None:
@@ -31,16 +38,16 @@ class FunctionNode(Node):
         self.consumed = self.hooks = self.saved = None
         self.versions, self.stamp = (), 0
         self.several = True
-        self._to_save: tuple = ()
-        self._for_forward: tuple = ()
+        self._to_save: tuple[Any, ...] = ()
+        self._for_forward: tuple[Any, ...] = ()
         self._materialize = True
-        self._dirty: tuple = ()
-        self._constant: tuple = ()
-        self._layouts: list = []
-        self._leaves_input: list = []
-        self.needs_input_grad: tuple = ()
+        self._dirty: tuple[Any, ...] = ()
+        self._constant: tuple[Any, ...] = ()
+        self._layouts: list[Any] = []
+        self._leaves_input: list[Any] = []
+        self.needs_input_grad: tuple[Any, ...] = ()
 
-    several = True
+    several: bool = True
     function: Any = None
 
     @property
@@ -73,7 +80,7 @@ class FunctionNode(Node):
 
     # ---- what backward reads
     @property
-    def saved_tensors(self) -> tuple:
+    def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept, with its place in the graph. RuntimeError once the graph is consumed."""
         if self.saved is None:
             if self.consumed is not None:
@@ -101,7 +108,7 @@ class FunctionNode(Node):
 
     saved_variables = saved_tensors
 
-    def saved_arrays(self) -> list[tuple]:
+    def saved_arrays(self) -> list[tuple[Any, ...]]:
         items = [s for s in self.saved or () if s is not None]
         return [(lay.shape, tensor_type(lay.dtype), self if e.__class__ is int else e) for _, lay, _, e, _ in items]
 
@@ -110,7 +117,7 @@ class FunctionNode(Node):
 
     # ---- what the engine calls
     @users
-    def run(self, g: list) -> tuple:
+    def run(self, g: list[Any]) -> tuple[Any, ...]:
         function = self.function
         rule = _rule(function)
         grads = []
@@ -163,7 +170,7 @@ class FunctionNode(Node):
 FunctionCtx = FunctionNode  # PyTorch's name, for annotations
 
 
-def _rule(function: Any) -> Callable:
+def _rule(function: Any) -> Callable[..., Any]:
     backward, vjp = function.backward, function.vjp
     if backward is not Function.backward and vjp is not Function.vjp:
         raise RuntimeError(
@@ -215,7 +222,7 @@ class Function:
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
         """Fill ctx after forward; override to write forward without ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
@@ -324,9 +331,9 @@ class Function:
 
 
 @overridable
-def _save(node: FunctionNode, args: tuple, outs: list, results: list) -> None:
+def _save(node: FunctionNode, args: tuple[Any, ...], outs: list[Any], results: list[Any]) -> None:
     """Keep what `save_for_backward` named: arrays and edges, not tensors, so that no cycle arises."""
-    saved: list = []
+    saved: list[Any] = []
     versions, stamps = [], []
     for t in node._to_save:
         if t is None:
@@ -348,7 +355,7 @@ def _save(node: FunctionNode, args: tuple, outs: list, results: list) -> None:
     node.saved, node.versions, node.stamp = saved, tuple(versions), sum(stamps)
 
 
-def once_differentiable(function: Callable) -> Callable:
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a backward that cannot be differentiated again: doing so is a RuntimeError."""
 
     @functools.wraps(function)

@@ -38,7 +38,7 @@ def _leaves(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...
     return tuple(OPS["view_as"].call(t, t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in inputs)
 
 
-def _call(func: Callable, inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple, bool, tuple]:
+def _call(func: Callable[..., Any], inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Any, ...], bool, tuple[Any, ...]]:
     """(inputs were a tuple, the leaves, outputs were a tuple, the outputs)."""
     several_in, given = _tuple(inputs, "inputs", name)
     leaves = _leaves(given, create_graph)
@@ -133,7 +133,7 @@ def _result(values: tuple[Tensor, ...], several: bool, create_graph: bool) -> An
     return out if several else out[0]
 
 
-def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), vᵀJ): the product of a vector and the Jacobian, one backward pass.
 
     inputs: a tensor or a tuple. v: shaped as the output; may be left out for a single number. create_graph: the results can be
@@ -168,7 +168,7 @@ def _pushed(
     )  # fmt: skip
 
 
-def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), Jv): the product of the Jacobian and a vector shaped as the inputs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
@@ -189,7 +189,7 @@ def _basis(t: Tensor) -> list[Tensor]:
 
 
 def jacobian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -312,7 +312,7 @@ def _single(outputs: tuple[Tensor, ...], several: bool, name: str) -> None:
 
 
 def hessian(
-    func: Callable,
+    func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
     strict: bool = False,
@@ -349,7 +349,7 @@ def hessian(
     return found if several else found[0][0]
 
 
-def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), vᵀH) of a function that returns one number: the derivative of the gradient's product with v.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vhp.html
@@ -357,7 +357,7 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
 
 
-def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """(func(*inputs), Hv) of a function that returns one number; H is symmetric, so this costs what `vhp` costs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html
@@ -365,7 +365,7 @@ def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
     return _hessian_product(func, inputs, v, create_graph, strict, "hvp")
 
 
-def _hessian_product(func: Callable, inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> Any:
+def _hessian_product(func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, name: str) -> Any:
     with enable_grad():
         several_in, given = _tuple(inputs, "inputs", name)
         vectors = _vector(v, given, several_in, name, "the input to the user-provided function is")

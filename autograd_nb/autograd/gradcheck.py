@@ -22,7 +22,7 @@ from .api import grad
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
-def _inputs(inputs: Any) -> tuple:
+def _inputs(inputs: Any) -> tuple[Any, ...]:
     return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
 
 
@@ -33,7 +33,7 @@ def _outputs(value: Any) -> list[Tensor]:
     return [view_as_real(v) if v.dtype.is_complex else v for v in found]
 
 
-def _of_reals(func: Callable[..., Any], args: tuple, wanted: list[int]) -> tuple[Callable[..., Any], tuple]:
+def _of_reals(func: Callable[..., Any], args: tuple[Any, ...], wanted: list[int]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The same function of the parts of its complex inputs: PyTorch's gradient is that by the real part + i · by the other."""
     whole = {i for i in wanted if args[i].dtype.is_complex}
     if not whole:
@@ -108,7 +108,7 @@ def gradcheck(
 
 
 def _check(
-    func: Any, args: tuple, wanted: list[int], eps: float, atol: float, rtol: float, nondet: float, undefined: bool, fast: bool
+    func: Any, args: tuple[Any, ...], wanted: list[int], eps: float, atol: float, rtol: float, nondet: float, undefined: bool, fast: bool
 ) -> None:
     outputs = _outputs(func(*args))
     rng = np.random.default_rng(0)
@@ -159,14 +159,14 @@ def _check(
                     raise GradcheckError(f"Backward of a zero gradient is not zero for input {i}.")
 
 
-def _shifted(func: Any, args: tuple, i: int, k: int, change: np.ndarray) -> np.ndarray:
+def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarray) -> np.ndarray:
     moved = ndarray(args[i].detach()).astype(np.float64) + change
     with no_grad():
         x = from_numpy(np.array(moved, order="C")).to(args[i].dtype)
         return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
 
 
-def _numeric(func: Any, args: tuple, i: int, k: int, eps: float) -> np.ndarray:
+def _numeric(func: Any, args: tuple[Any, ...], i: int, k: int, eps: float) -> np.ndarray:
     """The Jacobian (inputs × outputs) by central differences."""
     shape, n = tuple(args[i].shape), args[i]._layout.size
     rows = []
@@ -191,7 +191,7 @@ def _compare(analytic: np.ndarray, numeric: np.ndarray, k: int, i: int, atol: fl
         )
 
 
-def _check_forward(func: Any, args: tuple, wanted: list[int], eps: float, atol: float, rtol: float) -> None:
+def _check_forward(func: Any, args: tuple[Any, ...], wanted: list[int], eps: float, atol: float, rtol: float) -> None:
     """Tangents along every element of every input."""
     from .forward_ad import dual_level, make_dual, unpack_dual
 
@@ -211,7 +211,7 @@ def _check_forward(func: Any, args: tuple, wanted: list[int], eps: float, atol: 
             _compare(np.array([c[k] for c in columns]), _numeric(func, args, i, k, eps), k, i, atol, rtol)
 
 
-def _check_batched(func: Any, args: tuple, wanted: list[int]) -> None:
+def _check_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:
     """Gradients of a batch against those of its rows."""
     rng = np.random.default_rng(1)
     for out in _outputs(func(*args)):
@@ -229,7 +229,7 @@ def _check_batched(func: Any, args: tuple, wanted: list[int]) -> None:
 
 
 def _fast(
-    func: Any, args: tuple, wanted: list[int], k: int, out: Tensor, eps: float, atol: float, rtol: float, rng: Any
+    func: Any, args: tuple[Any, ...], wanted: list[int], k: int, out: Tensor, eps: float, atol: float, rtol: float, rng: Any
 ) -> None:
     """One random direction for each input, and one random combination of the outputs."""
     v = rng.standard_normal(tuple(out.shape))
@@ -282,7 +282,7 @@ def gradgradcheck(
     n = len(args)
     wanted = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
 
-    def first(*everything: Any) -> tuple:
+    def first(*everything: Any) -> tuple[Any, ...]:
         values = list(everything[:n])
         for i in wanted:  # differences are taken at tensors that do not require grad
             if not values[i].requires_grad:

@@ -36,7 +36,7 @@ class _Handles:
         self.remove()
 
 
-def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> _Handles:
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> _Handles:
     """Call ``fn`` with the gradients of all ``tensors`` when all have arrived (mode "all"), or with the first one ("any")."""
     check_callable(fn)
     if mode not in ("all", "any"):
@@ -44,7 +44,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
     under_way: WeakKeyDictionary = WeakKeyDictionary()  # pass -> [gradients so far, how many are still to come]
     lock = threading.Lock()
 
-    def hook_for(i: int) -> Callable:
+    def hook_for(i: int) -> Callable[..., Any]:
         def hook(g: Tensor) -> None:
             current, reaches = engine.current_pass() or (fn, lambda _: True)
             with lock:

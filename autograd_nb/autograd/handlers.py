@@ -97,7 +97,7 @@ class _Handler:
 
     __slots__ = ("function", "since")
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         self.function, self.since = function, 0.0
 
     def _waits(self, number: int) -> bool:
@@ -161,7 +161,7 @@ def install() -> None:
 class _Setter:
     """``signal.signal``."""
 
-    def __init__(self, before: Callable):
+    def __init__(self, before: Callable[..., Any]):
         functools.update_wrapper(self, before)
         self._before = before
 

@@ -36,7 +36,7 @@ class _Depth(PerThread):
     now = 0
 
 
-depth = _Depth()  #: how many transforms are nested in this thread; a new one's level is one more
+depth: Any = _Depth()  #: how many transforms are nested in this thread; a new one's level is one more
 
 
 class WrappedLayout(Layout):
@@ -59,11 +59,11 @@ class Wrapped(Tensor):
         """``op.inplace(args)``."""
         raise NotImplementedError
 
-    def structured(self, op: Structured, args: tuple) -> Any:
+    def structured(self, op: Structured, args: tuple[Any, ...]) -> Any:
         """``op(*args)``."""
         raise NotImplementedError
 
-    def reduction(self, op: Reduction, args: Sequence[Any], rest: tuple) -> Any:
+    def reduction(self, op: Reduction, args: Sequence[Any], rest: tuple[Any, ...]) -> Any:
         """``op(args, *rest)``: dims, keepdim, …"""
         raise NotImplementedError
 
@@ -71,15 +71,15 @@ class Wrapped(Tensor):
         """``op(args, dims, keepdim, mean)``."""
         raise NotImplementedError
 
-    def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
+    def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         """``op.apply(*args, **kwargs)`` of a user's `Function`."""
         raise NotImplementedError
 
-    def in_place(self, name: str, compute: Callable, target: Any, args: tuple, kw: dict) -> Any:
+    def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
         """An in-place op that is made from one out of place."""
         raise NotImplementedError
 
-    def write_inplace(self, op: Structured, write: Callable, target: Any, args: tuple) -> Any:
+    def write_inplace(self, op: Structured, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
         """An in-place op that writes over the target's memory, recorded as ``op``."""
         raise NotImplementedError
 
@@ -111,7 +111,7 @@ active = OVERRIDES.active  #: the overrides stand while any such context is open
 
 
 @OVERRIDES.at(Pointwise, "run")
-def _run(inner: Callable) -> Callable:
+def _run(inner: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Pointwise, args: Sequence[Any]) -> Any:
         top = innermost(args)
         return inner(self, args) if top is None else top.pointwise(self, args)
@@ -120,7 +120,7 @@ def _run(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(Pointwise, "inplace")
-def _inplace(inner: Callable) -> Callable:
+def _inplace(inner: Callable[..., Any]) -> Callable[..., Any]:
     def inplace(self: Pointwise, args: Sequence[Any]) -> Any:
         top = innermost(args)
         return inner(self, args) if top is None else top.pointwise_inplace(self, args)
@@ -129,7 +129,7 @@ def _inplace(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(Structured, "__call__")
-def _structured(inner: Callable) -> Callable:
+def _structured(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Structured, *args: Any) -> Any:
         top = innermost(args)
         return inner(self, *args) if top is None else top.structured(self, args)
@@ -138,7 +138,7 @@ def _structured(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(Reduced, "__call__")
-def _reduced(inner: Callable) -> Callable:
+def _reduced(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
         top = innermost(args)
         return inner(self, args, dims, keepdim, mean) if top is None else top.reduced(self, args, dims, keepdim, mean)
@@ -156,8 +156,8 @@ def _apply(inner: Any) -> Any:
 
 
 @OVERRIDES.at(PointwiseNode, "run")
-def _node_run(inner: Callable) -> Callable:
-    def run(self: PointwiseNode, g: Any) -> tuple:
+def _node_run(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: PointwiseNode, g: Any) -> tuple[Any, ...]:
         # a wrapped gradient finds no fused kernel: the rule is run on tensors
         if isinstance(g, Wrapped):
             share(g)
@@ -168,7 +168,7 @@ def _node_run(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(engine.Pass, "add")
-def _pass_add(inner: Callable) -> Callable:
+def _pass_add(inner: Callable[..., Any]) -> Callable[..., Any]:
     def add(self: engine.Pass, e: Any, g: Any) -> None:
         have = self.pending.get(e)
         if isinstance(have, Wrapped) or (have is not None and isinstance(g, Wrapped)):
@@ -182,7 +182,7 @@ def _pass_add(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(Reduction, "__call__")
-def _reduction(inner: Callable) -> Callable:
+def _reduction(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Reduction, args: Sequence[Any], *rest: Any) -> Any:
         top = innermost(args)
         return inner(self, args, *rest) if top is None else top.reduction(self, args, rest)
@@ -191,8 +191,8 @@ def _reduction(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(inplace.in_place)
-def _in_place(inner: Callable) -> Callable:
-    def in_place(name: str, compute: Callable, target: Any, *args: Any, **kw: Any) -> Any:
+def _in_place(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def in_place(name: str, compute: Callable[..., Any], target: Any, *args: Any, **kw: Any) -> Any:
         top = innermost((target, *args, *kw.values()))
         return inner(name, compute, target, *args, **kw) if top is None else top.in_place(name, compute, target, args, kw)
 
@@ -200,16 +200,16 @@ def _in_place(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(inplace.write_inplace)
-def _write(inner: Callable) -> Callable:
-    def write_inplace(op: Structured, write: Callable, target: Any, *args: Any, **options: Any) -> Any:
+def _write(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def write_inplace(op: Structured, write: Callable[..., Any], target: Any, *args: Any, **options: Any) -> Any:
         top = innermost((target, *args))
         return inner(op, write, target, *args, **options) if top is None else top.write_inplace(op, write, target, args)
 
     return write_inplace
 
 
-def _decomposed(rule: Callable) -> Callable:
-    def factory(inner: Callable) -> Callable:
+def _decomposed(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kw: Any) -> Any:
             return (inner if innermost((*args, *kw.values())) is None else rule)(*args, **kw)
 

@@ -41,6 +41,17 @@ _OVERRIDES = Overrides()
 class FunctionEvent:
     """One span of time: an op, a kernel, a node of the backward pass, or a `record_function` block. Times in microseconds."""
 
+    bytes_moved: int
+    bytes_written: int
+    category: str
+    cpu_parent: FunctionEvent | None
+    end: int
+    id: int
+    input_shapes: Any
+    name: str
+    start: int
+    thread: int
+
     __slots__ = ("_line", "bytes_moved", "bytes_written", "category", "cpu_children", "cpu_parent", "end", "id", "input_shapes", "name", "start", "thread")
 
     count = 1
@@ -95,6 +106,10 @@ class FunctionEvent:
 class Recorder:
     """The observer of one thread's launches, and the tree of events that comes of it."""
 
+    shapes: bool
+    lines: bool
+    kernels: bool
+
     def __init__(self, shapes: bool = False, lines: bool = False, kernels: bool = True):
         self.shapes, self.lines, self.kernels = shapes, lines, kernels
         self.roots: list[FunctionEvent] = []
@@ -122,7 +137,7 @@ class Recorder:
                 return
 
     # ---- what `launch` calls
-    def __call__(self, call: Any, args: tuple) -> None:
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
         start = perf_counter_ns()
         call.entry(*args)
         end = perf_counter_ns()
@@ -187,7 +202,7 @@ def current() -> Recorder | None:
     return recorder if recorder is not None and launch.observer() is recorder else None
 
 
-def _bytes(call: Any, args: tuple) -> tuple[int, int]:
+def _bytes(call: Any, args: tuple[Any, ...]) -> tuple[int, int]:
     """Bytes that a launch reads and writes, and writes. Of generated kernels the layouts say it: memory may go on behind a tensor."""
     recipe = call.recipe
     if hasattr(recipe, "out_layouts"):
@@ -197,14 +212,14 @@ def _bytes(call: Any, args: tuple) -> tuple[int, int]:
     return sum(arrays), sum(arrays[len(args) - call.outputs :])
 
 
-def _shapes_of(call: Any, args: tuple) -> list:
+def _shapes_of(call: Any, args: tuple[Any, ...]) -> list[Any]:
     if hasattr(call.recipe, "in_layouts"):
         return [list(lay.shape) for lay in call.recipe.in_layouts]
     given = [a for a in args[: len(args) - call.outputs] if isinstance(a, (np.ndarray, list))]
     return [[a.size] if isinstance(a, np.ndarray) else [[x.size] for x in a] for a in given]
 
 
-def _shapes(args: Iterable[Any]) -> list:
+def _shapes(args: Iterable[Any]) -> list[Any]:
     return [list(a.shape) if isinstance(a, Tensor) else _shapes(a) if isinstance(a, (list, tuple)) and a and isinstance(a[0], Tensor) else [] for a in args]
 
 
@@ -215,7 +230,7 @@ def _public_name(node: str) -> str:
 
 
 @_OVERRIDES.at(Structured, "__call__")
-def _structured(inner: Callable) -> Callable:
+def _structured(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Structured, *args: Any) -> Any:
         recorder = current()
         if recorder is None:
@@ -239,7 +254,7 @@ def _applied(inner: Any) -> Any:
 
 
 @_OVERRIDES.at(compilation._entry)
-def _built(inner: Callable) -> Callable:
+def _built(inner: Callable[..., Any]) -> Callable[..., Any]:
     def entry(*args: Any) -> Any:
         with record_function("autograd_nb::compile"):  # or found on disk: the cost of a kernel's first use
             return inner(*args)
@@ -248,7 +263,7 @@ def _built(inner: Callable) -> Callable:
 
 
 @_OVERRIDES.at(engine.Pass, "run_node")
-def _run_node(inner: Callable) -> Callable:
+def _run_node(inner: Callable[..., Any]) -> Callable[..., Any]:
     def run_node(self: engine.Pass, node: Node, g: Any) -> None:
         recorder = current()
         if recorder is None:
@@ -264,7 +279,7 @@ def _run_node(inner: Callable) -> Callable:
     return run_node
 
 
-def _watch(node: Node, gradients: tuple) -> None:
+def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
     """While it stands in the engine, every node goes through `Pass.run_node`."""
 
 
@@ -287,6 +302,9 @@ class record_function:
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.profiler.record_function.html
     """
 
+    name: str
+    args: str | None
+
     def __init__(self, name: str, args: str | None = None):
         self.name, self.args = name, args
         self._open: list[tuple[Recorder, FunctionEvent] | None] = []
@@ -301,7 +319,7 @@ class record_function:
         if opened is not None:
             opened[0].finish(opened[1])
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             with record_function(self.name, self.args):
@@ -316,16 +334,30 @@ class record_function:
 class FunctionEventAvg:
     """The events of one name together (and of one place or of the same shapes, where asked for). Times in microseconds."""
 
+    key: str
+    input_shapes: Any
+    stack: list[Any]
+
     device_type = "DeviceType.CPU"
     device_time_total = self_device_time_total = cuda_time_total = self_cuda_time_total = device_time = cuda_time = 0
     self_device_memory_usage = device_memory_usage = self_cuda_memory_usage = cuda_memory_usage = 0
+
+    count: int
+    bytes_moved: int
+    cpu_memory_usage: int
+    self_cpu_memory_usage: int
+    cpu_time_total: float
+    self_cpu_time_total: float
 
     def __init__(self, key: str, input_shapes: Any = None, stack: Any = ()):
         self.key, self.input_shapes, self.stack = key, input_shapes, list(stack)
         self.count = self.bytes_moved = self.cpu_memory_usage = self.self_cpu_memory_usage = 0
         self.cpu_time_total = self.self_cpu_time_total = 0.0
 
-    name = property(lambda self: self.key)
+    @property
+    def name(self) -> str:
+        """The key by which events were put together."""
+        return self.key
 
     @property
     def cpu_time(self) -> float:
@@ -347,7 +379,7 @@ class FunctionEventAvg:
         return f"<FunctionEventAvg {self.key}: {self.count} calls, {_time(self.cpu_time_total)}, self {_time(self.self_cpu_time_total)}>"
 
 
-class EventList(list):
+class EventList(list[Any]):
     """Events, or their averages: a list that can be summed up, shown and written."""
 
     metadata: dict[str, Any] = {}
@@ -480,6 +512,10 @@ class profile:
 
     Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.profiler.profile
     """
+
+    enabled: bool
+    record_shapes: bool
+    with_stack: bool
 
     def __init__(
         self, enabled: bool = True, *, use_cuda: bool = False, use_device: str | None = None, record_shapes: bool = False, with_flops: bool = False,

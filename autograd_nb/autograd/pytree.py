@@ -45,7 +45,7 @@ class TreeSpec:
 LEAF = TreeSpec(None, None, ())
 
 
-def _children(tree: Any) -> tuple[Any, Any, list] | None:
+def _children(tree: Any) -> tuple[Any, Any, list[Any]] | None:
     """(type, context, children) of a node; None of a leaf."""
     if isinstance(tree, dict) and type(tree) in (dict, OrderedDict, defaultdict):
         extra = tree.default_factory if isinstance(tree, defaultdict) else None
@@ -57,7 +57,7 @@ def _children(tree: Any) -> tuple[Any, Any, list] | None:
     return None
 
 
-def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeSpec]:
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
     """(leaves, spec).
 
     Example:
@@ -68,7 +68,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
     if found is None:
         return [tree], LEAF
     kind, context, children = found
-    leaves: list = []
+    leaves: list[Any] = []
     specs = []
     for child in children:
         more, spec = tree_flatten(child, is_leaf)
@@ -85,7 +85,7 @@ def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
     return _build(iter(leaves), treespec)
 
 
-def _build(leaves: Iterator, spec: TreeSpec) -> Any:
+def _build(leaves: Iterator[Any], spec: TreeSpec) -> Any:
     if spec.type is None:
         return next(leaves)
     children = [_build(leaves, c) for c in spec.children_specs]
@@ -96,7 +96,7 @@ def _build(leaves: Iterator, spec: TreeSpec) -> Any:
     return spec.type(*children) if hasattr(spec.type, "_fields") else spec.type(children)
 
 
-def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list:
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves."""
     return tree_flatten(tree, is_leaf)[0]
 
@@ -106,14 +106,14 @@ def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> T
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(func: Callable, tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The tree of ``func(leaf, leaves of the other trees at the same place)``."""
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_flatten(r, is_leaf)[0] for r in rests]
     return tree_unflatten([func(*v) for v in zip(leaves, *others, strict=True)], spec)
 
 
-def tree_map_only(kind: Any, func: Callable, tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def tree_map_only(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """`tree_map` over the leaves of a type; the others stay."""
     return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree, is_leaf=is_leaf)
 

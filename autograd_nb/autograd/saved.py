@@ -35,7 +35,7 @@ __all__ = [
 
 class _State(PerThread):
     def __init__(self) -> None:
-        self.stack: list[tuple[Callable, Callable]] = []
+        self.stack: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
         self.waiting: list[Node] | None = None  # nodes of an in-place op that has not written yet
         self.disabled: str | None = None
 
@@ -46,7 +46,7 @@ _state = _State()
 class _Hooked(Overrides):
     """Overrides of the recording of nodes; while active, ops do not find their plans by the quick way."""
 
-    quick: list[tuple[Pointwise, dict, dict]]
+    quick: list[tuple[Pointwise, dict[Any, Any], dict[Any, Any]]]
 
     def opened(self) -> None:
         self.quick = [(op, op.plans, op.inplace_plans) for op in pointwise.EVERY]
@@ -63,12 +63,15 @@ class _Hooked(Overrides):
 _OVERRIDES = _Hooked()
 
 
-class Packed(Sequence):
+class Packed(Sequence[Any]):
     """Saved items that are unpacked whenever they are read."""
+
+    items: list[Any]
+    unpack: Callable[..., Any]
 
     __slots__ = ("items", "unpack")
 
-    def __init__(self, items: list, unpack: Callable):
+    def __init__(self, items: list[Any], unpack: Callable[..., Any]):
         self.items, self.unpack = items, unpack
 
     def __len__(self) -> int:
@@ -104,7 +107,7 @@ class _Item:
 
     __slots__ = ("layout", "packed", "restored")
 
-    def __init__(self, packed: Any, lay: Layout, restored: Callable):
+    def __init__(self, packed: Any, lay: Layout, restored: Callable[..., Any]):
         self.packed, self.layout, self.restored = packed, lay, restored
 
 
@@ -123,14 +126,14 @@ def _layouts(node: Any) -> list[tuple[Any, Layout] | None]:
     """(array, layout) of each saved item of a node, None for what is no array."""
     if hasattr(node, "spec"):
         spec = node.spec
-        found: list = [(a, spec.out if w == "out" else spec.keys[w]) for w, a in zip(spec.saved, node.saved, strict=False)]
+        found: list[Any] = [(a, spec.out if w == "out" else spec.keys[w]) for w, a in zip(spec.saved, node.saved, strict=False)]
         return found + [None] * (len(node.saved) - len(found))
     if isinstance(node, function.FunctionNode):
         return [None if s is None else (s[0], s[1]) for s in node.saved]
     return [(s[1], s[2]) for s in node.saved]
 
 
-def _restorer(node: Any, item: Any) -> Callable:
+def _restorer(node: Any, item: Any) -> Callable[..., Any]:
     if hasattr(node, "spec"):
         return lambda data: data
     if isinstance(node, function.FunctionNode):
@@ -140,11 +143,11 @@ def _restorer(node: Any, item: Any) -> Callable:
     return lambda data: (p, data, lay, e)
 
 
-def replace_saved(node: Any, packed: Callable[[Tensor], Any], unpack: Callable) -> None:
+def replace_saved(node: Any, packed: Callable[[Tensor], Any], unpack: Callable[..., Any]) -> None:
     """Let ``packed(tensor)`` stand for each array that a node saved; ``unpack`` gives a tensor for it."""
     if not node.saved or isinstance(node.saved, Packed):
         return
-    items: list = []
+    items: list[Any] = []
     for item, found in zip(node.saved, _layouts(node), strict=True):
         if found is None:
             items.append(item)
@@ -176,7 +179,7 @@ def _recorded(node: Any) -> None:
 
 
 @_OVERRIDES.at(Pointwise, "record")
-def _pointwise(inner: Callable) -> Callable:
+def _pointwise(inner: Callable[..., Any]) -> Callable[..., Any]:
     def record(self: Pointwise, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
         done = inner(self, plan, args, out)
         if done:
@@ -187,7 +190,7 @@ def _pointwise(inner: Callable) -> Callable:
 
 
 @_OVERRIDES.at(Pointwise, "record_in_place")
-def _pointwise_in_place(inner: Callable) -> Callable:
+def _pointwise_in_place(inner: Callable[..., Any]) -> Callable[..., Any]:
     def record_in_place(self: Pointwise, plan: Any, args: Sequence[Any]) -> Any:
         node = inner(self, plan, args)
         _recorded(node)
@@ -197,7 +200,7 @@ def _pointwise_in_place(inner: Callable) -> Callable:
 
 
 @_OVERRIDES.at(Pointwise, "inplace")
-def _inplace(inner: Callable) -> Callable:
+def _inplace(inner: Callable[..., Any]) -> Callable[..., Any]:
     def inplace(self: Pointwise, args: Sequence[Any]) -> Tensor:
         before, _state.waiting = _state.waiting, []
         try:
@@ -213,8 +216,8 @@ def _inplace(inner: Callable) -> Callable:
 
 
 @_OVERRIDES.at(Structured, "record")
-def _structured(inner: Callable) -> Callable:
-    def record(self: Structured, args: tuple, out: Any, depth: int = 1) -> None:
+def _structured(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def record(self: Structured, args: tuple[Any, ...], out: Any, depth: int = 1) -> None:
         inner(self, args, out, depth)
         first = next((o for o in (out if isinstance(out, (tuple, list)) else (out,)) if o._edge is not None), None)
         if first is not None:
@@ -224,8 +227,8 @@ def _structured(inner: Callable) -> Callable:
 
 
 @_OVERRIDES.at(function._save)
-def _function(inner: Callable) -> Callable:
-    def save(node: Any, args: tuple, outs: list, results: list) -> None:
+def _function(inner: Callable[..., Any]) -> Callable[..., Any]:
+    def save(node: Any, args: tuple[Any, ...], outs: list[Any], results: list[Any]) -> None:
         inner(node, args, outs, results)
         _recorded(node)
 
@@ -245,6 +248,9 @@ class saved_tensors_hooks:
     Errors: TypeError where unpack_hook returns no tensor, RuntimeError where its shape or dtype is another.
     Source: https://docs.pytorch.org/docs/stable/autograd.html#torch.autograd.graph.saved_tensors_hooks
     """
+
+    pack_hook: Callable[..., Any]
+    unpack_hook: Callable[..., Tensor]
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook

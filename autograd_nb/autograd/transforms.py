@@ -62,7 +62,7 @@ class _Trace:
     ``outside``: whether what was recorded reaches tensors that others differentiate by; then the passes are recorded too.
     """
 
-    def __init__(self, func: Callable, primals: Sequence[Any], has_aux: bool, name: str):
+    def __init__(self, func: Callable[..., Any], primals: Sequence[Any], has_aux: bool, name: str):
         self.base = tuple(levels.stack)
         recording = state.grad
         call = _Call()
@@ -151,7 +151,7 @@ class _Trace:
             ]
             seeds = [new_full(o.shape, 0, o.dtype) if u is None else u for o, u in zip(self.outputs, dummies, strict=True)]
             kept = [(o, u) for o, u in zip(self.outputs, seeds, strict=True) if o.requires_grad]
-            pulled: list = [None] * len(self.leaves)
+            pulled: list[Any] = [None] * len(self.leaves)
             if kept:
                 pulled = list(
                     backward_pass([o for o, _ in kept], self.leaves, [u for _, u in kept], create_graph=True, allow_unused=True)
@@ -162,7 +162,7 @@ class _Trace:
                 (p, _peel(v, self.base)) for p, v in zip(pulled, tangents, strict=True) if p is not None and p.requires_grad
             ]
             wanted = [u for u in dummies if u is not None]
-            found: list = [None] * len(wanted)
+            found: list[Any] = [None] * len(wanted)
             if live and wanted:
                 graph = self.outside or (state.grad and any(v.requires_grad for _, v in live))
                 found = list(
@@ -185,12 +185,12 @@ class _Trace:
         return push
 
 
-def _reaches(edges: Sequence[Any], own: set) -> bool:
+def _reaches(edges: Sequence[Any], own: set[Any]) -> bool:
     """Whether a graph ends in leaves other than ``own`` that someone may still differentiate by.
 
     Those that a finished trace made for itself are nobody's any more.
     """
-    seen: set = set()
+    seen: set[Any] = set()
     stack = [e for e in edges if e is not None]
     while stack:
         e = stack.pop()
@@ -210,7 +210,7 @@ def _reaches(edges: Sequence[Any], own: set) -> bool:
 # --------------------------------------------------------------------------------------------------- argnums
 
 
-def _chosen(argnums: Any, args: tuple) -> tuple[int, ...]:
+def _chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
     if not isinstance(argnums, (int, tuple)) or isinstance(argnums, bool):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     numbers = (argnums,) if isinstance(argnums, int) else argnums
@@ -228,7 +228,7 @@ def _chosen(argnums: Any, args: tuple) -> tuple[int, ...]:
     return tuple(out)
 
 
-def _of_chosen(func: Callable, numbers: tuple[int, ...], args: tuple, kwargs: dict) -> tuple[Callable, list]:
+def _of_chosen(func: Callable[..., Any], numbers: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Callable[..., Any], list[Any]]:
     """(a function of the chosen arguments, those arguments)."""
 
     def partial(*chosen: Any) -> Any:
@@ -247,7 +247,7 @@ def _single(found: Any, argnums: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- grads
 
 
-def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives (gradient, value) of ``func``, which returns one number; with ``has_aux`` (gradient, (value, aux)).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.grad_and_value.html
@@ -273,7 +273,7 @@ def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> C
     return wrapper
 
 
-def grad(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that gives the gradient of ``func``, which returns one number, by its arguments ``argnums``.
 
     The arguments may be trees of tensors (dicts of parameters); the gradient is nested alike. May be nested for higher
@@ -296,7 +296,7 @@ def grad(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
     return wrapper
 
 
-def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """(func(*primals), a function of cotangents shaped as the output that gives vᵀJ for each primal).
 
     With ``has_aux`` func returns (output, aux), and the result is (output, vjp function, aux).
@@ -326,7 +326,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> Any:
     return (value, pulled, trace.released(trace.aux)) if has_aux else (value, pulled)
 
 
-def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list, Any]:
+def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list[Any], Any]:
     name = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
         raise RuntimeError(f"{name}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
@@ -346,7 +346,7 @@ def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list, Any]:
     return moved, spec
 
 
-def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """(func(*primals), J · tangents), and with ``has_aux`` also aux: the derivative in one direction.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html
@@ -362,7 +362,7 @@ def jvp(func: Callable, primals: Any, tangents: Any, *, strict: bool = False, ha
     return (value, out, trace.released(trace.aux)) if has_aux else (value, out)
 
 
-def linearize(func: Callable, *primals: Any) -> tuple[Any, Callable]:
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """(func(*primals), the linear function of tangents that gives J · tangents without calling func again).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html
@@ -390,13 +390,13 @@ def _basis(t: Tensor) -> Tensor:
 
 
 def jacrev(
-    func: Callable,
+    func: Callable[..., Any],
     argnums: Any = 0,
     *,
     has_aux: bool = False,
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
-) -> Callable:
+) -> Callable[..., Any]:
     """A function that gives the Jacobian of ``func`` by its arguments ``argnums``: output.shape + input.shape, row by row.
 
     All rows come from one batched backward pass, or ``chunk_size`` at a time.
@@ -443,8 +443,8 @@ def jacrev(
 
 
 def jacfwd(
-    func: Callable, argnums: Any = 0, has_aux: bool = False, *, chunk_size: int | None = None, randomness: str = "error"
-) -> Callable:
+    func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, chunk_size: int | None = None, randomness: str = "error"
+) -> Callable[..., Any]:
     """A function that gives the Jacobian of ``func`` by its arguments ``argnums``, column by column: good for few inputs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jacfwd.html
@@ -460,7 +460,7 @@ def jacfwd(
         push = trace.pusher()
         leaves = tree_flatten(chosen)[0]
         zeros = [new_full(t.shape, 0, t.dtype) for t in leaves]
-        table: list[list] = [[] for _ in trace.like]
+        table: list[list[Any]] = [[] for _ in trace.like]
         for k, t in enumerate(leaves):
 
             def columns(v: Tensor, k: int = k) -> Any:
@@ -476,7 +476,7 @@ def jacfwd(
     return wrapper
 
 
-def hessian(func: Callable, argnums: Any = 0) -> Callable:
+def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
     """A function that gives the matrix of second derivatives: ``jacfwd(jacrev(func))``.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.hessian.html

@@ -108,4 +108,4 @@ class AbsentFinder:
         module.__all__ = [name for name in (*absent.names, *absent.submodules) if not name.startswith("_")]  # type: ignore[attr-defined]
 
 
-finder = AbsentFinder()
+finder: AbsentFinder = AbsentFinder()

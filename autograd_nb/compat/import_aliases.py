@@ -51,7 +51,7 @@ class Finder:
 
     def __init__(self, prefix: str, own: Callable[[str], str | None]):
         self._prefix, self._own = prefix, own
-        self._kept: dict[str, tuple] = {}
+        self._kept: dict[str, tuple[Any, ...]] = {}
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         """The import system asks for a module."""
@@ -77,4 +77,4 @@ def _moved(fullname: str) -> str | None:
     return None if here is None else f"{PACKAGE}.{here}".rstrip(".")
 
 
-finder = Finder(PACKAGE, _moved)
+finder: Finder = Finder(PACKAGE, _moved)

@@ -20,6 +20,9 @@ class autocast:
     Errors: RuntimeError for a device type that PyTorch does not know.
     """
 
+    fast_dtype: Any
+    dtype: Any
+
     def __init__(self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None):
         if not isinstance(device_type, str):
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -33,7 +36,7 @@ class autocast:
     def __exit__(self, *error: Any) -> None:
         return None
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def inside(*args: Any, **kwargs: Any) -> Any:
             with self:
@@ -59,12 +62,12 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
     return False
 
 
-def custom_fwd(fwd: Callable | None = None, *, device_type: str = "cpu", cast_inputs: Any = None) -> Any:
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cpu", cast_inputs: Any = None) -> Any:
     """The function as it is."""
     return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs) if fwd is None else fwd
 
 
-def custom_bwd(bwd: Callable | None = None, *, device_type: str = "cpu") -> Any:
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cpu") -> Any:
     """The function as it is."""
     return functools.partial(custom_bwd, device_type=device_type) if bwd is None else bwd
 

@@ -8,16 +8,34 @@ from __future__ import annotations
 
 import multiprocessing as _mp
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multiprocessing import context, pool, process, queues, synchronize
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
+    from multiprocessing.managers import SyncManager
 
 _context = _mp.get_context("spawn")
 
-Process, Queue, SimpleQueue, Pipe, Pool = _context.Process, _context.Queue, _context.SimpleQueue, _context.Pipe, _context.Pool
-Lock, RLock, Event, Barrier, Value, Array, Manager = (
-    _context.Lock, _context.RLock, _context.Event, _context.Barrier, _context.Value, _context.Array, _context.Manager,
-)  # fmt: skip
-get_context, cpu_count, current_process = _mp.get_context, _mp.cpu_count, _mp.current_process
-freeze_support, active_children = _mp.freeze_support, _mp.active_children
+#: the classes are Python's own, of processes that are started afresh
+Process: type[SpawnProcess] = _context.Process
+Queue: Callable[..., queues.Queue[Any]] = _context.Queue
+SimpleQueue: Callable[..., queues.SimpleQueue[Any]] = _context.SimpleQueue
+Pipe: Callable[..., tuple[Connection[Any, Any], Connection[Any, Any]]] = _context.Pipe
+Pool: Callable[..., pool.Pool] = _context.Pool
+Lock: Callable[[], synchronize.Lock] = _context.Lock
+RLock: Callable[[], synchronize.RLock] = _context.RLock
+Event: Callable[[], synchronize.Event] = _context.Event
+Barrier: Callable[..., synchronize.Barrier] = _context.Barrier
+Value: Callable[..., Any] = _context.Value
+Array: Callable[..., Any] = _context.Array
+Manager: Callable[[], SyncManager] = _context.Manager
+get_context: Callable[..., context.BaseContext] = _mp.get_context
+cpu_count = _mp.cpu_count
+current_process: Callable[[], process.BaseProcess] = _mp.current_process
+freeze_support: Callable[[], None] = _mp.freeze_support
+active_children: Callable[[], list[process.BaseProcess]] = _mp.active_children
 
 
 def set_start_method(method: str, force: bool = False) -> None:
@@ -27,7 +45,7 @@ def set_start_method(method: str, force: bool = False) -> None:
     _mp.set_start_method(method, force=force)
 
 
-get_start_method = _mp.get_start_method
+get_start_method: Callable[..., str] = _mp.get_start_method
 
 
 def get_sharing_strategy() -> str:
@@ -45,7 +63,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def spawn(
-    fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
+    fn: Callable[..., Any], args: tuple[Any, ...] = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
 ) -> Any:
     """Run ``fn(i, *args)`` in ``nprocs`` processes; RuntimeError when one fails."""
     processes = [_mp.get_context(start_method).Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]  # type: ignore[attr-defined]

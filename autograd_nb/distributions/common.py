@@ -27,7 +27,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 class lazy_property:
     """A property that is computed at first use and then kept."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         self.function = function
         self.__doc__ = function.__doc__
 

@@ -17,6 +17,9 @@ from .transform import ComposeTransform, Transform
 class Independent(Distribution):
     """Another distribution with some batch dims counted as part of one value."""
 
+    base_dist: Distribution
+    reinterpreted_batch_ndims: int
+
     def __init__(self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None):
         if reinterpreted_batch_ndims > len(base_distribution.batch_shape):
             raise ValueError(
@@ -84,6 +87,8 @@ class Independent(Distribution):
 
 class TransformedDistribution(Distribution):
     """The distribution of t(X) for invertible maps t."""
+
+    transforms: list[Transform] | list[Any]
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)

@@ -31,6 +31,9 @@ class Constraint:
 class _Dependent(Constraint):
     """A region that depends on other parameters."""
 
+    is_discrete: bool
+    event_dim: int
+
     def __init__(self, *, is_discrete: bool = False, event_dim: int = 0):
         self.is_discrete, self.event_dim = is_discrete, event_dim
 
@@ -44,11 +47,14 @@ class _Dependent(Constraint):
 class dependent_property(property, _Dependent):
     """A property that gives a constraint; usable bare or with ``is_discrete`` and ``event_dim``."""
 
-    def __init__(self, fn: Callable | None = None, *, is_discrete: bool = False, event_dim: int = 0):
+    is_discrete: bool
+    event_dim: int
+
+    def __init__(self, fn: Callable[..., Any] | None = None, *, is_discrete: bool = False, event_dim: int = 0):
         super().__init__(fn)
         self.is_discrete, self.event_dim = is_discrete, event_dim  # type: ignore[misc]
 
-    def __call__(self, fn: Callable) -> dependent_property:  # type: ignore[override]
+    def __call__(self, fn: Callable[..., Any]) -> dependent_property:  # type: ignore[override]
         return dependent_property(fn, is_discrete=self.is_discrete, event_dim=self.event_dim)
 
 
@@ -59,6 +65,9 @@ def is_dependent(constraint: Any) -> bool:
 
 class _Test(Constraint):
     """A region that a function of the values decides."""
+
+    is_discrete: bool
+    event_dim: int
 
     def __init__(self, name: str, test: Callable[[Tensor], Tensor], is_discrete: bool = False, event_dim: int = 0):
         self._name, self._test, self.is_discrete, self.event_dim = name, test, is_discrete, event_dim
@@ -90,26 +99,28 @@ def _positive_diagonal(x: Tensor) -> Tensor:
     return (x.diagonal(0, -2, -1) > 0).all(-1)
 
 
-real = _Test("Real()", _finite_order)
-boolean = _Test("Boolean()", lambda x: (x == 0) | (x == 1), True)
-positive = _Test("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
-nonnegative = _Test("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
-nonnegative_integer = _Test("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0), True)
-positive_integer = _Test("IntegerGreaterThan(lower_bound=1)", lambda x: (x % 1 == 0) & (x >= 1), True)
-unit_interval = _Test("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
-simplex = _Test("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), event_dim=1)
-one_hot = _Test("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), True, 1)
-real_vector = _Test("IndependentConstraint(Real(), 1)", lambda x: (x == x).all(-1), event_dim=1)
-square = _Test("Square()", lambda x: T.full(x.shape[:-2], x.shape[-1] == x.shape[-2], dtype=_bool()), event_dim=2)
-symmetric = _Test("Symmetric()", _symmetric, event_dim=2)
-lower_triangular = _Test("LowerTriangular()", _triangle, event_dim=2)
-lower_cholesky = _Test("LowerCholesky()", lambda x: _triangle(x) & _positive_diagonal(x), event_dim=2)
-positive_definite = _Test("PositiveDefinite()", lambda x: _symmetric(x) & _has_cholesky(x), event_dim=2)
-positive_semidefinite = _Test("PositiveSemidefinite()", lambda x: _symmetric(x) & _has_cholesky(x + 1e-6 * T.eye(x.shape[-1], dtype=x.dtype)), event_dim=2)
-corr_cholesky = _Test(
+real: _Test = _Test("Real()", _finite_order)
+boolean: _Test = _Test("Boolean()", lambda x: (x == 0) | (x == 1), True)
+positive: _Test = _Test("GreaterThan(lower_bound=0.0)", lambda x: x > 0)
+nonnegative: _Test = _Test("GreaterThanEq(lower_bound=0.0)", lambda x: x >= 0)
+nonnegative_integer: _Test = _Test("IntegerGreaterThan(lower_bound=0)", lambda x: (x % 1 == 0) & (x >= 0), True)
+positive_integer: _Test = _Test("IntegerGreaterThan(lower_bound=1)", lambda x: (x % 1 == 0) & (x >= 1), True)
+unit_interval: _Test = _Test("Interval(lower_bound=0.0, upper_bound=1.0)", lambda x: (x >= 0) & (x <= 1))
+simplex: _Test = _Test("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), event_dim=1)
+one_hot: _Test = _Test("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1), True, 1)
+real_vector: _Test = _Test("IndependentConstraint(Real(), 1)", lambda x: (x == x).all(-1), event_dim=1)
+square: _Test = _Test("Square()", lambda x: T.full(x.shape[:-2], x.shape[-1] == x.shape[-2], dtype=_bool()), event_dim=2)
+symmetric: _Test = _Test("Symmetric()", _symmetric, event_dim=2)
+lower_triangular: _Test = _Test("LowerTriangular()", _triangle, event_dim=2)
+lower_cholesky: _Test = _Test("LowerCholesky()", lambda x: _triangle(x) & _positive_diagonal(x), event_dim=2)
+positive_definite: _Test = _Test("PositiveDefinite()", lambda x: _symmetric(x) & _has_cholesky(x), event_dim=2)
+positive_semidefinite: _Test = _Test(
+    "PositiveSemidefinite()", lambda x: _symmetric(x) & _has_cholesky(x + 1e-6 * T.eye(x.shape[-1], dtype=x.dtype)), event_dim=2
+)
+corr_cholesky: _Test = _Test(
     "CorrCholesky()", lambda x: _triangle(x) & _positive_diagonal(x) & ((x.square().sum(-1) - 1).abs() < 1e-4).all(-1), event_dim=2
 )
-dependent = _Dependent()
+dependent: _Dependent = _Dependent()
 
 
 def _bool() -> Any:

@@ -24,7 +24,10 @@ def _open_uniform(shape: Any, like: Tensor) -> Tensor:
 class _LocationScale(Distribution):
     """A density on the real line that is moved by ``loc`` and stretched by ``scale``, with its peak at ``loc``."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    loc: Tensor
+    scale: Tensor
+
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
 
@@ -79,7 +82,10 @@ class Normal(_LocationScale, ExponentialFamily):
 class Uniform(Distribution):
     """Uniform on [low, high)."""
 
-    arg_constraints = {"low": constraints.dependent(), "high": constraints.dependent()}
+    low: Tensor
+    high: Tensor
+
+    arg_constraints: Any = {"low": constraints.dependent(), "high": constraints.dependent()}
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None):
@@ -132,7 +138,9 @@ class Uniform(Distribution):
 class Exponential(ExponentialFamily):
     """p = rate·e^(−rate·x) for x ≥ 0."""
 
-    arg_constraints = {"rate": constraints.positive}
+    rate: Tensor
+
+    arg_constraints: Any = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
 
@@ -239,7 +247,10 @@ class Cauchy(_LocationScale):
 class VonMises(Distribution):
     """p = e^(κ cos(x − loc)) / (2π I₀(κ)) on the circle."""
 
-    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    loc: Tensor
+    concentration: Tensor
+
+    arg_constraints: Any = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None):
@@ -284,7 +295,7 @@ class VonMises(Distribution):
 class ContinuousBernoulli(ExponentialFamily):
     """p ∝ λ^x (1−λ)^(1−x) on [0, 1] (Loaiza-Ganem and Cunningham 2019)."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
 
@@ -367,7 +378,11 @@ class ContinuousBernoulli(ExponentialFamily):
 class GeneralizedPareto(Distribution):
     """The tail distribution with location, scale and shape (``concentration``)."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
+    loc: Tensor
+    scale: Tensor
+    concentration: Tensor
+
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None):

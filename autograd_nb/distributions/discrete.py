@@ -51,7 +51,7 @@ class _Binary(Distribution):
 class Bernoulli(_Binary, ExponentialFamily):
     """1 with probability p, else 0."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
 
@@ -90,7 +90,7 @@ class Bernoulli(_Binary, ExponentialFamily):
 class Geometric(_Binary):
     """The number of failures before the first success: p (1 − p)^k."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -129,7 +129,11 @@ class Geometric(_Binary):
 class Binomial(_Binary):
     """Successes in ``total_count`` trials."""
 
-    arg_constraints = {
+    total_count: Tensor
+    probs: lazy_property
+    logits: lazy_property
+
+    arg_constraints: Any = {
         "total_count": constraints.nonnegative_integer,
         "probs": constraints.unit_interval,
         "logits": constraints.real,
@@ -193,7 +197,11 @@ class Binomial(_Binary):
 class NegativeBinomial(_Binary):
     """Successes before ``total_count`` failures."""
 
-    arg_constraints = {
+    total_count: Tensor
+    probs: lazy_property
+    logits: lazy_property
+
+    arg_constraints: Any = {
         "total_count": constraints.greater_than_eq(0),
         "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
@@ -239,7 +247,9 @@ class NegativeBinomial(_Binary):
 class Poisson(ExponentialFamily):
     """rate^k e^(−rate) / k!."""
 
-    arg_constraints = {"rate": constraints.nonnegative}
+    rate: Tensor
+
+    arg_constraints: Any = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
 
     def __init__(self, rate: Any, validate_args: bool | None = None):
@@ -277,7 +287,7 @@ class Categorical(Distribution):
     (tensor([0.2500, 0.7500]), tensor(-0.2877))
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -362,7 +372,7 @@ class Categorical(Distribution):
 class OneHotCategorical(Distribution):
     """`Categorical` as vectors with one 1."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
 
@@ -427,7 +437,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 class Multinomial(Distribution):
     """Counts of ``total_count`` draws from a categorical distribution."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         if not isinstance(total_count, int):

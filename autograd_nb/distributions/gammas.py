@@ -16,7 +16,10 @@ from .distribution import Distribution, ExponentialFamily
 class Gamma(ExponentialFamily):
     """p = rate^α x^(α−1) e^(−rate·x) / Γ(α), α the concentration."""
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
+    concentration: Tensor
+    rate: Tensor
+
+    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
 
@@ -62,7 +65,7 @@ class Gamma(ExponentialFamily):
 class Chi2(Gamma):
     """Gamma(df/2, 1/2)."""
 
-    arg_constraints = {"df": constraints.positive}
+    arg_constraints: Any = {"df": constraints.positive}
 
     def __init__(self, df: Any, validate_args: bool | None = None):
         (half,) = broadcast_all(df)
@@ -77,7 +80,7 @@ class Chi2(Gamma):
 class Dirichlet(ExponentialFamily):
     """p ∝ Π xᵢ^(αᵢ − 1) on the simplex."""
 
-    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    arg_constraints: Any = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
 
@@ -122,7 +125,10 @@ class Dirichlet(ExponentialFamily):
 class Beta(ExponentialFamily):
     """p = x^(α−1) (1−x)^(β−1) / B(α, β)."""
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    concentration1: Tensor
+    concentration0: Tensor
+
+    arg_constraints: Any = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval
     has_rsample = True
 
@@ -175,7 +181,11 @@ class Beta(ExponentialFamily):
 class StudentT(Distribution):
     """Student's t with ``df`` degrees of freedom, shifted by loc and scaled."""
 
-    arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
+    df: Tensor
+    loc: Tensor
+    scale: Tensor
+
+    arg_constraints: Any = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
 
@@ -227,7 +237,10 @@ class StudentT(Distribution):
 class FisherSnedecor(Distribution):
     """The ratio of two chi-squared numbers over their degrees of freedom."""
 
-    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    df1: Tensor
+    df2: Tensor
+
+    arg_constraints: Any = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True
 

@@ -22,14 +22,14 @@ from .transformed import Gumbel, HalfNormal, LogNormal, Pareto
 _REGISTRY: dict[tuple[type, type], Callable[[Any, Any], Tensor]] = {}
 
 
-def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
+def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: enter a function of (p, q) for two families, subclasses included."""
     if not (isinstance(type_p, type) and issubclass(type_p, Distribution)):
         raise TypeError(f"Expected type_p to be a Distribution subclass but got {type_p}")
     if not (isinstance(type_q, type) and issubclass(type_q, Distribution)):
         raise TypeError(f"Expected type_q to be a Distribution subclass but got {type_q}")
 
-    def enter(function: Callable) -> Callable:
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         _REGISTRY[type_p, type_q] = function
         return function
 

@@ -36,7 +36,9 @@ def _precision_to_lower(precision: Tensor) -> Tensor:
 class MultivariateNormal(Distribution):
     """N(loc, Σ), Σ given as a covariance, a precision, or a lower Cholesky factor."""
 
-    arg_constraints = {
+    loc: Tensor
+
+    arg_constraints: Any = {
         "loc": constraints.real_vector,
         "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
@@ -142,7 +144,11 @@ class MultivariateNormal(Distribution):
 class LowRankMultivariateNormal(Distribution):
     """N(loc, W·Wᵀ + diag(d))."""
 
-    arg_constraints = {
+    loc: Tensor
+    cov_factor: Tensor
+    cov_diag: Tensor
+
+    arg_constraints: Any = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
@@ -220,7 +226,9 @@ class LowRankMultivariateNormal(Distribution):
 class Wishart(ExponentialFamily):
     """Covariances of ``df`` normal vectors: X = L·A·Aᵀ·Lᵀ (Bartlett's decomposition)."""
 
-    arg_constraints = {
+    df: Any
+
+    arg_constraints: Any = {
         "covariance_matrix": constraints.positive_definite, "precision_matrix": constraints.positive_definite,
         "scale_tril": constraints.lower_cholesky, "df": constraints.greater_than(0),
     }  # fmt: skip
@@ -313,7 +321,9 @@ class Wishart(ExponentialFamily):
 class LKJCholesky(Distribution):
     """Cholesky factors of correlation matrices, density ∝ det^(η − 1) (Lewandowski, Kurowicka and Joe 2009)."""
 
-    arg_constraints = {"concentration": constraints.positive}
+    concentration: Any
+
+    arg_constraints: Any = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
     def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):

@@ -38,8 +38,8 @@ class _Relaxed(TransformedDistribution):
 class LogitRelaxedBernoulli(Distribution):
     """The logit of `RelaxedBernoulli`."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.real
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Any = constraints.real
     has_rsample = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -80,8 +80,8 @@ class LogitRelaxedBernoulli(Distribution):
 class RelaxedBernoulli(_Relaxed):
     """Bernoulli made continuous, at a temperature (Maddison et al. 2017)."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    arg_constraints: Any = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support: Any = constraints.unit_interval  # type: ignore[assignment]
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(LogitRelaxedBernoulli(temperature, probs, logits), SigmoidTransform(), validate_args=validate_args)
@@ -90,8 +90,8 @@ class RelaxedBernoulli(_Relaxed):
 class ExpRelaxedCategorical(Distribution):
     """The logarithm of `RelaxedOneHotCategorical`."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.real_vector
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Any = constraints.real_vector
     has_rsample = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -134,8 +134,8 @@ class ExpRelaxedCategorical(Distribution):
 class RelaxedOneHotCategorical(_Relaxed):
     """OneHotCategorical made continuous, at a temperature (Jang et al. 2017)."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.simplex  # type: ignore[assignment]
+    arg_constraints: Any = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support: Any = constraints.simplex  # type: ignore[assignment]
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(

@@ -6,7 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/distributions.html#module-torch.dis
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tensor import Tensor
@@ -52,7 +52,7 @@ class Transform:
     def __eq__(self, other: Any) -> bool:
         return self is other
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def __call__(self, x: Tensor) -> Tensor:
         if self._cache_size and x is self._cached[0]:
@@ -153,6 +153,8 @@ class _Inverse(Transform):
 class ComposeTransform(Transform):
     """Several maps, the first one first."""
 
+    parts: list[Transform]
+
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         self.parts = [p.with_cache(cache_size) for p in parts] if cache_size else list(parts)
         super().__init__(cache_size)
@@ -195,7 +197,7 @@ class ComposeTransform(Transform):
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def __call__(self, x: Tensor) -> Tensor:
         for p in self.parts:
@@ -230,11 +232,15 @@ class ComposeTransform(Transform):
         return f"ComposeTransform({self.parts})"
 
 
-identity_transform = ComposeTransform([])
+identity_transform: ComposeTransform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
     """A map whose volume is summed over more dims."""
+
+    base_transform: Transform
+
+    reinterpreted_batch_ndims: int
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size)
@@ -268,6 +274,11 @@ class IndependentTransform(Transform):
 
 class ReshapeTransform(Transform):
     """The last dims in another shape."""
+
+    in_shape: tuple[Any, ...]
+    out_shape: tuple[Any, ...]
+    domain: Any
+    codomain: Any
 
     bijective = True
 

@@ -19,8 +19,8 @@ from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransf
 class LogNormal(TransformedDistribution):
     """e^X, X ~ N(loc, scale²)."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    support: Any = constraints.positive  # type: ignore[assignment]
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
@@ -55,8 +55,8 @@ class LogNormal(TransformedDistribution):
 class _Half(TransformedDistribution):
     """|X| of a distribution that is symmetric about 0."""
 
-    support = constraints.nonnegative  # type: ignore[assignment]
-    arg_constraints = {"scale": constraints.positive}
+    support: Any = constraints.nonnegative  # type: ignore[assignment]
+    arg_constraints: Any = {"scale": constraints.positive}
 
     @property
     def scale(self) -> Tensor:
@@ -115,8 +115,11 @@ class HalfCauchy(_Half):
 class Gumbel(TransformedDistribution):
     """The distribution of maxima: F = e^(−e^(−(x − loc)/scale))."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real  # type: ignore[assignment]
+    loc: Tensor
+    scale: Tensor
+
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    support: Any = constraints.real  # type: ignore[assignment]
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         self.loc, self.scale = broadcast_all(loc, scale)
@@ -161,8 +164,12 @@ class Gumbel(TransformedDistribution):
 class Weibull(TransformedDistribution):
     """F = 1 − e^(−(x/scale)^concentration)."""
 
-    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    scale: Tensor
+    concentration: Tensor
+    concentration_reciprocal: Tensor
+
+    arg_constraints: Any = {"scale": constraints.positive, "concentration": constraints.positive}
+    support: Any = constraints.positive  # type: ignore[assignment]
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -192,7 +199,10 @@ class Weibull(TransformedDistribution):
 class Pareto(TransformedDistribution):
     """p = α scale^α / x^(α+1) for x ≥ scale."""
 
-    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    scale: Tensor
+    alpha: Tensor
+
+    arg_constraints: Any = {"alpha": constraints.positive, "scale": constraints.positive}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None):
         self.scale, self.alpha = broadcast_all(scale, alpha)
@@ -225,8 +235,11 @@ class Pareto(TransformedDistribution):
 class Kumaraswamy(TransformedDistribution):
     """F = 1 − (1 − x^a)^b on [0, 1]."""
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
-    support = constraints.unit_interval  # type: ignore[assignment]
+    concentration1: Tensor
+    concentration0: Tensor
+
+    arg_constraints: Any = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    support: Any = constraints.unit_interval  # type: ignore[assignment]
 
     def __init__(self, concentration1: Any, concentration0: Any, validate_args: bool | None = None):
         self.concentration1, self.concentration0 = broadcast_all(concentration1, concentration0)
@@ -264,8 +277,8 @@ class Kumaraswamy(TransformedDistribution):
 class LogisticNormal(TransformedDistribution):
     """A normal vector broken into sticks: a distribution on the simplex."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.simplex  # type: ignore[assignment]
+    arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
+    support: Any = constraints.simplex  # type: ignore[assignment]
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args=validate_args)
@@ -286,8 +299,8 @@ class LogisticNormal(TransformedDistribution):
 class InverseGamma(TransformedDistribution):
     """1/X, X ~ Gamma."""
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
-    support = constraints.positive  # type: ignore[assignment]
+    arg_constraints: Any = {"concentration": constraints.positive, "rate": constraints.positive}
+    support: Any = constraints.positive  # type: ignore[assignment]
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         base = Gamma(concentration, rate, validate_args=validate_args)

@@ -30,7 +30,7 @@ class _Map(Transform):
     def __eq__(self, other: Any) -> bool:
         return type(self) is type(other)
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., Any] = object.__hash__
 
 
 class ExpTransform(_Map):
@@ -51,6 +51,8 @@ class ExpTransform(_Map):
 class PowerTransform(_Map):
     """y = x^exponent, x > 0."""
 
+    exponent: Any
+
     domain = constraints.positive
     codomain = constraints.positive
 
@@ -65,7 +67,7 @@ class PowerTransform(_Map):
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, PowerTransform) and bool(self.exponent.eq(other.exponent).all().item())
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
@@ -113,7 +115,7 @@ class SoftplusTransform(_Map):
 class TanhTransform(_Map):
     """y = tanh x."""
 
-    codomain = constraints.interval(-1.0, 1.0)
+    codomain: Any = constraints.interval(-1.0, 1.0)
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tanh()
@@ -133,7 +135,7 @@ class AbsTransform(Transform):
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, AbsTransform)
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         return x.abs()
@@ -144,6 +146,11 @@ class AbsTransform(Transform):
 
 class AffineTransform(Transform):
     """y = loc + scale·x."""
+
+    loc: Any
+    scale: Any
+    domain: Any
+    codomain: Any
 
     bijective = True
 
@@ -167,7 +174,7 @@ class AffineTransform(Transform):
 
         return isinstance(other, AffineTransform) and equal(self.loc, other.loc) and equal(self.scale, other.scale)
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
@@ -194,7 +201,7 @@ class SoftmaxTransform(Transform):
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, SoftmaxTransform)
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         p = (x - x.max(-1, True)[0]).exp()
@@ -214,7 +221,7 @@ class StickBreakingTransform(Transform):
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, StickBreakingTransform)
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def _offset(self, n: int, x: Tensor) -> Tensor:
         return (n + 1 - T.arange(1, n + 1, dtype=x.dtype)).log()
@@ -244,13 +251,13 @@ class StickBreakingTransform(Transform):
 class LowerCholeskyTransform(Transform):
     """From any matrix to a lower triangular one with a positive diagonal."""
 
-    domain = constraints.independent(constraints.real, 2)
+    domain: Any = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, LowerCholeskyTransform)
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         return x.tril(-1) + T.diag_embed(x.diagonal(0, -2, -1).exp())
@@ -262,13 +269,13 @@ class LowerCholeskyTransform(Transform):
 class PositiveDefiniteTransform(Transform):
     """From any matrix to a positive definite one."""
 
-    domain = constraints.independent(constraints.real, 2)
+    domain: Any = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
 
     def __eq__(self, other: Any) -> bool:
         return isinstance(other, PositiveDefiniteTransform)
 
-    __hash__ = object.__hash__
+    __hash__: Callable[..., int] = object.__hash__
 
     def _call(self, x: Tensor) -> Tensor:
         lower = LowerCholeskyTransform()(x)
@@ -325,7 +332,7 @@ class CorrCholeskyTransform(Transform):
         return (*shape[:-2], d * (d - 1) // 2)
 
 
-def _at(x: Tensor, rows: Tensor, columns: Tensor) -> tuple:
+def _at(x: Tensor, rows: Tensor, columns: Tensor) -> tuple[Any, ...]:
     """Indices of the places (…, row, column) for every batch element of x."""
     batch = x.shape[:-1]
     grids = []
@@ -336,6 +343,10 @@ def _at(x: Tensor, rows: Tensor, columns: Tensor) -> tuple:
 
 class CatTransform(Transform):
     """Maps for parts along a dim."""
+
+    transforms: list[Transform]
+    dim: int
+    lengths: list[int]
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
         super().__init__(cache_size)
@@ -367,6 +378,9 @@ class CatTransform(Transform):
 
 class StackTransform(Transform):
     """Maps for slices along a dim."""
+
+    transforms: list[Transform]
+    dim: int
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)

@@ -32,17 +32,17 @@ add_in_place: Callable[[Any, Any], None] = _unset
 merge: Callable[[Any, Any], Any] = _unset
 own: Callable[[Any, Any, bool], Any] = _unset
 #: set by autograd.anomaly while it watches: called with (node, gradients) after each node
-watch: Callable[[Any, tuple], None] | None = None
+watch: Callable[[Any, tuple[Any, ...]], None] | None = None
 
 
-def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict]:
+def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node], dict[Any, Any]]:
     """(nodes to run, youngest first; leaf -> the oldest node with an edge to it, after which its gradient is complete).
 
     All checks are made here. A leaf that is itself a root and nothing else stands with None.
     """
-    seen: set = set()
+    seen: set[Any] = set()
     nodes: list[Node] = []
-    last: dict = {}
+    last: dict[Any, Any] = {}
     stack: list[Any] = []
     for root in roots:
         if root.is_leaf_edge:
@@ -93,11 +93,11 @@ def collect(roots: Sequence[Any], targets: set | None) -> tuple[list[Node], dict
     return nodes, last
 
 
-def _towards(nodes: list[Node], targets: set, roots: Sequence[Any]) -> tuple[list[Node], dict]:
+def _towards(nodes: list[Node], targets: set[Any], roots: Sequence[Any]) -> tuple[list[Node], dict[Any, Any]]:
     """Only the nodes on a path to a target: what `grad` and ``backward(inputs=…)`` run and consume."""
-    needed: set = set()
+    needed: set[Any] = set()
     kept: list[Node] = []
-    last: dict = {}
+    last: dict[Any, Any] = {}
     wanted_nodes = {t.node if t.__class__ is Output else t for t in targets}
     for node in reversed(nodes):  # inputs before outputs
         wanted = False
@@ -124,23 +124,23 @@ class Pass:
 
     __slots__ = ("accumulate", "captured", "create_graph", "finals", "inner", "last", "owned", "pending", "running", "__weakref__")
 
-    def __init__(self, last: dict, accumulate: bool, create_graph: bool, targets: Sequence[Any] | None):
+    def __init__(self, last: dict[Any, Any], accumulate: bool, create_graph: bool, targets: Sequence[Any] | None):
         self.last, self.accumulate, self.create_graph = last, accumulate, create_graph
-        self.pending: dict = {}  # node or leaf -> gradient; a list of them for a node with several outputs
-        self.owned: set = set()  # whose pending gradient is a sum of our own making, and so may be added to in place
-        self.captured: dict = {}
-        self.finals: dict = {}  # node -> leaves whose gradients are complete after it ran
+        self.pending: dict[Any, Any] = {}  # node or leaf -> gradient; a list of them for a node with several outputs
+        self.owned: set[Any] = set()  # whose pending gradient is a sum of our own making, and so may be added to in place
+        self.captured: dict[Any, Any] = {}
+        self.finals: dict[Any, Any] = {}  # node -> leaves whose gradients are complete after it ran
         for leaf, node in last.items():
             if node in self.finals:
                 self.finals[node].append(leaf)
             else:
                 self.finals[node] = [leaf]
-        self.inner: dict = {}  # node -> wanted output indices, for the targets that are not leaves
+        self.inner: dict[Any, Any] = {}  # node -> wanted output indices, for the targets that are not leaves
         for t in targets or ():
             if not t.is_leaf_edge:
                 node, index = _place(t)
                 self.inner.setdefault(node, set()).add(index)
-        self.running: set | None = None
+        self.running: set[Any] | None = None
 
     def arrive(self, e: Any, g: Any) -> None:
         """A gradient reaches an edge."""
@@ -240,7 +240,7 @@ def run(
     retain_graph: bool = False,
     create_graph: bool = False,
     depth: int = 2,
-    at: tuple | None = None,
+    at: tuple[Any, ...] | None = None,
 ) -> list[Any]:
     """Push ``gradients`` from the ``roots`` (edges) down the graph.
 

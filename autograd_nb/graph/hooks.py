@@ -16,10 +16,12 @@ _ids = itertools.count()
 class RemovableHandle:
     """Removes a hook: ``handle.remove()``, or at the end of a ``with`` block."""
 
+    id: int
+
     __slots__ = ("__weakref__", "_hooks", "id")
 
-    def __init__(self, hooks: dict):
-        self._hooks: dict | None = hooks
+    def __init__(self, hooks: dict[Any, Any]):
+        self._hooks: dict[Any, Any] | None = hooks
         self.id = next(_ids)
 
     def remove(self) -> None:
@@ -35,7 +37,7 @@ class RemovableHandle:
         self.remove()
 
 
-def check_callable(hook: Any) -> Callable:
+def check_callable(hook: Any) -> Callable[..., Any]:
     if not callable(hook):
         raise TypeError(f"hook must be callable, not {type(hook).__name__} (hook={hook!r})")
     return hook
@@ -47,10 +49,10 @@ class NodeHooks:
     __slots__ = ("accumulated", "post", "pre", "retained", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: dict[int, dict[int, Callable]] = {}
-        self.pre: dict[int, Callable] = {}
-        self.post: dict[int, Callable] = {}
-        self.accumulated: dict[int, Callable] = {}
+        self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}
+        self.pre: dict[int, Callable[..., Any]] = {}
+        self.post: dict[int, Callable[..., Any]] = {}
+        self.accumulated: dict[int, Callable[..., Any]] = {}
         self.retained: dict[int, Any] = {}  # output index -> weak reference to the tensor whose .grad is kept
 
     def add(self, kind: str, hook: Any) -> RemovableHandle:
@@ -60,14 +62,14 @@ class NodeHooks:
         return self.insert(self.tensor.setdefault(index, {}), hook)
 
     @staticmethod
-    def insert(hooks: dict, hook: Any) -> RemovableHandle:
+    def insert(hooks: dict[Any, Any], hook: Any) -> RemovableHandle:
         check_callable(hook)
         handle = RemovableHandle(hooks)
         hooks[handle.id] = hook
         return handle
 
     @users
-    def grad_outputs(self, grads: list, recorded: bool) -> list:
+    def grad_outputs(self, grads: list[Any], recorded: bool) -> list[Any]:
         """Apply `tensor_hooks`, then the node's prehooks. ``recorded``: in a pass with a history."""
         grads = self.tensor_hooks(grads, recorded)
         if self.pre:
@@ -76,7 +78,7 @@ class NodeHooks:
                 grads = _replaced_all(hook, hook(tuple(grads)), grads)
         return grads
 
-    def tensor_hooks(self, grads: list, recorded: bool) -> list:
+    def tensor_hooks(self, grads: list[Any], recorded: bool) -> list[Any]:
         """Apply the hooks of the node's outputs, then write the retained gradients."""
         for index, hooks in self.tensor.items():
             if hooks and grads[index] is not None:
@@ -92,7 +94,7 @@ class NodeHooks:
         return grads
 
     @users
-    def grad_inputs(self, gradients: tuple, grads: list) -> tuple:
+    def grad_inputs(self, gradients: tuple[Any, ...], grads: list[Any]) -> tuple[Any, ...]:
         for hook in list(self.post.values()):
             gradients = tuple(_replaced_all(hook, hook(tuple(gradients), tuple(grads)), list(gradients)))
         return gradients
@@ -107,7 +109,7 @@ class NodeHooks:
             hook((), (g,))
 
 
-def _replaced_all(hook: Callable, result: Any, grads: list) -> list:
+def _replaced_all(hook: Callable[..., Any], result: Any, grads: list[Any]) -> list[Any]:
     if result is None:
         return grads
     new = list(result) if isinstance(result, (tuple, list)) else [result]
@@ -118,7 +120,7 @@ def _replaced_all(hook: Callable, result: Any, grads: list) -> list:
     return [replaced(hook, n, g) if n is not None else None for n, g in zip(new, grads, strict=True)]
 
 
-def replaced(hook: Callable, result: Any, grad: Any) -> Any:
+def replaced(hook: Callable[..., Any], result: Any, grad: Any) -> Any:
     """The gradient after a hook: what it returned, checked, or ``grad`` when it returned None."""
     if result is None:
         return grad

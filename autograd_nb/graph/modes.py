@@ -8,10 +8,13 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+from collections.abc import Callable
 from sys import _getframe
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from ..overriding import whole
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class PerThread(threading.local):
@@ -25,12 +28,12 @@ class PerThread(threading.local):
         return self
 
     @staticmethod
-    def copied() -> list[tuple[Any, dict]]:
+    def copied() -> list[tuple[Any, dict[Any, Any]]]:
         """All that this thread has set."""
         return [(values, dict(values.__dict__)) for values in PerThread.every]
 
     @staticmethod
-    def take(copied: list[tuple[Any, dict]]) -> None:
+    def take(copied: list[tuple[Any, dict[Any, Any]]]) -> None:
         """Set the same in this thread."""
         for values, entries in copied:
             values.__dict__.clear()
@@ -44,14 +47,14 @@ class _State(PerThread):
     passes = 0  # backward passes that have called users' code and wait for it, one within the other
 
 
-state = _State()
-inference_used = False  #: until inference mode is first entered, nobody need ask whether his thread is in it
+state: _State = _State()
+inference_used: bool = False  #: until inference mode is first entered, nobody need ask whether his thread is in it
 
 
 class _Mode:
     """A context that can also decorate a function or a generator function."""
 
-    def __call__(self, function):
+    def __call__(self, function: Function) -> Function:
         if inspect.isgeneratorfunction(function):
 
             @functools.wraps(function)
@@ -83,7 +86,7 @@ class _Mode:
                             except StopIteration as end:
                                 return end.value
 
-            return generator
+            return generator  # type: ignore[return-value]
         if inspect.isclass(function):
             raise TypeError(
                 f"{type(self).__name__} decorates functions, not classes; decorate the methods of {function.__name__}"
@@ -94,12 +97,12 @@ class _Mode:
             with self._clone():
                 return function(*args, **kwargs)
 
-        return call
+        return call  # type: ignore[return-value]
 
     def _clone(self) -> Any:
         return type(self)()
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         raise NotImplementedError
 
     def __exit__(self, *error: Any) -> None:
@@ -120,18 +123,18 @@ class no_grad(_Mode):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
     """
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: Any = None) -> Self:
         # ``@no_grad`` without parentheses works as in PyTorch
         self = object.__new__(cls)
         return self if function is None else self(function)
 
     @whole
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._previous = state.grad
         state.grad = False
 
     @whole
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         state.grad = self._previous
 
 
@@ -139,13 +142,13 @@ class unrecorded(no_grad):
     """`no_grad` around what an op computes for itself, which PyTorch does in C++: a signal handler finds the user's mode there."""
 
     @whole
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.frame, self._outside, self._previous = _getframe(1), state.blocks, state.grad
         state.blocks = (*state.blocks, self)
         state.grad = False
 
     @whole
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         state.grad = self._previous
         state.blocks = self._outside
 
@@ -153,17 +156,17 @@ class unrecorded(no_grad):
 class enable_grad(_Mode):
     """Context or decorator in which ops are recorded, also inside `no_grad`."""
 
-    def __new__(cls, function=None):
+    def __new__(cls, function: Any = None) -> Self:
         self = object.__new__(cls)
         return self if function is None else self(function)
 
     @whole
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._previous = state.grad
         state.grad = True
 
     @whole
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         state.grad = self._previous
 
 
@@ -176,19 +179,19 @@ class set_grad_enabled(_Mode):
         self._previous = state.grad
         state.grad = self._mode
 
-    def __call__(self, function):
+    def __call__(self, function: Function) -> Function:
         state.grad = self._previous
         return super().__call__(function)
 
-    def _clone(self):
-        return set_grad_enabled(self._mode)
+    def _clone(self) -> Self:
+        return type(self)(self._mode)
 
     @whole
-    def __enter__(self):
+    def __enter__(self) -> None:
         state.grad = self._mode
 
     @whole
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         state.grad = self._previous
 
 
@@ -198,7 +201,7 @@ class inference_mode(_Mode):
     Errors: using such a tensor where it must be saved for backward, or changing it in place outside, is a RuntimeError.
     """
 
-    def __new__(cls, mode=True):
+    def __new__(cls, mode: Any = True) -> Self:
         self = object.__new__(cls)
         if callable(mode):
             self.mode = True
@@ -206,11 +209,11 @@ class inference_mode(_Mode):
         self.mode = bool(mode)
         return self
 
-    def _clone(self):
+    def _clone(self) -> Self:
         return type(self)(self.mode)
 
     @whole
-    def __enter__(self):
+    def __enter__(self) -> None:
         global inference_used
         inference_used = True
         self._previous = state.grad, state.inference
@@ -218,7 +221,7 @@ class inference_mode(_Mode):
         state.grad = not self.mode and state.grad
 
     @whole
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         state.grad, state.inference = self._previous
 
 

@@ -87,7 +87,7 @@ def elsewhere(run: Callable[[], Any]) -> Any:
 class _Outcome:
     value: Any = None
     error: BaseException | None = None
-    modes: list = []
+    modes: list[Any] = []
 
 
 def _raise_in(thread: int, kind: type[BaseException]) -> None:

@@ -13,6 +13,7 @@ import linecache
 import os
 import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import ConsumedGraphError, ModifiedError
@@ -22,7 +23,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _internal: dict[str, bool] = {}
 
 #: order of recording; an op's node is always younger than the nodes of its inputs, so sorting by it is a topological order
-sequence = itertools.count(1).__next__
+sequence: Callable[..., int] = itertools.count(1).__next__
 
 #: every so many nodes (a power of two, less one, as a mask) `spare` looks at whether one graph has grown very large
 MANY = (1 << 16) - 1
@@ -67,11 +68,11 @@ class Node:
         "__dict__", "__weakref__", "code", "consumed", "edges", "hooks", "lasti", "plain", "saved", "seq", "stamp", "versions",
     )  # fmt: skip
 
-    edges: tuple
+    edges: tuple[Any, ...]
     saved: Any
     versions: Any
     stamp: int
-    consumed: tuple | None
+    consumed: tuple[Any, ...] | None
     hooks: Any
     plain: int
     seq: int
@@ -82,11 +83,11 @@ class Node:
     outputs = 1
     several = False  # whether gradients come as a list, one for each output
 
-    def counters(self) -> tuple:
+    def counters(self) -> tuple[Any, ...]:
         """``versions`` as a tuple."""
         return (self.versions,) if self.versions.__class__ is list else self.versions
 
-    def saved_arrays(self) -> list[tuple]:
+    def saved_arrays(self) -> list[tuple[Any, ...]]:
         """(shape, tensor type's name, the edge of what was saved) for each counter, for messages."""
         return []
 
@@ -95,11 +96,11 @@ class Node:
         return type(self).__name__
 
     # ---- what the engine calls
-    def run(self, g: Any) -> tuple:
+    def run(self, g: Any) -> tuple[Any, ...]:
         """Gradients for ``edges`` from the gradient of the output (a list of them for several outputs)."""
         raise NotImplementedError
 
-    def run_graph(self, g: Any) -> tuple:
+    def run_graph(self, g: Any) -> tuple[Any, ...]:
         """The same, recorded, so that it can be differentiated again."""
         return self.run(g)
 
@@ -110,7 +111,7 @@ class Node:
         return tuple(_public_edge(e) for e in self.edges)
 
     @property
-    def metadata(self) -> dict:
+    def metadata(self) -> dict[Any, Any]:
         """A dict for users' notes."""
         return self.__dict__.setdefault("_metadata", {})
 
@@ -133,7 +134,7 @@ class Node:
     def __repr__(self) -> str:
         return f"<{self.name()} object at {hex(id(self))}>"
 
-    def __lt__(self, other):
+    def __lt__(self, other: Node) -> bool:
         return self.seq < other.seq
 
 
@@ -162,7 +163,7 @@ def written(name: str, parameters: str, lines: list[str], file: str = __file__, 
     return names[name]
 
 
-def set_edges(node: Node, edges: tuple) -> None:
+def set_edges(node: Node, edges: tuple[Any, ...]) -> None:
     """Give a node its edges, and note whether they are all plain."""
     node.edges = edges
     node.plain = 2
@@ -177,6 +178,10 @@ def set_edges(node: Node, edges: tuple) -> None:
 class Output:
     """The edge to one output of a node with several."""
 
+    node: Node
+
+    index: int
+
     __slots__ = ("index", "node")
     is_leaf_edge = False
 
@@ -190,13 +195,13 @@ class AccumulateGrad:
     def __init__(self, variable: Any):
         self.variable = variable
 
-    next_functions: tuple = ()
+    next_functions: tuple[Any, ...] = ()
 
     def name(self) -> str:
         return "struct torch::autograd::AccumulateGrad"
 
     @property
-    def metadata(self) -> dict:
+    def metadata(self) -> dict[Any, Any]:
         return self.__dict__.setdefault("_metadata", {})
 
     def register_hook(self, hook: Any) -> Any:
@@ -325,7 +330,7 @@ def _plain_name(edge: Any) -> str:
     return getattr(edge, "node", edge).name().rstrip("0123456789").removesuffix("Backward")
 
 
-def changed(counters: tuple, stamp: int) -> tuple[int, int]:
+def changed(counters: tuple[Any, ...], stamp: int) -> tuple[int, int]:
     """(index of the counter that was moved on, the count it had): only the sum of the counts was kept at recording.
 
     A counter may stand for several of the arrays (b * b), and then counts as often. Where several were moved on the one with

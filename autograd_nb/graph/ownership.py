@@ -51,7 +51,7 @@ def handed(g: Any, recorded: bool) -> Any:
     return copy(g)
 
 
-def settle(results: Iterable[Any], given: Sequence[Any], saved: Sequence[list]) -> None:
+def settle(results: Iterable[Any], given: Sequence[Any], saved: Sequence[list[Any]]) -> None:
     """Mark what a rule made, by the storage of each result. ``given``: gradients that it got. ``saved``: versions of what it read.
 
     A result in the memory of an incoming gradient is as that was, but for several that share it.

@@ -205,7 +205,17 @@ def _old_name(new: Any) -> Any:
     return call
 
 
+uniform: Any
+normal: Any
+constant: Any
+dirac: Any
 uniform, normal, constant, dirac = map(_old_name, (uniform_, normal_, constant_, dirac_))
+xavier_uniform: Any
+xavier_normal: Any
+kaiming_uniform: Any
+kaiming_normal: Any
+orthogonal: Any
+sparse: Any
 xavier_uniform, xavier_normal, kaiming_uniform, kaiming_normal, orthogonal, sparse = map(
     _old_name, (xavier_uniform_, xavier_normal_, kaiming_uniform_, kaiming_normal_, orthogonal_, sparse_)
 )

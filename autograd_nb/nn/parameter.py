@@ -128,7 +128,7 @@ class UninitializedTensorMixin:
 
     cpu = to
 
-    def __deepcopy__(self, memo: dict) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = type(self)(self._rg, dtype=self.dtype)  # type: ignore[attr-defined, call-arg]
         return memo[id(self)]

@@ -17,6 +17,10 @@ class OneCycleLR(LRScheduler):
     Momentum (or beta1) goes the other way if ``cycle_momentum``. Step after every batch.
     """
 
+    optimizer: Optimizer
+    total_steps: int
+    use_beta1: bool
+
     def __init__(
         self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None, epochs: int | None = None, steps_per_epoch: int | None = None,
         pct_start: float = 0.3, anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: Any = 0.85, max_momentum: Any = 0.95,
@@ -72,7 +76,7 @@ class OneCycleLR(LRScheduler):
             return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
         return (end - start) * part + start
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The total number of steps is {self.total_steps}")
@@ -90,7 +94,7 @@ class OneCycleLR(LRScheduler):
         return lrs
 
 
-def _for_groups(name: str, value: Any, groups: list) -> list:
+def _for_groups(name: str, value: Any, groups: list[Any]) -> list[Any]:
     if isinstance(value, (list, tuple)):
         if len(value) != len(groups):
             raise ValueError(f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {len(groups)}.")
@@ -117,6 +121,16 @@ class CyclicLR(LRScheduler):
 
     mode: "triangular", "triangular2" (the amplitude halves each cycle), "exp_range" (it shrinks by gamma each batch).
     """
+
+    max_lrs: list[Any]
+    total_size: float
+    step_ratio: float
+    mode: str
+    gamma: float
+    scale_mode: str
+    use_beta1: bool
+    base_momentums: list[Any]
+    max_momentums: list[Any]
 
     def __init__(
         self, optimizer: Optimizer, base_lr: Any, max_lr: Any, step_size_up: int = 2000, step_size_down: int | None = None,
@@ -169,7 +183,7 @@ class CyclicLR(LRScheduler):
         if values is not None and self._scale_fn_custom is not None:
             self._scale_fn_custom.__dict__.update(values)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)

@@ -48,7 +48,7 @@ class Update(Kernel):
         self.outputs = 1 + len(self.names)
         return getattr(self, name)
 
-    def reader(self, options: Mapping[str, Any]) -> Callable[..., tuple]:
+    def reader(self, options: Mapping[str, Any]) -> Callable[..., tuple[Any, ...]]:
         """The function ``(group, …given)`` that finds the numbers in a group; ``options``: of the optimizer, with their defaults."""
         given, found = [], []
         for n in self.numbers:
@@ -158,7 +158,7 @@ class Fused(Stepping):
         columns = [[s[name] for s in states] for name in kernel.names]
         update(kernel, self._numbers(kernel)(group), [[p._grad for p in params], params, *columns])
 
-    def _numbers(self, kernel: Update) -> Callable[..., tuple]:
+    def _numbers(self, kernel: Update) -> Callable[..., tuple[Any, ...]]:
         """The kernel's `Update.reader` for this class of optimizers."""
         key = (self.__class__, kernel)
         found = _readers.get(key)
@@ -167,7 +167,7 @@ class Fused(Stepping):
         return found
 
 
-_readers: dict[tuple[type, Update], Callable[..., tuple]] = {}
+_readers: dict[tuple[type, Update], Callable[..., tuple[Any, ...]]] = {}
 
 
 # ------------------------------------------------------------------------------------------- rows and columns
@@ -220,7 +220,7 @@ class _Plan:
                         f"The size of tensor a ({p._layout.size}) must match the size of tensor b ({t._layout.size})"
                     )
         self.odd: list[int] = []
-        alike: dict[tuple, list[int]] = {}
+        alike: dict[tuple[Any, ...], list[int]] = {}
         for i, row in enumerate(rows):
             same = alike.setdefault(tuple([t.dtype for t in row]), []) if is_plain(row) else self.odd
             same.append(i)
@@ -233,11 +233,11 @@ class _Plan:
                 self.launches.append((key, chosen, sizes, scattered, 4 * sum(sizes)))
 
 
-_plans: dict[tuple, _Plan] = launch.plan_table()
+_plans: dict[tuple[Any, ...], _Plan] = launch.plan_table()
 
 
 @whole
-def update(kernel: Update, numbers: tuple, columns: list[list[Tensor]]) -> None:
+def update(kernel: Update, numbers: tuple[Any, ...], columns: list[list[Tensor]]) -> None:
     """Run an update in the parameters' own memory. ``columns``: gradients, parameters, and what the kernel's names stand for."""
     layouts = (kernel, *[t._layout for column in columns for t in column])
     plan = _plans.get(layouts)
@@ -280,7 +280,7 @@ class _Cut:
     def __init__(self, begin: int, end: int):
         self.begin, self.end = begin, begin + 1 + end  # of the columns, behind numbers and ``counts``; counters are not cut
 
-    def __call__(self, args: tuple) -> list[tuple]:
+    def __call__(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         begin, end = self.begin, self.end
         sizes = [a.size for a in args[begin + 2]]
         rooms = [-(-n // threads.ALIGN) * threads.ALIGN for n in sizes]

@@ -85,7 +85,7 @@ class Adafactor(Stepping):
 
 
 @whole
-def _run(kernel: Kernel, numbers: tuple, row: list[Tensor]) -> None:
+def _run(kernel: Kernel, numbers: tuple[Any, ...], row: list[Tensor]) -> None:
     gradient, p, *states = row
     arrays = [t._data[: t._layout.size] for t in (p, *states)]
     kernel(tuple([t.dtype for t in row[1:]]), *numbers, dense(gradient.detach()), *arrays)
@@ -151,7 +151,7 @@ def _rounded(x: Tensor) -> Tensor:
     return x
 
 
-def _orthogonal(direction: Tensor, coefficients: tuple, steps: int, eps: float) -> Tensor:
+def _orthogonal(direction: Tensor, coefficients: tuple[Any, ...], steps: int, eps: float) -> Tensor:
     """About UVᵀ of the singular value decomposition, by a quintic iteration.
 
     Products are of float32 and what they give is rounded to bfloat16, as where PyTorch runs it.

@@ -30,13 +30,13 @@ class _Required:
         return "<required parameter>"
 
 
-required = _Required()
+required: _Required = _Required()
 
-_global_pre_hooks: OrderedDict = OrderedDict()
-_global_post_hooks: OrderedDict = OrderedDict()
+_global_pre_hooks: OrderedDict[Any, Any] = OrderedDict()
+_global_post_hooks: OrderedDict[Any, Any] = OrderedDict()
 
 
-def _register(hooks: OrderedDict, hook: Callable, first: bool = False) -> RemovableHandle:
+def _register(hooks: OrderedDict[Any, Any], hook: Callable[..., Any], first: bool = False) -> RemovableHandle:
     check_callable(hook)
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
@@ -45,12 +45,12 @@ def _register(hooks: OrderedDict, hook: Callable, first: bool = False) -> Remova
     return handle
 
 
-def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer; it may return other (args, kwargs)."""
     return _register(_global_pre_hooks, hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
     return _register(_global_post_hooks, hook)
 
@@ -113,7 +113,7 @@ class Optimizer:
 
     # ---- hooks
     @staticmethod
-    def profile_hook_step(func: Callable) -> Callable:
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
         """``func``, a class's step, with the hooks around it."""
 
         @functools.wraps(func)
@@ -141,27 +141,27 @@ class Optimizer:
         if not getattr(step, "hooked", None):
             type(self).step = self.profile_hook_step(step)  # type: ignore[method-assign]
 
-    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; it may return other (args, kwargs)."""
         return _register(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
         return _register(self._optimizer_step_post_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before `state_dict`."""
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` after `state_dict`; it may return another."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` before `load_state_dict`; it may return another."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` after `load_state_dict`."""
         return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 

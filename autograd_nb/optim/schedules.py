@@ -42,6 +42,9 @@ class LRScheduler:
     last_epoch: -1 to begin; another number goes on from there, the groups having "initial_lr".
     """
 
+    optimizer: Optimizer
+    last_epoch: int
+
     _get_lr_called_within_step = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -56,7 +59,7 @@ class LRScheduler:
                         f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0: load "
                         "the optimizer's state_dict first, or begin with last_epoch=-1"
                     )
-        self.base_lrs: list = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[Any] = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._count_steps(optimizer)
         self._initial_step()
@@ -94,15 +97,15 @@ class LRScheduler:
         """Take over what `state_dict` gave."""
         self.__dict__.update(state_dict)
 
-    def get_last_lr(self) -> list:
+    def get_last_lr(self) -> list[Any]:
         """The rates that were set last, one for each group."""
         return self._last_lr
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         """The rates for ``self.last_epoch``."""
         raise NotImplementedError
 
-    def _rates(self) -> list:
+    def _rates(self) -> list[Any]:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self, epoch: int | None = None) -> None:
@@ -146,6 +149,8 @@ _LRScheduler = LRScheduler
 
 
 class _Lambdas(LRScheduler):
+    lr_lambdas: list[Any]
+
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         n = len(_check_optimizer(optimizer).param_groups)
         if isinstance(lr_lambda, (list, tuple)):
@@ -175,14 +180,14 @@ class _Lambdas(LRScheduler):
 class LambdaLR(_Lambdas):
     """initial_lr · lr_lambda(epoch)."""
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         return [base * f(self.last_epoch) for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
 class MultiplicativeLR(_Lambdas):
     """lr · lr_lambda(epoch), epoch after epoch."""
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self._is_initial:
             return self._rates()
         return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, self._rates(), strict=True)]
@@ -201,32 +206,38 @@ class StepLR(LRScheduler):
     0.01
     """
 
+    step_size: int
+    gamma: float
+
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size != 0:
             return self._rates()
         return [lr * self.gamma for lr in self._rates()]
 
-    def _get_closed_form_lr(self) -> list:
+    def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
 class MultiStepLR(LRScheduler):
     """lr · gamma at each of the epochs ``milestones``."""
 
+    milestones: Counter[int]
+    gamma: float
+
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self.last_epoch not in self.milestones:
             return self._rates()
         return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in self._rates()]
 
-    def _get_closed_form_lr(self) -> list:
+    def _get_closed_form_lr(self) -> list[Any]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma**passed for base in self.base_lrs]
 
@@ -234,25 +245,32 @@ class MultiStepLR(LRScheduler):
 class ConstantLR(LRScheduler):
     """initial_lr · factor until epoch ``total_iters``."""
 
+    factor: float
+    total_iters: int
+
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self.last_epoch == 0:
             return [lr * self.factor for lr in self._rates()]
         if self.last_epoch != self.total_iters:
             return self._rates()
         return [lr * (1.0 / self.factor) for lr in self._rates()]
 
-    def _get_closed_form_lr(self) -> list:
+    def _get_closed_form_lr(self) -> list[Any]:
         return [base * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)) for base in self.base_lrs]
 
 
 class LinearLR(LRScheduler):
     """initial_lr times a factor that goes from ``start_factor`` to ``end_factor`` in ``total_iters`` epochs."""
+
+    start_factor: float
+    end_factor: float
+    total_iters: int
 
     def __init__(
         self,
@@ -269,7 +287,7 @@ class LinearLR(LRScheduler):
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self.last_epoch == 0:
             return [lr * self.start_factor for lr in self._rates()]
         if self._is_initial or self.last_epoch > self.total_iters:
@@ -278,7 +296,7 @@ class LinearLR(LRScheduler):
         factor = 1.0 + rise / (self.total_iters * self.start_factor + (self.last_epoch - 1) * rise)
         return [lr * factor for lr in self._rates()]
 
-    def _get_closed_form_lr(self) -> list:
+    def _get_closed_form_lr(self) -> list[Any]:
         part = min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * (self.start_factor + (self.end_factor - self.start_factor) * part) for base in self.base_lrs]
 
@@ -290,30 +308,33 @@ class ExponentialLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self._is_initial:
             return self._rates()
         return [lr * self.gamma for lr in self._rates()]
 
-    def _get_closed_form_lr(self) -> list:
+    def _get_closed_form_lr(self) -> list[Any]:
         return [base * self.gamma**self.last_epoch for base in self.base_lrs]
 
 
 class PolynomialLR(LRScheduler):
     """initial_lr · (1 - epoch / total_iters)^power, 0 from there on."""
 
+    total_iters: int
+    power: float
+
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._rates()
         n = self.total_iters
         factor = ((1.0 - self.last_epoch / n) / (1.0 - (self.last_epoch - 1) / n)) ** self.power
         return [lr * factor for lr in self._rates()]
 
-    def _get_closed_form_lr(self) -> list:
+    def _get_closed_form_lr(self) -> list[Any]:
         part = min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * (1.0 - part) ** self.power for base in self.base_lrs]
 
@@ -321,11 +342,14 @@ class PolynomialLR(LRScheduler):
 class CosineAnnealingLR(LRScheduler):
     """From initial_lr down to ``eta_min`` along half a cosine in ``T_max`` epochs (Loshchilov and Hutter, 2017)."""
 
+    T_max: int
+    eta_min: float
+
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         if self._is_initial:
             return self._rates()
         if self._step_count == 1 and self.last_epoch > 0:
@@ -338,13 +362,19 @@ class CosineAnnealingLR(LRScheduler):
         )
         return [ratio * (lr - self.eta_min) + self.eta_min for lr in self._rates()]
 
-    def _get_closed_form_lr(self) -> list:
+    def _get_closed_form_lr(self) -> list[Any]:
         height = (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """`CosineAnnealingLR` that begins again after T_0, then T_0 · T_mult, … epochs; ``step`` takes fractions of epochs."""
+
+    T_i: int
+    T_mult: int
+    eta_min: float | int
+    T_cur: int
+    last_epoch: int
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         if T_0 <= 0 or not isinstance(T_0, int):
@@ -357,7 +387,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_mult, self.eta_min, self.T_cur = T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         height = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
@@ -392,6 +422,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 class SequentialLR(LRScheduler):
     """One schedule after the other, changing at the epochs ``milestones``."""
+
+    optimizer: Optimizer
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: list[int], last_epoch: int = -1
@@ -435,6 +467,8 @@ class SequentialLR(LRScheduler):
 
 class ChainedScheduler(LRScheduler):
     """Several schedules that all step at once."""
+
+    optimizer: Optimizer
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -495,6 +529,19 @@ class ReduceLROnPlateau(LRScheduler):
 
     mode: "min" or "max". threshold: by how much it must improve ("rel" or "abs"). cooldown: epochs to wait after a change.
     """
+
+    factor: float
+    optimizer: Optimizer
+    min_lrs: list[Any]
+    patience: int
+    cooldown: int
+    eps: float
+    last_epoch: int
+    threshold: float
+    mode_worse: float
+    best: float
+    cooldown_counter: int
+    num_bad_epochs: int
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,

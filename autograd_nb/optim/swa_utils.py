@@ -29,7 +29,7 @@ def _check_decay(decay: float) -> None:
         raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     """An exponential moving average, in place on lists of parameters: average = decay · average + (1 - decay) · current."""
     _check_decay(decay)
 
@@ -44,7 +44,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     return ema_update
 
 
-def get_swa_multi_avg_fn() -> Callable:
+def get_swa_multi_avg_fn() -> Callable[..., Any]:
     """The plain average, in place on lists of parameters: average += (current - average) / (n + 1)."""
 
     @no_grad()
@@ -59,7 +59,7 @@ def get_swa_multi_avg_fn() -> Callable:
     return swa_update
 
 
-def get_ema_avg_fn(decay: float = 0.999) -> Callable:
+def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     """An exponential moving average of one parameter: decay · average + (1 - decay) · current."""
     _check_decay(decay)
 
@@ -70,7 +70,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
     return ema_update
 
 
-def get_swa_avg_fn() -> Callable:
+def get_swa_avg_fn() -> Callable[..., Any]:
     """The plain average of one parameter: average + (current - average) / (n + 1)."""
 
     @no_grad()
@@ -88,10 +88,12 @@ class AveragedModel(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.optim.swa_utils.AveragedModel.html
     """
 
+    module: Module
+
     n_averaged: Tensor
 
     def __init__(
-        self, model: Module, device: Any = None, avg_fn: Callable | None = None, multi_avg_fn: Callable | None = None,
+        self, model: Module, device: Any = None, avg_fn: Callable[..., Any] | None = None, multi_avg_fn: Callable[..., Any] | None = None,
         use_buffers: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
@@ -183,7 +185,7 @@ class SWALR(LRScheduler):
         """How much of the way is done after a part ``t`` of the epochs."""
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Any]:
         """The rates for this epoch, from those of the last one."""
         step = self._step_count - 1
         if self.anneal_epochs == 0:

@@ -29,7 +29,7 @@ _DTYPE_OF = {storage: name for name, storage in STORAGES.items()}
 
 
 def _rebuild_tensor(
-    storage: tuple, offset: int, size: tuple, stride: tuple, requires_grad: Any = False, hooks: Any = None, marks: Any = None
+    storage: tuple[Any, ...], offset: int, size: tuple[Any, ...], stride: tuple[Any, ...], requires_grad: Any = False, hooks: Any = None, marks: Any = None
 ) -> Tensor:
     """A tensor over a storage, checked: nothing outside it can be reached."""
     if not isinstance(storage, tuple) or len(storage) != 2 or not isinstance(storage[0], np.ndarray):
@@ -118,7 +118,7 @@ class _StorageType:
 _allowed: dict[tuple[str, str], Any] = {}
 
 
-def add_safe_globals(safe_globals: list) -> None:
+def add_safe_globals(safe_globals: list[Any]) -> None:
     """Let `load` make objects of these classes, which you trust, also with ``weights_only=True``."""
     for item in safe_globals:
         value, name = item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
@@ -126,7 +126,7 @@ def add_safe_globals(safe_globals: list) -> None:
         _allowed[module, last] = value
 
 
-def get_safe_globals() -> list:
+def get_safe_globals() -> list[Any]:
     """What was given to `add_safe_globals`."""
     return list(_allowed.values())
 
@@ -139,7 +139,7 @@ def clear_safe_globals() -> None:
 class safe_globals:
     """`add_safe_globals` for the length of a ``with`` block."""
 
-    def __init__(self, safe_globals: list):
+    def __init__(self, safe_globals: list[Any]):
         self._items = safe_globals
 
     def __enter__(self) -> None:
@@ -172,7 +172,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
 
     dispatch = pickle._Unpickler.dispatch.copy()  # type: ignore[attr-defined]
 
-    def __init__(self, data: bytes, storage: Callable[[str, dtype, int], tuple], trusting: bool, encoding: str):
+    def __init__(self, data: bytes, storage: Callable[[str, dtype, int], tuple[Any, ...]], trusting: bool, encoding: str):
         super().__init__(io.BytesIO(data), encoding=encoding)
         self._storage, self._trusting = storage, trusting
 
@@ -281,7 +281,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.FROZENSET[0]] = load_frozenset  # type: ignore[assignment]
 
 
-_CONTAINERS: tuple = (set, frozenset, bytearray, dict, list, tuple, OrderedDict, Counter, defaultdict, Size)
+_CONTAINERS: tuple[Any, ...] = (set, frozenset, bytearray, dict, list, tuple, OrderedDict, Counter, defaultdict, Size)
 _DATA = (list, tuple, dict, set, frozenset, bytes, bytearray, str)  # (a range is not: it may stand for more than fits)
 _PARTS = 10_000  #: that a key may have, counted as often as they stand in it
 
@@ -416,9 +416,9 @@ def _read_archive(archive: zipfile.ZipFile, name: str, trusting: bool, encoding:
         raise RuntimeError(f"{name!r} is a zip archive, but not a file of save(): it lacks data.pkl")
     root = pickles[0].rsplit("/", 1)[0]
     order = read(f"{root}/byteorder").decode() if f"{root}/byteorder" in entries else "little"
-    storages: dict[str, tuple] = {}
+    storages: dict[str, tuple[Any, ...]] = {}
 
-    def storage(key: str, d: dtype, numel: int) -> tuple:
+    def storage(key: str, d: dtype, numel: int) -> tuple[Any, ...]:
         found = storages.get(key)
         if found is None:
             array = storage_array(bytearray(read(f"{root}/data/{key}", numel * d.itemsize)), d)

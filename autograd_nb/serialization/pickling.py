@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..tensor import Tensor, _storage, adopt, make
 _PACKAGE = __name__.partition(".")[0]
 
 
-def reduce_tensor(t: Tensor) -> tuple:
+def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
     """What pickle needs to make ``t`` again. A non-leaf becomes a leaf; tensors of one storage go on sharing it."""
     if _for_another_process():
         refuse_non_leaf(t)
@@ -51,7 +52,7 @@ def _for_another_process() -> bool:
     return module is not None and frame.f_code.co_filename == module.__file__
 
 
-def _rebuild(cls: type, array: np.ndarray, offset: int, shape: tuple, strides: tuple, d: dtype, requires_grad: bool) -> Tensor:
+def _rebuild(cls: type, array: np.ndarray, offset: int, shape: tuple[Any, ...], strides: tuple[Any, ...], d: dtype, requires_grad: bool) -> Tensor:
     t = adopt(cls, make(array[offset:], layout(shape, strides, d), [0, 0]))
     t._rg = requires_grad
     return t

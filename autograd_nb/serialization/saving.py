@@ -62,7 +62,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     def __init__(self, file: BinaryIO, protocol: int = 2):
         super().__init__(file, protocol)
-        self.storages: dict[tuple, _Storage] = {}
+        self.storages: dict[tuple[Any, ...], _Storage] = {}
         self._names: dict[tuple[str, str], _Name] = {}
 
     def save_name(self, obj: _Name) -> None:
@@ -81,7 +81,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
 
     def reducer_override(self, obj: Any) -> Any:
         if type(obj) is Parameter:
-            content: tuple = (obj.detach(), obj._rg, OrderedDict())
+            content: tuple[Any, ...] = (obj.detach(), obj._rg, OrderedDict())
             return (_REBUILD_PARAMETER_WITH_STATE, (*content, dict(obj.__dict__))) if obj.__dict__ else (_REBUILD_PARAMETER, content)
         if isinstance(obj, Tensor):
             if type(obj) is Tensor and not obj.__dict__:
@@ -102,7 +102,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[name-defined]
             return
         super().save(obj, save_persistent_id)  # type: ignore[misc]
 
-    def _tensor(self, t: Tensor) -> tuple:
+    def _tensor(self, t: Tensor) -> tuple[Any, ...]:
         array, offset = _storage(t)
         key = (array.__array_interface__["data"][0], array.size, t.dtype)
         storage = self.storages.get(key)

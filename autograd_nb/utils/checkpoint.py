@@ -33,7 +33,7 @@ class CheckpointError(RuntimeError):
 
 def _nodes(result: Any, after: int) -> list[Node]:
     """The nodes behind the tensors of ``result`` that were recorded after a moment, oldest first."""
-    seen: set = set()
+    seen: set[Any] = set()
     stack = [edge(t) for t in tree_flatten(result)[0] if isinstance(t, Tensor)]
     while stack:
         e = stack.pop()
@@ -47,7 +47,7 @@ def _nodes(result: Any, after: int) -> list[Node]:
     return sorted(seen)
 
 
-def _described(node: Any) -> tuple:
+def _described(node: Any) -> tuple[Any, ...]:
     saved = node.saved
     if isinstance(saved, (Packed, _Dropped)):  # reading them would bring them back
         return node.name(), (len(saved),)
@@ -59,7 +59,7 @@ class _Block:
 
     def __init__(self, run: Callable[[], Any], check: str, debug: bool):
         self.run, self.check, self.debug = run, check, debug
-        self.expected: list[tuple] = []
+        self.expected: list[tuple[Any, ...]] = []
         self.arrays: dict[int, Any] | None = None
         self.lock = threading.RLock()
 
@@ -165,7 +165,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 def checkpoint(
-    function: Callable,
+    function: Callable[..., Any],
     *args: Any,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], tuple[Any, Any]] = _no_contexts,
@@ -236,7 +236,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
-    def part(start: int, end: int) -> Callable:
+    def part(start: int, end: int) -> Callable[..., Any]:
         def forward(x: Any) -> Any:
             for step in steps[start : end + 1]:
                 x = step(x)

@@ -34,6 +34,8 @@ def _array(value: Any) -> Any:
 class SummaryWriter:
     """Writes scalars, histograms, images, text and hyperparameters to event files in ``log_dir`` (runs/<time>_<host>)."""
 
+    log_dir: str
+
     def __init__(
         self,
         log_dir: Any = None,
@@ -161,7 +163,7 @@ class SummaryWriter:
         tensor = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=shape)
         self._add(summary_pb2.Summary.Value(tag=f"{tag}/text_summary", metadata=meta, tensor=tensor), global_step, walltime)
 
-    def add_hparams(self, hparam_dict: dict, metric_dict: dict, *args: Any, **kwargs: Any) -> None:
+    def add_hparams(self, hparam_dict: dict[Any, Any], metric_dict: dict[Any, Any], *args: Any, **kwargs: Any) -> None:
         """Hyperparameters as a text, and the metrics as scalars."""
         self.add_text("hparams", "\n".join(f"    {k}: {v}" for k, v in hparam_dict.items()))
         for tag, value in metric_dict.items():

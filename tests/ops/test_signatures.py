@@ -7,6 +7,7 @@ import ast
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.nn.modules import stubs as modules
 from autograd_nb.ops.core.registry import OPS
 from autograd_nb.ops.signatures import stubs
 
@@ -15,6 +16,7 @@ TEXTS = stubs.texts()
 
 def test_stubs_are_up_to_date():
     assert stubs.outdated() == [], "run make stubs"
+    assert not modules.outdated(), "run make stubs"
 
 
 def definitions(name: str) -> dict[str, list[ast.FunctionDef]]:

@@ -31,6 +31,10 @@ class Unbatched(BaseException):
 class Level:
     """An active vmap: its depth, how many samples, and what random functions do."""
 
+    number: int
+    randomness: str
+    size: int
+
     __slots__ = ("number", "randomness", "size")
 
     def __init__(self, number: int, size: int, randomness: str):
@@ -42,7 +46,7 @@ class _Levels(PerThread):
         self.stack: list[Level] = []
 
 
-levels = _Levels()
+levels: Any = _Levels()
 
 
 class Batched(Wrapped):
@@ -175,7 +179,7 @@ class Batched(Wrapped):
     def __repr__(self, **kw: Any) -> str:
         return f"BatchedTensor(lvl={self.level}, bdim=0, value=\n    {self.value!r}\n)"
 
-    __str__ = __repr__
+    __str__: Callable[..., str] = __repr__
 
     def __format__(self, spec: str) -> str:
         return repr(self)
@@ -200,7 +204,7 @@ class Batched(Wrapped):
         op.inplace([target.value, *align(args[1:], self.level, target.ndim)])
         return target
 
-    def structured(self, op: Any, args: tuple) -> Any:
+    def structured(self, op: Any, args: tuple[Any, ...]) -> Any:
         return structured(op, args, self.level)
 
     def reduced(self, op: Any, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
@@ -208,12 +212,12 @@ class Batched(Wrapped):
         dims = tuple(range(rank)) if dims is None else dims
         return batch(op(align(args, self.level), tuple(d + 1 for d in dims), keepdim, mean), self.level)
 
-    def reduction(self, op: Any, args: Sequence[Any], rest: tuple) -> Any:
+    def reduction(self, op: Any, args: Sequence[Any], rest: tuple[Any, ...]) -> Any:
         dims, *others = rest
         found = op(align(args, self.level), tuple(d + 1 for d in dims), *others)
         return tuple(batch(y, self.level) for y in found) if op.count > 1 else batch(found, self.level)
 
-    def function(self, op: Any, args: tuple, kwargs: dict) -> Any:
+    def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         rule = getattr(op, "vmap", None)
         if rule is None:
             raise Unbatched(self.level)
@@ -222,14 +226,14 @@ class Batched(Wrapped):
         found, out_dims = rule(info, in_dims, *[value_of(a, self.level)[0] for a in args])
         return rebatch(found, out_dims, self.level)
 
-    def in_place(self, name: str, compute: Callable, target: Any, args: tuple, kw: dict) -> Any:
+    def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
         _check_target(target, self.level, name)
         result = compute(OPS["clone"].call(target), *args, **kw)
         check_result(name, layout(target.shape, None, target.dtype), layout(result.shape, None, result.dtype))
         target.value.copy_(materialize(result, self.level, target.value.shape[0]))
         return target
 
-    def write_inplace(self, op: Any, write: Callable, target: Any, args: tuple) -> Any:
+    def write_inplace(self, op: Any, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
         _check_target(target, self.level, op.name + "_")
         result = op(OPS["clone"].call(target), *args)
         target.value.copy_(materialize(result, self.level, target.value.shape[0]))
@@ -284,7 +288,7 @@ def materialize(a: Any, level: int, size: int) -> Tensor:
     return value if batched else value.unsqueeze(0).expand(size, *value.shape)
 
 
-def align(args: Sequence[Any], level: int, rank: int | None = None) -> list:
+def align(args: Sequence[Any], level: int, rank: int | None = None) -> list[Any]:
     """Operands that broadcast as the samples do: dims of size 1 between the batch and a sample of fewer dims."""
     if rank is None:
         rank = max(a.ndim for a in args if isinstance(a, Tensor))
@@ -303,6 +307,9 @@ def align(args: Sequence[Any], level: int, rank: int | None = None) -> list:
 class Batch:
     """A batch of ``size`` samples, as rules ask for it; ``level`` is that of its vmap."""
 
+    level: int
+    size: int
+
     __slots__ = ("level", "size")
 
     def __init__(self, level: int, size: int):
@@ -317,7 +324,7 @@ class Batch:
         return materialize(x, self.level, self.size)
 
 
-def structured(op: Structured, args: tuple, level: int) -> Any:
+def structured(op: Structured, args: tuple[Any, ...], level: int) -> Any:
     """A structured op on batches of ``level``."""
     of = Batch(level, _size(args, level))
     out = None
@@ -345,12 +352,12 @@ def _size(args: Any, level: int) -> int:
     return -1
 
 
-def _shift(op: Structured, args: tuple, of: Batch) -> Any:
+def _shift(op: Structured, args: tuple[Any, ...], of: Batch) -> Any:
     if isinstance(args[0], Tensor) and not args[0].ndim:
         named = dict(zip(op.params, args, strict=True))
         if any(name in named for name in ("d", "a", "b")) or any(named.get(name) for name in ("dims", "wdims")):
             return None  # a number has no dims, but answers to dim 0
-    shifted: list = []
+    shifted: list[Any] = []
     for name, a in zip(op.params, args, strict=True):
         if isinstance(a, Tensor):
             shifted.append(of.whole(a))
@@ -362,7 +369,7 @@ def _shift(op: Structured, args: tuple, of: Batch) -> Any:
     return op(*shifted)
 
 
-def _one_by_one(op: Callable, args: tuple, of: Batch) -> Any:
+def _one_by_one(op: Callable[..., Any], args: tuple[Any, ...], of: Batch) -> Any:
     """The op on each sample, and the results stacked."""
     found = [op(*[_sample(a, of, i) for a in args]) for i in range(of.size)]
     first = found[0]

@@ -34,7 +34,7 @@ def _whole(t: Any) -> Any:
 
 
 @OVERRIDES.at(picking.checked_index)
-def _checked_index(inner: Callable) -> Callable:
+def _checked_index(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(index: Any, *args: Any, **kw: Any) -> Any:
         if isinstance(index, Batched):
             return batch(_checked_index(inner)(index.value, *args, **kw), index.level)
@@ -44,7 +44,7 @@ def _checked_index(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(cross_entropy._checked_indices)
-def _checked_indices(inner: Callable) -> Callable:
+def _checked_indices(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(target: Any, *args: Any) -> Any:
         if isinstance(target, Batched):
             found, ignored = _checked_indices(inner)(target.value, *args)
@@ -55,7 +55,7 @@ def _checked_indices(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(embedding.one_hot)
-def _one_hot(inner: Callable) -> Callable:
+def _one_hot(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(tensor: Any, num_classes: int = -1) -> Any:
         if isinstance(tensor, Batched):
             if num_classes == -1:
@@ -69,7 +69,7 @@ def _one_hot(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(statistics._where_extreme)
-def _where_extreme(inner: Callable) -> Callable:
+def _where_extreme(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any, d: int, values: Any) -> Any:
         top = innermost((x, values))
         if isinstance(top, Batched):
@@ -84,7 +84,7 @@ def _where_extreme(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(sorting.order_of)
-def _order_of(inner: Callable) -> Callable:
+def _order_of(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(x: Any, d: int, descending: bool) -> Any:
         if isinstance(x, Batched):
             if not x.ndim:
@@ -96,7 +96,7 @@ def _order_of(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(common.check)
-def _check(inner: Callable) -> Callable:
+def _check(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(info: Any, *args: Any) -> None:
         inner(_whole(info), *args)
 
@@ -104,10 +104,10 @@ def _check(inner: Callable) -> Callable:
 
 
 @OVERRIDES.at(Structured, "gradients")
-def _gradients(inner: Callable) -> Callable:
+def _gradients(inner: Callable[..., Any]) -> Callable[..., Any]:
     """A rule may have kernels of its own for gradients that are not to be differentiated again; ops serve batches of them."""
 
-    def gradients(self: Structured, node: Any, g: Any) -> tuple:
+    def gradients(self: Structured, node: Any, g: Any) -> tuple[Any, ...]:
         if state.grad or innermost(g if node.several else (g,)) is None:
             return inner(self, node, g)
         try:

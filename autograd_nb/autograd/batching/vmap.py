@@ -29,7 +29,7 @@ _MODES = ("error", "different", "same")
 
 
 @OVERRIDES.at(Generator, "_next")
-def _next(inner: Callable) -> Callable:
+def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
     """Random numbers inside a vmap: refused, or drawn sample by sample."""
 
     def draw(self: Generator) -> tuple[int, int]:
@@ -60,7 +60,7 @@ def entered(size: int, randomness: str) -> Any:
         depth.now -= 1
 
 
-def _name(func: Callable) -> str:
+def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
 
 
@@ -71,17 +71,17 @@ def _is_dims(value: Any) -> bool:
     return value is None or isinstance(value, int)
 
 
-def _flatten(tree: Any) -> tuple[list, Any]:
+def _flatten(tree: Any) -> tuple[list[Any], Any]:
     return tree_flatten(tree)
 
 
-def _spread(dims: Any, spec: Any) -> list | None:
+def _spread(dims: Any, spec: Any) -> list[Any] | None:
     """``dims``, given for subtrees, for each leaf; None where the structures do not fit."""
     if spec.type is None:
         return [dims] if _is_dims(dims) else None if isinstance(dims, (tuple, list, dict)) else [dims]
     if _is_dims(dims):
         return [dims] * spec.num_leaves
-    children: list
+    children: list[Any]
     if isinstance(dims, dict):
         if not issubclass(spec.type, dict) or set(spec.context[0]) != set(dims):
             return None
@@ -92,7 +92,7 @@ def _spread(dims: Any, spec: Any) -> list | None:
         return None
     if len(children) != len(spec.children_specs):
         return None
-    out: list = []
+    out: list[Any] = []
     for d, child in zip(children, spec.children_specs, strict=True):
         found = _spread(d, child)
         if found is None:
@@ -101,7 +101,7 @@ def _spread(dims: Any, spec: Any) -> list | None:
     return out
 
 
-def _inputs(func: Callable, in_dims: Any, args: tuple) -> tuple[int, list, list, Any]:
+def _inputs(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> tuple[int, list[Any], list[Any], Any]:
     """(batch size, dims of the leaves, leaves, spec), all checked."""
     name = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
@@ -148,7 +148,7 @@ def _inputs(func: Callable, in_dims: Any, args: tuple) -> tuple[int, list, list,
     return sizes[0], dims, leaves, spec
 
 
-def _output_dims(func: Callable, out_dims: Any, spec: Any) -> list:
+def _output_dims(func: Callable[..., Any], out_dims: Any, spec: Any) -> list[Any]:
     leaves = _flatten(out_dims)[0]
     if not all(_is_dims(d) for d in leaves):
         raise ValueError(
@@ -166,7 +166,7 @@ def _output_dims(func: Callable, out_dims: Any, spec: Any) -> list:
     return dims
 
 
-def _check_output(func: Callable, value: Any, d: int | None) -> None:
+def _check_output(func: Callable[..., Any], value: Any, d: int | None) -> None:
     if d is not None and not isinstance(value, Tensor):
         raise ValueError(
             f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(value)}. "
@@ -178,7 +178,7 @@ def _check_output(func: Callable, value: Any, d: int | None) -> None:
 
 
 def _at_once(
-    func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict
+    func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any]
 ) -> Any:
     with entered(size, randomness) as level:
         samples = [
@@ -210,10 +210,10 @@ def _moved(t: Tensor, d: int) -> Tensor:
 
 
 def _one_by_one(
-    func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict
+    func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any]
 ) -> Any:
     state = default_generator.get_state()
-    columns: list[list] = []
+    columns: list[list[Any]] = []
     out_spec: Any = None
     for i in range(size):
         if randomness == "same":
@@ -228,7 +228,7 @@ def _one_by_one(
     return tree_unflatten(found, out_spec)
 
 
-def _run(func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict) -> Any:
+def _run(func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any]) -> Any:
     state = default_generator._place
     outer = depth.now
     try:
@@ -241,8 +241,8 @@ def _run(func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dim
 
 
 def vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-) -> Callable:
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+) -> Callable[..., Any]:
     """A function that maps ``func``, written for one sample, over a dim of its inputs, as one computation.
 
     in_dims: which dim of each input (an int for all, or a tuple nested as the inputs; None: not mapped). out_dims: where the
@@ -273,10 +273,10 @@ def vmap(
 
 
 def _in_chunks(
-    func: Callable, size: int, dims: list, leaves: list, spec: Any, out_dims: Any, randomness: str, kwargs: dict, chunk: int
+    func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any], spec: Any, out_dims: Any, randomness: str, kwargs: dict[Any, Any], chunk: int
 ) -> Any:
     state = default_generator._place
-    columns: list[list] = []
+    columns: list[list[Any]] = []
     out_spec: Any = None
     for start in range(0, size, chunk):
         if randomness == "same":

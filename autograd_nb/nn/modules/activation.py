@@ -5,10 +5,11 @@ Source: https://docs.pytorch.org/docs/stable/nn.html#non-linear-activations-weig
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tensor import Tensor
 from .. import functional as F
+from ..parameter import Parameter
 from .attention import MultiheadAttention
 from .module import Module
 from .options import parameter
@@ -32,49 +33,80 @@ def _text(text: str) -> Any:
     return lambda self: text.format(self=self)
 
 
-ReLU = declare("relu", lambda inplace=False: 0, _inplace, name="ReLU", doc="max(x, 0).")
-SiLU = declare("silu", lambda inplace=False: 0, _inplace, name="SiLU", doc="x · sigmoid(x).")
-Mish = declare("mish", lambda inplace=False: 0, _inplace, name="Mish", doc="x · tanh(softplus(x)).")
-SELU = declare("selu", lambda inplace=False: 0, _inplace, name="SELU", doc="Scaled exponential linear unit.")
-Hardsigmoid = declare("hardsigmoid", lambda inplace=False: 0, name="Hardsigmoid", doc="clamp(x / 6 + 1/2, 0, 1).")
-Hardswish = declare("hardswish", lambda inplace=False: 0, name="Hardswish", doc="x · hardsigmoid(x).")
-ELU = declare(
-    "elu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="ELU", doc="x above 0, alpha (eˣ - 1) below."
-)
-CELU = declare(
-    "celu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="CELU",
-    doc="max(0, x) + min(0, alpha (exp(x / alpha) - 1)).",
-)  # fmt: skip
-LeakyReLU = declare(
-    "leaky_relu", lambda negative_slope=1e-2, inplace=False: 0, _and_inplace("negative_slope={self.negative_slope}"), name="LeakyReLU",
-    doc="x above 0, negative_slope · x below.",
-)  # fmt: skip
-Threshold = declare(
-    "threshold", lambda threshold, value, inplace=False: 0, _and_inplace("threshold={self.threshold}, value={self.value}"),
-    name="Threshold", doc="x above the threshold, ``value`` elsewhere.",
-)  # fmt: skip
-GELU = declare(
-    "gelu", lambda approximate="none": 0, _text("approximate={self.approximate!r}"), name="GELU", doc="x · Φ(x), or its tanh approximation."
-)
-GLU = declare("glu", lambda dim=-1: 0, _text("dim={self.dim}"), name="GLU", doc="The first half times the sigmoid of the second.")
-Hardshrink = declare("hardshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Hardshrink", doc="x where |x| > lambd, else 0.")
-Softshrink = declare("softshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Softshrink", doc="x moved towards 0 by lambd.")
-Softplus = declare(
-    "softplus", lambda beta=1.0, threshold=20.0: 0, _text("beta={self.beta}, threshold={self.threshold}"), name="Softplus",
-    doc="log(1 + exp(beta x)) / beta.",
-)  # fmt: skip
-Sigmoid = declare("sigmoid", lambda: 0, name="Sigmoid", doc="1 / (1 + e⁻ˣ).")
-Tanh = declare("tanh", lambda: 0, name="Tanh", doc="The hyperbolic tangent.")
-LogSigmoid = declare("logsigmoid", lambda: 0, name="LogSigmoid", doc="log(sigmoid(x)).")
-Softsign = declare("softsign", lambda: 0, name="Softsign", doc="x / (1 + |x|).")
-Tanhshrink = declare("tanhshrink", lambda: 0, name="Tanhshrink", doc="x - tanh(x).")
-Softmin = declare("softmin", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmin", doc="softmax(-x) over ``dim``.")
-Softmax = declare("softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmax", doc="exp(x) / Σ exp(x) over ``dim``.")
-LogSoftmax = declare("log_softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="LogSoftmax", doc="log of the softmax over ``dim``.")
+if TYPE_CHECKING:
+    from .declared import (
+        CELU,
+        ELU,
+        GELU,
+        GLU,
+        SELU,
+        Hardshrink,
+        Hardsigmoid,
+        Hardswish,
+        LeakyReLU,
+        LogSigmoid,
+        LogSoftmax,
+        Mish,
+        ReLU,
+        Sigmoid,
+        SiLU,
+        Softmax,
+        Softmin,
+        Softplus,
+        Softshrink,
+        Softsign,
+        Tanh,
+        Tanhshrink,
+        Threshold,
+    )
+else:
+    ReLU = declare("relu", lambda inplace=False: 0, _inplace, name="ReLU", doc="max(x, 0).")
+    SiLU = declare("silu", lambda inplace=False: 0, _inplace, name="SiLU", doc="x · sigmoid(x).")
+    Mish = declare("mish", lambda inplace=False: 0, _inplace, name="Mish", doc="x · tanh(softplus(x)).")
+    SELU = declare("selu", lambda inplace=False: 0, _inplace, name="SELU", doc="Scaled exponential linear unit.")
+    Hardsigmoid = declare("hardsigmoid", lambda inplace=False: 0, name="Hardsigmoid", doc="clamp(x / 6 + 1/2, 0, 1).")
+    Hardswish = declare("hardswish", lambda inplace=False: 0, name="Hardswish", doc="x · hardsigmoid(x).")
+    ELU = declare(
+        "elu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="ELU", doc="x above 0, alpha (eˣ - 1) below."
+    )
+    CELU = declare(
+        "celu", lambda alpha=1.0, inplace=False: 0, _and_inplace("alpha={self.alpha}"), name="CELU",
+        doc="max(0, x) + min(0, alpha (exp(x / alpha) - 1)).",
+    )  # fmt: skip
+    LeakyReLU = declare(
+        "leaky_relu", lambda negative_slope=1e-2, inplace=False: 0, _and_inplace("negative_slope={self.negative_slope}"), name="LeakyReLU",
+        doc="x above 0, negative_slope · x below.",
+    )  # fmt: skip
+    Threshold = declare(
+        "threshold", lambda threshold, value, inplace=False: 0, _and_inplace("threshold={self.threshold}, value={self.value}"),
+        name="Threshold", doc="x above the threshold, ``value`` elsewhere.",
+    )  # fmt: skip
+    GELU = declare(
+        "gelu", lambda approximate="none": 0, _text("approximate={self.approximate!r}"), name="GELU", doc="x · Φ(x), or its tanh approximation."
+    )
+    GLU = declare("glu", lambda dim=-1: 0, _text("dim={self.dim}"), name="GLU", doc="The first half times the sigmoid of the second.")
+    Hardshrink = declare("hardshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Hardshrink", doc="x where |x| > lambd, else 0.")
+    Softshrink = declare("softshrink", lambda lambd=0.5: 0, _text("{self.lambd}"), name="Softshrink", doc="x moved towards 0 by lambd.")
+    Softplus = declare(
+        "softplus", lambda beta=1.0, threshold=20.0: 0, _text("beta={self.beta}, threshold={self.threshold}"), name="Softplus",
+        doc="log(1 + exp(beta x)) / beta.",
+    )  # fmt: skip
+    Sigmoid = declare("sigmoid", lambda: 0, name="Sigmoid", doc="1 / (1 + e⁻ˣ).")
+    Tanh = declare("tanh", lambda: 0, name="Tanh", doc="The hyperbolic tangent.")
+    LogSigmoid = declare("logsigmoid", lambda: 0, name="LogSigmoid", doc="log(sigmoid(x)).")
+    Softsign = declare("softsign", lambda: 0, name="Softsign", doc="x / (1 + |x|).")
+    Tanhshrink = declare("tanhshrink", lambda: 0, name="Tanhshrink", doc="x - tanh(x).")
+    Softmin = declare("softmin", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmin", doc="softmax(-x) over ``dim``.")
+    Softmax = declare("softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="Softmax", doc="exp(x) / Σ exp(x) over ``dim``.")
+    LogSoftmax = declare("log_softmax", lambda dim=None: 0, _text("dim={self.dim}"), name="LogSoftmax", doc="log of the softmax over ``dim``.")
 
 
 class Hardtanh(Module):
     """x clamped to [min_val, max_val]."""
+
+    min_val: float
+    max_val: float
+    inplace: bool
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -102,6 +134,10 @@ class ReLU6(Hardtanh):
 class RReLU(Module):
     """Leaky ReLU whose slope is drawn from [lower, upper] while training, and their mean otherwise."""
 
+    lower: float
+    upper: float
+    inplace: bool
+
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__()
         self.lower, self.upper, self.inplace = lower, upper, inplace
@@ -115,6 +151,10 @@ class RReLU(Module):
 
 class PReLU(Module):
     """x above 0, a learned slope times x below; one slope for all, or one for each channel (dim 1)."""
+
+    weight: Parameter
+    num_parameters: int
+    init: float
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()

@@ -33,6 +33,17 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.AdaptiveLogSoftmaxWithLoss.html
     """
 
+    in_features: int
+    n_classes: int
+    div_value: float
+    head_bias: bool
+    cutoffs: list[int]
+    shortlist_size: int
+    n_clusters: int
+    head_size: int
+    head: Linear
+    tail: ModuleList
+
     def __init__(
         self, in_features: int, n_classes: int, cutoffs: Sequence[int], div_value: float = 4.0, head_bias: bool = False, device: Any = None,
         dtype: Any = None,

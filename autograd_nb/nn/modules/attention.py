@@ -47,6 +47,15 @@ class MultiheadAttention(Module):
         (torch.Size([2, 5, 8]), torch.Size([2, 5, 5]))
     """
 
+    embed_dim: int
+    num_heads: int
+    dropout: float
+    batch_first: bool
+    kdim: int
+    vdim: int
+    head_dim: int
+    out_proj: NonDynamicallyQuantizableLinear
+
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, add_bias_kv: bool = False,
         add_zero_attn: bool = False, kdim: int | None = None, vdim: int | None = None, batch_first: bool = False, device: Any = None,
@@ -90,7 +99,7 @@ class MultiheadAttention(Module):
             if bias is not None:
                 init.xavier_normal_(bias)
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[Any, Any]) -> None:
         state.setdefault("_qkv_same_embed_dim", True)  # modules pickled before kdim and vdim came
         super().__setstate__(state)
 

@@ -11,6 +11,7 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
+from ..parameter import Parameter
 from .module import Module
 from .options import parameter, several
 
@@ -18,9 +19,18 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
+    weight: Parameter
+    bias: Parameter | None
+    in_channels: int
+    out_channels: int
+    kernel_size: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    padding: str | tuple[Any, ...]
+    dilation: tuple[Any, ...]
+    groups: int
     dims: int
     transposed = False
-    output_padding: tuple
+    output_padding: tuple[Any, ...]
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any, output_padding: Any,
@@ -148,7 +158,7 @@ class _ConvTransposed(_ConvNd):
             in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups, bias, padding_mode, device, dtype
         )
 
-    def _output_padding(self, input: Tensor, output_size: Any) -> tuple:
+    def _output_padding(self, input: Tensor, output_size: Any) -> tuple[Any, ...]:
         """The output padding that gives ``output_size``. ValueError where none does."""
         if output_size is None:
             return self.output_padding

@@ -10,6 +10,10 @@ from .module import Module
 class PairwiseDistance(Module):
     """‖x₁ - x₂ + eps‖ₚ over the last dim."""
 
+    norm: float
+    eps: float
+    keepdim: bool
+
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()
         self.norm, self.eps, self.keepdim = p, eps, keepdim
@@ -20,6 +24,9 @@ class PairwiseDistance(Module):
 
 class CosineSimilarity(Module):
     """x₁·x₂ / max(‖x₁‖‖x₂‖, eps) over ``dim``."""
+
+    dim: int
+    eps: float
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ class Handle(RemovableHandle):
 
     __slots__ = ("_notes",)
 
-    def __init__(self, hooks: dict, notes: Sequence[dict] = ()):
+    def __init__(self, hooks: dict[Any, Any], notes: Sequence[dict[Any, Any]] = ()):
         super().__init__(hooks)
         self._notes = tuple(notes)
 
@@ -29,7 +29,7 @@ class Handle(RemovableHandle):
             d.pop(self.id, None)
 
 
-def add_hook(hooks: dict, hook: Any, notes: Sequence[tuple[dict, bool]] = (), first: bool = False) -> Handle:
+def add_hook(hooks: dict[Any, Any], hook: Any, notes: Sequence[tuple[dict[Any, Any], bool]] = (), first: bool = False) -> Handle:
     """Enter ``hook`` into ``hooks`` (before the others if ``first``), and its id into each dict whose flag is set."""
     check_callable(hook)
     handle = Handle(hooks, [d for d, _ in notes])
@@ -45,44 +45,44 @@ def add_hook(hooks: dict, hook: Any, notes: Sequence[tuple[dict, bool]] = (), fi
 class Global:
     """The hooks of all modules."""
 
-    forward: OrderedDict = OrderedDict()
-    forward_with_kwargs: OrderedDict = OrderedDict()
-    forward_always: OrderedDict = OrderedDict()
-    forward_pre: OrderedDict = OrderedDict()
-    backward: OrderedDict = OrderedDict()
-    backward_pre: OrderedDict = OrderedDict()
+    forward: OrderedDict[Any, Any] = OrderedDict()
+    forward_with_kwargs: OrderedDict[Any, Any] = OrderedDict()
+    forward_always: OrderedDict[Any, Any] = OrderedDict()
+    forward_pre: OrderedDict[Any, Any] = OrderedDict()
+    backward: OrderedDict[Any, Any] = OrderedDict()
+    backward_pre: OrderedDict[Any, Any] = OrderedDict()
     full: bool | None = None  # whether the backward hooks are full ones
-    parameter: OrderedDict = OrderedDict()
-    module: OrderedDict = OrderedDict()
-    buffer: OrderedDict = OrderedDict()
+    parameter: OrderedDict[Any, Any] = OrderedDict()
+    module: OrderedDict[Any, Any] = OrderedDict()
+    buffer: OrderedDict[Any, Any] = OrderedDict()
 
 
-def register_module_parameter_registration_hook(hook: Callable) -> Handle:
+def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> Handle:
     """Call ``hook(module, name, parameter)`` whenever a parameter is registered; it may return a replacement."""
     return add_hook(Global.parameter, hook)
 
 
-def register_module_module_registration_hook(hook: Callable) -> Handle:
+def register_module_module_registration_hook(hook: Callable[..., Any]) -> Handle:
     """Call ``hook(module, name, submodule)`` whenever a module is registered; it may return a replacement."""
     return add_hook(Global.module, hook)
 
 
-def register_module_buffer_registration_hook(hook: Callable) -> Handle:
+def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> Handle:
     """Call ``hook(module, name, buffer)`` whenever a buffer is registered; it may return a replacement."""
     return add_hook(Global.buffer, hook)
 
 
-def register_module_forward_pre_hook(hook: Callable) -> Handle:
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Call ``hook(module, args)`` before any module's forward; it may return other arguments."""
     return add_hook(Global.forward_pre, hook)
 
 
-def register_module_forward_hook(hook: Callable, *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
+def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False) -> Handle:
     """Call ``hook(module, args, output)`` after any module's forward; it may return another output."""
     return add_hook(Global.forward, hook, [(Global.forward_with_kwargs, with_kwargs), (Global.forward_always, always_call)])
 
 
-def register_module_backward_hook(hook: Callable) -> Handle:
+def register_module_backward_hook(hook: Callable[..., Any]) -> Handle:
     """The old form of `register_module_full_backward_hook`, which sees the last op of a module only."""
     if Global.full is True:
         raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
@@ -90,12 +90,12 @@ def register_module_backward_hook(hook: Callable) -> Handle:
     return add_hook(Global.backward, hook)
 
 
-def register_module_full_backward_pre_hook(hook: Callable) -> Handle:
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Handle:
     """Call ``hook(module, grad_output)`` when gradients for any module's output are known; it may return others."""
     return add_hook(Global.backward_pre, hook)
 
 
-def register_module_full_backward_hook(hook: Callable) -> Handle:
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
     """Call ``hook(module, grad_input, grad_output)`` when gradients for any module's inputs are known."""
     if Global.full is False:
         raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them.")
@@ -104,7 +104,7 @@ def register_module_full_backward_hook(hook: Callable) -> Handle:
 
 
 @structured(tensors=lambda g: tuple(g), node="BackwardHookFunctionBackward", linear="jointly", batch="shift")
-def boundary(tensors: tuple) -> tuple:
+def boundary(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same tensors behind one node, at which the gradients of all are seen together."""
     out = tuple([make(t._data, t._layout, t._version_) for t in tensors])
     for t, o in zip(tensors, out, strict=True):
@@ -118,22 +118,28 @@ class BackwardHook:
     The gradients of the outputs are kept when they are known; the user's hooks run when those of the inputs are.
     """
 
-    def __init__(self, module: Any, hooks: list[Callable], pre_hooks: list[Callable]):
+    module: Any
+    hooks: list[Callable[..., Any]]
+    pre_hooks: list[Callable[..., Any]]
+    n_inputs: int
+    n_outputs: int
+
+    def __init__(self, module: Any, hooks: list[Callable[..., Any]], pre_hooks: list[Callable[..., Any]]):
         self.module, self.hooks, self.pre_hooks = module, hooks, pre_hooks
-        self.grad_outputs: tuple | None = None
+        self.grad_outputs: tuple[Any, ...] | None = None
         self.inputs: list[int] | None = None
         self.outputs: list[int] | None = None
         self.n_inputs = self.n_outputs = -1
 
     @staticmethod
-    def _spread(indices: Sequence[int], values: Sequence[Any], size: int) -> tuple:
+    def _spread(indices: Sequence[int], values: Sequence[Any], size: int) -> tuple[Any, ...]:
         out: list[Any] = [None] * size
         for i, v in zip(indices, values, strict=True):
             out[i] = v
         return tuple(out)
 
     @staticmethod
-    def _through(args: tuple, hook: Callable) -> tuple[tuple, list[int] | None]:
+    def _through(args: tuple[Any, ...], hook: Callable[..., Any]) -> tuple[tuple[Any, ...], list[int] | None]:
         """(args with the tensors behind a boundary whose node has ``hook``, the tensors' places)."""
         places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         if not (state.grad and any(args[i].requires_grad for i in places)):
@@ -145,10 +151,10 @@ class BackwardHook:
             out[i] = t
         return tuple(out), places
 
-    def setup_input_hook(self, args: tuple) -> tuple:
+    def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments behind a boundary."""
 
-        def hook(grad_input: tuple, _: tuple) -> tuple | None:
+        def hook(grad_input: tuple[Any, ...], _: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if self.grad_outputs is None:
                 return None  # the gradient came to the inputs without passing the outputs
             assert self.inputs is not None
@@ -174,7 +180,7 @@ class BackwardHook:
     def setup_output_hook(self, result: Any) -> Any:
         """The output behind a boundary."""
 
-        def hook(_: tuple, grad_output: tuple) -> tuple:
+        def hook(_: tuple[Any, ...], grad_output: tuple[Any, ...]) -> tuple[Any, ...]:
             assert self.outputs is not None
             grads = self._spread(self.outputs, grad_output, self.n_outputs)
             for user in self.pre_hooks:
@@ -211,7 +217,7 @@ class BackwardHook:
         return out[0] if single else out
 
 
-def bind_old_hook(module: Any, hook: Callable, result: Any) -> None:
+def bind_old_hook(module: Any, hook: Callable[..., Any], result: Any) -> None:
     """Put a non-full backward hook on the node of a module's output."""
     while not isinstance(result, Tensor):
         result = next(v for v in result.values() if isinstance(v, Tensor)) if isinstance(result, dict) else result[0]

@@ -6,7 +6,7 @@ Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.modules.lazy.Laz
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import dtypes
 from ...graph.modes import no_grad
@@ -27,8 +27,8 @@ class LazyModuleMixin:
     """
 
     cls_to_become: type | None = None
-    _parameters: dict
-    _buffers: dict
+    _parameters: dict[Any, Any]
+    _buffers: dict[Any, Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -50,7 +50,7 @@ class LazyModuleMixin:
         """Whether a parameter or buffer has no shape yet."""
         return any(is_lazy(p) for p in chain(self._parameters.values(), self._buffers.values()))
 
-    def _infer_parameters(self, module: Any, args: tuple, kwargs: dict | None = None) -> None:
+    def _infer_parameters(self, module: Any, args: tuple[Any, ...], kwargs: dict[Any, Any] | None = None) -> None:
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {module._get_name()} has not been fully initialized")
@@ -79,6 +79,8 @@ class _Lazy(LazyModuleMixin):
 
 class LazyLinear(_Lazy, Linear):
     """A `Linear` whose ``in_features`` is the last size of its first input."""
+
+    in_features: Any
 
     cls_to_become = Linear
 
@@ -193,11 +195,27 @@ def _lazy(kind: type[Module], base: type) -> type:
     return type(f"Lazy{kind.__name__}", (base, kind), members)
 
 
-LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(kind, _LazyConvForward) for kind in (Conv1d, Conv2d, Conv3d))
-LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
-    _lazy(kind, _LazyConvTransposed) for kind in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
-)
-LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (_lazy(kind, _LazyNorm) for kind in (BatchNorm1d, BatchNorm2d, BatchNorm3d))
-LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
-    _lazy(kind, _LazyNorm) for kind in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
-)
+if TYPE_CHECKING:
+    from .declared import (
+        LazyBatchNorm1d,
+        LazyBatchNorm2d,
+        LazyBatchNorm3d,
+        LazyConv1d,
+        LazyConv2d,
+        LazyConv3d,
+        LazyConvTranspose1d,
+        LazyConvTranspose2d,
+        LazyConvTranspose3d,
+        LazyInstanceNorm1d,
+        LazyInstanceNorm2d,
+        LazyInstanceNorm3d,
+    )
+else:
+    LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(kind, _LazyConvForward) for kind in (Conv1d, Conv2d, Conv3d))
+    LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
+        _lazy(kind, _LazyConvTransposed) for kind in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+    )
+    LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (_lazy(kind, _LazyNorm) for kind in (BatchNorm1d, BatchNorm2d, BatchNorm3d))
+    LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
+        _lazy(kind, _LazyNorm) for kind in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
+    )

@@ -8,6 +8,7 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
+from ..parameter import Parameter
 from .module import Module
 from .options import parameter
 
@@ -76,6 +77,12 @@ class Bilinear(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Bilinear.html
     """
 
+    weight: Parameter
+    bias: Parameter | None
+    in1_features: int
+    in2_features: int
+    out_features: int
+
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
@@ -110,6 +117,9 @@ class Bilinear(Module):
 class Flatten(Module):
     """The dims from ``start_dim`` to ``end_dim`` as one."""
 
+    start_dim: int
+    end_dim: int
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
@@ -123,6 +133,9 @@ class Flatten(Module):
 
 class Unflatten(Module):
     """One dim as several of the sizes ``unflattened_size``."""
+
+    dim: int
+    unflattened_size: tuple[Any, ...] | list[Any]
 
     def __init__(self, dim: Any, unflattened_size: Any) -> None:
         super().__init__()

@@ -44,6 +44,14 @@ class LinearCrossEntropyLoss(_WeightedLoss):
     The map has ``num_classes`` · ∏ ``out_features`` outputs; the other options are those of `CrossEntropyLoss`.
     """
 
+    options: LinearCrossEntropyOptions | None
+
+    num_classes: int
+    out_features: tuple[int, ...]
+    ignore_index: int | None
+    label_smoothing: float
+    linear: Linear
+
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False, device: Any = None,
         dtype: Any = None, reduction: str = "mean", weight: Tensor | None = None, ignore_index: int | None = None,

@@ -95,6 +95,9 @@ class CrossEntropyLoss(_WeightedLoss):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.CrossEntropyLoss.html
     """
 
+    ignore_index: int
+    label_smoothing: float
+
     def __init__(
         self, weight: Tensor | None = None, size_average: bool | None = None, ignore_index: int = -100, reduce: bool | None = None,
         reduction: str = "mean", label_smoothing: float = 0.0,
@@ -116,6 +119,10 @@ class CrossEntropyLoss(_WeightedLoss):
 class PoissonNLLLoss(_Loss):
     """exp(x) - y·x, the negative log-likelihood of Poisson counts y with rate exp(x) (``log_input``) or x."""
 
+    log_input: bool
+    full: bool
+    eps: float
+
     def __init__(
         self, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
         reduction: str = "mean",
@@ -131,6 +138,9 @@ class PoissonNLLLoss(_Loss):
 
 class GaussianNLLLoss(_Loss):
     """The negative log-likelihood of normal targets with given mean and variance."""
+
+    full: bool
+    eps: float
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(None, None, reduction)
@@ -181,7 +191,8 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class _MarginLoss(_Loss):
-    default = 0.0
+    margin: float
+    default: float = 0.0
 
     def __init__(
         self, margin: float | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -193,7 +204,7 @@ class _MarginLoss(_Loss):
 class HingeEmbeddingLoss(_MarginLoss):
     """x where y = 1, max(0, margin - x) where y = -1."""
 
-    default = 1.0
+    default: float = 1.0
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
@@ -263,6 +274,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 class MultiMarginLoss(_WeightedLoss):
     """Σᵢ max(0, margin - x[y] + x[i])ᵖ / C."""
 
+    margin: float
+
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None,
         reduction: str = "mean",
@@ -286,6 +299,11 @@ def _check_margin(name: str, margin: float) -> None:
 class TripletMarginLoss(_Loss):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) with p-norm distances."""
 
+    margin: float
+    p: float
+    eps: float
+    swap: bool
+
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
         reduce: bool | None = None, reduction: str = "mean",
@@ -302,6 +320,10 @@ class TripletMarginLoss(_Loss):
 
 class TripletMarginWithDistanceLoss(_Loss):
     """`TripletMarginLoss` with a distance of your own."""
+
+    distance_function: Any
+    margin: float
+    swap: bool
 
     def __init__(
         self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
@@ -327,6 +349,9 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 class CTCLoss(_Loss):
     """Connectionist temporal classification (Graves et al., 2006) of log-probabilities (T, N, C)."""
+
+    blank: int
+    zero_infinity: bool
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
         super().__init__(reduction=reduction)

@@ -97,7 +97,7 @@ class Module(StateDict):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     # --------------------------------------------------------------------------------------------- registration
-    def _check_name(self, kind: str, name: Any, where: dict) -> None:
+    def _check_name(self, kind: str, name: Any, where: dict[Any, Any]) -> None:
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
         if "." in name:
@@ -215,7 +215,7 @@ class Module(StateDict):
         else:
             object.__setattr__(self, name, value)
 
-    def _forget(self, name: str, *where: dict) -> None:
+    def _forget(self, name: str, *where: dict[Any, Any]) -> None:
         for d in where:
             d.pop(name, None)
         self._non_persistent_buffers_set.discard(name)
@@ -233,13 +233,13 @@ class Module(StateDict):
         names = {*dir(type(self)), *self.__dict__, *self._parameters, *self._modules, *self._buffers}
         return sorted(n for n in names if not n[0].isdigit())
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[Any, Any]:
         state = self.__dict__.copy()
         if state.pop("_compiled", False):
             del state["forward"]  # machine code is not copied
         return state
 
-    def __setstate__(self, state: dict) -> None:
+    def __setstate__(self, state: dict[Any, Any]) -> None:
         self.__dict__.update(state)
         for name, make in _FRESH:  # modules pickled by other versions may lack some
             if name not in self.__dict__:
@@ -263,7 +263,7 @@ class Module(StateDict):
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
 
-    def _call_with_hooks(self, args: tuple, kwargs: dict) -> Any:
+    def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         called: set[int] = set()
         result = None
         try:
@@ -307,12 +307,12 @@ class Module(StateDict):
             self._run_always_called(called, args, kwargs, result)
             raise
 
-    def _run_forward_hook(self, key: int, hook: Callable, args: tuple, kwargs: dict, result: Any) -> Any:
+    def _run_forward_hook(self, key: int, hook: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[Any, Any], result: Any) -> Any:
         if key in self._forward_hooks_with_kwargs or key in Global.forward_with_kwargs:
             return hook(self, args, kwargs, result)
         return hook(self, args, result)
 
-    def _run_always_called(self, called: set[int], args: tuple, kwargs: dict, result: Any) -> None:
+    def _run_always_called(self, called: set[int], args: tuple[Any, ...], kwargs: dict[Any, Any], result: Any) -> None:
         """After an error in forward: the hooks that were promised to run."""
         for hooks, always, kind in (
             (Global.forward, Global.forward_always, "global module"),
@@ -330,10 +330,10 @@ class Module(StateDict):
                             stacklevel=4,
                         )
 
-    def _backward_hook_lists(self) -> tuple[list, list]:
+    def _backward_hook_lists(self) -> tuple[list[Any], list[Any]]:
         """(full backward hooks, old ones)."""
-        full: list = []
-        old: list = []
+        full: list[Any] = []
+        old: list[Any] = []
         if Global.backward:
             (full if Global.full else old).extend(Global.backward.values())
         if self._backward_hooks:
@@ -341,12 +341,12 @@ class Module(StateDict):
         return full, old
 
     # ---------------------------------------------------------------------------------------------------- hooks
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
         """Call ``hook(module, args)`` (``with_kwargs``: ``hook(module, args, kwargs)``) before forward; it may return others."""
         return add_hook(self._forward_pre_hooks, hook, [(self._forward_pre_hooks_with_kwargs, with_kwargs)], prepend)
 
     def register_forward_hook(
-        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> Handle:
         """Call ``hook(module, args, output)`` after forward; it may return another output.
 
@@ -355,11 +355,11 @@ class Module(StateDict):
         notes = [(self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call)]
         return add_hook(self._forward_hooks, hook, notes, prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         """Call ``hook(module, grad_output)`` when the gradients of the outputs are known; it may return others."""
         return add_hook(self._backward_pre_hooks, hook, (), prepend)
 
-    def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> Handle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are known; it may return others.
 
         Inputs and outputs must not be changed in place then. RuntimeError beside `register_backward_hook`.
@@ -371,7 +371,7 @@ class Module(StateDict):
         self._is_full_backward_hook = True
         return add_hook(self._backward_hooks, hook, (), prepend)
 
-    def register_backward_hook(self, hook: Callable) -> Handle:
+    def register_backward_hook(self, hook: Callable[..., Any]) -> Handle:
         """The old form of `register_full_backward_hook`, which sees the last op of the module only."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(
@@ -381,8 +381,8 @@ class Module(StateDict):
         return add_hook(self._backward_hooks, hook)
 
     # ------------------------------------------------------------------------------------------------ traversal
-    def _named_members(self, members: Callable, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator:
-        seen: set = set()
+    def _named_members(self, members: Callable[..., Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
+        seen: set[Any] = set()
         for inner, module in self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]:
             for name, value in members(module):
                 if value is None or value in seen:
@@ -427,7 +427,7 @@ class Module(StateDict):
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
-    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
         """(dotted name, module) of this module (under ``prefix``) and every one below."""
         memo = set() if memo is None else memo
         if self in memo:

@@ -33,6 +33,12 @@ class _Scaled(Module):
 class _NormBase(_Scaled):
     """What batch and instance norm share: learned scale and shift, running statistics."""
 
+    num_features: int
+    eps: float
+    momentum: float | None
+    affine: bool
+    track_running_stats: bool
+
     _version = 2
     dims: tuple[int, ...] = ()
 
@@ -81,11 +87,11 @@ class _NormBase(_Scaled):
         self,
         state_dict: Any,
         prefix: str,
-        local_metadata: dict,
+        local_metadata: dict[Any, Any],
         strict: bool,
-        missing_keys: list,
-        unexpected_keys: list,
-        error_msgs: list,
+        missing_keys: list[Any],
+        unexpected_keys: list[Any],
+        error_msgs: list[Any],
     ) -> None:
         version = local_metadata.get("version")
         key = prefix + "num_batches_tracked"
@@ -131,7 +137,7 @@ class BatchNorm1d(_BatchNorm):
     While training the batch's statistics are used and running averages kept, which are used otherwise.
     """
 
-    dims = (2, 3)
+    dims: tuple[int, int] = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
@@ -140,13 +146,13 @@ class BatchNorm2d(_BatchNorm):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.BatchNorm2d.html
     """
 
-    dims = (4,)
+    dims: tuple[int] = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
     """Batch norm of each channel of (N, C, D, H, W)."""
 
-    dims = (5,)
+    dims: tuple[int] = (5,)
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -187,22 +193,22 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Normalises each channel of each sample of (N, C, L) or (C, L)."""
 
-    dims = (2, 3)
+    dims: tuple[int, int] = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
     """Normalises each channel of each sample of (N, C, H, W) or (C, H, W)."""
 
-    dims = (3, 4)
+    dims: tuple[int, int] = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Normalises each channel of each sample of (N, C, D, H, W) or (C, D, H, W)."""
 
-    dims = (4, 5)
+    dims: tuple[int, int] = (4, 5)
 
 
-def _shape(value: Any) -> tuple:
+def _shape(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, numbers.Integral) else tuple(value)
 
 
@@ -211,6 +217,10 @@ class LayerNorm(_Scaled):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.LayerNorm.html
     """
+
+    normalized_shape: tuple[Any, ...]
+    eps: float
+    elementwise_affine: bool
 
     def __init__(
         self,
@@ -238,6 +248,11 @@ class LayerNorm(_Scaled):
 
 class GroupNorm(_Scaled):
     """Normalises groups of channels of (N, C, …), each sample by itself. ValueError unless the groups divide the channels."""
+
+    num_groups: int
+    num_channels: int
+    eps: float
+    affine: bool
 
     def __init__(
         self,
@@ -268,6 +283,10 @@ class GroupNorm(_Scaled):
 class RMSNorm(_Scaled):
     """x / √(mean(x²) + eps) · weight over the last dims, ``normalized_shape``."""
 
+    normalized_shape: tuple[Any, ...]
+    eps: float | None
+    elementwise_affine: bool
+
     def __init__(
         self,
         normalized_shape: Any,
@@ -290,6 +309,11 @@ class RMSNorm(_Scaled):
 
 class LocalResponseNorm(Module):
     """x / (k + alpha / size · Σ x²)^beta, the sum over ``size`` neighbouring channels."""
+
+    size: int
+    alpha: float
+    beta: float
+    k: float
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()

@@ -21,6 +21,6 @@ def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Pa
     return Parameter(new_empty(tuple(shape), get_default_dtype() if dtype is None else as_dtype(dtype)))
 
 
-def several(value: Any, n: int) -> tuple:
+def several(value: Any, n: int) -> tuple[Any, ...]:
     """``value`` as ``n`` numbers: one for all, or one for each."""
     return tuple(value) if isinstance(value, Iterable) else tuple(repeat(value, n))

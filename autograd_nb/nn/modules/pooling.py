@@ -14,6 +14,12 @@ from .options import several
 
 
 class _MaxPool(Module):
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    dilation: Any
+    return_indices: bool
+    ceil_mode: bool
     dims: int
 
     def __init__(
@@ -56,6 +62,10 @@ class MaxPool3d(_MaxPool):
 
 
 class _FractionalMaxPool(Module):
+    kernel_size: tuple[Any, ...]
+    return_indices: bool
+    output_size: tuple[Any, ...] | None
+    output_ratio: tuple[Any, ...] | None
     dims: int
 
     def __init__(
@@ -91,6 +101,9 @@ class FractionalMaxPool3d(_FractionalMaxPool):
 
 
 class _MaxUnpool(Module):
+    kernel_size: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    padding: tuple[Any, ...]
     dims: int
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
@@ -127,6 +140,12 @@ class MaxUnpool3d(_MaxUnpool):
 class AvgPool1d(Module):
     """The mean of each window of (N, C, L)."""
 
+    kernel_size: tuple[Any, ...]
+    stride: tuple[Any, ...]
+    padding: tuple[Any, ...]
+    ceil_mode: bool
+    count_include_pad: bool
+
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, count_include_pad: bool = True
     ) -> None:
@@ -142,6 +161,12 @@ class AvgPool1d(Module):
 
 
 class _AvgPool(Module):
+    kernel_size: Any
+    stride: Any
+    padding: Any
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor_override: int | None
     dims: int
 
     def __init__(
@@ -173,6 +198,10 @@ class AvgPool3d(_AvgPool):
 
 
 class _LPPool(Module):
+    norm_type: float
+    kernel_size: Any
+    stride: Any
+    ceil_mode: bool
     dims: int
 
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
@@ -205,6 +234,8 @@ class LPPool3d(_LPPool):
 
 
 class _AdaptiveMax(Module):
+    output_size: Any
+    return_indices: bool
     dims: int
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:

@@ -15,6 +15,7 @@ from ...ops.creation.create import new_full
 from ...ops.nn import recurrent
 from ...tensor import Tensor
 from .. import init
+from ..parameter import Parameter
 from ..utils.rnn import PackedSequence
 from .module import Module
 from .options import parameter
@@ -29,6 +30,16 @@ class RNNBase(Module):
     (gates · hidden), weight_hr_lk (proj, hidden) with a projection; ``_reverse`` is appended for the second direction. All start
     uniform within ±1/√hidden_size.
     """
+
+    mode: str
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    proj_size: int
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
@@ -123,7 +134,7 @@ class RNNBase(Module):
         """The shape of a hidden state for this input."""
         return self._state_size(input, batch_sizes, self.proj_size or self.hidden_size)
 
-    def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple, msg: str = "Expected hidden size {}, got {}") -> None:
+    def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[Any, ...], msg: str = "Expected hidden size {}, got {}") -> None:
         """RuntimeError unless ``hx`` has the expected shape."""
         if tuple(hx.shape) != tuple(expected_hidden_size):
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
@@ -141,7 +152,7 @@ class RNNBase(Module):
             return tuple(t.index_select(1, permutation) for t in hx)
         return hx.index_select(1, permutation)
 
-    def forward(self, input: Any, hx: Any = None) -> tuple:
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, ...]:
         """(outputs, last state): (steps, batch, directions · hidden) and (layers · directions, batch, hidden)."""
         lstm = self.mode == "LSTM"
         kind = self.mode.lower()
@@ -279,6 +290,12 @@ class GRU(RNNBase):
 
 class RNNCellBase(Module):
     """What the cells share: weight_ih, weight_hh, bias_ih, bias_hh, uniform within ±1/√hidden_size."""
+
+    weight_ih: Parameter
+    weight_hh: Parameter
+    input_size: int
+    hidden_size: int
+    bias: bool
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None

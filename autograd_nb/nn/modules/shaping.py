@@ -10,6 +10,7 @@ from .module import Module
 
 
 class _Pad(Module):
+    padding: tuple[int, ...] | tuple[Any, ...]
     dims: int
     mode = "constant"
 
@@ -62,10 +63,25 @@ def _family(base: type, prefix: str, mode: str, text: str) -> list[type]:
     ]
 
 
+ConstantPad1d: type[_ConstantPad]
+ConstantPad2d: type[_ConstantPad]
+ConstantPad3d: type[_ConstantPad]
 ConstantPad1d, ConstantPad2d, ConstantPad3d = _family(_ConstantPad, "ConstantPad", "constant", "with one value")
+ZeroPad1d: type[_ZeroPad]
+ZeroPad2d: type[_ZeroPad]
+ZeroPad3d: type[_ZeroPad]
 ZeroPad1d, ZeroPad2d, ZeroPad3d = _family(_ZeroPad, "ZeroPad", "constant", "with zeros")
+ReflectionPad1d: type[_Pad]
+ReflectionPad2d: type[_Pad]
+ReflectionPad3d: type[_Pad]
 ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _family(_Pad, "ReflectionPad", "reflect", "by reflection at the edge")
+ReplicationPad1d: type[_Pad]
+ReplicationPad2d: type[_Pad]
+ReplicationPad3d: type[_Pad]
 ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _family(_Pad, "ReplicationPad", "replicate", "with the edge's value")
+CircularPad1d: type[_CircularPad]
+CircularPad2d: type[_CircularPad]
+CircularPad3d: type[_CircularPad]
 CircularPad1d, CircularPad2d, CircularPad3d = _family(_CircularPad, "CircularPad", "circular", "from the other side")
 
 
@@ -114,6 +130,11 @@ class ChannelShuffle(Module):
 class Upsample(Module):
     """Resizes the spatial dims to ``size``, or by ``scale_factor``."""
 
+    name: str
+    mode: str
+    align_corners: bool | None
+    recompute_scale_factor: bool | None
+
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
         recompute_scale_factor: bool | None = None,
@@ -154,6 +175,11 @@ class UpsamplingBilinear2d(Upsample):
 class Unfold(Module):
     """The windows of (N, C, H, W) as columns."""
 
+    kernel_size: Any
+    dilation: Any
+    padding: Any
+    stride: Any
+
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()
         self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
@@ -167,6 +193,11 @@ class Unfold(Module):
 
 class Fold(Module):
     """The sum of columns put back as windows of an image of ``output_size``."""
+
+    kernel_size: Any
+    dilation: Any
+    padding: Any
+    stride: Any
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...graph.modes import no_grad
 from ...tensor import Tensor
@@ -14,34 +14,36 @@ from .hooks import Handle, add_hook
 _EXTRA = "_extra_state"
 
 
-class _IncompatibleKeys(namedtuple("_IncompatibleKeys", ("missing_keys", "unexpected_keys"))):
+class _IncompatibleKeys(NamedTuple):
     """What `Module.load_state_dict` returns: the keys that were missing and those that were not expected."""
 
-    __slots__ = ()
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return super().__repr__()
+        return f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class StateDict:
     """The part of `Module` that deals with its state_dict."""
 
     _version = 1
-    _parameters: dict
-    _buffers: dict
-    _modules: dict
-    _non_persistent_buffers_set: set
-    _state_dict_hooks: OrderedDict
-    _state_dict_pre_hooks: OrderedDict
-    _load_state_dict_pre_hooks: OrderedDict
-    _load_state_dict_post_hooks: OrderedDict
+    _parameters: dict[Any, Any]
+    _buffers: dict[Any, Any]
+    _modules: dict[Any, Any]
+    _non_persistent_buffers_set: set[Any]
+    _state_dict_hooks: OrderedDict[Any, Any]
+    _state_dict_pre_hooks: OrderedDict[Any, Any]
+    _load_state_dict_pre_hooks: OrderedDict[Any, Any]
+    _load_state_dict_post_hooks: OrderedDict[Any, Any]
 
     # ---- hooks
-    def _register_state_dict_hook(self, hook: Callable) -> Handle:
+    def _register_state_dict_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after collecting; it may return another dict."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
@@ -50,24 +52,24 @@ class StateDict:
             )
         return add_hook(self._state_dict_hooks, hook)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> Handle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call ``hook(module, state_dict, prefix, local_metadata)`` after collecting; it may change the dict in place."""
         hook._from_public_api = True  # type: ignore[attr-defined]
         return add_hook(self._state_dict_hooks, hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call ``hook(module, prefix, keep_vars)`` before collecting."""
         return add_hook(self._state_dict_pre_hooks, hook)
 
-    def _register_load_state_dict_pre_hook(self, hook: Callable, with_module: bool = False) -> Handle:
+    def _register_load_state_dict_pre_hook(self, hook: Callable[..., Any], with_module: bool = False) -> Handle:
         return add_hook(self._load_state_dict_pre_hooks, _WithModule(hook, self) if with_module else hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``
         before loading."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> Handle:
         """Call ``hook(module, incompatible_keys)`` after loading; it may change the lists in place."""
         return add_hook(self._load_state_dict_post_hooks, hook)
 
@@ -122,7 +124,8 @@ class StateDict:
 
     # ---- loading
     def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: dict, strict: bool, missing_keys: list, unexpected_keys: list, error_msgs: list
+        self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
+        unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:
         for hook in self._load_state_dict_pre_hooks.values():
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
@@ -150,7 +153,7 @@ class StateDict:
                     if first not in (self._modules if rest else own):
                         unexpected_keys.append(key)
 
-    def _load_one(self, name: str, key: str, p: Any, value: Any, assign: bool, error_msgs: list) -> None:
+    def _load_one(self, name: str, key: str, p: Any, value: Any, assign: bool, error_msgs: list[Any]) -> None:
         if not isinstance(value, Tensor):
             error_msgs.append(
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
@@ -210,7 +213,7 @@ class StateDict:
         return _IncompatibleKeys(missing, unexpected)
 
 
-def _load(module: Any, given: dict, prefix: str, metadata: Any, assign: bool, missing: list, unexpected: list, errors: list) -> None:
+def _load(module: Any, given: dict[Any, Any], prefix: str, metadata: Any, assign: bool, missing: list[Any], unexpected: list[Any], errors: list[Any]) -> None:
     local = {} if metadata is None else metadata.get(prefix[:-1], {})
     if assign:
         local["assign_to_params_buffers"] = True
@@ -231,7 +234,7 @@ def _load(module: Any, given: dict, prefix: str, metadata: Any, assign: bool, mi
 class _WithModule:
     """A hook that gets its module as first argument."""
 
-    def __init__(self, hook: Callable, module: Any):
+    def __init__(self, hook: Callable[..., Any], module: Any):
         self.hook, self.module = hook, module
 
     def __call__(self, *args: Any) -> Any:

@@ -66,6 +66,16 @@ class TransformerEncoderLayer(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
     """
 
+    self_attn: MultiheadAttention
+    linear1: Linear
+    dropout: Dropout
+    linear2: Linear
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
+    activation: Callable[..., Tensor]
+
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
         layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
@@ -120,6 +130,19 @@ class TransformerDecoderLayer(Module):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerDecoderLayer.html
     """
+
+    self_attn: MultiheadAttention
+    multihead_attn: MultiheadAttention
+    linear1: Linear
+    dropout: Dropout
+    linear2: Linear
+    norm1: LayerNorm
+    norm2: LayerNorm
+    norm3: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
+    dropout3: Dropout
+    activation: Callable[..., Tensor]
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
@@ -183,6 +206,13 @@ class TransformerEncoder(Module):
     enable_nested_tensor: padded places of the output are 0 in evaluation (where PyTorch computes on nested tensors); see forward.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoder.html
     """
+
+    layers: ModuleList
+    num_layers: int
+    norm: Module | None
+    enable_nested_tensor: bool
+    mask_check: bool
+    use_nested_tensor: bool
 
     def __init__(
         self,
@@ -252,6 +282,10 @@ class TransformerDecoder(Module):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerDecoder.html
     """
 
+    layers: ModuleList
+    num_layers: int
+    norm: Module | None
+
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
         self.layers = _get_clones(decoder_layer, num_layers)
@@ -278,6 +312,12 @@ class Transformer(Module):
     Shapes: src (S, N, d_model), tgt (T, N, d_model) → (T, N, d_model), with the batch first if ``batch_first``, or without it.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Transformer.html
     """
+
+    encoder: Any
+    decoder: Any
+    d_model: int
+    nhead: int
+    batch_first: bool
 
     def __init__(
         self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048,

@@ -10,10 +10,10 @@ from .options import several
 __all__: list[str] = []
 
 
-def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     """A function that makes n numbers of one, and a tuple of several."""
 
-    def parse(x: Any) -> tuple:
+    def parse(x: Any) -> tuple[Any, ...]:
         return several(x, n)
 
     parse.__name__ = name
@@ -23,6 +23,6 @@ def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple]:
 _single, _pair, _triple, _quadruple = (_ntuple(n, name) for n, name in enumerate(("_single", "_pair", "_triple", "_quadruple"), 1))
 
 
-def _reverse_repeat_tuple(t: tuple, n: int) -> tuple:
+def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
     """Each element n times, the last element first: strides or paddings as `nn.functional.pad` takes them."""
     return tuple(x for x in reversed(t) for _ in range(n))

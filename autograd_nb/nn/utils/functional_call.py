@@ -20,7 +20,7 @@ def functional_call(
     module: Module,
     parameter_and_buffer_dicts: Any,
     args: Any = None,
-    kwargs: dict | None = None,
+    kwargs: dict[Any, Any] | None = None,
     *,
     tie_weights: bool = True,
     strict: bool = False,

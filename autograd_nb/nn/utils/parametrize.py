@@ -69,6 +69,9 @@ def _same_kind(before: Tensor, after: Any, what: str, how: str) -> None:
 class ParametrizationList(ModuleList):
     """The functions that a tensor goes through, and what the first of them takes: ``original``, or original0, original1, …"""
 
+    is_tensor: bool
+    ntensors: int
+
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False) -> None:
         if not modules:
             raise ValueError("ParametrizationList requires one or more modules.")
@@ -157,7 +160,7 @@ def _getstate(self: Any) -> Any:
     )
 
 
-def _deepcopy(self: Any, memo: dict) -> Any:
+def _deepcopy(self: Any, memo: dict[Any, Any]) -> Any:
     if id(self) not in memo:
         replica = memo[id(self)] = self.__new__(type(self))
         replica.__dict__ = deepcopy(self.__dict__, memo)

@@ -191,6 +191,8 @@ class L1Unstructured(_Unstructured):
 
 
 class _Structured(BasePruningMethod):
+    amount: Any
+    dim: int
     PRUNING_TYPE = "structured"
 
     def __init__(self, amount: Any, dim: int = -1) -> None:
@@ -303,7 +305,7 @@ def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
 
 
 def global_unstructured(
-    parameters: Iterable, pruning_method: type[BasePruningMethod], importance_scores: dict | None = None, **kwargs: Any
+    parameters: Iterable[Any], pruning_method: type[BasePruningMethod], importance_scores: dict[Any, Any] | None = None, **kwargs: Any
 ) -> None:
     """Prune several (module, name) together, as if they were one parameter."""
     pairs = list(parameters)

@@ -21,6 +21,11 @@ __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
 class SpectralNorm:
     """The hook that computes ``name`` from ``name_orig`` and the singular vectors ``name_u`` and ``name_v``."""
 
+    name: str
+    n_power_iterations: int
+    dim: int
+    eps: float
+
     _version = 1
 
     def __init__(self, name: str = "weight", n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
@@ -74,7 +79,7 @@ class SpectralNorm:
         module._register_state_dict_hook(hook.note_version)
         return hook
 
-    def note_version(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict) -> None:
+    def note_version(self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[Any, Any]) -> None:
         """Say in a state_dict's metadata how the weight is kept, as PyTorch does."""
         local_metadata.setdefault("spectral_norm", {})[self.name + ".version"] = self._version
 

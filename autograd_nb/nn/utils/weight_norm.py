@@ -29,6 +29,9 @@ def weight_of(g: Tensor, v: Tensor, dim: int) -> Tensor:
 class WeightNorm:
     """The hook that computes ``name`` from ``name_g`` and ``name_v`` before each forward call."""
 
+    name: str
+    dim: int
+
     def __init__(self, name: str, dim: int | None) -> None:
         self.name, self.dim = name, -1 if dim is None else dim
 

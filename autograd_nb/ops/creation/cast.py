@@ -34,8 +34,8 @@ class _Clone(Pointwise):
 
 
 _clones = {name: unary_call(_Clone(name)) for name in strides.FORMATS}
-clone = _clones["contiguous_format"]  #: a copy in C order, which kernels can read
-copied = _clones["preserve_format"]  #: a copy as `Tensor.clone` makes it
+clone: Callable[..., Any] = _clones["contiguous_format"]  #: a copy in C order, which kernels can read
+copied: Callable[..., Any] = _clones["preserve_format"]  #: a copy as `Tensor.clone` makes it
 
 
 @structured(x=lambda g: g, node="CloneBackward0", linear="jointly", batch="samples")
@@ -65,6 +65,9 @@ class _Cast(Pointwise):
 class _Copy(Pointwise):
     """The first operand's memory takes the second's values (and its history)."""
 
+    reads: bool
+    repeats: bool
+
     def __init__(self, name: str = "copy", node: str = "CopyBackwards", own: Any = None, repeats: bool = False):
         super().__init__(lambda x, source: source, [own, lambda: 1], "same", (), name, node)
         self.reads, self.repeats = False, repeats
@@ -85,7 +88,7 @@ class _Copy(Pointwise):
 class _Zero(Pointwise):
     """The first operand's memory is filled with 0."""
 
-    def __init__(self, rules: list):
+    def __init__(self, rules: list[Any]):
         super().__init__(lambda x: 0, rules, "same", (), "zero", "ZeroBackward0")
         self.reads, self.repeats = False, True
 
@@ -101,7 +104,7 @@ def _warn_of_loss(source: dtype, target: dtype) -> None:
 
 
 _casts: dict[dtype, Any] = {}
-copying = _Copy()
+copying: _Copy = _Copy()
 _copy = inplace_call(copying)
 #: overwritten with constants, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's
 #: business)
@@ -178,14 +181,14 @@ def in_order_again(y: Tensor, order: list[int] | None) -> Tensor:
     return make(y._data, strides.permuted(y._layout, sorted(range(len(order)), key=order.__getitem__)), y._version_)
 
 
-def images(*ranks: int, weight: bool = False) -> Callable[[Callable], Callable]:
+def images(*ranks: int, weight: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a structured op's forward function on batches of images, or of lines or volumes.
 
     Where the first operand has so many dims and is channels last (or the second, if that is a ``weight``), its results are. The
     kernels know C order only, so this costs a copy before them and one behind. A parameter ``n`` says how many dims are spatial.
     """
 
-    def decorate(forward: Callable) -> Callable:
+    def decorate(forward: Callable[..., Any]) -> Callable[..., Any]:
         names = list(inspect.signature(forward).parameters)
         place = names.index("n") if "n" in names else None
 

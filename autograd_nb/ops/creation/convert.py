@@ -188,7 +188,7 @@ def from_dlpack(ext_tensor):
     return wrap(np.from_dlpack(ext_tensor))
 
 
-def _pointwise(self: Tensor, name: str, args: tuple, options: dict) -> Any:
+def _pointwise(self: Tensor, name: str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
     """``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
     if name == "zero_like":
         return new_full((), 0, self.dtype).expand(self.shape)

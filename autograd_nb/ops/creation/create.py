@@ -305,7 +305,7 @@ def legacy_tensor(*args: Any, **kw: Any) -> Tensor:
     return _legacy(args, dtypes.get_default_dtype())
 
 
-def _legacy(args: tuple, d: dtype) -> Tensor:
+def _legacy(args: tuple[Any, ...], d: dtype) -> Tensor:
     if len(args) == 1:
         (a,) = args
         if isinstance(a, Tensor):
@@ -340,7 +340,7 @@ def _copied(lay: Layout, data: np.ndarray | None, requires_grad: bool) -> Tensor
     return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
 
 
-def _keep_pattern(patterns: dict, key: tuple, t: Tensor, blank: bool, args: tuple | None = None) -> None:
+def _keep_pattern(patterns: dict[Any, Any], key: tuple[Any, ...], t: Tensor, blank: bool, args: tuple[Any, ...] | None = None) -> None:
     lay = t._layout
     small = lay.size * lay.dtype.itemsize <= _BYTES
     if small or blank:
@@ -352,7 +352,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
 
     Not so while launches are observed: a captured program must make it anew. ``blank``: the contents do not matter.
     """
-    patterns: dict[tuple, tuple] = launch.plan_table()
+    patterns: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()
 
     @wraps(function)
     def call(*args: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False, **options: Any) -> Tensor:
@@ -382,7 +382,7 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
     return call
 
 
-def _alike(args: tuple, seen: tuple) -> bool:
+def _alike(args: tuple[Any, ...], seen: tuple[Any, ...]) -> bool:
     """Whether arguments that are equal to others are of their types too; mostly they are the same objects."""
     for a, b in zip(args, seen):  # noqa: B905, SIM110  (equal tuples are of equal length; a generator would take thrice as long)
         if a is not b and (type(a) is not type(b) or (type(a) is tuple and not exact(a))):
@@ -421,7 +421,7 @@ def _filled(name: str, value: Any) -> Any:
     make_filled.__doc__ = f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
     sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
     own_name = name + "_like"
-    patterns: dict[tuple, tuple] = launch.plan_table()
+    patterns: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
         lay = tensor_argument(input, own_name)._layout
@@ -459,9 +459,9 @@ def _filled(name: str, value: Any) -> Any:
     return sized
 
 
-zeros = _filled("zeros", 0)
-ones = _filled("ones", 1)
-empty = _filled("empty", None)
+zeros: Any = _filled("zeros", 0)
+ones: Any = _filled("ones", 1)
+empty: Any = _filled("empty", None)
 
 
 @public(method=False)

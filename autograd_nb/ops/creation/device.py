@@ -74,6 +74,8 @@ CPU = device("cpu")
 class _Named:
     """A constant that is its name."""
 
+    name: str
+
     __slots__ = ("name",)
 
     def __init__(self, name: str):
@@ -94,7 +96,11 @@ class memory_format(_Named):
     """An order of dims in memory that programs may ask for. Accepted everywhere, and without effect: outputs are in C order."""
 
 
-strided = layout("strided")
+strided: layout = layout("strided")
+contiguous_format: memory_format
+preserve_format: memory_format
+channels_last: memory_format
+channels_last_3d: memory_format
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..core.registry import OPS, public
 from .cast import cast
 from .create import _finish, _options, new_empty, new_full, repeated
 
-_ranges: dict = launch.plan_table()
+_ranges: dict[Any, Any] = launch.plan_table()
 
 
 def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, stop: float = 0.0) -> Tensor:

@@ -19,8 +19,9 @@ class _Storage:
     def __init__(self, array: np.ndarray, d: dtypes.dtype):
         self._array, self.dtype = array, d
 
-    device = "cpu"
-    is_cuda = False
+    dtype: dtypes.dtype
+    device: str = "cpu"
+    is_cuda: bool = False
 
     def data_ptr(self) -> int:
         """The address of the first byte."""
@@ -40,7 +41,7 @@ class _Storage:
     def __len__(self) -> int:
         return self._array.size
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
     def __getitem__(self, index: Any) -> Any:
@@ -48,7 +49,7 @@ class _Storage:
         found = self._array.view(self.dtype.np)[index]
         return found.item() if isinstance(found, np.generic) else type(self)(found.view(self.dtype.carrier), self.dtype)
 
-    def tolist(self) -> list:
+    def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         launch.escapes("storage().tolist()")
         return self._array.view(self.dtype.np).tolist()

@@ -25,10 +25,10 @@ from .unary import tanh as _tanh
 _FUNCTIONAL = "nn.functional"
 
 
-def functional(*also: str, name: str = "") -> Callable[[Callable], Callable]:
+def functional(*also: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: offer a function as ``nn.functional.<name>``, and under the same name in the namespaces ``also``."""
 
-    def enter(function: Callable) -> Callable:
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         own = name or function.__name__
         register(f"{_FUNCTIONAL}.{own}", function, method=False, namespaces=(_FUNCTIONAL,))
         if also:
@@ -38,7 +38,7 @@ def functional(*also: str, name: str = "") -> Callable[[Callable], Callable]:
     return enter
 
 
-def formula(*rules: Callable | None, **options: Any) -> Callable[[Callable], Any]:
+def formula(*rules: Callable[..., Any] | None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`pointwise`, not offered by itself."""
     return pointwise(*rules, public=False, **options)
 
@@ -66,7 +66,7 @@ def _switchable(
     torch_inplace: bool = False,
     integers: bool = False,
     doc: str = "",
-) -> Callable:
+) -> Callable[..., Any]:
     """``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
 
     integers: integer tensors are taken too, with the numbers as integers.
@@ -75,7 +75,7 @@ def _switchable(
     values = tuple(float(v) for v in defaults.values())
     count = len(names)
 
-    def numbers(args: tuple, kw: dict) -> tuple[tuple, bool]:
+    def numbers(args: tuple[Any, ...], kw: dict[Any, Any]) -> tuple[tuple[Any, ...], bool]:
         inplace = kw.pop("inplace", False)
         if len(args) > count:
             if len(args) > count + 1:
@@ -92,7 +92,7 @@ def _switchable(
                 raise TypeError(f"{name}(): argument '{n}' must be a number, not {type(v).__name__}")
         return tuple([float(v) for v in found]), inplace
 
-    def fitted(x: Any, found: tuple, called: str) -> tuple:
+    def fitted(x: Any, found: tuple[Any, ...], called: str) -> tuple[Any, ...]:
         if integers and tensor_argument(x, called).dtype.category == 1:
             return tuple([int(v) for v in found])
         _floating(tensor_argument(x, called), name)
@@ -152,7 +152,7 @@ def _relu6(x):
     return m.where(x < 0, 0, m.where(x > 6, 6, x))
 
 
-relu6 = _switchable("relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6).")
+relu6: Callable[..., Any] = _switchable("relu6", _relu6, {}, integers=True, doc="min(max(x, 0), 6).")
 
 
 @formula(lambda g, x, slope: m.where(x > 0, g, g * slope), None, name="leaky_relu")
@@ -160,7 +160,7 @@ def _leaky_relu(x, slope):
     return m.where(x > 0, x, x * slope)
 
 
-leaky_relu = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, doc="x for x > 0, else negative_slope·x.")
+leaky_relu: Callable[..., Any] = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, doc="x for x > 0, else negative_slope·x.")
 
 
 @formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), None, name="elu")
@@ -168,7 +168,7 @@ def _elu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x))
 
 
-elu = _switchable("elu", _elu, {"alpha": 1.0}, doc="x for x > 0, else alpha·(eˣ − 1).")
+elu: Callable[..., Any] = _switchable("elu", _elu, {"alpha": 1.0}, doc="x for x > 0, else alpha·(eˣ − 1).")
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -182,7 +182,7 @@ def _selu(x):
     return m.where(x > 0, _SELU_SCALE * x, (_SELU_ALPHA * _SELU_SCALE) * m.expm1(x))
 
 
-selu = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
+selu: Callable[..., Any] = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
 
 
 @formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0")
@@ -190,7 +190,7 @@ def _celu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x / alpha))
 
 
-celu = _switchable("celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, doc="max(0, x) + min(0, α·(e^(x/α) − 1)).")
+celu: Callable[..., Any] = _switchable("celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, doc="max(0, x) + min(0, α·(e^(x/α) − 1)).")
 
 _TANH_SCALE = math.sqrt(2 / math.pi)
 
@@ -252,7 +252,7 @@ def _silu(x):
     return x * m.logistic(x)
 
 
-silu = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish.")
+silu: Callable[..., Any] = _switchable("silu", _silu, {}, doc="x·σ(x), also called swish.")
 
 
 def _mish_parts(x):
@@ -272,7 +272,7 @@ def _mish(x):
     return x * (w / (w + 2))
 
 
-mish = _switchable("mish", _mish, {}, doc="x·tanh(softplus(x)).")
+mish: Callable[..., Any] = _switchable("mish", _mish, {}, doc="x·tanh(softplus(x)).")
 
 
 @formula(lambda g, x, beta, threshold: m.where(x * beta > threshold, g, g * m.logistic(x * beta)), None, None, name="softplus")
@@ -333,7 +333,7 @@ def _hardsigmoid(x):
     return m.where(x <= -3, 0.0, m.where(x >= 3, 1.0, x * (1 / 6) + 0.5))
 
 
-hardsigmoid = _switchable("hardsigmoid", _hardsigmoid, {}, doc="0 below −3, 1 above 3, x/6 + 1/2 between.")
+hardsigmoid: Callable[..., Any] = _switchable("hardsigmoid", _hardsigmoid, {}, doc="0 below −3, 1 above 3, x/6 + 1/2 between.")
 
 
 @formula(lambda g, x: m.where(x <= -3, 0.0, m.where(x < 3, g * (x * (1 / 3) + 0.5), g)), name="hardswish")
@@ -341,7 +341,7 @@ def _hardswish(x):
     return m.where(x <= -3, 0.0, m.where(x >= 3, x, x * (x + 3) * (1 / 6)))
 
 
-hardswish = _switchable("hardswish", _hardswish, {}, doc="x·hardsigmoid(x).")
+hardswish: Callable[..., Any] = _switchable("hardswish", _hardswish, {}, doc="x·hardsigmoid(x).")
 
 
 @formula(lambda g, x, lambd: m.where((x >= -lambd) & (x <= lambd), 0.0, g), None, name="hardshrink", node="HardshrinkBackward0")

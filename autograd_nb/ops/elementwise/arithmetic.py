@@ -109,7 +109,7 @@ def reversed_div(input, other):
     return mul(reciprocal(input), other)
 
 
-def underivable(name: str) -> Callable:
+def underivable(name: str) -> Callable[..., Any]:
     """The rule of an operand by which PyTorch has no derivative either."""
 
     def rule(g):

@@ -99,13 +99,13 @@ def _integers_only(name: str, op: Any, numbers: str, booleans: bool = False) -> 
     return call
 
 
-bitwise_and = _integers_only("bitwise_and", _bitwise_and, "either", booleans=True)
-bitwise_or = _integers_only("bitwise_or", _bitwise_or, "either", booleans=True)
-bitwise_xor = _integers_only("bitwise_xor", _bitwise_xor, "either", booleans=True)
-gcd = _integers_only("gcd", _gcd, "none")
-lcm = _integers_only("lcm", _lcm, "none")
-bitwise_left_shift = _integers_only("bitwise_left_shift", _shift_left, "either")
-bitwise_right_shift = _integers_only("bitwise_right_shift", _shift_right, "either")
+bitwise_and: Any = _integers_only("bitwise_and", _bitwise_and, "either", booleans=True)
+bitwise_or: Any = _integers_only("bitwise_or", _bitwise_or, "either", booleans=True)
+bitwise_xor: Any = _integers_only("bitwise_xor", _bitwise_xor, "either", booleans=True)
+gcd: Any = _integers_only("gcd", _gcd, "none")
+lcm: Any = _integers_only("lcm", _lcm, "none")
+bitwise_left_shift: Any = _integers_only("bitwise_left_shift", _shift_left, "either")
+bitwise_right_shift: Any = _integers_only("bitwise_right_shift", _shift_right, "either")
 for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
     setattr(Tensor, f"__{_name}__", _function)
     setattr(Tensor, f"__r{_name}__", lambda self, other, f=_function: f(other, self))

@@ -92,7 +92,7 @@ def _install() -> None:
 _install()
 
 
-_sums: dict = launch.plan_table()
+_sums: dict[Any, Any] = launch.plan_table()
 
 
 @cache
@@ -164,7 +164,7 @@ engine.own = _engine_own
 ownership.copy = _copy
 
 
-_overlapping: dict = launch.plan_table()
+_overlapping: dict[Any, Any] = launch.plan_table()
 
 
 def add_overlapping(target: Tensor, source: Tensor) -> None:

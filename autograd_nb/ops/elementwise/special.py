@@ -31,7 +31,7 @@ def _also(name: str, *aliases: str) -> None:
         register(f"special.{alias}", OPS[name].call, OPS[name].kind, method=False, namespaces=("special",))
 
 
-def _by_formula(declared: Callable) -> Callable:
+def _by_formula(declared: Callable[..., Any]) -> Callable[..., Any]:
     """Let derivatives name an op that is not public as ``m.<name>``, on symbols and on tensors."""
     op = declared.op  # type: ignore[attr-defined]
     FORMULAS.setdefault(op.name, op.formula)
@@ -43,7 +43,7 @@ def _by_formula(declared: Callable) -> Callable:
 # --------------------------------------------------------------------------------------------- the gamma family
 
 
-def _checked(name: str) -> Callable:
+def _checked(name: str) -> Callable[..., Any]:
     """Floating point tensors only."""
 
     def check(keys):

@@ -106,7 +106,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     put_in_place(view, *place, value, False, tensors)
 
 
-def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
+def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None:
     """Keep what an assignment of such a value to such a view takes: (slice of the memory, plan, the view's layout, offset)."""
     lay, offset = view._layout, offset_in(view, x)
     plan = copying.inplace_plans.get((lay, key[-1]))
@@ -122,7 +122,7 @@ def _remember(key: tuple, x: Tensor, view: Tensor, value: Any) -> None:
 
 
 @whole
-def _assign(x: Tensor, value: Any, found: tuple) -> bool:
+def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     """x[…] = value without a view; whether that was all, else nothing has happened."""
     cut, plan, part, offset = found
     version = x._version_

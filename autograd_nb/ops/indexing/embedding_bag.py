@@ -32,7 +32,7 @@ def _wide(x: Tensor) -> bool:
     return x.dtype is dtypes.float16
 
 
-def _single(op: Any, args: tuple) -> Tensor:
+def _single(op: Any, args: tuple[Any, ...]) -> Tensor:
     """``op`` of half tensors, computed in float32."""
     y = op.forward(*[cast(a, dtypes.float32) if isinstance(a, Tensor) and a.dtype is dtypes.float16 else a for a in args])
     return cast(y, dtypes.float16)

@@ -47,7 +47,7 @@ def _index_argument(index: Any, name: str) -> Tensor:
 # -------------------------------------------------------------------------------------------- gather, scatter
 
 
-def _geometry(lay: Layout, shape: Sequence[int], d: int) -> tuple | None:
+def _geometry(lay: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] | None:
     """The nine numbers of the kernels' ``dims`` for walking ``lay`` over the index's ``shape``, or None for too many loops."""
     b, (bs,) = coalesce(shape[:d], [lay.strides[:d]])
     a, (as_,) = coalesce(shape[d + 1 :], [lay.strides[d + 1 :]])
@@ -370,7 +370,7 @@ def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include
 
 
 def _fold_rule(g, x, src, d, index, out, reduce, include_self, needs):
-    grads: dict = {}
+    grads: dict[Any, Any] = {}
     zero = scalar_tensor(0, g.dtype)
     one = scalar_tensor(1, g.dtype)
     where = OPS["where"].call

@@ -54,7 +54,7 @@ def _is_tuple(value: Any) -> bool:
     return len(value) < 32 and any(v is None or v is Ellipsis or isinstance(v, slice) for v in value)
 
 
-def split_index(x: Tensor, index: Any) -> tuple[Tensor, list | None]:
+def split_index(x: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
     """(the view that the basic part of ``index`` makes, the tensor index of each of its dims or None)."""
     view, tensors = read_index(x, index)
     return (view[0](x, *view[1:]) if view else x), tensors
@@ -77,7 +77,7 @@ def _converted(item: Any) -> tuple[Any, int]:
     return item, 0
 
 
-def _too_many(ndim: int, items: list, taken: int) -> None:
+def _too_many(ndim: int, items: list[Any], taken: int) -> None:
     if not ndim and len(items) == 1:
         if isinstance(items[0], slice):
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
@@ -89,7 +89,7 @@ def _too_many(ndim: int, items: list, taken: int) -> None:
     raise IndexError(f"too many indices for tensor of dimension {ndim} (the index names {taken} dims)")
 
 
-def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list, tensors: list) -> tuple[int, str]:
+def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: list[Any]) -> tuple[int, str]:
     """Read a tensor or a bool of an index at ``dim`` into `read_index`'s lists; (how many dims it takes, the view that it makes or "")."""
     if item.__class__ is bool:
         recipe.append(None)
@@ -124,13 +124,13 @@ def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list, tensors: list) 
     return k, ""
 
 
-def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
+def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
     """((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
     if index.__class__ is not tuple:
         index = tuple(index) if isinstance(index, tuple) or (isinstance(index, list) and _is_tuple(index)) else (index,)
     ndim = x._layout.ndim
     taken = 0  # dims of x that the expression names
-    items: list = []
+    items: list[Any] = []
     for item in index:
         kind = item.__class__
         if kind is int or kind is slice:
@@ -151,8 +151,8 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple, list | None]:
         _too_many(ndim, items, taken)
     # the view as a recipe: for each dim an int (select), (start, count, step), or None (a new dim)
     lay = x._layout
-    recipe: list = []
-    tensors: list = []  # for each dim of the view
+    recipe: list[Any] = []
+    tensors: list[Any] = []  # for each dim of the view
     dim = 0
     last = ""
     seen = False
@@ -228,7 +228,7 @@ def _slice_number(value: Any) -> int:
         ) from None
 
 
-def _followed(lay: Layout, recipe: tuple) -> tuple[list[int], list[int], int]:
+def _followed(lay: Layout, recipe: tuple[Any, ...]) -> tuple[list[int], list[int], int]:
     """Shape, strides and offset of the view that a recipe tells of."""
     shape: list[int] = []
     strides: list[int] = []
@@ -272,7 +272,7 @@ def _basic(name: str) -> Any:
 _VIEWS = {name: _basic(name) for name in ("select", "slice", "unsqueeze")}
 
 
-def advanced_index(view: Tensor, tensors: list) -> tuple[Tensor, tuple[int, ...], int]:
+def advanced_index(view: Tensor, tensors: list[Any]) -> tuple[Tensor, tuple[int, ...], int]:
     """(the combined index, the dims it indexes, where its dims go) of the tensor indices of a view's dims."""
     shape = view._layout.shape
     dims = tuple([d for d, t in enumerate(tensors) if t is not None])
@@ -314,9 +314,9 @@ _recipes = launch.plan_table()
 _FAR = 1 << 62
 
 
-def _key_of(lay: Layout, index: tuple) -> tuple | None:
+def _key_of(lay: Layout, index: tuple[Any, ...]) -> tuple[Any, ...] | None:
     """What tells the view of a tuple of ints, slices, None and Ellipsis from others; None where there is more to an index."""
-    key: list = [lay]
+    key: list[Any] = [lay]
     for item in index:
         kind = type(item)
         if kind is slice:

@@ -50,7 +50,7 @@ _masked_fill = _MaskedFill()
 _masked_fill_inplace = inplace_call(_masked_fill)
 
 
-def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple:
+def _masked_fill_args(input: Any, mask: Any, value: Any, name: str) -> tuple[Any, ...]:
     x = tensor_argument(input, name)
     tensor_argument(mask, name, "mask")
     if mask.dtype is not dtypes.bool_:

@@ -142,6 +142,12 @@ class Places:
     memory must be copied first (in that order, and then ``dense`` says how to read the copy).
     """
 
+    kept: list[Any]
+
+    count: int
+    order: tuple[int, ...]
+    size: int
+
     __slots__ = ("copied", "count", "kept", "loops", "order", "size")
 
     def __init__(self, lay: Layout, dims: tuple[int, ...], pos: int):
@@ -163,7 +169,7 @@ class Places:
             self.loops = _loops(shape, strides, ordered[:pos], ordered[pos : pos + n], ordered[pos + n :], lay.dtype)
 
 
-def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, last: Any, d: Any) -> tuple | None:
+def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, last: Any, d: Any) -> tuple[Any, ...] | None:
     if len(dims) == 1:
         step = strides[dims[0]]
     else:
@@ -182,8 +188,8 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
     return (*[1] * pad_b, *b, *[1] * pad_a, *a, *[0] * pad_b, *bs, step, *tail)
 
 
-_places: dict[tuple, Places] = launch.plan_table()
-_picked: dict[tuple, tuple[Places, Layout]] = launch.plan_table()  # how a pick reads, and the layout of what it gives
+_places: dict[tuple[Any, ...], Places] = launch.plan_table()
+_picked: dict[tuple[Any, ...], tuple[Places, Layout]] = launch.plan_table()  # how a pick reads, and the layout of what it gives
 
 
 def places(lay: Layout, dims: tuple[int, ...], pos: int) -> Places:
@@ -266,7 +272,7 @@ _quick_picks = launch.plan_table()  # (entry point, the kernel's dims and n, the
 _quick_fills = launch.plan_table()  # (entry point, the kernel's dims and n) of `_fill_at`
 
 
-def quick_pick(op: Structured, args: tuple, d: int) -> Tensor | None:
+def quick_pick(op: Structured, args: tuple[Any, ...], d: int) -> Tensor | None:
     """``op(*args)`` of an op that picks slices of args[0] along dim ``d`` at args[1], checked and read by one kernel.
 
     None where there is more to it: large tensors, other dtypes, indices that are not in [0, n).
@@ -345,7 +351,7 @@ def _fill_at(x: Tensor, index: Tensor, number: Any) -> bool:
     return True
 
 
-def _pick_parts(args: tuple) -> list[tuple]:
+def _pick_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Pieces of a pick: of the outermost dim before the indexed one, or of the indices."""
     dims, x, index, out = args
     n0, n1, m0, m1, s0, s1 = dims[:6]
@@ -417,7 +423,7 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         _put.split(x.dtype.carrier, args, _put_parts)
 
 
-def _put_parts(args: tuple) -> list[tuple]:
+def _put_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """Pieces of a put: of the innermost dim behind the indexed one, so that what meets in a place meets in the same order."""
     dims, mode, value, index, out = args
     m1, t1, w1 = dims[3], dims[8], dims[13]

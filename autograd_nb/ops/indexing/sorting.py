@@ -256,8 +256,8 @@ def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
     return public()(call)
 
 
-median = _median("median", MEDIAN, _median_all, _median_dim, return_types.median)
-nanmedian = _median("nanmedian", NANMEDIAN, _nanmedian_all, _nanmedian_dim, return_types.nanmedian)
+median: Any = _median("median", MEDIAN, _median_all, _median_dim, return_types.median)
+nanmedian: Any = _median("nanmedian", NANMEDIAN, _nanmedian_all, _nanmedian_dim, return_types.nanmedian)
 
 
 # --------------------------------------------------------------------------------------------------------- unique

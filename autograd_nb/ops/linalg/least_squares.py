@@ -22,7 +22,7 @@ _LSTSQ = Kernel("least_squares", "least_squares", outputs=3)
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
-def _lstsq_rule(g: Any, needs: set, a: Tensor, b: Tensor, out0: Any) -> dict:
+def _lstsq_rule(g: Any, needs: set[Any], a: Tensor, b: Tensor, out0: Any) -> dict[Any, Any]:
     gx, gr = g[:2]
     x, found = out0, {}
     p = None if gx is None else _pinv(a, None, None, False)

@@ -321,7 +321,7 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     return step(both, order, b, adjoint_)
 
 
-def _solve_rule(g: Any, needs: set, a: Tensor, out0: Any, out1: Any, out2: Any) -> dict:
+def _solve_rule(g: Any, needs: set[Any], a: Tensor, out0: Any, out1: Any, out2: Any) -> dict[Any, Any]:
     if g[0] is None:
         return {}
     gb = _solve(a.mT, g[0])[0] if state.grad else _solved(out1, out2, g[0], True)

@@ -40,7 +40,7 @@ from .common import (
 _SOLVE, _CHOLESKY = Kernel("lapack", "solve_triangular"), Kernel("lapack", "cholesky", outputs=2)
 
 
-def _triangle_rule(g: Tensor, needs: set, t: Tensor, out: Tensor, upper: bool, trans: bool, unit: bool) -> dict:
+def _triangle_rule(g: Tensor, needs: set[Any], t: Tensor, out: Tensor, upper: bool, trans: bool, unit: bool) -> dict[Any, Any]:
     gb = triangle(t, g, upper, not trans, unit)
     found = {"b": gb}
     if "t" in needs:
@@ -177,7 +177,7 @@ def cholesky_ex(A, *, upper=False, check_errors=False, out=None):
     return several(return_types.linalg_cholesky_ex, (y, info), out, "linalg.cholesky_ex")
 
 
-def _cholesky_solve_rule(g: Tensor, needs: set, b: Tensor, factor: Tensor, out: Tensor, upper: bool) -> dict:
+def _cholesky_solve_rule(g: Tensor, needs: set[Any], b: Tensor, factor: Tensor, out: Tensor, upper: bool) -> dict[Any, Any]:
     gb = _cholesky_solve(g, factor, upper)
     found = {"b": gb}
     if "factor" in needs:

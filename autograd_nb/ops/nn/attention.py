@@ -60,7 +60,7 @@ def _fused_backward(g: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, scale
     return outs
 
 
-def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple, *args: Any) -> None:
+def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple[Any, ...], *args: Any) -> None:
     """Run a kernel on the matrices of all batches and heads, on several threads where that pays."""
     count, heads = numel(batch), batch[-1] if batch else 1
     length, source, width, value_width = sizes[:4]

@@ -80,7 +80,7 @@ def _channels(x, w, b, mean, rstd, value, eps, training):
 
 def _plan_channels(
     checked: bool, x: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any, momentum: Any, eps: Any
-) -> tuple | None:
+) -> tuple[Any, ...] | None:
     """How a small batch is normalised in one launch; None where it is not, or where something is to be refused."""
     lay = x._layout
     if lay.ndim < 2 or not lay.contiguous or not 0 < lay.size <= SMALL or lay.dtype.name not in _NOTHING:
@@ -107,7 +107,7 @@ def _plan_channels(
 
 
 def _run_known(
-    plan: tuple, x: Tensor, running_mean: Any, running_var: Any, w: Any, b: Any, training: Any, momentum: Any, eps: Any
+    plan: tuple[Any, ...], x: Tensor, running_mean: Any, running_var: Any, w: Any, b: Any, training: Any, momentum: Any, eps: Any
 ) -> Tensor:
     """The batch norm of a small batch."""
     sizes, lay, row, carrier, ones, zeros, eps, training = plan

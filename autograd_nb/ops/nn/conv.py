@@ -28,7 +28,7 @@ _PLANES_BY_WEIGHT = launch.Kernel("depthwise", "by_weight")
 
 
 @lru_cache(4096)
-def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple) -> tuple[int, ...]:
+def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple[Any, ...]) -> tuple[int, ...]:
     """The 18 ints of the kernels, with the dims that a 1-D or 2-D convolution lacks filled in front."""
     stride, padding, dilation, _ = how
     lead = 5 - len(x_shape)
@@ -42,7 +42,7 @@ def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[
     )  # fmt: skip
 
 
-def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple) -> list[int]:
+def _spatial(x_shape: Sequence[int], w_shape: Sequence[int], how: tuple[Any, ...]) -> list[int]:
     stride, padding, dilation, _ = how
     return [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
@@ -55,7 +55,7 @@ MANY = 1024  #: output positions from which part of a weight's gradient pays for
 
 
 def _by_images(
-    kernel: launch.Kernel, images: int, sizes: tuple, arrays: tuple, steps: tuple, work: int, out_shape: Any, d: dtypes.dtype
+    kernel: launch.Kernel, images: int, sizes: tuple[Any, ...], arrays: tuple[Any, ...], steps: tuple[Any, ...], work: int, out_shape: Any, d: dtypes.dtype
 ) -> Tensor:
     """The output of ``kernel(images, *sizes, *arrays, out)``, images shared by threads; ``steps``: elements of an image in each array."""
     lay = layout(out_shape, None, d)
@@ -69,12 +69,12 @@ def _by_images(
     return out
 
 
-def _by_outputs(args: tuple, work: int) -> list[tuple]:
+def _by_outputs(args: tuple[Any, ...], work: int) -> list[tuple[Any, ...]]:
     """The launches of a kernel that takes (images, groups, inputs, outputs, first output, last, …): for some outputs each."""
     return [(*args[:4], begin, end, *args[6:]) for begin, end in threads.pieces(args[3], work, 8)]
 
 
-def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple, flipped: bool, y_shape: Any) -> Tensor:
+def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple[Any, ...], flipped: bool, y_shape: Any) -> Tensor:
     """The convolution of ``geometry``; ``flipped``: with w's inputs and outputs exchanged and its kernels turned around."""
     images, outputs, size = x.shape[0], y_shape[1] // groups, numel(w.shape)
     lay = layout(y_shape, None, x.dtype)
@@ -97,7 +97,7 @@ def _by_planes(w_shape: Any, groups: int) -> bool:
     return groups > 1 and w_shape[1] == 1 and w_shape[0] <= 4 * groups
 
 
-def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple]:
+def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple[Any, ...]]:
     """How the gradient by ``n`` inputs along a dim comes from that of ``m`` outputs: for every s-th input by a stride of 1.
 
     Each is (the first input of those, how many, the taps that reach them, their padding and dilation).
@@ -114,7 +114,7 @@ def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple]:
 
 
 @lru_cache(1024)
-def _plan(x_shape: tuple, y_shape: tuple, w_shape: tuple, how: tuple) -> tuple[bool, list[tuple]]:
+def _plan(x_shape: tuple[Any, ...], y_shape: tuple[Any, ...], w_shape: tuple[Any, ...], how: tuple[Any, ...]) -> tuple[bool, list[tuple[Any, ...]]]:
     """Whether inputs are left over that no tap reaches, and for each step (its weights, its inputs, their shape, the geometry)."""
     stride, padding, dilation, groups = how
     dims = zip(x_shape[2:], y_shape[2:], w_shape[2:], stride, padding, dilation, strict=True)
@@ -130,7 +130,7 @@ def _plan(x_shape: tuple, y_shape: tuple, w_shape: tuple, how: tuple) -> tuple[b
     return len(found) < len(steps), found
 
 
-def _by_steps(y: Tensor, w: Tensor, x_shape: tuple, how: tuple) -> Tensor:
+def _by_steps(y: Tensor, w: Tensor, x_shape: tuple[Any, ...], how: tuple[Any, ...]) -> Tensor:
     """The gradient by the input: convolutions at stride 1 with the weights turned around, one for each step of the strides."""
     rest, steps = _plan(tuple(x_shape), tuple(y.shape), tuple(w.shape), how)
     if all(s == 1 for s in how[0]) and steps:
@@ -144,7 +144,7 @@ def _by_steps(y: Tensor, w: Tensor, x_shape: tuple, how: tuple) -> Tensor:
     return out
 
 
-def _half(op: Any, tensors: tuple, rest: tuple) -> Tensor:
+def _half(op: Any, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor:
     return cast(op(*(None if t is None else cast(t, dtypes.float32) for t in tensors), *rest), dtypes.float16)
 
 
@@ -183,7 +183,7 @@ def _conv_of_batch(op, args, batch):
     return y if bias is None else y + batch.whole(bias).reshape(batch.size, 1, -1, *[1] * (y.ndim - 3))
 
 
-def _as_groups(x: Any, w: Any, how: tuple, batch: Any, call: Callable) -> Tensor:
+def _as_groups(x: Any, w: Any, how: tuple[Any, ...], batch: Any, call: Callable[..., Any]) -> Tensor:
     """A convolution of each sample's x with its own w, the samples being groups of channels: x (B·N·C → N·BC), w (B·O·I → BO·I)."""
     b = batch.whole(w)
     y = call(_side_by_side(batch.whole(x)), b.reshape(batch.size * b.shape[1], *b.shape[2:]), _more_groups(how, batch.size))
@@ -195,7 +195,7 @@ def _side_by_side(x: Tensor) -> Tensor:
     return x.transpose(0, 1).reshape(x.shape[1], x.shape[0] * x.shape[2], *x.shape[3:])
 
 
-def _more_groups(how: tuple, size: int) -> tuple:
+def _more_groups(how: tuple[Any, ...], size: int) -> tuple[Any, ...]:
     return (*how[:-1], how[-1] * size)
 
 
@@ -298,7 +298,7 @@ def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
 
 def _prepare(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool
-) -> tuple:
+) -> tuple[Any, ...]:
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
     if w.ndim != n + 2:
         raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")
@@ -351,14 +351,14 @@ def _prepare(
     return x, w, s, d, g, batched
 
 
-def _integers(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor | None:
+def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
     """Convolutions of integers, which BLAS does not have: in float64 and back; None for other dtypes."""
     if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
         return None
     return cast(call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype)
 
 
-def _of_parts(call: Any, op: str, n: int, tensors: tuple, rest: tuple) -> Tensor | None:
+def _of_parts(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
     """Of complex tensors, from three convolutions of their parts (as Gauss multiplied); None for real ones."""
     x, w, bias = tensors
     if not all(isinstance(t, Tensor) and t.dtype.is_complex for t in (x, w)) or x.dtype is not w.dtype:

@@ -151,7 +151,7 @@ def _backward(weighted: bool, smoothed: bool, rows: bool) -> RowKernel:
 # ------------------------------------------------------------------------------------------------- the op
 
 
-def _weights(w: Tensor | None, total: Tensor | None) -> list:
+def _weights(w: Tensor | None, total: Tensor | None) -> list[Any]:
     return [] if w is None else [dense(w), total._data]  # type: ignore[union-attr]
 
 
@@ -172,7 +172,7 @@ def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: fl
         return keep.unsqueeze(1), whole.unsqueeze(1), taken
 
 
-_BACKWARD: dict[tuple, tuple] = launch.plan_table()
+_BACKWARD: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()
 
 
 def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
@@ -281,7 +281,7 @@ def _cross_entropy_by_ops(x: Tensor, target: Tensor, w: Any, ignore: int, reduct
     return loss.sum() / weight.sum() if reduction == "mean" else loss.sum()
 
 
-def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduction: Any, label_smoothing: Any) -> tuple | None:
+def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduction: Any, label_smoothing: Any) -> tuple[Any, ...] | None:
     """What a call with the classes of the rows of a matrix takes."""
     lay, wanted = input._layout, target._layout
     if lay.ndim != 2 or wanted.ndim != 1 or lay.sizes[0] != wanted.size or not 0 < lay.size < LARGE:
@@ -299,7 +299,7 @@ def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduc
     return sizes, entry, outside, mean, layout(wanted.sizes, None, d), layout((), None, d)
 
 
-def _run_known(plan: tuple, x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
+def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
     """What `cross_entropy` comes to in a `known` call."""
     sizes, entry, outside, mean, lay, one = plan
     d = x._layout.dtype

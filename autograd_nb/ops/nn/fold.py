@@ -21,7 +21,7 @@ _UNFOLD = Kernel("fold", "unfold")
 _FOLD = Kernel("fold", "fold")
 
 
-def _geometry(image: tuple[int, ...], blocks: tuple[int, ...], how: tuple) -> tuple[int, ...]:
+def _geometry(image: tuple[int, ...], blocks: tuple[int, ...], how: tuple[Any, ...]) -> tuple[int, ...]:
     kernel, dilation, padding, stride = how
     return (1, *image, 1, *blocks, 1, *kernel, 1, *stride, 0, *padding, 1, *dilation)
 
@@ -47,7 +47,7 @@ def _fold(x, image, blocks, how):
     return y
 
 
-def _windows(op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple:
+def _windows(op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Any, ...]:
     """(kernel, dilation, padding, stride), two ints each."""
     how = [tuple_of(v, 2, n, op) for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"), (padding, "padding"), (stride, "stride"))]
     for (h, w), name, what in zip(how, ("kernel", "dilation", "pad", "stride"), ("kernel size", "dilation", "padding", "stride"), strict=True):
@@ -59,7 +59,7 @@ def _windows(op: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any
     return tuple(how)
 
 
-def _blocks(image: tuple[int, ...], how: tuple) -> tuple[int, ...]:
+def _blocks(image: tuple[int, ...], how: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in zip(image, *how, strict=True))
 
 

@@ -25,7 +25,7 @@ _MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 _PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
 
 
-def _geometry(x: Tensor, grid: Tensor, how: tuple) -> tuple:
+def _geometry(x: Tensor, grid: Tensor, how: tuple[Any, ...]) -> tuple[Any, ...]:
     n = x.ndim - 2
     places = grid._layout.size // (n * grid.shape[0]) if grid._layout.size else 0
     return (x.shape[0], x.shape[1], n, *how, (1,) * (3 - n) + tuple(x.shape[2:]), places)

@@ -61,7 +61,7 @@ def _taps(mode: int, n_in: int, n_out: int, scale: float, aligned: bool) -> int:
 
 
 @lru_cache(256)
-def _tables(mode: int, aligned: bool, sizes: tuple[int, ...], scales: tuple[float, ...], d: dtypes.dtype) -> tuple:
+def _tables(mode: int, aligned: bool, sizes: tuple[int, ...], scales: tuple[float, ...], d: dtypes.dtype) -> tuple[Any, ...]:
     """(taps of each dim, count, index, weight) of `kernels.interpolate.resample`."""
     # a dim of size 1 that is there to make three is left alone, as any that keeps its size
     taps = tuple(_taps(mode, sizes[k], sizes[3 + k], scales[k], aligned) if scales[k] >= 0 else 0 for k in range(3))

@@ -137,7 +137,7 @@ def _row_norm_by_ops(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bo
     return y if b is None else y + b
 
 
-def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> tuple | None:
+def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> tuple[Any, ...] | None:
     """What such a call takes, where nothing has to be brought in order before."""
     lay = input._layout
     weights = [t for t in (weight, bias) if t is not None]
@@ -158,7 +158,7 @@ def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, b
     return entry, sizes, lay, kept, k, eps
 
 
-def _run_known(plan: tuple, x: Tensor, normalized_shape: Any, w: Any, b: Any, eps: float) -> Tensor:
+def _run_known(plan: tuple[Any, ...], x: Tensor, normalized_shape: Any, w: Any, b: Any, eps: float) -> Tensor:
     """The layer norm of a `known` call."""
     entry, sizes, lay, kept, k, eps = plan
     carrier = lay.dtype.carrier

@@ -29,7 +29,9 @@ from .cross_entropy import check_reduction, legacy_reduction
 class Loss:
     """A loss of elements and its reductions."""
 
-    def __init__(self, rules: Sequence[Callable | None], formula: Callable, name: str, node: str = ""):
+    elements: Callable[..., Any]
+
+    def __init__(self, rules: Sequence[Callable[..., Any] | None], formula: Callable[..., Any], name: str, node: str = ""):
         camel = "".join(w.capitalize() for w in name.split("_"))
         self.elements = pointwise(
             *rules, name=name, public=False, inplace=False, result="float", node=node or f"{camel}Backward0"
@@ -42,10 +44,10 @@ class Loss:
         return self.reduced(args, mean=reduction == "mean")
 
 
-def loss(*rules: Callable | None, node: str = "") -> Callable[[Callable], Loss]:
+def loss(*rules: Callable[..., Any] | None, node: str = "") -> Callable[[Callable[..., Any]], Loss]:
     """Declare a `Loss` from the formula of one element and those of its derivatives (see `pointwise`)."""
 
-    def declare(formula: Callable) -> Loss:
+    def declare(formula: Callable[..., Any]) -> Loss:
         return Loss(rules, formula, formula.__name__.strip("_"), node)
 
     return declare

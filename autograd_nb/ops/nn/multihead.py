@@ -50,7 +50,7 @@ def _added(mask: Any, name: str, d: dtypes.dtype, other: Any = None) -> Any:
     return mask.to(d)
 
 
-def _projected(q: Tensor, k: Tensor, v: Tensor, packed: Any, separate: tuple | None, bias: Any) -> list[Tensor]:
+def _projected(q: Tensor, k: Tensor, v: Tensor, packed: Any, separate: tuple[Any, ...] | None, bias: Any) -> list[Tensor]:
     """Queries, keys and values, each through its linear map; operands that are the same tensor share one product."""
     if separate is None:
         e = q.shape[-1]
@@ -177,7 +177,7 @@ def multi_head_attention_forward(
     return y, weights
 
 
-def _check_projections(k: Tensor, v: Tensor, weight: Any, separate: tuple | None) -> None:
+def _check_projections(k: Tensor, v: Tensor, weight: Any, separate: tuple[Any, ...] | None) -> None:
     """AssertionError where key, value and the weights of their projections do not go together."""
     if separate is None:
         if k.shape != v.shape:

@@ -34,7 +34,7 @@ def _new(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
 WINDOW = 4  #: what an element of a window costs, see `threads.WORTH`
 
 
-def _geometry(x_shape: Sequence[int], y_spatial: Sequence[int], how: tuple) -> tuple[int, ...]:
+def _geometry(x_shape: Sequence[int], y_spatial: Sequence[int], how: tuple[Any, ...]) -> tuple[int, ...]:
     kernel, stride, padding, dilation = how
     n = len(kernel)
     lead = 3 - n
@@ -117,7 +117,7 @@ def _out_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
     return size
 
 
-def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple:
+def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple[Any, ...]:
     x = tensor_argument(input, op)
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(x.shape)}")

@@ -159,7 +159,7 @@ def _recurrent(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, y, hn, cn, kept, gat
     return (y, hn) if cn is None else (y, hn, cn)
 
 
-def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None, weights: Any, reverse: bool) -> tuple:
+def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None, weights: Any, reverse: bool) -> tuple[Any, ...]:
     """One direction of one layer over packed rows: (outputs, last h, last c or None)."""
     if x.dtype is dtypes.float16:
         wide: list[Any] = [None if t is None else cast(t, dtypes.float32) for t in (h, c, *weights)]
@@ -184,7 +184,7 @@ def _layer(kind: str, x: Tensor, sizes: np.ndarray, h: Tensor, c: Tensor | None,
 # ---------------------------------------------------------------------------------------------------- arguments
 
 
-def _fit(op: str, kind: str, x: Tensor, h: Tensor, c: Tensor | None, weights: Sequence) -> list:
+def _fit(op: str, kind: str, x: Tensor, h: Tensor, c: Tensor | None, weights: Sequence[Any]) -> list[Any]:
     """(w_ih, w_hh, b_ih, b_hh, w_hr) of a layer, None where missing. RuntimeError where shapes or dtypes do not fit."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     p, g = h.shape[-1], _GATES[kind]
@@ -226,9 +226,9 @@ def _sizes(op: str, batch_sizes: Any, rows: int) -> np.ndarray:
 
 
 def stacked(
-    op: str, kind: str, input: Tensor, hx: Sequence, params: Sequence, has_biases: bool, num_layers: int, dropout: float, train: bool,
+    op: str, kind: str, input: Tensor, hx: Sequence[Any], params: Sequence[Any], has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool, batch_first: bool, batch_sizes: Any,
-) -> tuple:  # fmt: skip
+) -> tuple[Any, ...]:  # fmt: skip
     """All layers in all directions: (outputs, last h, last c or None)."""
     x = tensor_argument(input, op)
     for t in hx:
@@ -261,7 +261,7 @@ def stacked(
     if len(params) != per * num_layers * directions:
         raise RuntimeError(f"{op}(): expected {per * num_layers * directions} parameters (params), but got {len(params)}")
     cat, stack = OPS["cat"].call, OPS["stack"].call
-    last: list[tuple] = []
+    last: list[tuple[Any, ...]] = []
     for level in range(num_layers):
         out = []
         for side in range(directions):

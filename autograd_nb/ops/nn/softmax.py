@@ -125,7 +125,7 @@ class _KnownPlan:
 
     __slots__ = ("carrier", "d", "entry", "layout", "numbers", "size")
 
-    def __init__(self, d: int, entry: Any, lay: Layout, numbers: tuple):
+    def __init__(self, d: int, entry: Any, lay: Layout, numbers: tuple[Any, ...]):
         self.d, self.entry, self.layout, self.numbers = d, entry, lay, numbers
         self.size, self.carrier = lay.size, lay.dtype.carrier
 

@@ -190,7 +190,7 @@ def _search(
     """(multiplications, order) of the best that takes less than ``limit``."""
     if len(sets) == 1:
         return 0, ()
-    found: tuple = ()
+    found: tuple[Any, ...] = ()
     for i, j in combinations(range(len(sets)), 2):
         here = _volume(sets[i] | sets[j], sizes)
         if here < limit:
@@ -205,7 +205,7 @@ def _greedy(sets: list[frozenset[int]], output: frozenset[int], sizes: dict[int,
     path = []
     while len(sets) > 1:
 
-        def cost(pair: tuple[int, int]) -> tuple:
+        def cost(pair: tuple[int, int]) -> tuple[Any, ...]:
             a, b = sets[pair[0]], sets[pair[1]]  # noqa: B023
             result = _joined(sets, *pair, output)[-1]  # noqa: B023
             return not a & b, _volume(result, sizes) - _volume(a, sizes) - _volume(b, sizes), _volume(a | b, sizes)
@@ -340,7 +340,7 @@ def _planner() -> bool:
 
 
 #: backends.opt_einsum. ``enabled``: whether a good order of contraction is looked for; ``strategy``: opt_einsum's way to it
-opt_einsum = SimpleNamespace(is_available=_planner, enabled=True, strategy="auto")
+opt_einsum: SimpleNamespace = SimpleNamespace(is_available=_planner, enabled=True, strategy="auto")
 
 
 def _strategy() -> str | None:

@@ -77,12 +77,12 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     if batch == 1 and max(m, n) < BLOCK and k >= 2 * LONG and d.category >= 2 and not accumulate:
         return _of_sums(kernel, a, b, m, n, k)
 
-    def part(args: tuple, i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple:
+    def part(args: tuple[Any, ...], i: int, batch: int, r: int, m: int, s: int, n: int) -> tuple[Any, ...]:
         left, right, result = args[-3:]
         moved = (left[i * sa + r * a0 :], right[i * sb + s * b1 :], result[i * args[10] + r * args[11] + s :])
         return (batch, m, n, *args[3:-3], *moved)
 
-    def parts(args: tuple) -> list[tuple]:
+    def parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         if batch >= 8 or (rows == m and columns == n):
             return [part(args, i, end - i, 0, m, 0, n) for i, end in threads.pieces(batch, threads.MANY)]
         places = [(i, r, s) for i in range(batch) for r in range(0, m, rows) for s in range(0, n, columns)]
@@ -161,13 +161,13 @@ def plan_known(checked: bool, la: Layout, lb: Layout, kind: str) -> ProductPlan 
     return None if plan.entry is None else plan
 
 
-def known_product(op: Structured, kind: str) -> Callable[[Callable], Callable]:
+def known_product(op: Structured, kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a function that ends in the product ``op`` of two matrices, whose calls are `known`."""
 
     def plan(checked: bool, first: Any, second: Any) -> ProductPlan | None:
         return plan_known(checked, first._layout, second._layout, kind)
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         a, b, *_ = inspect.signature(function).parameters
         run = result_lines(f"plan.entry(*plan.numbers, False, {a}._data, {b}._data, data)", recorded_lines([a, b], f"{a}, {b}"))
         return known(f"{a}._layout, {b}._layout", plan, run, takes=(a, b), _op=op)(function)

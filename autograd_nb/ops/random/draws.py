@@ -45,10 +45,15 @@ class Law:
     None for the output's own.
     """
 
-    def __init__(self, name: str, draw: Callable, finish: Callable, compute: str | None = None):
+    name: str
+    draw: Callable[..., Any]
+    finish: Callable[..., Any]
+    compute: str | None
+
+    def __init__(self, name: str, draw: Callable[..., Any], finish: Callable[..., Any], compute: str | None = None):
         self.name, self.draw, self.finish, self.compute = name, draw, finish, compute
-        self.entries: dict = launch.plan_table()
-        self.texts: dict[tuple, str] = {}
+        self.entries: dict[Any, Any] = launch.plan_table()
+        self.texts: dict[tuple[Any, ...], str] = {}
 
     def __call__(self, key: tuple[int, int], out: np.ndarray, d: dtype, *operands: Any) -> None:
         """Fill the flat array ``out`` of dtype ``d``; operands are (flat array, dtype), ints or floats."""
@@ -67,7 +72,7 @@ class Law:
             entry = launch.keep(self.entries, kinds, self._compile(kinds))
         entry(*key, 0, *[a[0] if type(a) is tuple else a for a in operands], out)
 
-    def _compile(self, kinds: tuple) -> Callable:
+    def _compile(self, kinds: tuple[Any, ...]) -> Callable[..., Any]:
         d, *rest = kinds
         inputs = [
             Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest
@@ -91,7 +96,7 @@ class _Drawn(threads.Split):
         else:
             threads.Split.__call__(self, *args)
 
-    def parts(self, args: tuple) -> list[tuple]:
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         seed, call, skipped, *rest = args
         size = rest[-1].size
         if size * DRAW < threads.WORTH:
@@ -147,7 +152,7 @@ def _draw_ints(key: tuple[int, int], out: np.ndarray, d: dtype, low: int, width:
         (_INT_MIDDLE if width > 1 << 16 else _INT_NARROW)(key, out, d, low, width)
 
 
-def _sized(name: str, args: tuple, size: Any) -> tuple[int, ...]:
+def _sized(name: str, args: tuple[Any, ...], size: Any) -> tuple[int, ...]:
     if size is not None:
         if args:
             raise TypeError(f"{name}() got multiple values for argument 'size'")
@@ -170,7 +175,7 @@ def _kind(d: dtype) -> str:
     return {"bool": "Bool"}.get(d.name, tensor_type(d).removesuffix("Tensor"))
 
 
-def _draw_parts(t: Tensor, law: Callable, generator: Any, operands: tuple) -> None:
+def _draw_parts(t: Tensor, law: Callable[..., Any], generator: Any, operands: tuple[Any, ...]) -> None:
     """Fill complex memory with both parts drawn by themselves; a normal number of variance v has parts of variance v/2."""
     part = t.dtype.to_real()
     if law is _STANDARD or law is _NORMAL:
@@ -179,7 +184,7 @@ def _draw_parts(t: Tensor, law: Callable, generator: Any, operands: tuple) -> No
 
 
 def _new(
-    shape: Sequence[int], d: dtype, law: Callable, generator: Any, out: Any, requires_grad: bool, name: str, *operands: Any
+    shape: Sequence[int], d: dtype, law: Callable[..., Any], generator: Any, out: Any, requires_grad: bool, name: str, *operands: Any
 ) -> Tensor:
     t = new_empty(shape, d)
     if d.is_complex:
@@ -191,7 +196,7 @@ def _new(
     return _finish(t, requires_grad)
 
 
-_known: dict = launch.plan_table()  # (layout, entry point) of small tensors, by law and arguments
+_known: dict[Any, Any] = launch.plan_table()  # (layout, entry point) of small tensors, by law and arguments
 
 
 def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
@@ -231,14 +236,14 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
     return public(method=False, name=name)(call)
 
 
-def _keep_drawing(key: tuple, law: Law, lay: Layout) -> None:
+def _keep_drawing(key: tuple[Any, ...], law: Law, lay: Layout) -> None:
     """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
     entry = law.entries.get(lay.dtype)
     if entry is not None and lay.size * max(lay.dtype.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
         launch.remember(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
 
 
-rand = _drawing(
+rand: Callable[..., Any] = _drawing(
     _UNIT, "check_uniform_bounds",
     """A tensor of ``size`` filled with numbers uniform on [0, 1).
 
@@ -250,7 +255,7 @@ rand = _drawing(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.rand.html
     """,
 )  # fmt: skip
-randn = _drawing(
+randn: Callable[..., Any] = _drawing(
     _STANDARD, "normal_kernel_cpu",
     """A tensor of ``size`` filled with standard normal numbers.
 
@@ -259,7 +264,7 @@ randn = _drawing(
 )  # fmt: skip
 
 
-def _only_size(name: str, kw: dict) -> Any:
+def _only_size(name: str, kw: dict[Any, Any]) -> Any:
     size = kw.pop("size", None)
     if kw:
         raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kw))}'")
@@ -394,7 +399,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
 
 
 @whole
-def _fill(name: str, target: Any, law: Callable, generator: Any, *operands: Any) -> Tensor:
+def _fill(name: str, target: Any, law: Callable[..., Any], generator: Any, *operands: Any) -> Tensor:
     """Overwrite ``target`` with draws; what it held gets no gradient."""
     x = tensor_argument(target, name, "self")
     check_inplace(x)

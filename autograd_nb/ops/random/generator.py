@@ -109,7 +109,7 @@ class Generator:
     def __reduce__(self) -> Any:
         return _restore, self._place
 
-    def __deepcopy__(self, memo: dict) -> Generator:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Generator:
         return _restore(*self._place)
 
 
@@ -131,7 +131,7 @@ def _check_seed(seed: Any) -> int:
     return seed & _MASK
 
 
-default_generator = Generator()
+default_generator: Generator = Generator()
 default_generator.seed()
 
 

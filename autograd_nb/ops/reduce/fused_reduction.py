@@ -36,10 +36,10 @@ class _ReducedNode(PointwiseNode):
             g = g * self.factor
         return expand_reduced(g, self.spec.out.shape, dims, keepdim)
 
-    def run(self, g: Tensor) -> tuple:
+    def run(self, g: Tensor) -> tuple[Any, ...]:
         return PointwiseNode.run(self, self._spread(g))
 
-    def run_graph(self, g: Tensor) -> tuple:
+    def run_graph(self, g: Tensor) -> tuple[Any, ...]:
         return self.spec.run_graph(self, self._spread(g))
 
 
@@ -48,7 +48,7 @@ class _ReducedPlan:
 
     __slots__ = ("array", "entry", "factor", "keys", "lay", "op", "out", "recorded", "specs")
 
-    def __init__(self, op: Reduced, keys: tuple, dims: tuple[int, ...] | None, keepdim: bool, mean: bool):
+    def __init__(self, op: Reduced, keys: tuple[Any, ...], dims: tuple[int, ...] | None, keepdim: bool, mean: bool):
         self.op, self.keys = op, keys
         layouts = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
@@ -56,7 +56,7 @@ class _ReducedPlan:
         compute, out = kind.compute, kind.out
         self.out = layout(shape, None, out)
         self.recorded = out.category >= 2
-        self.specs: list = [None] * (1 << len(keys))
+        self.specs: list[Any] = [None] * (1 << len(keys))
         axes = tuple(range(len(shape))) if dims is None else dims
         n = count_of(shape, axes)
         self.factor = 1.0 if not mean else 1.0 / n if n else float("nan")
@@ -77,6 +77,9 @@ class _ReducedPlan:
 
 class Reduced(Pointwise):
     """The sum or mean of a pointwise op's values; made by `reduced`."""
+
+    plans: dict[Any, Any]
+    kinds: dict[Any, Any]
 
     def __init__(self, op: Pointwise, node: str):
         self.__dict__.update(op.__dict__)

@@ -36,7 +36,7 @@ def _accumulator(d: _dtype, inner: int) -> np.ndarray:
     return launch.empty(max(inner, 1), (dtypes.int64, dtypes.float64, dtypes.complex128)[max(d.category - 1, 0)].carrier)
 
 
-def _scanned(kernel: launch.Kernel, d: int, flags: tuple, *operands: Tensor) -> Tensor:
+def _scanned(kernel: launch.Kernel, d: int, flags: tuple[Any, ...], *operands: Tensor) -> Tensor:
     x = operands[0]
     if x.dtype is dtypes.float16:
         return cast(_scanned(kernel, d, flags, *[cast(o, dtypes.float32) for o in operands]), dtypes.float16)

@@ -124,8 +124,8 @@ def _extreme_function(name: str, of_all: Any, of_dim: Any, binary: Any, result: 
     return call
 
 
-max = _extreme_function("max", _max_all, _max_dim, maximum, return_types.max)  # noqa: A001
-min = _extreme_function("min", _min_all, _min_dim, minimum, return_types.min)  # noqa: A001
+max: Any = _extreme_function("max", _max_all, _max_dim, maximum, return_types.max)  # noqa: A001
+min: Any = _extreme_function("min", _min_all, _min_dim, minimum, return_types.min)  # noqa: A001
 
 
 @public()

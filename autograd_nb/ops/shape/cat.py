@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ... import dtypes, launch, strides
 from ...shapes import Layout, Size, as_shape, layout, wrap_dim
@@ -16,7 +17,7 @@ from .parts import _select, _slice
 from .shape import _unsqueeze, expand, reshape
 
 
-def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple:
+def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple[Any, ...]:
     out, start = [], 0
     for shape in tensors_shape:
         n = shape[d]

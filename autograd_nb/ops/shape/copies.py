@@ -16,9 +16,9 @@ from .parts import _join_parts, _split, slice_dim, split
 from .shape import alias_view
 
 
-def _copy_of(name: str, function: Callable | None = None, method: bool = False) -> None:
+def _copy_of(name: str, function: Callable[..., Any] | None = None, method: bool = False) -> None:
     """Register ``<name>_copy``: what ``name`` gives, in memory of its own."""
-    view: Callable = function or OPS[name].call
+    view: Callable[..., Any] = function or OPS[name].call
 
     def call(input, *args, out=None, **kw):
         tensor_argument(input, name + "_copy")

@@ -48,6 +48,11 @@ class Join:
     of the only one, where it lacks none.
     """
 
+    d: int
+    dims: np.ndarray
+    out: Layout
+    size: Any
+
     __slots__ = ("carrier", "d", "dims", "entry", "launches", "out", "shapes", "size")
 
     def __init__(self, layouts: Sequence[Layout], d: int, out: Layout):
@@ -55,7 +60,7 @@ class Join:
         self.shapes = tuple([lay.shape for lay in layouts])
         rows = numel(out.shape[:d])
         sizes = [lay.size // rows for lay in layouts]
-        self.launches: list[tuple[Callable, np.ndarray, slice, int, int]] = []
+        self.launches: list[tuple[Callable[..., Any], np.ndarray, slice, int, int]] = []
         kind = f"{storage(out.dtype.name)}[:]"
         for first in range(0, len(sizes), ARITIES[-1]):
             taken = sizes[first : first + ARITIES[-1]]
@@ -64,7 +69,7 @@ class Join:
             missing = arity - len(taken)
             dims = np.array([rows, out.size // rows, *taken, *[0] * missing], np.int64)
             self.launches.append((entry, dims, slice(first, first + len(taken)), missing, sum(sizes[:first])))
-        self.entry: Callable | None
+        self.entry: Callable[..., Any] | None
         self.entry, self.dims, _, missing, _ = self.launches[0]
         if missing or len(self.launches) > 1:
             self.entry = None
@@ -95,6 +100,8 @@ _layout_of, _data_of = attrgetter("_layout"), attrgetter("_data")
 
 class Joins:
     """The plans of an op that joins: by the dim as the user wrote it and the parts' layouts."""
+
+    plans: dict[Any, Any]
 
     def __init__(self, op: Any):
         self.op = op

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from ...shapes import as_int, as_shape, wrap_dim
 from ...tensor import Tensor
@@ -112,7 +113,7 @@ def _split(x, d, sizes):
     return out
 
 
-def _join_parts(grads: list, shape: Sequence[int], d: int, sizes: Sequence[int]) -> Tensor:
+def _join_parts(grads: list[Any], shape: Sequence[int], d: int, sizes: Sequence[int]) -> Tensor:
     there = [k for k, g in enumerate(grads) if g is not None]
     first = grads[there[0]]
     if len(there) == 1 < len(grads):
@@ -209,7 +210,7 @@ def _unbind(x, d):
     return [_select(x, d, i) for i in range(x.shape[d])]
 
 
-def _stack_parts(grads: list, shape: Sequence[int], d: int) -> Tensor:
+def _stack_parts(grads: list[Any], shape: Sequence[int], d: int) -> Tensor:
     there = [k for k, g in enumerate(grads) if g is not None]
     first = grads[there[0]]
     if len(there) == 1 < len(grads):

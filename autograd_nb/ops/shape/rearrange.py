@@ -150,8 +150,8 @@ def _tri(name: str, upper: bool) -> Any:
     return call
 
 
-tril = _tri("tril", False)
-triu = _tri("triu", True)
+tril: Any = _tri("tril", False)
+triu: Any = _tri("triu", True)
 
 
 def _tri_indices(name: str, upper: bool) -> Any:
@@ -170,8 +170,8 @@ def _tri_indices(name: str, upper: bool) -> Any:
     return public(method=False)(call)
 
 
-tril_indices = _tri_indices("tril_indices", False)
-triu_indices = _tri_indices("triu_indices", True)
+tril_indices: Any = _tri_indices("tril_indices", False)
+triu_indices: Any = _tri_indices("triu_indices", True)
 
 
 @public()
@@ -338,7 +338,7 @@ def _repeat_index(counts: Tensor, size: Any) -> Tensor:
     return out
 
 
-def _sequence(tensors: tuple, name: str) -> tuple[Tensor, ...]:
+def _sequence(tensors: tuple[Any, ...], name: str) -> tuple[Tensor, ...]:
     """Tensors given one by one or as one list."""
     return tensors_argument(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors, name)
 
@@ -422,9 +422,9 @@ def _atleast(name: str, grow: Any, rank: int) -> Any:
     return public(method=False)(call)
 
 
-atleast_1d = _atleast("atleast_1d", lambda t: reshape(t, 1) if not t.ndim else t, 1)
-atleast_2d = _atleast("atleast_2d", lambda t: t if t.ndim > 1 else reshape(t, 1, -1), 2)
-atleast_3d = _atleast("atleast_3d", lambda t: t if t.ndim > 2 else unsqueeze(t if t.ndim == 2 else reshape(t, 1, -1), -1), 3)
+atleast_1d: Any = _atleast("atleast_1d", lambda t: reshape(t, 1) if not t.ndim else t, 1)
+atleast_2d: Any = _atleast("atleast_2d", lambda t: t if t.ndim > 1 else reshape(t, 1, -1), 2)
+atleast_3d: Any = _atleast("atleast_3d", lambda t: t if t.ndim > 2 else unsqueeze(t if t.ndim == 2 else reshape(t, 1, -1), -1), 3)
 
 
 def _joined(name: str, join: Any, doc: str, *aliases: str) -> Any:
@@ -450,10 +450,10 @@ def _beside(ts: Sequence[Tensor]) -> Tensor:
     return cat(grown, 0 if grown[0].ndim == 1 else 1)
 
 
-hstack = _joined("hstack", _beside, "Join along dim 1 (1-d tensors along dim 0).")
-vstack = _joined("vstack", lambda ts: cat([atleast_2d(t) for t in ts], 0), "Join as rows, along dim 0.", "row_stack")
-dstack = _joined("dstack", lambda ts: cat([atleast_3d(t) for t in ts], 2), "Join along dim 2.")
-column_stack = _joined("column_stack", _columns, "Join as columns; 1-d tensors become columns first.")
+hstack: Any = _joined("hstack", _beside, "Join along dim 1 (1-d tensors along dim 0).")
+vstack: Any = _joined("vstack", lambda ts: cat([atleast_2d(t) for t in ts], 0), "Join as rows, along dim 0.", "row_stack")
+dstack: Any = _joined("dstack", lambda ts: cat([atleast_3d(t) for t in ts], 2), "Join along dim 2.")
+column_stack: Any = _joined("column_stack", _columns, "Join as columns; 1-d tensors become columns first.")
 
 
 def _split_along(name: str, rank: int, dim: int) -> Any:
@@ -477,6 +477,6 @@ def _split_along(name: str, rank: int, dim: int) -> Any:
     return public()(call)
 
 
-hsplit = _split_along("hsplit", 1, 1)
-vsplit = _split_along("vsplit", 2, 0)
-dsplit = _split_along("dsplit", 3, 2)
+hsplit: Any = _split_along("hsplit", 1, 1)
+vsplit: Any = _split_along("vsplit", 2, 0)
+dsplit: Any = _split_along("dsplit", 3, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from ... import dtypes, launch
 from ...shapes import (
@@ -126,7 +127,7 @@ def reshape(input, *sizes, shape=None):
     return _reshape(x, shape)
 
 
-def _reshape(x: Tensor, shape: Sequence[int]) -> tuple:
+def _reshape(x: Tensor, shape: Sequence[int]) -> tuple[Any, ...]:
     return (_view if x._layout.contiguous or view_strides(x._layout, shape) is not None else _copied_view), shape
 
 

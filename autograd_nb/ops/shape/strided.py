@@ -192,7 +192,7 @@ def as_strided(input, size, stride, storage_offset=None):
     return _as_strided_beyond(x, own, tuple(x.shape), x._layout.strides, shape, strides, offset)
 
 
-def _windows(lay: Layout, d: int, size: int, step: int) -> tuple[tuple, tuple]:
+def _windows(lay: Layout, d: int, size: int, step: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Shape and strides of the windows of ``size`` elements every ``step`` along dim ``d``, in a new last dim."""
     shape = (*lay.shape[:d], (lay.shape[d] - size) // step + 1, *lay.shape[d + 1 :], size)
     return shape, (*lay.strides[:d], lay.strides[d] * step, *lay.strides[d + 1 :], lay.strides[d])

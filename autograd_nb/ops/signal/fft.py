@@ -34,7 +34,7 @@ def _workers(x: Tensor) -> int:
 # ------------------------------------------------------------------------------------------- the three transforms
 
 
-def _c2c_rule(g: Tensor, x_real: bool, dims: tuple, scale: int, forward: bool) -> Tensor:
+def _c2c_rule(g: Tensor, x_real: bool, dims: tuple[Any, ...], scale: int, forward: bool) -> Tensor:
     y = _c2c(g, False, dims, scale, not forward)
     return real(y) if x_real else y
 
@@ -47,7 +47,7 @@ def _c2c(x, x_real, dims, scale, forward):
     return out
 
 
-def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple, dims: tuple, scale: int, forward: bool) -> Tensor:
+def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple[Any, ...], dims: tuple[Any, ...], scale: int, forward: bool) -> Tensor:
     return real(_c2c(_resized(g, dims[-1], x_shape[dims[-1]]), False, dims, scale, not forward))
 
 
@@ -60,7 +60,7 @@ def _r2c(x, dims, scale, forward):
     return out
 
 
-def _c2r_rule(g: Tensor, dims: tuple, scale: int, forward: bool, last: int) -> Tensor:
+def _c2r_rule(g: Tensor, dims: tuple[Any, ...], scale: int, forward: bool, last: int) -> Tensor:
     y = _r2c(g, dims, scale, not forward)
     # a frequency and its mirror image, which was not given, both come from the one that was
     d, half = dims[-1], y.shape[dims[-1]]

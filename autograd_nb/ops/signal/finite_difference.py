@@ -15,7 +15,7 @@ def _number(value: Any) -> bool:
     return isinstance(value, (int, float, complex)) and not isinstance(value, bool)
 
 
-def _spacings(spacing: Any, x: Tensor, dims: tuple[int, ...], given: bool) -> list:
+def _spacings(spacing: Any, x: Tensor, dims: tuple[int, ...], given: bool) -> list[Any]:
     """For each dim the distance between samples, or a 1-d tensor of their places."""
     if spacing is None:
         return [1] * len(dims)

@@ -71,7 +71,7 @@ def _length(name: str, n: Any, dtype: Any) -> tuple[int, dtypes.dtype]:
     return n, d
 
 
-def _declare(name: str, formula: Callable, doc: str) -> None:
+def _declare(name: str, formula: Callable[..., Any], doc: str) -> None:
     def call(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         n, d = _length(name, window_length, dtype)
         return _window(n, not periodic, d, formula, requires_grad)
@@ -128,7 +128,7 @@ def kaiser_window(
 # --------------------------------------------------------------------------------------------- signal.windows
 
 
-def _signal(name: str, doc: str, formula: Callable[..., Callable], **options: Any) -> None:
+def _signal(name: str, doc: str, formula: Callable[..., Callable[..., Any]], **options: Any) -> None:
     """``signal.windows.<name>(M, *, <options>, sym=True, …)``; ``formula(**options)`` checks them and gives the formula."""
 
     def call(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False, **given):
@@ -155,11 +155,11 @@ def _signal(name: str, doc: str, formula: Callable[..., Callable], **options: An
     public(method=False, namespaces=("signal.windows",), name=f"signal.windows.{name}")(call)
 
 
-def _fixed(formula: Callable) -> Callable:
+def _fixed(formula: Callable[..., Any]) -> Callable[..., Any]:
     return lambda n, sym: formula
 
 
-def _general_cosine(n: int, sym: bool, a: Any) -> Callable:
+def _general_cosine(n: int, sym: bool, a: Any) -> Callable[..., Any]:
     if not isinstance(a, (list, tuple)):
         raise TypeError(f"Coefficients must be a list/tuple, not {type(a).__name__} (a={a!r})")
     if not a:
@@ -167,7 +167,7 @@ def _general_cosine(n: int, sym: bool, a: Any) -> Callable:
     return _cosines(a)
 
 
-def _exponential(n: int, sym: bool, center: Any, tau: float) -> Callable:
+def _exponential(n: int, sym: bool, center: Any, tau: float) -> Callable[..., Any]:
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -176,13 +176,13 @@ def _exponential(n: int, sym: bool, center: Any, tau: float) -> Callable:
     return lambda i, period: ((i - middle).abs() * (-1.0 / tau)).exp()
 
 
-def _gaussian(n: int, sym: bool, std: float) -> Callable:
+def _gaussian(n: int, sym: bool, std: float) -> Callable[..., Any]:
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     return lambda i, period: ((i - period / 2) * (1.0 / (std * math.sqrt(2.0)))).square().neg().exp()
 
 
-def _checked_kaiser(n: int, sym: bool, beta: float) -> Callable:
+def _checked_kaiser(n: int, sym: bool, beta: float) -> Callable[..., Any]:
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
     return _kaiser(float(beta))

@@ -8,6 +8,6 @@ from .stubs import outdated, write
 
 if __name__ == "__main__":
     if "--check" in sys.argv:
-        stale = outdated()
+        stale: list[str] = outdated()
         sys.exit(f"make stubs: the table of ops has changed since {', '.join(stale)} were written" if stale else 0)
     write()

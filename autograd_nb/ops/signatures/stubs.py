@@ -95,14 +95,14 @@ def _default(value: Any) -> str:
     return repr(value) if plain and not (isinstance(value, float) and value - value != 0) else "..."
 
 
-def _written(parameters: list[inspect.Parameter]) -> str:
+def _written(parameters: list[inspect.Parameter], method: bool) -> str:
     names = {p.name for p in parameters}
     parts, starred = [], False
     for i, p in enumerate(parameters):
         if p.kind is p.KEYWORD_ONLY and not starred:
             parts.append("*")
         starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
-        if i == 0 and p.name == "self" and p.annotation is _EMPTY:
+        if i == 0 and method:
             parts.append("self")
             continue
         text = f"{_STARS.get(p.kind, '')}{p.name}: {_parameter_type(p, names)}"
@@ -230,9 +230,9 @@ def function_text(name: str, short: str, call: Callable[..., Any], indent: str =
         doc = _first_line(call)
         end = f") -> {result}:" + ("" if doc else " ...")
         end += IGNORED.get(short, "")
-        line = f"{indent}def {short}({_written(parameters)}{end}"
+        line = f"{indent}def {short}({_written(parameters, bool(indent))}{end}"
         if len(line) > WIDTH:
-            inner = textwrap.fill(_written(parameters), WIDTH, initial_indent=indent + "    ", subsequent_indent=indent + "    ")
+            inner = textwrap.fill(_written(parameters, bool(indent)), WIDTH, initial_indent=indent + "    ", subsequent_indent=indent + "    ")
             line = f"{indent}def {short}(\n{inner}\n{indent}{end}"
         lines.append(line)
         if doc:
@@ -260,7 +260,7 @@ def _property_text(name: str, value: property) -> str:
 
 def _methods() -> Iterator[str]:
     yield HEAD.format(about="What the ops attach to Tensor.")
-    yield "class TensorMethods:\n"
+    yield 'class TensorMethods:\n    """The methods and attributes that the ops give Tensor."""\n'
     named = {id(op.call): name for name, op in OPS.items()}
     for name, value in sorted(vars(Tensor).items()):
         if isinstance(value, property):
@@ -278,7 +278,8 @@ def _tuples() -> Iterator[str]:
     for name in return_types.__all__:
         fields = getattr(return_types, name)._fields
         several = (name, "bin_edges") == ("histogramdd", fields[-1])
-        lines = [f"    {field}: {'tuple[Tensor, ...]' if several and field == 'bin_edges' else TENSOR}" for field in fields]
+        kinds = {field: "tuple[Tensor, ...]" if several and field == "bin_edges" else TENSOR for field in fields}
+        lines = [f'    """What `{name}` returns."""', *(f"    {field}: {kind}" for field, kind in kinds.items())]
         yield f"class {name}(NamedTuple):\n" + "\n".join(lines) + "\n"
 
 

@@ -18,6 +18,7 @@ from autograd_nb.tensor import Tensor
 from autograd_nb.types import Device, Number, _bool, _complex, _float, _int, _size, _str
 
 class TensorMethods:
+    """The methods and attributes that the ops give Tensor."""
 
     @property
     def H(self) -> Tensor:
@@ -132,7 +133,7 @@ class TensorMethods:
 
     def __or__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
-    def __pointwise__(self, name: _str, args: tuple, options: dict) -> Any:
+    def __pointwise__(self, name: _str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
         """``m.<name>`` on tensors (see `autograd_nb.codegen.formula.namespace`)."""
 
     def __pos__(self) -> Tensor:

@@ -1279,7 +1279,7 @@ def lstm_cell(input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, *
 def lt(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Whether a < b, element by element."""
 
-def lu(self, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
+def lu(self: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> tuple[Tensor, ...]:
     """(LU, pivots), and info if ``get_infos``: the older form of `linalg.lu_factor_ex`."""
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -16,7 +16,7 @@ from ...ops.core.registry import OPS
 from ...tensor import Tensor
 
 
-def _like_mapping(like: Any, values: dict) -> Any:
+def _like_mapping(like: Any, values: dict[Any, Any]) -> Any:
     """A mapping of the type of ``like`` with these values; a dict where its type cannot be made so."""
     try:
         if isinstance(like, MutableMapping):
@@ -28,7 +28,7 @@ def _like_mapping(like: Any, values: dict) -> Any:
         return values
 
 
-def _like_sequence(like: Any, values: list) -> Any:
+def _like_sequence(like: Any, values: list[Any]) -> Any:
     """A sequence of the type of ``like`` with these values; a list where its type cannot be made so."""
     if isinstance(like, tuple):
         return type(like)(*values) if hasattr(like, "_fields") else values  # plain tuples become lists, as they always have
@@ -61,7 +61,7 @@ def default_convert(data: Any) -> Any:
     return data
 
 
-_Map = dict[Any, Callable]
+_Map = dict[Any, Callable[..., Any]]
 
 
 def collate(batch: Any, *, collate_fn_map: _Map | None = None) -> Any:

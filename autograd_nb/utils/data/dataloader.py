@@ -69,13 +69,28 @@ class DataLoader(Generic[T]):
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.DataLoader
     """
 
+    dataset: Any
+    batch_size: int | None
+    drop_last: bool
+    sampler: Any
+    batch_sampler: Any
+    collate_fn: Callable[..., Any]
+    generator: Any
+    pin_memory: bool
+    pin_memory_device: str
+    timeout: float
+    worker_init_fn: Callable[..., Any] | None
+    in_order: bool
+    persistent_workers: bool
+    prefetch_factor: int | None
+
     _iterator: Any = None
     _fixed = False
 
     def __init__(
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Any = None, batch_sampler: Any = None,
-        num_workers: int = 0, collate_fn: Callable | None = None, pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
-        worker_init_fn: Callable | None = None, multiprocessing_context: Any = None, generator: Any = None, *,
+        num_workers: int = 0, collate_fn: Callable[..., Any] | None = None, pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
+        worker_init_fn: Callable[..., Any] | None = None, multiprocessing_context: Any = None, generator: Any = None, *,
         prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True,
     ) -> None:  # fmt: skip
         if num_workers < 0:
@@ -217,7 +232,7 @@ class _BaseDataLoaderIter:
             loader.collate_fn, loader.drop_last, loader.worker_init_fn, loader.num_workers, base_seed, dtypes.get_default_dtype(),
         )  # fmt: skip
         self._base_seed = base_seed
-        self._sampler_iter: Iterator = iter(())
+        self._sampler_iter: Iterator[Any] = iter(())
         self._num_yielded = 0
 
     def _reset(self, loader: DataLoader) -> None:

@@ -29,7 +29,7 @@ class Dataset(Generic[T]):
     def __getitem__(self, index: Any) -> T:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
 
-    def __add__(self, other: Dataset) -> ConcatDataset:
+    def __add__(self, other: Dataset[Any]) -> ConcatDataset[Any]:
         return ConcatDataset([self, other])
 
 
@@ -40,7 +40,7 @@ class IterableDataset(Dataset[T], Iterable[T]):
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset
     """
 
-    def __add__(self, other: Dataset) -> ChainDataset:  # type: ignore[override]
+    def __add__(self, other: Dataset[Any]) -> ChainDataset[Any]:  # type: ignore[override]
         return ChainDataset([self, other])
 
 
@@ -76,7 +76,7 @@ class StackDataset(Dataset[Any]):
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.StackDataset
     """
 
-    datasets: tuple | dict
+    datasets: tuple[Any, ...] | dict[Any, Any]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
@@ -96,7 +96,7 @@ class StackDataset(Dataset[Any]):
             return {name: part[index] for name, part in self.datasets.items()}
         return tuple(part[index] for part in self.datasets)
 
-    def __getitems__(self, indices: list) -> list:
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
         """The items of a batch, from parts that read whole batches where they can."""
         named = isinstance(self.datasets, dict)
         columns = []
@@ -118,8 +118,11 @@ class ConcatDataset(Dataset[T]):
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.ConcatDataset
     """
 
+    datasets: list[Any]
+    cumulative_sizes: list[int]
+
     @staticmethod
-    def cumsum(sequence: Iterable) -> list[int]:
+    def cumsum(sequence: Iterable[Any]) -> list[int]:
         """The running sums of lengths."""
         return list(accumulate(len(part) for part in sequence))
 
@@ -188,7 +191,7 @@ class Subset(Dataset[T]):
             return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
 
-    def __getitems__(self, indices: list) -> list:
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
         """The items of a batch, from a dataset that reads whole batches where it can."""
         return items_of(self.dataset, [self.indices[i] for i in indices])
 
@@ -196,13 +199,13 @@ class Subset(Dataset[T]):
         return len(self.indices)
 
 
-def items_of(dataset: Any, indices: Iterable) -> list:
+def items_of(dataset: Any, indices: Iterable[Any]) -> list[Any]:
     """The items of a batch: at once where the dataset can, else one by one."""
     together = getattr(dataset, "__getitems__", None)
     return together(indices) if callable(together) else [dataset[i] for i in indices]
 
 
-def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator) -> list[Subset]:
+def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator) -> list[Subset[Any]]:
     """Cut a dataset at random into parts of the given lengths, or fractions that sum to 1 (rounded down; what is left over goes
     round, one item a part).
 

@@ -18,7 +18,7 @@ from .dataset import Subset, TensorDataset, items_of
 class Map:
     """Batches of a dataset with items by number."""
 
-    def __init__(self, dataset: Any, batched: bool, collate_fn: Callable, drop_last: bool):
+    def __init__(self, dataset: Any, batched: bool, collate_fn: Callable[..., Any], drop_last: bool):
         self._dataset, self._batched, self._collate = dataset, batched, collate_fn
 
     def fetch(self, index: Any) -> Any:
@@ -34,7 +34,7 @@ class Map:
 class Stream:
     """Batches of a stream; StopIteration after the last."""
 
-    def __init__(self, dataset: Iterable, batched: bool, collate_fn: Callable, drop_last: bool):
+    def __init__(self, dataset: Iterable[Any], batched: bool, collate_fn: Callable[..., Any], drop_last: bool):
         self._items, self._batched, self._collate, self._drop_last = iter(dataset), batched, collate_fn, drop_last
         self._ended = False
 

@@ -20,6 +20,8 @@ PATIENCE = 5.0  #: seconds for a worker to end by itself
 class Process:
     """A worker in a process of its own."""
 
+    process: Any
+
     def __init__(self, context: Any, parcel: transport.Parcel, number: int):
         self._connection, other = context.Pipe(duplex=True)
         self.process = context.Process(target=worker.main, args=(other, parcel, number), daemon=True)
@@ -28,7 +30,7 @@ class Process:
         other.close()
 
     @property
-    def signs(self) -> tuple:
+    def signs(self) -> tuple[Any, ...]:
         """What becomes ready when an answer comes, or the process ends."""
         return self._connection, self.process.sentinel
 
@@ -83,7 +85,7 @@ def _reason(code: int | None) -> str:
 class Local:
     """A worker in the loader's own process: it answers when its answer is wanted."""
 
-    signs: tuple = ()
+    signs: tuple[Any, ...] = ()
 
     def __init__(self, plan: worker.Plan, number: int):
         try:
@@ -91,7 +93,7 @@ class Local:
         except Exception:
             dataset = plan.dataset
         self._worker = worker.Isolated(plan, number, dataset)
-        self._requests: deque = deque()
+        self._requests: deque[Any] = deque()
 
     def ask(self, request: Any) -> None:
         self._requests.append(request)

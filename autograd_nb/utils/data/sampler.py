@@ -107,6 +107,8 @@ class WeightedRandomSampler(Sampler[int]):
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.WeightedRandomSampler
     """
 
+    weights: Any
+
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
         _positive("num_samples", num_samples)
         if not isinstance(replacement, bool):
@@ -162,6 +164,16 @@ class DistributedSampler(Sampler[int]):
     There are no process groups here, so both numbers must be given.
     Source: https://docs.pytorch.org/docs/stable/data.html#torch.utils.data.distributed.DistributedSampler
     """
+
+    dataset: Any
+    num_replicas: int
+    rank: int
+    shuffle: bool
+    seed: int
+    drop_last: bool
+    epoch: int
+    num_samples: int
+    total_size: int
 
     def __init__(
         self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,

@@ -107,7 +107,7 @@ def receive(connection: Connection) -> Any:
     """What the other end of the connection sent. EOFError or OSError where it was closed, or the other process died."""
     sizes, shared, data = connection.recv()
     if shared:
-        buffers: list = _mapped(reduction.recv_handle(connection), sizes, private=False)
+        buffers: list[Any] = _mapped(reduction.recv_handle(connection), sizes, private=False)
     else:
         buffers = [bytearray(connection.recv_bytes()) for _ in sizes]
     return pickle.loads(data, buffers=buffers)
@@ -172,7 +172,7 @@ class Parcel:
 class Delivery:
     """A `Parcel` on arrival: opened in the worker, so that what goes wrong there can be reported."""
 
-    def __init__(self, data: bytes, sizes: list[int], handle: Any, buffers: list | None, main: dict, alias: bool):
+    def __init__(self, data: bytes, sizes: list[int], handle: Any, buffers: list[Any] | None, main: dict[Any, Any], alias: bool):
         self._data, self._sizes, self._handle, self._buffers, self._main, self._alias = data, sizes, handle, buffers, main, alias
 
     def open(self) -> Any:

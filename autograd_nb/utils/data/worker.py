@@ -58,6 +58,8 @@ class _KeyErrorMessage(str):
 class Failure:
     """The exception that is being handled, on its way to the loader's process."""
 
+    text: str
+
     def __init__(self, where: str):
         kind, value, trace = sys.exc_info()
         assert kind is not None
@@ -95,11 +97,11 @@ class Plan:
     """What the workers of a loader have in common."""
 
     dataset: Any
-    fetcher: Callable
+    fetcher: Callable[..., Any]
     batched: bool
-    collate_fn: Callable
+    collate_fn: Callable[..., Any]
     drop_last: bool
-    init_fn: Callable | None
+    init_fn: Callable[..., Any] | None
     num_workers: int
     base_seed: int
     default_dtype: Any
@@ -110,6 +112,8 @@ class Plan:
 
 class Worker:
     """Answers requests: an index or a batch of them with the data, `End` or a `Failure`."""
+
+    info: WorkerInfo
 
     def __init__(self, plan: Plan, number: int, dataset: Any, method: str = "multiprocessing"):
         self.plan = plan
@@ -152,7 +156,7 @@ class Isolated:
 
     def __init__(self, plan: Plan, number: int, dataset: Any):
         self._worker = Worker(plan, number, dataset, "local")
-        self._states: tuple | None = None
+        self._states: tuple[Any, ...] | None = None
 
     @contextmanager
     def _own_world(self) -> Iterator[None]:
@@ -175,12 +179,12 @@ class Isolated:
             return self._worker.answer(request)
 
 
-def _states() -> tuple:
+def _states() -> tuple[Any, ...]:
     """Where the global random numbers are that datasets draw from."""
     return random.getstate(), np.random.get_state(), default_generator.get_state()  # noqa: NPY002
 
 
-def _restore(states: tuple) -> None:
+def _restore(states: tuple[Any, ...]) -> None:
     random.setstate(states[0])
     np.random.set_state(states[1])  # noqa: NPY002
     default_generator.set_state(states[2])
