@@ -73,7 +73,7 @@ parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
 SECONDS ?= 600
 SEED ?= 0
 fuzz: $(VENV)/has-parity ## draw programs, run them here and in PyTorch, shrink what differs (SECONDS=600 SEED=0)
-	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
+	@AUTOGRAD_NB_VERIFY=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
 stubs: $(VENV)/has-dev ## write the stubs of the ops anew, from the table of ops
 	@$(BIN)/python -m autograd_nb.ops.signatures
