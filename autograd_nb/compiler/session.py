@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..errors import AutogradError
 from ..graph.modes import state
 from ..graph.node import sequence
 from ..shapes import Layout
@@ -320,7 +321,10 @@ class Session:
                 raise Problem("its result is a container that it was given or reaches; return a new one")
         flat = list({id(t): t for t in found}.values())
         for t in flat:
-            edge(t)  # (a view may not know yet that its base's history was rewritten)
+            try:
+                edge(t)  # (a view may not know yet that its base's history was rewritten)
+            except AutogradError as error:
+                raise Problem("a result is one of several views of what it has changed since") from error
         place = {id(t): i for i, t in enumerate(flat)}
         return flat, [place[id(t)] for t in found]
 

@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def several(function: Callable, args: Any, kwargs: Any) -> Seen:
             return new.requires_grad_(t.requires_grad)
 
         own_args, own_kwargs = mapped((args, kwargs), fresh)
-        one_call(seen, k, function, own_args, own_kwargs)
+        attempt(seen, f"looking at call {k}", partial(one_call, seen, k, function, own_args, own_kwargs))
     return seen
 
 
