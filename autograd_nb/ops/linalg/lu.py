@@ -262,8 +262,8 @@ def _through_factors(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool) -> Tens
     p = _permutation(pivots, lu.shape[-1], lu.dtype)
     if trans:
         y = solve_triangle(lu.mT, b, False)
-        return turned(p @ solve_triangle(lu.mT, y, True, unit=True))
-    return turned(solve_triangle(lu, solve_triangle(lu, p.mT @ b, False, unit=True), True))
+        return p @ solve_triangle(lu.mT, y, True, unit=True)
+    return solve_triangle(lu, solve_triangle(lu, p.mT @ b, False, unit=True), True)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.lu_solve")
@@ -346,6 +346,11 @@ def _solve_of_batch(op, args, batch):
     return op(a, b)
 
 
+def _alone(x: Tensor) -> Tensor:
+    """A result that may not be changed before the backward pass, as what it was copied from may not."""
+    return guarded(x, x)
+
+
 def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
     """(X, info) for any shapes that `linalg.solve` takes."""
     a, b = tensor_argument(A, name), tensor_argument(B, name, "B")
@@ -370,7 +375,7 @@ def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
     x = x if left else x.mT
     if vector:
         x = x.squeeze(-1)
-        x = turned(x) if x.ndim > 1 else x  # PyTorch lays out a batch of vectors as if it were a matrix
+        x = _alone(turned(x)) if x.ndim > 1 else x  # PyTorch lays out a batch of vectors as if it were a matrix
     return x, info
 
 

@@ -104,7 +104,8 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
             f"{x.shape[-2]} by {x.shape[-1]}"
         )
     one, many = broadcast(a, x)
-    y = guarded(turned(triangle(one, many, bool(upper), bool(transpose), bool(unitriangular))), x)
+    y = turned(triangle(one, many, bool(upper), bool(transpose), bool(unitriangular)))
+    guarded(y, x, y)
     copy = relaid(a.expand(*y.shape[:-2], *a.shape[-2:]), columns((*y.shape[:-2], *a.shape[-2:]), a.dtype))
     if y._rg and not copy._rg:
         underived("cloned_coefficient of triangular_solve", (copy,), x)
