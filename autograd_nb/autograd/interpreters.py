@@ -56,15 +56,15 @@ class Wrapped(Tensor):
         raise NotImplementedError
 
     def pointwise_inplace(self, op: Pointwise, args: Sequence[Any]) -> Any:
-        """``op.inplace(args)``."""
+        """The result is ``op.inplace(args)``."""
         raise NotImplementedError
 
     def structured(self, op: Structured, args: tuple[Any, ...]) -> Any:
-        """``op(*args)``."""
+        """The result is ``op(*args)``."""
         raise NotImplementedError
 
     def reduction(self, op: Reduction, args: Sequence[Any], rest: tuple[Any, ...]) -> Any:
-        """``op(args, *rest)``: dims, keepdim, …"""
+        """The result is ``op(args, *rest)``, the rest being dims, keepdim and options."""
         raise NotImplementedError
 
     def reduced(self, op: Reduced, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:

@@ -69,7 +69,7 @@ class FunctionEvent:
 
     @property
     def key(self) -> str:
-        """Its name."""
+        """The value is its name."""
         return self.name
 
     @property
@@ -118,7 +118,7 @@ class Recorder:
 
     # ---- spans
     def begin(self, name: str, category: str, shapes: Any = None, start: int | None = None) -> FunctionEvent:
-        """Open a span."""
+        """Open a span of the recording."""
         parent = self.stack[-1] if self.stack else None
         event = FunctionEvent(name, category, perf_counter_ns() if start is None else start, parent, shapes, here(2) if self.lines else None)
         (parent.cpu_children if parent else self.roots).append(event)
@@ -174,7 +174,7 @@ class Recorder:
 
     @whole
     def stop(self) -> None:
-        """Observe no longer."""
+        """End the observation of launches."""
         if self._watching is None:
             return
         self._watching.__exit__(None, None, None)
@@ -544,23 +544,23 @@ class profile:
         return self.function_events
 
     def events(self) -> EventList:
-        """All events."""
+        """The result is all events."""
         return self._found()
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
-        """See `EventList.key_averages`."""
+        """The result is as `EventList.key_averages` gives it."""
         return self._found().key_averages(group_by_input_shape, group_by_stack_n)
 
     def table(self, *args: Any, **kwargs: Any) -> str:
-        """See `EventList.table`."""
+        """The result is as `EventList.table` gives it."""
         return self._found().table(*args, **kwargs)
 
     def export_chrome_trace(self, path: str) -> None:
-        """See `EventList.export_chrome_trace`."""
+        """The file is written as `EventList.export_chrome_trace` does it."""
         self._found().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """See `EventList.export_stacks`."""
+        """The file is written as `EventList.export_stacks` does it."""
         self._found().export_stacks(path, metric)
 
     def total_average(self) -> FunctionEventAvg:
@@ -569,7 +569,7 @@ class profile:
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds in all."""
+        """The time of all events, in microseconds."""
         return self._found().self_cpu_time_total
 
     def __iter__(self) -> Iterator[Any]:

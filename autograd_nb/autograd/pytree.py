@@ -58,7 +58,7 @@ def _children(tree: Any) -> tuple[Any, Any, list[Any]] | None:
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
-    """(leaves, spec).
+    """The function returns (leaves, spec).
 
     Example:
         >>> tree_flatten({"a": 1, "b": (2, 3)})[0]
@@ -97,12 +97,12 @@ def _build(leaves: Iterator[Any], spec: TreeSpec) -> Any:
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """The leaves."""
+    """The result is the leaves."""
     return tree_flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
-    """The spec."""
+    """The result is the spec."""
     return tree_flatten(tree, is_leaf)[1]
 
 

@@ -201,7 +201,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """Who chooses."""
+        """The distribution that chooses a component."""
         return self._mixture_distribution
 
     @property

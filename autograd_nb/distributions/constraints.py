@@ -128,12 +128,12 @@ def _bool() -> Any:
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """[lower, upper]."""
+    """The constraint is the interval [lower, upper]."""
     return _Test(f"Interval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x <= upper_bound))
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """[lower, upper)."""
+    """The constraint is the interval [lower, upper)."""
     return _Test(f"HalfOpenInterval(lower_bound={lower_bound}, upper_bound={upper_bound})", lambda x: (x >= lower_bound) & (x < upper_bound))
 
 
@@ -147,7 +147,7 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
 
 
 def greater_than(lower_bound: Any) -> Constraint:
-    """Above the bound."""
+    """The constraint is: above the bound."""
     return _Test(f"GreaterThan(lower_bound={lower_bound})", lambda x: x > lower_bound)
 
 
@@ -157,7 +157,7 @@ def greater_than_eq(lower_bound: Any) -> Constraint:
 
 
 def less_than(upper_bound: Any) -> Constraint:
-    """Below the bound."""
+    """The constraint is: below the bound."""
     return _Test(f"LessThan(upper_bound={upper_bound})", lambda x: x < upper_bound)
 
 

@@ -96,7 +96,7 @@ class Uniform(Distribution):
 
     @constraints.dependent_property
     def support(self) -> Any:
-        """[low, high]."""
+        """The value is [low, high]."""
         return constraints.interval(self.low, self.high)
 
     @property
@@ -318,12 +318,12 @@ class ContinuousBernoulli(ExponentialFamily):
 
     @lazy_property
     def logits(self) -> Tensor:
-        """ln λ/(1−λ)."""
+        """The value is ln λ/(1−λ)."""
         return probs_to_logits(self.probs, is_binary=True)
 
     @lazy_property
     def probs(self) -> Tensor:
-        """λ."""
+        """The value is λ."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _cut(self) -> tuple[Tensor, Tensor]:

@@ -39,7 +39,7 @@ class _Binary(Distribution):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """p."""
+        """The value is p."""
         return logits_to_probs(self.logits, self._binary)
 
     @property
@@ -152,7 +152,7 @@ class Binomial(_Binary):
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
-        """0 … total_count."""
+        """The value is 0 … total_count."""
         return constraints.integer_interval(0, self.total_count)
 
     @property
@@ -316,12 +316,12 @@ class Categorical(Distribution):
 
     @lazy_property
     def logits(self) -> Tensor:
-        """ln p."""
+        """The value is ln p."""
         return probs_to_logits(self.probs)
 
     @lazy_property
     def probs(self) -> Tensor:
-        """p."""
+        """The value is p."""
         return logits_to_probs(self.logits)
 
     @constraints.dependent_property(is_discrete=True)
@@ -388,12 +388,12 @@ class OneHotCategorical(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """p."""
+        """The value is p."""
         return self._categorical.probs
 
     @property
     def logits(self) -> Tensor:
-        """ln p."""
+        """The value is ln p."""
         return self._categorical.logits
 
     @property
@@ -453,12 +453,12 @@ class Multinomial(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """p."""
+        """The value is p."""
         return self._categorical.probs
 
     @property
     def logits(self) -> Tensor:
-        """ln p."""
+        """The value is ln p."""
         return self._categorical.logits
 
     @property

@@ -94,22 +94,22 @@ class Distribution:
     # ---- what distributions say
     @property
     def mean(self) -> Tensor:
-        """E[X]."""
+        """The value is E[X]."""
         raise NotImplementedError
 
     @property
     def mode(self) -> Tensor:
-        """The likeliest value."""
+        """The value is the likeliest value."""
         raise NotImplementedError(f"{type(self)} does not implement mode")
 
     @property
     def variance(self) -> Tensor:
-        """E[(X − E[X])²]."""
+        """The value is E[(X − E[X])²]."""
         raise NotImplementedError
 
     @property
     def stddev(self) -> Tensor:
-        """√variance."""
+        """The value is √variance."""
         return self.variance.sqrt()
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
@@ -131,7 +131,7 @@ class Distribution:
         raise NotImplementedError
 
     def cdf(self, value: Tensor) -> Tensor:
-        """P(X ≤ value)."""
+        """The result is P(X ≤ value)."""
         raise NotImplementedError
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -143,11 +143,11 @@ class Distribution:
         raise NotImplementedError
 
     def entropy(self) -> Tensor:
-        """−E[ln p(X)]."""
+        """The result is −E[ln p(X)]."""
         raise NotImplementedError
 
     def perplexity(self) -> Tensor:
-        """e^entropy."""
+        """The result is e^entropy."""
         return self.entropy().exp()
 
     # ---- help for subclasses

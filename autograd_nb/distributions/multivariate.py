@@ -95,14 +95,14 @@ class MultivariateNormal(Distribution):
 
     @lazy_property
     def covariance_matrix(self) -> Tensor:
-        """Σ."""
+        """The value is Σ."""
         n = self._event_shape[0]
         lower = self._unbroadcasted_scale_tril
         return (lower @ lower.mT).expand((*self._batch_shape, n, n))
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
-        """Σ⁻¹."""
+        """The value is Σ⁻¹."""
         n = self._event_shape[0]
         inverse = _solve_lower(self._unbroadcasted_scale_tril, T.eye(n, dtype=self.loc.dtype))
         return (inverse.mT @ inverse).expand((*self._batch_shape, n, n))
@@ -187,7 +187,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """Σ."""
+        """The value is Σ."""
         return self.cov_factor @ self.cov_factor.mT + T.diag_embed(self.cov_diag)
 
     @property
@@ -197,7 +197,7 @@ class LowRankMultivariateNormal(Distribution):
 
     @property
     def precision_matrix(self) -> Tensor:
-        """Σ⁻¹."""
+        """The value is Σ⁻¹."""
         a = _solve_lower(self._capacitance_tril(), self.cov_factor.mT / self.cov_diag.unsqueeze(-2))
         return T.diag_embed(self.cov_diag.reciprocal()) - a.mT @ a
 
@@ -263,17 +263,17 @@ class Wishart(ExponentialFamily):
 
     @property
     def scale_tril(self) -> Tensor:
-        """L."""
+        """The value is L."""
         return self._lower
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """L·Lᵀ."""
+        """The value is L·Lᵀ."""
         return self._lower @ self._lower.mT
 
     @property
     def precision_matrix(self) -> Tensor:
-        """(L·Lᵀ)⁻¹."""
+        """The value is (L·Lᵀ)⁻¹."""
         inverse = _solve_lower(self._lower, T.eye(self._event_shape[0], dtype=self._lower.dtype).expand(self._lower.shape))
         return inverse.mT @ inverse
 

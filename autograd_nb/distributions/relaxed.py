@@ -21,7 +21,7 @@ class _Relaxed(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """The temperature."""
+        """The value is the temperature."""
         return self.base_dist.temperature  # type: ignore[attr-defined]
 
     @property
@@ -31,7 +31,7 @@ class _Relaxed(TransformedDistribution):
 
     @property
     def probs(self) -> Tensor:
-        """p."""
+        """The value is p."""
         return self.base_dist.probs  # type: ignore[attr-defined,no-any-return]
 
 
@@ -59,7 +59,7 @@ class LogitRelaxedBernoulli(Distribution):
 
     @lazy_property
     def probs(self) -> Tensor:
-        """p."""
+        """The value is p."""
         return logits_to_probs(self.logits, is_binary=True)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -107,12 +107,12 @@ class ExpRelaxedCategorical(Distribution):
 
     @property
     def logits(self) -> Tensor:
-        """ln p."""
+        """The value is ln p."""
         return self._categorical.logits  # type: ignore[no-any-return]
 
     @property
     def probs(self) -> Tensor:
-        """p."""
+        """The value is p."""
         return self._categorical.probs  # type: ignore[no-any-return]
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:

@@ -30,7 +30,7 @@ class Transform:
 
     @property
     def inv(self) -> Transform:
-        """The inverse map."""
+        """The value is the inverse map."""
         if self._inverse is None:
             self._inverse = _Inverse(self)
         return self._inverse
@@ -77,7 +77,7 @@ class Transform:
         raise NotImplementedError
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """ln |dy/dx|."""
+        """The result is ln |dy/dx|."""
         raise NotImplementedError
 
     def forward_shape(self, shape: Any) -> Any:

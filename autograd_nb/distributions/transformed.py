@@ -292,7 +292,7 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def scale(self) -> Tensor:
-        """Its standard deviation."""
+        """The value is its standard deviation."""
         return self.base_dist.base_dist.scale  # type: ignore[attr-defined,no-any-return]
 
 
@@ -308,12 +308,12 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def concentration(self) -> Tensor:
-        """α."""
+        """The value is α."""
         return self.base_dist.concentration  # type: ignore[attr-defined,no-any-return]
 
     @property
     def rate(self) -> Tensor:
-        """β."""
+        """The value is β."""
         return self.base_dist.rate  # type: ignore[attr-defined,no-any-return]
 
     @property

@@ -49,7 +49,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal."""
+    """Fill the tensor with normal numbers, in place."""
     return tensor.normal_(mean, std, generator=generator)
 
 
@@ -76,17 +76,17 @@ def trunc_normal_(
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """All ``val``."""
+    """Fill the tensor with ``val``, in place."""
     return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """All 1."""
+    """Fill the tensor with 1, in place."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """All 0."""
+    """Fill the tensor with 0, in place."""
     return constant_(tensor, 0.0)
 
 

@@ -88,7 +88,7 @@ class UninitializedTensorMixin:
 
     @property
     def dtype(self) -> Any:
-        """The element type."""
+        """The value is the element type."""
         return self.__dict__["dtype_"]
 
     @property
@@ -110,7 +110,7 @@ class UninitializedTensorMixin:
         self.__dict__["dtype_"] = other.dtype
 
     def detach(self) -> Any:
-        """Itself."""
+        """The method returns the object itself."""
         return self
 
     def is_floating_point(self) -> bool:

@@ -479,7 +479,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = self._rates()
 
     def step(self) -> None:  # type: ignore[override]
-        """Step every schedule."""
+        """Step every schedule in turn."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = [_copy(lr) for lr in self._rates()]

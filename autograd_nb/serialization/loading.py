@@ -260,7 +260,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.SETITEM[0]] = load_setitem  # type: ignore[assignment]
 
     def load_setitems(self) -> None:
-        """Keys and values."""
+        """The result is the keys and values."""
         self._with_keys(0, 2)
         super().load_setitems()  # type: ignore[misc]
 
@@ -274,7 +274,7 @@ class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined]
     dispatch[pickle.ADDITEMS[0]] = load_additems  # type: ignore[assignment]
 
     def load_frozenset(self) -> None:
-        """A frozenset."""
+        """The result is a frozenset."""
         self._with_keys(0, 1)
         super().load_frozenset()  # type: ignore[misc]
 

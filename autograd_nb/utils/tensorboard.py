@@ -74,7 +74,7 @@ class SummaryWriter:
         new_style: bool = False,
         double_precision: bool = False,
     ) -> None:
-        """One number."""
+        """Write one number of a curve."""
         self._add(summary_pb2.Summary.Value(tag=tag, simple_value=_number(scalar_value)), global_step, walltime)
 
     def add_scalars(
@@ -157,7 +157,7 @@ class SummaryWriter:
             plt.close(figure)
 
     def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
-        """A text."""
+        """Write a text to the log."""
         meta = summary_pb2.SummaryMetadata(plugin_data=summary_pb2.SummaryMetadata.PluginData(plugin_name="text"))
         shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
         tensor = TensorProto(dtype="DT_STRING", string_val=[text_string.encode()], tensor_shape=shape)

@@ -272,7 +272,7 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all that it holds."""
         self._modules.clear()
 
     def pop(self, key: str) -> Module:
@@ -282,7 +282,7 @@ class ModuleDict(Module):
         return module
 
     def keys(self) -> Any:
-        """The names."""
+        """The result is the names."""
         return self._modules.keys()
 
     def items(self) -> Any:
@@ -290,7 +290,7 @@ class ModuleDict(Module):
         return self._modules.items()
 
     def values(self) -> Any:
-        """The modules."""
+        """The result is the modules."""
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
@@ -436,7 +436,7 @@ class ParameterDict(Module):
         return key, self.pop(key)
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all that it holds."""
         for key in list(self._keys):
             del self[key]
 
@@ -445,7 +445,7 @@ class ParameterDict(Module):
         return ParameterDict((k, default) for k in keys)
 
     def keys(self) -> Any:
-        """The keys."""
+        """The result is the keys."""
         return self._keys.keys()
 
     def items(self) -> Any:
@@ -453,7 +453,7 @@ class ParameterDict(Module):
         return ((k, self[k]) for k in self._keys)
 
     def values(self) -> Any:
-        """The parameters."""
+        """The result is the parameters."""
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:

@@ -52,7 +52,7 @@ class BasePruningMethod:
         raise NotImplementedError
 
     def apply_mask(self, module: Module) -> Tensor:
-        """The pruned tensor."""
+        """The result is the pruned tensor."""
         if not hasattr(self, "_tensor_name"):
             raise AssertionError(f"Module {module} has to be pruned")
         mask, original = getattr(module, self._tensor_name + "_mask"), getattr(module, self._tensor_name + "_orig")

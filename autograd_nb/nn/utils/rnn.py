@@ -56,7 +56,7 @@ class PackedSequence(PackedSequence_):
         return self if data is self.data else type(self)(data, *self[1:])
 
     def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Itself."""
+        """The method returns the object itself."""
         return self.to(*args, **kwargs)
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
@@ -68,40 +68,40 @@ class PackedSequence(PackedSequence_):
         return type(self)(self.data.pin_memory(), *self[1:])
 
     def double(self) -> PackedSequence:
-        """As float64."""
+        """The method returns the sequence as float64."""
         return self.to(dtypes.float64)
 
     def float(self) -> PackedSequence:
-        """As float32."""
+        """The method returns the sequence as float32."""
         return self.to(dtypes.float32)
 
     def half(self) -> PackedSequence:
-        """As float16."""
+        """The method returns the sequence as float16."""
         return self.to(dtypes.float16)
 
     def long(self) -> PackedSequence:
-        """As int64."""
+        """The method returns the sequence as int64."""
         return self.to(dtypes.int64)
 
     def int(self) -> PackedSequence:
-        """As int32."""
+        """The method returns the sequence as int32."""
         return self.to(dtypes.int32)
 
     def short(self) -> PackedSequence:
-        """As int16."""
+        """The method returns the sequence as int16."""
         return self.to(dtypes.int16)
 
     def char(self) -> PackedSequence:
-        """As int8."""
+        """The method returns the sequence as int8."""
         return self.to(dtypes.int8)
 
     def byte(self) -> PackedSequence:
-        """As uint8."""
+        """The method returns the sequence as uint8."""
         return self.to(dtypes.uint8)
 
     @property
     def is_cuda(self) -> bool:
-        """False."""
+        """The answer is False: tensors live on the CPU."""
         return self.data.is_cuda
 
     def is_pinned(self) -> bool:

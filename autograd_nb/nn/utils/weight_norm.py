@@ -22,7 +22,7 @@ def norm_of_slices(weight: Tensor, dim: int) -> Tensor:
 
 
 def weight_of(g: Tensor, v: Tensor, dim: int) -> Tensor:
-    """g · v/‖v‖."""
+    """The result is g · v/‖v‖."""
     return v * (g / norm_of_slices(v, dim))
 
 
@@ -36,7 +36,7 @@ class WeightNorm:
         self.name, self.dim = name, -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Tensor:
-        """The weight."""
+        """The result is the weight."""
         return weight_of(getattr(module, self.name + "_g"), getattr(module, self.name + "_v"), self.dim)
 
     @staticmethod

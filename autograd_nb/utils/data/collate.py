@@ -90,7 +90,7 @@ def _unknown(kind: Any) -> str:
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: _Map | None = None) -> Tensor:
-    """Tensors, stacked."""
+    """The function returns the tensors stacked."""
     return OPS["stack"].call(list(batch), 0)
 
 
