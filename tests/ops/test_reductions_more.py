@@ -242,3 +242,13 @@ def test_binomial(n, p):
     assert abs(y.var().item() / (n * p * (1 - p)) - 1) < 0.05
     assert y.min() >= 0
     assert y.max() <= n
+
+
+@pytest.mark.parametrize("shape", [(0, 0, 0, 0), (0, 2, 0, 3, 0), (2, 0, 3, 0, 2), (3, 0, 2, 0, 2, 0)])
+def test_empty_operands_of_many_dims(shape):
+    """Their dims do not merge, and a copy in another order does not help."""
+    a = np.zeros(shape)
+    for dims in [(d,) for d in range(len(shape))] + [(0, 2), (1, 3), tuple(range(1, len(shape)))]:
+        np.testing.assert_array_equal(torch.from_numpy(a).sum(dims).numpy(), a.sum(dims))
+        np.testing.assert_array_equal(torch.from_numpy(a.T).sum(dims).numpy(), a.T.sum(dims))
+        np.testing.assert_array_equal(torch.from_numpy(a).prod(dims[0]).numpy(), a.prod(dims[0]))

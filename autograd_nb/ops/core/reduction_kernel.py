@@ -109,7 +109,9 @@ def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequen
         inner = "kept" if narrow_kept < narrow_red else "reduced"
     most_kept, most_red = loops.KEPT + (inner == "kept"), loops.REDUCED + (inner == "reduced")
     if len(red) > most_red:
-        raise NestedReduction
+        if 0 not in shape:
+            raise NestedReduction
+        red, red_steps = [numel(red)], [[0] for _ in strides]  # nothing is read
     lead = max(0, len(kept) - most_kept)
     more_kept, more_red = most_kept - len(kept) + lead, most_red - len(red)
 
