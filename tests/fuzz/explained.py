@@ -102,6 +102,11 @@ EXPLAINED = (
         lambda c: c.kind == "not refused" and re.search(r"(expand|permute)\(\) missing 1 required positional arguments", c.theirs),
     ),
     Explained(
+        "dtypes of a triangular system",
+        "PyTorch does not look at the dtypes of linalg.solve_triangular's operands, and reads the one's memory as the other's.",
+        lambda c: c.kind == "raised" and "solve_triangular: Expected A and B to have the same dtype" in c.mine,
+    ),
+    Explained(
         "dtypes of nothing",
         "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise.",
         lambda c: c.kind == "raised" and re.search(r"same dtype|should be the same", c.mine) and re.search(r"\(0,|, 0[,)]", c.statement),

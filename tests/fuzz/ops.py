@@ -14,7 +14,7 @@ from typing import Any
 
 TABLE = Path(__file__).with_name("ops.txt")
 MOST = 7  #: templates of an entry of the database
-ELEMENTS = 64  #: of an operand
+ELEMENTS = 64, 400  #: of an operand; so many of ops that have no smaller samples
 
 #: entries that are not drawn: parts of names, and why
 UNDRAWN = {
@@ -55,13 +55,13 @@ class Unwritten(Exception):
     """A sample that has no text."""
 
 
-def text(value: Any) -> str:
+def text(value: Any, most: int = ELEMENTS[0]) -> str:
     """A sample's argument as Python, its floating tensors as holes."""
     import torch
 
     if isinstance(value, torch.Tensor):
         shape = tuple(value.shape)
-        if value.layout is not torch.strided or value.numel() > ELEMENTS or value.is_conj() or value.is_neg():
+        if value.layout is not torch.strided or value.numel() > most or value.is_conj() or value.is_neg():
             raise Unwritten
         if value.is_floating_point():
             return f"{{a:{shape}}}"
@@ -79,18 +79,18 @@ def text(value: Any) -> str:
     if isinstance(value, slice):
         return f"slice({value.start}, {value.stop}, {value.step})"
     if isinstance(value, (list, tuple)):
-        inner = ", ".join(map(text, value))
+        inner = ", ".join(text(v, most) for v in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
     raise Unwritten
 
 
-def calls_of(op: Any, sample: Any) -> list[str]:
+def calls_of(op: Any, sample: Any, most: int) -> list[str]:
     """A sample as a function's, a method's and an in-place method's call."""
     import torch
 
-    found = text(sample.input)
-    args = [text(v) for v in sample.args]
-    options = [f"{k}={text(v)}" for k, v in sample.kwargs.items()]
+    found = text(sample.input, most)
+    args = [text(v, most) for v in sample.args]
+    options = [f"{k}={text(v, most)}" for k, v in sample.kwargs.items()]
     if op.name in FITTING:
         found = FITTING[op.name].format(found)
     if op.name == "bucketize":
@@ -110,6 +110,10 @@ def calls_of(op: Any, sample: Any) -> list[str]:
 
 
 def entry(op: Any) -> list[str]:
+    return next((found for most in ELEMENTS if (found := _entry(op, most))), [])
+
+
+def _entry(op: Any, most: int) -> list[str]:
     """Templates of one entry: of different samples, each as one of its calls, so that all kinds of calls appear."""
     import torch
 
@@ -120,7 +124,7 @@ def entry(op: Any) -> list[str]:
     samples = samples[:2] + samples[2 :: max(1, (len(samples) - 2) // MOST)]
     for k, sample in enumerate(samples):
         try:
-            calls = calls_of(op, sample)
+            calls = calls_of(op, sample, most)
         except Unwritten:
             continue
         written = calls[k % len(calls)] if calls else ""

@@ -41,8 +41,8 @@ def fit(t, shape):
         t = torch.ones(1, dtype=t.dtype)
     if t.numel() < n:
         t = t.repeat(-(-n // t.numel()))[:n]
-        moved = torch.linspace(0, 0.37, n, dtype=t.dtype) + torch.from_numpy(np.random.default_rng(n).standard_normal(n) * 1e3 * JITTER)
-        t = (t + moved).to(t.dtype) if t.is_floating_point() else t
+        moved = np.linspace(0, 0.37, n) + np.random.default_rng(n).standard_normal(n) * 1e3 * JITTER
+        t = t + torch.from_numpy(moved).to(t.dtype) if t.is_floating_point() else t
     return t[:n].reshape(shape)
 
 
