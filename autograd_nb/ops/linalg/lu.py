@@ -313,7 +313,10 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     batch = broadcast_shapes(both.shape[:-2], b.shape[:-2])
     both, b = broadcast(both, b)
     order = order.reshape(both.shape[-1:]) if both.ndim == 2 else order.expand(*batch, both.shape[-1])
-    step = _through_factors if both._rg and state.grad else _solve_with
+
+    def step(*args: Any) -> Tensor:  # what is returned may be a view of it, which is no way round
+        return _alone((_through_factors if both._rg and state.grad else _solve_with)(*args))
+
     if not left:  # X·A = B is Aᵀ·Xᵀ = Bᵀ, X·Aᴴ = B is A·Xᴴ = Bᴴ
         return adjoint(step(both, order, adjoint(b), False)) if adjoint_ else step(both, order, b.mT, True).mT
     if adjoint_ and b.dtype.is_complex:
