@@ -113,6 +113,7 @@ def test_importing_does_not_import_numba(tmp_path):
     assert python(tmp_path, "print('numba' in sys.modules)") == "False"
 
 
+@pytest.mark.slow
 def test_loading_does_not_import_what_only_compiling_needs(tmp_path):
     code = f"run({DOUBLE!r}); print(made, 'scipy.linalg' in sys.modules)"
     assert python(tmp_path, code).startswith("['kernel']")
@@ -138,6 +139,7 @@ def test_changed_source_is_another_kernel(tmp_path):
     assert python(tmp_path, code) == "[2.0, 3.0, 2.5] 0"
 
 
+@pytest.mark.slow
 def test_edited_helper_in_another_file(tmp_path):
     (tmp_path / "kernels").mkdir()
     modules = {
@@ -190,6 +192,7 @@ def test_edited_helper_in_another_file(tmp_path):
     assert python(folder, code) == "16.0 0"
 
 
+@pytest.mark.slow
 def test_boundscheck_and_plain_python(tmp_path):
     outside = "def kernel(x, y):\n    y[0] = x[y.size + 3]\n"
     code = f"""
@@ -307,6 +310,7 @@ def test_what_has_no_key_is_compiled_and_not_kept(store):
 # ------------------------------------------------------------------------------------------- processes and threads
 
 
+@pytest.mark.slow
 def test_processes_at_once(tmp_path):
     sources = [DOUBLE.replace("* 2", f"* {k}") for k in (2, 3)]
     started = [start(tmp_path, f"print([run(s) for s in {sources!r}])") for _ in range(4)]
@@ -359,6 +363,7 @@ def colliding(k: int) -> str:
     return COLLIDING.format(lines=lines + "\n        x = x * 0 + k", k=k)
 
 
+@pytest.mark.slow
 def test_equal_names_of_helpers_do_not_collide(tmp_path):
     # each is compiled as the first kernel of a process, so that all of Numba's counters agree
     sources = [colliding(k) for k in (5, 7)]
@@ -367,6 +372,7 @@ def test_equal_names_of_helpers_do_not_collide(tmp_path):
     assert python(tmp_path, f"print([run(s, 1) for s in {sources!r}], made)") == "[[10.0], [14.0]] []"
 
 
+@pytest.mark.slow
 @POSIX
 def test_fork(tmp_path):
     # children compile different kernels from one state of Numba, while a thread of the parent compiles too
@@ -449,6 +455,7 @@ def test_damage_is_noticed(tmp_path):
     assert store.load("cd" * 32) is None
 
 
+@pytest.mark.slow
 def test_damaged_kernel_is_compiled_again_and_replaced(tmp_path):
     code = f"print(run({DOUBLE!r}), len(made))"
     assert python(tmp_path, code) == "[2.0, 4.0, 6.0, 8.0] 1"
@@ -515,6 +522,7 @@ def test_file_open_to_others(tmp_path):
         assert store.load("ab" * 32) is None
 
 
+@pytest.mark.slow
 def test_a_process_goes_on_without_a_folder(tmp_path):
     (tmp_path / "file").write_text("")
     code = f"""
@@ -526,6 +534,7 @@ def test_a_process_goes_on_without_a_folder(tmp_path):
     assert python(tmp_path / "file" / "kernels", code) == expected
 
 
+@pytest.mark.slow
 def test_another_numba(tmp_path):
     code = f"""
     import numba
@@ -636,6 +645,7 @@ def test_walk():
     assert out.tolist() == [*expected, 0]
 
 
+@pytest.mark.slow
 def test_texts_are_the_same_in_every_process():
     """What a kernel is found by on disk must not depend on the order of a set."""
     code = """

@@ -203,6 +203,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_readers_and_killed_writers(tmp_path):
     """Three writers of one folder are killed at random moments: a reader never sees a part of a file."""
     reader = Store(tmp_path)

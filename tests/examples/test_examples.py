@@ -63,6 +63,7 @@ def test_one_epoch(tmp_path, backward):
     assert len(weights) == 2 * 3 + 2 * 2 * 3  # three convolutions, twice three layers, each with a bias
 
 
+@pytest.mark.slow
 @classifier
 def test_show_error(tmp_path):
     out = train("--show-error", "--out", tmp_path)
@@ -70,6 +71,7 @@ def test_show_error(tmp_path):
     assert "retain_graph=True" in out
 
 
+@pytest.mark.slow
 @classifier
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C cannot be sent to one process there")
 def test_stopped_and_resumed_is_as_never_stopped(tmp_path):
@@ -92,6 +94,7 @@ def test_stopped_and_resumed_is_as_never_stopped(tmp_path):
     assert (parts / "two_branch.safetensors").read_bytes() == (whole / "two_branch.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 @classifier
 def test_errors_are_friendly(tmp_path):
     assert "Nothing to resume" in train("--resume", "--out", tmp_path / "empty", code=1)
@@ -112,6 +115,7 @@ def numbers(pattern: str, text: str) -> list[float]:
     return [float(n) for n in found.groups()]
 
 
+@pytest.mark.slow
 @classifier
 def test_style_transfer(tmp_path):
     out = run("style_transfer.py", "--height", 48, "--steps", 6, "--out", tmp_path)
@@ -122,6 +126,7 @@ def test_style_transfer(tmp_path):
     assert picture(tmp_path / "style_transfer_all.png")
 
 
+@pytest.mark.slow
 @classifier
 def test_char_gpt(tmp_path):
     out = run("char_gpt.py", "--steps", 30, "--context", 32, "--width", 32, "--sample", 20, "--prompt", "If ", "--out", tmp_path)
@@ -135,6 +140,7 @@ def test_char_gpt(tmp_path):
     assert "--prompt must be" in run("char_gpt.py", "--prompt", "\u2603", "--out", tmp_path, code=2)
 
 
+@pytest.mark.slow
 @classifier
 def test_pinn_heat(tmp_path):
     out = run("pinn_heat.py", "--steps", 200, "--points", 64, "--out", tmp_path)
@@ -144,6 +150,7 @@ def test_pinn_heat(tmp_path):
     assert picture(tmp_path / "pinn_heat.png")
 
 
+@pytest.mark.slow
 @classifier
 def test_neural_ode(tmp_path):
     out = run("neural_ode.py", "--steps", 30, "--points", 60, "--out", tmp_path)
@@ -153,6 +160,7 @@ def test_neural_ode(tmp_path):
     assert "--span must be" in run("neural_ode.py", "--span", 1, "--out", tmp_path, code=2)
 
 
+@pytest.mark.slow
 @classifier
 def test_maml_sine(tmp_path):
     out = run("maml_sine.py", "--steps", 60, "--tasks", 4, "--out", tmp_path)
@@ -162,6 +170,7 @@ def test_maml_sine(tmp_path):
     assert picture(tmp_path / "maml_sine.png")
 
 
+@pytest.mark.slow
 @classifier
 def test_njit_optimizer(tmp_path):
     out = run("njit_optimizer.py", "--dims", 4, "--repeats", 1, "--out", tmp_path)
@@ -172,6 +181,7 @@ def test_njit_optimizer(tmp_path):
     assert picture(tmp_path / "njit_optimizer.png")
 
 
+@pytest.mark.slow
 @classifier
 def test_user_ops(tmp_path):
     out = run("user_ops.py", "--relax", 20, "--steps", 40, "--out", tmp_path)

@@ -47,6 +47,7 @@ def few(monkeypatch):
     gc.enable()
 
 
+@pytest.mark.slow
 def test_ever_new_shapes_do_not_grow_memory(few):
     for n in (2, 3, 700, 1_999):  # compiling leaves cycles of its own
         step(n)
