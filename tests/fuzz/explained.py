@@ -39,7 +39,7 @@ EXPLAINED = (
     Explained(
         "order of other results",
         "PyTorch's order depends on which of its kernels runs, or on gaps that it copies (tests/parity/strides.py).",
-        lambda c: c.kind == "strides" and _names(c.statement, ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "einsum")),
+        lambda c: c.kind == "strides" and _names(c.statement, ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "einsum", "lu_solve")),
     ),
     Explained(
         "derivatives that PyTorch lacks",
