@@ -31,6 +31,9 @@ class Explained:
     holds: Callable[[Case], Any]
 
 
+_ORDERS = ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "einsum", "lu_solve")
+
+
 def _names(statement: str, parts: tuple[str, ...]) -> bool:
     return any(part in statement for part in parts)
 
@@ -39,7 +42,7 @@ EXPLAINED = (
     Explained(
         "order of other results",
         "PyTorch's order depends on which of its kernels runs, or on gaps that it copies (tests/parity/strides.py).",
-        lambda c: c.kind == "strides" and _names(c.statement, ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "einsum", "lu_solve")),
+        lambda c: c.kind == "strides" and _names(c.statement, _ORDERS),
     ),
     Explained(
         "derivatives that PyTorch lacks",
