@@ -46,6 +46,15 @@ def guarded(out: Any, *kept: Any) -> Any:
     return out
 
 
+def fresh(out: Tensor) -> Tensor:
+    """``out``, the last view of what nobody else has, as a result of an op's own: it is no view, and changing it changes no base.
+
+    What guards its history is at its node, which is not made anew as that of a view is.
+    """
+    out._view = None
+    return out
+
+
 def gather(operands: Iterable[Any]) -> tuple[int, int, tuple]:
     """(which of the operands require grad, as bits; ``plain``; where their gradients flow) for a node, see `graph.node.Node`.
 

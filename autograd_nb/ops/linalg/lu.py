@@ -9,7 +9,7 @@ from ...graph.modes import state
 from ...launch import Kernel
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
-from ..core.recording import guarded
+from ..core.recording import fresh, guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import dense
@@ -276,14 +276,14 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html
     """
     y = _lu_solve(LU, pivots, B, bool(left), bool(adjoint))
-    return given(guarded(y, LU, pivots, y), out, "linalg.lu_solve")
+    return given(guarded(fresh(y), LU, pivots, y), out, "linalg.lu_solve")
 
 
 @public(name="lu_solve")
 def torch_lu_solve(b, LU_data, LU_pivots, *, out=None):
     """`linalg.lu_solve`, its older form: b first."""
     y = _lu_solve(LU_data, LU_pivots, b, True, False)
-    return given(guarded(y, LU_data, LU_pivots, y), out, "lu_solve")
+    return given(guarded(fresh(y), LU_data, LU_pivots, y), out, "lu_solve")
 
 
 def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tensor:
@@ -313,10 +313,7 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     batch = broadcast_shapes(both.shape[:-2], b.shape[:-2])
     both, b = broadcast(both, b)
     order = order.reshape(both.shape[-1:]) if both.ndim == 2 else order.expand(*batch, both.shape[-1])
-
-    def step(*args: Any) -> Tensor:  # what is returned may be a view of it, which is no way round
-        return _alone((_through_factors if both._rg and state.grad else _solve_with)(*args))
-
+    step = _through_factors if both._rg and state.grad else _solve_with
     if not left:  # X·A = B is Aᵀ·Xᵀ = Bᵀ, X·Aᴴ = B is A·Xᴴ = Bᴴ
         return adjoint(step(both, order, adjoint(b), False)) if adjoint_ else step(both, order, b.mT, True).mT
     if adjoint_ and b.dtype.is_complex:
