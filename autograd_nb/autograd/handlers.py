@@ -28,7 +28,7 @@ import numpy as np
 
 from .. import launch
 from ..codegen.build.apart import apart
-from ..graph import engine
+from ..graph import engine, nested
 from ..graph.modes import state
 from ..ops.core.inplace import write_inplace
 from ..ops.core.structured import Structured
@@ -55,13 +55,14 @@ def _is_users(file: str) -> bool:
     return not file.startswith((*_OURS, "<autograd_nb:", "<frozen "))
 
 
-_APART = getattr(apart, "__wrapped__", apart).__code__
+#: what waits for another thread: for a kernel to be made, or for a pass within this one, where the user's code may take its time
+_WAITING = {getattr(apart, "__wrapped__", apart).__code__, nested.elsewhere.__code__}
 PATIENCE = 0.5  #: seconds of this thread's work that a signal waits for a function to return
 
 
 def _standing(frame: FrameType | None) -> tuple[bool | None, bool]:
     """Of what the user's code that was running in or above a frame has called: the mode that he had set, None where it is the one that
-    is set now; whether it is to be seen as a whole. What waits for a kernel to be made has not begun."""
+    is set now; whether it is to be seen as a whole. What waits for another thread is not."""
     found, inside, waiting, blocks = None, False, False, state.blocks
     while frame is not None and not _is_users(frame.f_code.co_filename):
         code = frame.f_code
@@ -71,7 +72,7 @@ def _standing(frame: FrameType | None) -> tuple[bool | None, bool]:
         for block in reversed(blocks):
             if block.frame is frame:
                 found = block._previous
-        waiting = waiting or code is _APART
+        waiting = waiting or code in _WAITING
         inside = inside or (code in WHOLE and not waiting)
         frame = frame.f_back
     return found, inside

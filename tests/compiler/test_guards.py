@@ -283,7 +283,11 @@ def test_hooks():
     h.remove()
     c2(torch.ones(3))
     assert w.grad[0] == 1
-    w.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(5))
+
+    def five_times(p):
+        p.grad.mul_(5)
+
+    w.register_post_accumulate_grad_hook(five_times)
     c2(torch.ones(3))
     assert w.grad[0] == 5
     c2(torch.ones(3))

@@ -37,9 +37,9 @@ def test_a_dropped_function_is_freed_without_the_collector():
         assert [r() for r in dropped()] == [None] * 6
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
-        kinds = {type(o).__name__ for o in gc.garbage}
+        kinds = {type(o).__name__ for o in gc.garbage if type(o).__module__.startswith("autograd_nb")}
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
-    assert kinds <= {"Sym", "Trace", "tuple", "list", "dict"}  # formulas that were written again
+    assert kinds <= {"Sym", "Trace"}  # formulas that were written again; Numba leaves its own where a kernel is new
