@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/autograd.html#anomaly-detection
 
 from __future__ import annotations
 
+import threading
 import warnings
 from typing import Any
 
@@ -22,6 +23,7 @@ class _State(PerThread):
 
 
 _state = _State()
+_threads: set[int] = set()  #: those that have switched it on
 
 
 def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
@@ -42,8 +44,8 @@ def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     """Switch anomaly detection on or off in this thread."""
     _state.enabled, _state.check_nan = bool(mode), bool(check_nan)
-    if mode:  # another thread may be watching: the hook asks its own thread's state
-        engine.watch = _watch
+    (_threads.add if mode else _threads.discard)(threading.get_ident())
+    engine.watch = _watch if _threads else None  # it asks the state of the thread that it is called in
 
 
 class set_detect_anomaly:

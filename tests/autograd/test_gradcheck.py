@@ -121,3 +121,14 @@ def test_forward_mode_and_batches():
     assert torch.autograd.gradcheck(Wrong.apply, (x,))
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
         torch.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True)
+
+
+@pytest.mark.filterwarnings("ignore:Anomaly")
+def test_anomaly_detection_leaves_no_trace():
+    from autograd_nb.graph import engine
+
+    with torch.autograd.detect_anomaly():
+        with torch.autograd.set_detect_anomaly(False):
+            assert engine.watch is None
+        assert engine.watch is not None
+    assert engine.watch is None
