@@ -25,7 +25,6 @@ def python_calls(step: Callable[[], object]) -> int:
         nonlocal count
         count += event == "call"
 
-    gc.collect()
     gc.disable()  # what others have left calls back when it goes
     sys.setprofile(watch)
     try:
