@@ -156,6 +156,15 @@ class Pass:
         elif self.running is None or e in self.running or e in self.last or e in self.inner:
             self.add(e, g)
 
+    def beside(self, root: Any, g: Any) -> None:
+        """Hooks on the one tensor that a pass begins with run, and its gradient is retained, also where no target lies below it."""
+        node, index = _place(root)
+        hooks = node._leaf_hook_set if node.is_leaf_edge else node.hooks
+        if hooks is not None and g is not None and not (node in self.inner or node in self.last or node in (self.running or ())):
+            slots: list[Any] = [None] * (1 if node.is_leaf_edge else node.outputs)
+            slots[index] = g
+            hooks.tensor_hooks(slots, self.create_graph)
+
     @overridable
     def add(self, e: Any, g: Any) -> None:
         pending = self.pending
@@ -270,6 +279,8 @@ def run(
         else:
             for root, g in zip(roots, gradients, strict=True):
                 work.arrive(root, g)
+        if running is not None and len(roots) == 1:
+            work.beside(roots[0], gradients[0])
         if None in finals:
             for leaf in finals[None]:
                 work.finish(leaf)

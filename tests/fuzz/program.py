@@ -182,11 +182,11 @@ def look(t: Any, deep: bool = True) -> Any:
         return t if isinstance(t, (bool, int, float, str, tuple, type(None))) and not _tensors(t) else None
     try:
         grad = t.grad if deep and (t.is_leaf or t.retains_grad) else None
-        t.detach()
+        data = np.array(t.detach().numpy(force=True))
     except RuntimeError:  # one of several views whose base has been changed, or a batch that left its vmap by a hook
         return UNREADABLE
     return Seen(
-        np.array(t.detach().numpy(force=True)), str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
+        data, str(t.dtype).rsplit(".", 1)[-1], tuple(t.shape), tuple(t.stride()), t.requires_grad,
         t.is_leaf, t.grad_fn is not None, look(grad, False) if grad is not None else None, -1 if t.is_inference() else t._version,
     )  # fmt: skip
 

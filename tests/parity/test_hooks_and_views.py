@@ -24,6 +24,21 @@ CAPTURES = {
     "hook, v alone": "v.register_hook(tell('a', 10)); r = t.autograd.grad((v * 3).sum(), [v]), L",
     "hook and retained": "v.register_hook(tell('a', 10)); v.retain_grad(); r = t.autograd.grad((v * 3).sum(), [x, v]), v.grad",
     "retained before the hook": "v.retain_grad(); v.register_hook(tell('a', 10)); (v * 3).sum().backward(); r = x.grad, v.grad",
+    "a root that leads to no target": "y = v.sum(); w = leaf(2).sum(); w.register_hook(tell('a')); w.retain_grad(); r = t.autograd.grad([y, w], [x]), "
+    "L, w.grad",
+    "a root twice that leads to no target": "w = leaf(2).sum(); w.register_hook(tell('a')); w.retain_grad(); "
+    "r = t.autograd.grad([w, v.sum(), w], [x]), L, w.grad",
+    "a leaf as a root that is no target": "w = leaf(1); w.register_hook(tell('a')); r = t.autograd.grad([w, v.sum()], [x]), L, w.grad",
+    "one root that leads to no target": "w = leaf(2).sum(); w.register_hook(tell('a')); w.retain_grad(); w.register_hook(tell('b', 2)); "
+    "r = t.autograd.grad(w, [x], allow_unused=True), L, w.grad",
+    "one leaf as a root that is no target": "w = leaf(1); w.register_hook(tell('a')); r = t.autograd.grad(w, [x], allow_unused=True), L, w.grad",
+    "one result as a root that leads to no target": "a, b = leaf(2, 3).max(1); a.register_hook(tell('a')); "
+    "r = t.autograd.grad(a, [x], [t.ones(2)], allow_unused=True), L",
+    "a root with several results": "a, b = leaf(2, 3).max(1); a.register_hook(tell('a')); r = t.autograd.grad([a.sum(), v.sum()], [x]), L",
+    "a root whose part leads to no target": "w = v * 3; z = (w.sum(), leaf(2).exp()); z[1].register_hook(tell('a')); w.register_hook(tell('b', 2)); "
+    "r = t.autograd.grad([z[0], z[1]], [x], [t.tensor(1.), t.ones(2)]), L",
+    "a root above a target alone": "w = leaf(2).sum(); w.register_hook(tell('a')); w.retain_grad(); "
+    "w.backward(inputs=[x]); r = L, w.grad, x.grad",
     "hook of a leaf": "x.register_hook(tell('a', 10)); r = t.autograd.grad((x * 3).sum(), [x])",
     "inputs": "v.register_hook(tell('a', 10)); x.register_hook(tell('b', 7)); (v * 3).sum().backward(inputs=[x, v]); r = x.grad, v.grad",
     "prehook": "v.grad_fn.register_prehook(lambda g: (g[0] * 10,)); r = t.autograd.grad((v * 3).sum(), [x, v])",
