@@ -351,6 +351,7 @@ def test_interrupts_at_any_moment_of_steps():
     assert int(python(STEPS.replace("COUNT", "300"))) > 200
 
 
+@pytest.mark.slow
 def test_a_signal_at_every_moment(tmp_path):
     """Backward passes, optimizers, in-place ops, contexts, transforms: broken off, they have happened or not; see `interrupted`."""
     command = [sys.executable, "-m", "tests.interrupted"]

@@ -206,6 +206,7 @@ def test_programs_that_pass_a_gradient_on(name):
     without_sharing(PASSING[name], lambda: [leaf(2, 3), leaf(2, 3, k=1)], name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POINTWISE)
 def test_pointwise_ops(name):
     op = OPS[name]
@@ -220,6 +221,7 @@ def test_pointwise_ops(name):
     without_sharing(call, leaves, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STRUCTURED)
 def test_structured_ops(name):
     function, arrays, _ = STRUCTURED[name]

@@ -419,6 +419,7 @@ def seconds_per_node(n: int) -> float:
     return (time.perf_counter() - start) / n
 
 
+@pytest.mark.slow
 def test_a_chain_of_a_million_nodes(capsys):
     """Neither the engine nor freeing recurses, and a node costs what it costs in a chain of 10,000 (aim: within 1.5 times)."""
     seconds_per_node(100)

@@ -114,6 +114,7 @@ UNARY = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNARY)
 def test_float32(name, singles):
     reference, bound, _ = UNARY[name]

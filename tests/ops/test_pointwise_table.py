@@ -67,6 +67,7 @@ def test_values(name):
     assert out.numpy().dtype == np.asarray(expected).dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(n for n in ALL if n not in INTEGER_ONLY))
 def test_float32_and_strides(name):
     """A transposed, a broadcast and a row-sliced operand give what contiguous copies give."""
@@ -126,6 +127,7 @@ def test_formula_on_tensors_gives_the_kernels_gradient(name):
             np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRADS)
 def test_second_derivative(name):
     """d/dx_j of (dy/dx_i · w) against central differences of the first gradient."""
@@ -154,6 +156,7 @@ def test_second_derivative(name):
             np.testing.assert_allclose(got, expected, rtol=2e-4, atol=2e-6, err_msg=f"{name}, d²/d{i}d{j}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(n for n in GRADS if count(n) > 1))
 def test_gradients_of_broadcast_operands_are_summed(name):
     big = sample(name, 0, (2, 3, 4), "float64")
@@ -174,6 +177,7 @@ def test_gradients_of_broadcast_operands_are_summed(name):
         assert t.grad.shape == t.shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(n for n in ROWS if arity(n) == 1 and n not in INTEGER_ONLY and n not in ("isreal",)))
 def test_half_and_integers(name):
     values = sample(name, 0, (5,), "float16")

@@ -121,6 +121,7 @@ def test_kron():
 # --------------------------------------------------------------------------------------------------- distances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, math.inf])
 def test_cdist(p):
     a, b = leaf(2, 4, 3), leaf(5, 3)

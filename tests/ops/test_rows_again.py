@@ -18,6 +18,7 @@ CALLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_values_and_gradients(name):
     call, plain = CALLS[name]

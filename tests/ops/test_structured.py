@@ -132,6 +132,7 @@ def test_value(name):
         np.testing.assert_allclose(out, reference(*arrays), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_float32_agrees_with_float64(name):
     function, arrays, _ = CASES[name]

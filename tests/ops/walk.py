@@ -125,7 +125,7 @@ LOSSES = {
     "kthvalue": lambda a: a.kthvalue(2, 1)[0],
     "nll_loss": lambda a: F.nll_loss(a, torch.tensor([1, 0, 3])),
     "huge exponent": lambda a: (a * 1000).exp() + (a - 5).log(),
-    "integers overflow": lambda a: torch.tensor([2**62, 5]) * 3 + torch.tensor([1 << 31, 7], dtype=torch.int32).sum(),
+    "integers overflow": lambda a: torch.tensor([2**62, 5]) * 3 + torch.tensor([(1 << 31) - 1, 7], dtype=torch.int32).sum(),
     "division by zero": lambda a: torch.tensor([1.0, 0.0, -1.0]) / 0,
     "nan": lambda a: (a * float("nan")).max(0)[0],
 }  # fmt: skip
