@@ -17,11 +17,12 @@ PARTS = 4
 WALK = """
 import sys
 from tests.parity import opdb
+from tests.parity.test_op_db import KNOWN
 failed = walked = 0
 for op in [op for op in opdb.op_db if not opdb.outside(opdb.title(op))][int(sys.argv[1])::int(sys.argv[2])]:
     row = opdb.check(op, 1, errors=False)
     walked += row.passed
-    if row.state == "failed":
+    if row.state == "failed" and row.name not in KNOWN:
         failed += 1
         print(row.name, row.reasons)
 print(walked)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from ... import strides
 from ...shapes import as_int
 from ...tensor import Tensor
 from ..core.registry import public
 from ..core.structured import tensor_argument
-from ..creation.cast import clone, in_format_of
+from ..creation.cast import _clones
 
 _WHERE = ("torch", "nn.functional")
 
 
 def _own(y: Tensor, x: Tensor) -> Tensor:
     """The result in the operand's format and in memory of its own, also where its elements lie as the operand's do."""
-    z = in_format_of(y, x)
-    return clone(z) if z is y and y._view is not None else z
+    name = strides.suggested(x._layout)
+    if name != "contiguous_format":
+        return _clones[name](y)
+    return y if y._view is None and strides.is_in(y._layout, name) else _clones[name](y)
 
 
 @public(method=False, namespaces=_WHERE)
