@@ -10,7 +10,7 @@ from ...shapes import as_int, broadcast_shapes, wrap_dim
 from ...tensor import Tensor
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
-from ..core.recording import guarded
+from ..core.recording import fresh, guarded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
@@ -191,7 +191,7 @@ def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, o
     else:
         places = expand(reshape(places, [-1 if k == d else 1 for k in range(x.ndim)]), values.shape)
         y = _reduced(x, d, places, values, reduce, bool(include_self))
-    return _stored(out, guarded(y, input, index, source, y), "index_reduce")
+    return _stored(out, guarded(fresh(y), input, index, source, y), "index_reduce")
 
 
 @public(kind="inplace", namespaces=())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...tensor import Tensor
-from ..core.recording import guarded
+from ..core.recording import fresh, guarded
 from ..core.registry import OPS, public
 
 
@@ -15,7 +15,8 @@ def _statistics(x: Tensor, dims: tuple[int, ...], eps: float, keepdim: bool) -> 
 
 
 def _with_statistics(y: Tensor, statistics: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-    return (guarded(y, *statistics), *statistics)
+    mean, deviation = (guarded(fresh(s), *statistics) for s in statistics)
+    return guarded(fresh(y), *statistics), mean, deviation
 
 
 @public(method=False)
