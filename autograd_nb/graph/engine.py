@@ -163,7 +163,7 @@ class Pass:
         if hooks is not None and g is not None and not (node in self.inner or node in self.last or node in (self.running or ())):
             slots: list[Any] = [None] * (1 if node.is_leaf_edge else node.outputs)
             slots[index] = g
-            hooks.tensor_hooks(slots, self.create_graph)
+            hooks.beside(slots, self.create_graph)
 
     @overridable
     def add(self, e: Any, g: Any) -> None:
@@ -351,7 +351,7 @@ def run(
                 g = pending.pop(inner)
                 if inner.hooks is not None:
                     several = inner.several
-                    grads = inner.hooks.tensor_hooks(g if several else [g], create_graph)  # the node's own do not run, as it does not
+                    grads = inner.hooks.beside(g if several else [g], create_graph)  # the node's own do not run, as it does not
                     g = grads if several else grads[0]
                 work.capture(inner, g, False)
     finally:

@@ -78,6 +78,11 @@ class NodeHooks:
                 grads = _replaced_all(hook, hook(tuple(grads)), grads)
         return grads
 
+    @users
+    def beside(self, grads: list[Any], recorded: bool) -> list[Any]:
+        """Apply `tensor_hooks` to gradients of outputs whose node does not run."""
+        return self.tensor_hooks(grads, recorded)
+
     def tensor_hooks(self, grads: list[Any], recorded: bool) -> list[Any]:
         """Apply the hooks of the node's outputs, then write the retained gradients."""
         for index, hooks in self.tensor.items():

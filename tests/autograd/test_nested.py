@@ -36,6 +36,28 @@ def by_hooks(depth, inside=lambda k: None):
     return count[0], [x.grad.item() for x in leaves]
 
 
+@pytest.mark.parametrize("target", ["below another root", "the root itself"])
+def test_hooks_of_nodes_that_do_not_run_nest_as_deep(target):
+    """A pass towards a target calls hooks on its root also where no node has to run for them."""
+    other, count = torch.ones(1, requires_grad=True), [0]
+
+    def root(k):
+        with torch.enable_grad():
+            y = torch.ones(1, requires_grad=True) * 2
+
+        def hook(g):
+            count[0] += 1
+            if k < 2000:
+                root(k + 1)
+
+        y.register_hook(hook)
+        torch.autograd.grad(y, y if target == "the root itself" else other, torch.ones(1), allow_unused=True)
+
+    root(1)
+    assert count == [2000]
+    assert state.passes == 0
+
+
 class Deep(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, k):
