@@ -217,7 +217,7 @@ def cleared(tensor: Any) -> None:
 
 
 class Kernel:
-    """A hand-written kernel: ``Kernel("conv", "conv2d")(key, *args)`` runs ``autograd_nb.kernels.conv.conv2d``.
+    """A hand-written kernel: ``Kernel("nn.conv", "conv2d")(key, *args)`` runs ``autograd_nb.kernels.nn.conv.conv2d``.
 
     ``key`` names what decides the types of ``args`` (a dtype, or a tuple of them); arguments are flat C arrays, lists of 1 to `MOST`
     such arrays (all lists of a call of one length), ints, floats, bools and tuples of ints, in the kernel's order, its ``outputs``

@@ -16,7 +16,7 @@ SCREEN = 60
 #: those that are longer: what every pass and index runs through, where a further call costs; and kernels of one loop nest
 LONGER = {
     "graph/engine.py:run", "ops/indexing/indexing.py:read_index", "autograd/function.py:_applied",
-    "kernels/attention.py:backward", "kernels/conv.py:by_weight",
+    "kernels/nn/attention.py:backward", "kernels/nn/conv.py:by_weight",
 }  # fmt: skip
 
 

@@ -46,6 +46,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("core",), ("creation",), ("elementwise",), ("shape",), ("indexing",), ("reduce",), ("random", "signal", "products"), ("linalg",),
         ("nn",),
     ),
+    "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
+    "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
     "codegen.build": (("apart", "cache", "digest"), ("entry_point",), ("machine_code", "pipeline"), ("compilation",)),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work

@@ -38,7 +38,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
         ''',
     },
     "structured": {
-        "kernels/scan.py": '''
+        "kernels/reduce/scan.py": '''
             def alternating(outer, n, inner, x, out):
                 """out[k] = x[0] − x[1] + … ± x[k]."""
                 for r in range(outer):
@@ -51,7 +51,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
                             out[(r * n + k) * inner + c] = s
         ''',
         "ops/reduce/scan.py": '''
-            _ALTERNATING = launch.Kernel("scan", "alternating")
+            _ALTERNATING = launch.Kernel("reduce.scan", "alternating")
 
 
             @structured(x=lambda g, x_shape, d: _signs(g, x_shape, d) * _cumsum(g, d, True), linear="jointly", batch="shift")

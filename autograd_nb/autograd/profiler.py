@@ -143,7 +143,7 @@ class Recorder:
         end = perf_counter_ns()
         moved, written = _bytes(call, args)
         origin = call.origin
-        name = f"{origin[1]}::{origin[2]}" if origin and origin[0] == "kernel" else f"aten::{call.name}"
+        name = f"{origin[1].rpartition('.')[2]}::{origin[2]}" if origin and origin[0] == "kernel" else f"aten::{call.name}"
         above = self.stack[-1] if self.stack else None
         if above is not None and (above.name == name or not self.kernels):  # the op is this kernel
             above.bytes_moved += moved

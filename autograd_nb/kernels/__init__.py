@@ -1,1 +1,1 @@
-"""Hand-written kernels on flat arrays, a family a file; compiled by `autograd_nb.launch.Kernel` on first use."""
+"""Hand-written kernels on flat arrays, in rooms by family; compiled by `autograd_nb.launch.Kernel` on first use."""

@@ -139,9 +139,10 @@ def swap(head: dict, rng: random.Random) -> None:
 def other_kernel(head: dict, rng: random.Random) -> None:
     step = rng.choice([s for s in head["steps"] if s["origin"][0] == "kernel"])
     step["origin"][1], step["origin"][2] = rng.choice([
-        ("tiled", "matmul"), ("matmul", "matmul"), ("sort", "argsort"), ("scan", "cumsum"), ("matmul", "limit_blas_threads"), ("tiled", "strip"),
-        ("lapack", "svd"), ("fft", "c2c"), ("os", "system"), ("index", "gather"), ("__init__", "x"), ("random", "uniform"), ("matmul", "gemm"),
-        ("sort", "__builtins__"), ("conv", "correlate"),
+        ("products.tiled", "matmul"), ("products.matmul", "matmul"), ("indexing.sort", "argsort"), ("reduce.scan", "cumsum"),
+        ("products.matmul", "limit_blas_threads"), ("products.tiled", "strip"), ("linalg.lapack", "svd"), ("fft", "c2c"), ("os", "system"),
+        ("indexing.index", "gather"), ("__init__", "x"), ("linalg.__init__", "x"), ("random", "uniform"), ("products.matmul", "gemm"),
+        ("indexing.sort", "__builtins__"), ("nn.conv", "correlate"), ("linalg", "lapack"), ("matmul", "matmul"),
     ])  # fmt: skip
 
 

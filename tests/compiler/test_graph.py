@@ -113,6 +113,22 @@ def test_files(graph, tmp_path):
         loaded.grad("loss", "x")
 
 
+def test_files_from_before_kernels_had_rooms(tmp_path):
+    """They name a kernel's module alone, without its room."""
+    graph = torch.trace(lambda x: {"y": x.cumsum(0)}, X)
+    graph.save(tmp_path / "new.zip")
+    with zipfile.ZipFile(tmp_path / "new.zip") as z, zipfile.ZipFile(tmp_path / "old.zip", "w") as old:
+        parts = {n: z.read(n) for n in z.namelist()}
+        head = json.loads(parts["graph.json"])
+        by_hand = [s["origin"] for s in head["steps"] if s["origin"][0] == "kernel"]
+        for origin in by_hand:
+            origin[1] = origin[1].rpartition(".")[2]
+        for n, data in (parts | {"graph.json": json.dumps(head).encode()}).items():
+            old.writestr(n, data)
+    assert by_hand
+    assert torch.equal(torch.load_graph(tmp_path / "old.zip").run("y", x=X), X.cumsum(0))
+
+
 def test_files_are_not_trusted(graph, tmp_path):
     path = tmp_path / "graph.zip"
     graph.save(path)

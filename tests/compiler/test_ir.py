@@ -43,7 +43,7 @@ def add(a, b, out):
 
 
 def fill_rows(rows, bias, out):
-    origin = ("kernel", "matmul", "fill_rows", ("int64", "float32[:]", "float32[:]"))
+    origin = ("kernel", "products.matmul", "fill_rows", ("int64", "float32[:]", "float32[:]"))
     return Step(Call("fill_rows", origin), [rows, bias, out], (2,), None)
 
 
@@ -216,7 +216,7 @@ def test_lists_of_arrays_count_as_one_argument():
 
 def test_names_and_types_are_as_many():
     with pytest.raises(TypeError, match="the arguments rows, bias, out is called with 2"):
-        argument_names(("kernel", "matmul", "fill_rows", ("int64", "float32[:]")))
+        argument_names(("kernel", "products.matmul", "fill_rows", ("int64", "float32[:]")))
 
 
 # ------------------------------------------------------------------------------------------------ questions about steps

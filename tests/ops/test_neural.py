@@ -117,7 +117,7 @@ def test_unfold_by_loops_and_fold_back():
 def test_unfold_of_lines_outside_writes_only_its_own():
     x, out = np.ones(1, np.float32), np.full(9, -1, np.float32)
     # a kernel of 1×2, 10 apart, over a pixel that is padded by 5 on both sides: one place, from which nothing is seen
-    Kernel("fold", "unfold")(torch.float32, 1, 1, (1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 0, 0, 5, 1, 1, 10), x, out)
+    Kernel("nn.fold", "unfold")(torch.float32, 1, 1, (1, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 0, 0, 5, 1, 1, 10), x, out)
     assert out.tolist() == [0, 0, *[-1] * 7]
 
 

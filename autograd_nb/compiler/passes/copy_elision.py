@@ -32,7 +32,7 @@ def elide_copies(steps: list[Step], live_out: Collection[int], numbers: Iterator
     dropped: set[int] = set()
     for i, step in enumerate(steps):
         free: dict[int, np.ndarray] = {}  # buffer -> which of its elements this step has not been given to write
-        strided = _STRIDED[step.call.origin[2]] if step.runs("attention", *_STRIDED) else {}
+        strided = _STRIDED[step.call.origin[2]] if step.runs("nn.attention", *_STRIDED) else {}
         for output, (walk, rows, columns) in strided.items():
             source = step.argument(output).buffer
             mine = uses[source.number]

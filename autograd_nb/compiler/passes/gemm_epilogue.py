@@ -26,7 +26,7 @@ def fuse_gemm_epilogues(steps: list[Step], live_out: Collection[int], numbers: I
 
 def is_product(step: Step) -> bool:
     """Whether it is a matrix product that writes a dense array of floats."""
-    if not (step.runs("matmul", "matmul") or step.runs("tiled", "matmul", "vector")):
+    if not (step.runs("products.matmul", "matmul") or step.runs("products.tiled", "matmul", "vector")):
         return False
     batch, m, n, stride, row, out = (step.argument(name) for name in ("batch", "m", "n", "sc", "c_row", "c"))
     return (
@@ -111,7 +111,9 @@ class _Work:
                 continue
             if not written:
                 readers.append((place, other))
-            elif other.runs("matmul", "fill_rows") and place < i and use.whole and other.argument("bias").dtype == use.dtype and not fill:
+                continue
+            begins = other.runs("products.matmul", "fill_rows") and use.whole and other.argument("bias").dtype == use.dtype
+            if begins and place < i and not fill:
                 fill.append((place, other))
             else:
                 return False, None, []

@@ -35,6 +35,19 @@ _FAR = 1 << 40  #: what no size, stride or position of a hand-written kernel rea
 _WORD = 1 << 63
 _DIMS = 64
 
+#: what the modules of kernels were called when they stood in one folder, as older files name them
+_ROOMS = {
+    name: f"{room}.{name}"
+    for room, names in {
+        "linalg": "batched jacobi lapack ldl least_squares matrix_exp",
+        "products": "distance matmul tiled",
+        "nn": "attention conv ctc depthwise fold grid interpolate norm pool recurrent",
+        "indexing": "bags index select sort",
+        "reduce": "histogram scan",
+    }.items()
+    for name in names.split()
+} | {"reduce": "indexing.along"}
+
 
 def load_graph(path: Any, *, trusted: bool = False) -> Graph:
     """The graph in a file that `Graph.save` wrote.
@@ -190,8 +203,9 @@ class _Reader:
             text, _ = rest
             entry = self._generated(text, argtypes)
         elif kind == "kernel":
-            module, name, _ = rest
-            entry = self._written(_text(module, "a module"), _text(name, "a name"), argtypes)
+            module, name = _text(rest[0], "a module"), _text(rest[1], "a name")
+            rest[0] = _ROOMS.get(module, module)
+            entry = self._written(rest[0], name, argtypes)
         else:
             raise _Damaged(f"a step of unknown kind {kind!r:.40}")
         limit = _WORD if kind == "source" else _FAR
@@ -216,7 +230,7 @@ class _Reader:
             raise _Damaged(str(error)) from None
 
     def _written(self, module: str, name: str, argtypes: tuple[str, ...]) -> Callable:
-        if not (module.isidentifier() and name.isidentifier()) or name.startswith("_") or module.startswith("_"):
+        if not all(part.isidentifier() and not part.startswith("_") for part in (*module.split("."), name)):
             raise _Damaged(f"{module!r:.40}.{name!r:.40} is not a kernel")
         package = "autograd_nb.kernels" if self.trusted else "autograd_nb.checked.kernels"
         try:

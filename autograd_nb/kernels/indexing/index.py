@@ -7,7 +7,7 @@ the order B0 B1 index A0 A1, or has strides of its own, given as five more numbe
 
 import numpy as np
 
-from ..codegen.jit import helper
+from ...codegen.jit import helper
 
 SET, ADD, MUL, MAX, MIN = range(5)  #: how `put` and `scatter` combine
 

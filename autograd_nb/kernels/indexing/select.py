@@ -7,7 +7,7 @@ are the same. All work on a range of keys ``k`` and moves the payload ``o`` alon
 
 import numpy as np
 
-from ..codegen.jit import ZERO, helper
+from ...codegen.jit import ZERO, helper
 
 RUN = 16  #: ranges up to this long are left to the insertion sort
 

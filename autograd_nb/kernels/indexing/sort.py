@@ -3,7 +3,7 @@ argsort serves all of them."""
 
 import numpy as np
 
-from ..codegen.jit import helper
+from ...codegen.jit import helper
 
 TOGETHER = 256  #: searches that advance together
 SMALL = 32  #: rows up to this long are sorted by insertion

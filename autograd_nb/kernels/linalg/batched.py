@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper
-from ..codegen.tiles import turn_rows
-from ..codegen.vectors import BYTES
+from ...codegen.jit import helper
+from ...codegen.tiles import turn_rows
+from ...codegen.vectors import BYTES
 
 
 @helper

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper, math
-from ..codegen.vectors import BYTES
+from ...codegen.jit import helper, math
+from ...codegen.vectors import BYTES
 from .batched import gather
 
 SWEEPS = 40  #: more than ever needed: convergence is quadratic

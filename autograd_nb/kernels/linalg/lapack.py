@@ -12,10 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba.np.linalg import F_INT_nptype
 
-from ..codegen.jit import LETTER, NO, POINTER, SIZE, YES, external, helper
-from ..codegen.runtime import copy
-from ..codegen.vectors import rolled
-from .matmul import C, D, N, S, Z, gemm
+from ...codegen.jit import LETTER, NO, POINTER, SIZE, YES, external, helper
+from ...codegen.runtime import copy
+from ...codegen.vectors import rolled
+from ..products.matmul import C, D, N, S, Z, gemm
 
 # each takes the kind of numbers first
 _getrf = external("numba_xxgetrf", LETTER, SIZE, SIZE, POINTER, SIZE, POINTER)  # m, n, a, lda, ipiv

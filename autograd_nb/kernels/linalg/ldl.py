@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from ..codegen.build.compilation import foreign
+from ...codegen.build.compilation import foreign
 
 
 def _routine(kind: str, name: str, hermitian: bool):

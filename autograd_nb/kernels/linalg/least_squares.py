@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba.np.linalg import F_INT_nptype
 
-from ..codegen.jit import FLOAT, LETTER, POINTER, SIZE, external, helper
-from ..codegen.runtime import copy
+from ...codegen.jit import FLOAT, LETTER, POINTER, SIZE, external, helper
+from ...codegen.runtime import copy
+from ..products.matmul import gemm
 from .lapack import _geqrf, _orgqr, finite, kind_of, solve_triangle, transpose
-from .matmul import gemm
 
 _gelsd = external(  # m, n, nrhs, a, lda, b, ldb, s, rcond, rank
     "numba_ez_gelsd", LETTER, SIZE, SIZE, SIZE, POINTER, SIZE, POINTER, SIZE, POINTER, FLOAT, POINTER

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper
-from ..codegen.runtime import copy
-from .matmul import gemm
+from ...codegen.jit import helper
+from ...codegen.runtime import copy
+from ..products.matmul import gemm
 
 #: Taylor's series of degree 16 is exact to rounding for 1-norms below these (float32 and complex64, else), see
 #: Higham and Al-Mohy, "Computing the action of the matrix exponential", table 3.1

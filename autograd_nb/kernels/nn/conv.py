@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import ONE, ZERO, helper
-from ..codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
-from ..codegen.vectors import BYTES, rolled
+from ...codegen.jit import ONE, ZERO, helper
+from ...codegen.lanes import BROAD, LEFT, NARROW, RIGHT, ROWS, copy_lines, dot_tile, multiply_tile
+from ...codegen.vectors import BYTES, rolled
 
 WIDE = 3 << 18  #: bytes of ``wide``, which stay in the second-level cache
 SIDE = 256  #: output positions of images side by side

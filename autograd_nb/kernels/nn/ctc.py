@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper, math
+from ...codegen.jit import helper, math
 
 
 @helper

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import FREE, helper
-from ..codegen.tiles import copy_rows
+from ...codegen.jit import FREE, helper
+from ...codegen.tiles import copy_rows
 
 
 @helper

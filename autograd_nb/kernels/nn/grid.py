@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper, math
+from ...codegen.jit import helper, math
 
 CHUNK = 128  #: places whose table is made at a time
 ROOM = 4 * CHUNK  #: of a dim's taps

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import helper, math
+from ...codegen.jit import helper, math
 
 NEAREST, EXACT, LINEAR, CUBIC, SMOOTH_LINEAR, SMOOTH_CUBIC, LANCZOS = range(7)
 

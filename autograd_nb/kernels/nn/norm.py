@@ -1,7 +1,7 @@
 """What normalisation computes once a channel: the statistics as they are used, and running ones moved towards them."""
 
 
-from ..codegen.jit import FREE, helper, math
+from ...codegen.jit import FREE, helper, math
 
 
 @helper

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.elementary import sigmoid, tanh
-from ..codegen.jit import NO, YES, helper
-from ..codegen.runtime import copy, row
-from .tiled import panels, times_panels
+from ...codegen.elementary import sigmoid, tanh
+from ...codegen.jit import NO, YES, helper
+from ...codegen.runtime import copy, row
+from ..products.tiled import panels, times_panels
 
 
 @helper

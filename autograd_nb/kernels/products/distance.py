@@ -2,8 +2,8 @@
 |δ|, 4 is any other p."""
 
 
-from ..codegen.jit import helper, math
-from ..codegen.runtime import radd
+from ...codegen.jit import helper, math
+from ...codegen.runtime import radd
 
 
 @helper

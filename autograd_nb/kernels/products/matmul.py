@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 import scipy.linalg.cython_blas
 
-from ..codegen.jit import LETTER, POINTER, SIZE, external, helper
+from ...codegen.jit import LETTER, POINTER, SIZE, external, helper
 
 # int numba_xxgemm(kind, transa, transb, m, n, k, alpha*, a*, lda, b*, ldb, beta*, c*, ldc): column-major GEMM of SciPy's BLAS
 _xxgemm = external(

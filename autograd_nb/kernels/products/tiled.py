@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..codegen.jit import FREE, helper
-from ..codegen.tiles import HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
-from ..codegen.vectors import BYTES
+from ...codegen.jit import FREE, helper
+from ...codegen.tiles import HALF, ROWS, WIDE, copy_rows, multiply, multiply_whole, prefetch, turn_rows
+from ...codegen.vectors import BYTES
 
 DEEP = 512  #: terms of a product before they are added to the output
 HIGH = 512  #: rows of a block: so much of a stays in the second cache

@@ -8,7 +8,7 @@ import cmath
 
 import numpy as np
 
-from ..codegen.jit import math
+from ...codegen.jit import math
 
 
 def cumsum(outer, n, inner, reverse, x, acc, out):

@@ -23,8 +23,8 @@ from ..shape.shape import reshape, unsqueeze
 from .gather import _scatter_into
 from .picking import checked_index, index_backward, index_of_batch, pick, quick_pick
 
-_bounds = Kernel("index", "bounds")
-_max_norm_rows = Kernel("index", "max_norm_rows")
+_bounds = Kernel("indexing.index", "bounds")
+_max_norm_rows = Kernel("indexing.index", "max_norm_rows")
 
 
 def _rows_rule(g: Tensor, index: Tensor, weight_shape: Any, padding: int, by_frequency: bool) -> Tensor:

@@ -22,10 +22,10 @@ from ..creation.ranges import arange
 from .embedding import _renormalise
 from .take_along import take_along
 
-_PREPARE = Kernel("bags", "prepare", outputs=3)
-_GATHER = Kernel("bags", "gather")
-_DOTS = Kernel("bags", "dots")
-_GREATEST = Kernel("bags", "greatest")
+_PREPARE = Kernel("indexing.bags", "prepare", outputs=3)
+_GATHER = Kernel("indexing.bags", "gather")
+_DOTS = Kernel("indexing.bags", "dots")
+_GREATEST = Kernel("indexing.bags", "greatest")
 
 
 def _wide(x: Tensor) -> bool:

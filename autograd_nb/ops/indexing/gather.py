@@ -23,8 +23,8 @@ from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
 from .picking import checked_index
 
-_gather_kernel = Kernel("index", "gather")
-_scatter_kernel = Kernel("index", "scatter")
+_gather_kernel = Kernel("indexing.index", "gather")
+_scatter_kernel = Kernel("indexing.index", "scatter")
 
 SET, ADD, MUL, MAX, MIN = range(5)
 

@@ -21,16 +21,16 @@ from ..creation.cast import cast, clone, copied, dense, relaid
 from ..creation.create import new_empty, new_full
 from ..shape.shape import expand, reshape
 
-_bounds = Kernel("index", "bounds")
-_wrap = Kernel("index", "wrap")
-_combine = Kernel("index", "combine")
-_pick = Kernel("index", "pick")
-_pick_within = Kernel("index", "pick_within")
-_fill_within = Kernel("index", "fill_within")
-_put = Kernel("index", "put")
-_count_true = Kernel("index", "count_true")
-_true_places = Kernel("index", "true_places")
-_unravel = Kernel("index", "unravel")
+_bounds = Kernel("indexing.index", "bounds")
+_wrap = Kernel("indexing.index", "wrap")
+_combine = Kernel("indexing.index", "combine")
+_pick = Kernel("indexing.index", "pick")
+_pick_within = Kernel("indexing.index", "pick_within")
+_fill_within = Kernel("indexing.index", "fill_within")
+_put = Kernel("indexing.index", "put")
+_count_true = Kernel("indexing.index", "count_true")
+_true_places = Kernel("indexing.index", "true_places")
+_unravel = Kernel("indexing.index", "unravel")
 
 _INT = np.dtype(np.int64)
 SET, ADD, MUL = 0, 1, 2
@@ -136,7 +136,7 @@ def filling(value: Any, d: dtypes.dtype, name: str) -> Any:
 
 
 class Places:
-    """How a tensor of one layout is read as (B0, B1, K, A0, A1): the loops of the kernels in `kernels.index`.
+    """How a tensor of one layout is read as (B0, B1, K, A0, A1): the loops of the kernels in `kernels.indexing.index`.
 
     ``order``: the dims of the tensor as before, indexed, after. ``loops``: the nine numbers of ``dims``, or None where the
     memory must be copied first (in that order, and then ``dense`` says how to read the copy).

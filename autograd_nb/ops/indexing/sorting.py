@@ -24,16 +24,16 @@ from ..shape.shape import _transpose, reshape
 from .gather import _gather, _gather_backward
 from .picking import checked_index
 
-_keys = Kernel("sort", "keys")
-_argsort = Kernel("sort", "argsort")
-_reorder = Kernel("sort", "reorder")
-_kth = Kernel("sort", "kth")
-_top = Kernel("select", "topk")
-_middle = Kernel("select", "median")
-_runs = Kernel("sort", "runs", outputs=4)
-_search = Kernel("sort", "search")
-_count_ints = Kernel("sort", "count_ints")
-_sum_ints = Kernel("sort", "sum_ints")
+_keys = Kernel("indexing.sort", "keys")
+_argsort = Kernel("indexing.sort", "argsort")
+_reorder = Kernel("indexing.sort", "reorder")
+_kth = Kernel("indexing.sort", "kth")
+_top = Kernel("indexing.select", "topk")
+_middle = Kernel("indexing.select", "median")
+_runs = Kernel("indexing.sort", "runs", outputs=4)
+_search = Kernel("indexing.sort", "search")
+_count_ints = Kernel("indexing.sort", "count_ints")
+_sum_ints = Kernel("indexing.sort", "sum_ints")
 
 _INT = np.dtype(np.int64)
 _KEY = np.dtype(np.uint64)

@@ -13,13 +13,13 @@ from ..core.row_kernel import as_rows, row_sizes
 from ..core.structured import structured
 from ..creation.cast import cast, dense
 
-_TAKE = launch.Kernel("reduce", "take_along")
+_TAKE = launch.Kernel("indexing.along", "take_along")
 _PUT_ONE = as_rows(
     {"k": "number", "g": "row", "index": "row"},
     {"out": "full"},
     Each(stores={"out": lambda g, index, i: m.where(i == index, g, 0)}),
 )
-_PUT = launch.Kernel("reduce", "put_along", recipe=lambda args: _PUT_ONE(args) if args[3] == 1 else None)
+_PUT = launch.Kernel("indexing.along", "put_along", recipe=lambda args: _PUT_ONE(args) if args[3] == 1 else None)
 
 
 def _k(index: Tensor, outer: int, inner: int) -> int:

@@ -35,8 +35,8 @@ from .common import (
 )
 from .triangular import solve as solve_triangle
 
-_QR, _GEQRF = Kernel("lapack", "qr", outputs=2), Kernel("lapack", "geqrf", outputs=2)
-_LDL, _LDL_SOLVE = Kernel("ldl", "factor", outputs=3), Kernel("ldl", "solve")
+_QR, _GEQRF = Kernel("linalg.lapack", "qr", outputs=2), Kernel("linalg.lapack", "geqrf", outputs=2)
+_LDL, _LDL_SOLVE = Kernel("linalg.ldl", "factor", outputs=3), Kernel("linalg.ldl", "solve")
 
 # ----------------------------------------------------------------------------------------------------------- QR
 

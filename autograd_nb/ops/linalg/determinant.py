@@ -18,7 +18,7 @@ from .common import adjoint, batch_of, count, given, identity, several, square
 from .lu import _factors, _inv, _solved
 from .spectral import thin_svd
 
-_DETERMINANT, _SIGN_AND_LOG = Kernel("lapack", "determinant"), Kernel("lapack", "sign_and_log", outputs=2)
+_DETERMINANT, _SIGN_AND_LOG = Kernel("linalg.lapack", "determinant"), Kernel("linalg.lapack", "sign_and_log", outputs=2)
 
 
 def _nearly_singular(lu: Tensor) -> Tensor:

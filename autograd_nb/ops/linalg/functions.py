@@ -14,7 +14,7 @@ from .common import check, count, given, identity, scalar_name, square, square_s
 from .lu import _inv, _singular, inv
 from .lu import solve as solve_system
 
-_EXP = Kernel("matrix_exp", "matrix_exp")
+_EXP = Kernel("linalg.matrix_exp", "matrix_exp")
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.matrix_power")

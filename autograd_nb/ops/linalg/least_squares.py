@@ -18,7 +18,7 @@ from .common import adjoint, batch_of, by_columns, count, floating, scalar_name
 from .decompose import _qr
 from .spectral import _pinv, _pinv_rule, thin_svd
 
-_LSTSQ = Kernel("least_squares", "least_squares", outputs=3)
+_LSTSQ = Kernel("linalg.least_squares", "least_squares", outputs=3)
 _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 

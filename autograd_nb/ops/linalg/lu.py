@@ -41,11 +41,11 @@ from .common import (
 )
 from .triangular import solve as solve_triangle
 
-_FACTOR, _SOLVE = Kernel("lapack", "lu_factor", outputs=3), Kernel("lapack", "lu_solve")
-_BY_COLUMNS = Kernel("lapack", "by_columns")
-_INVERSE, _PERMUTATION = Kernel("lapack", "inverse", outputs=2), Kernel("lapack", "permutation")
-_MANY_FACTOR, _MANY_SOLVE = Kernel("batched", "lu_factor", outputs=3), Kernel("batched", "lu_solve")
-_MANY_INVERSE = Kernel("batched", "inverse", outputs=2)
+_FACTOR, _SOLVE = Kernel("linalg.lapack", "lu_factor", outputs=3), Kernel("linalg.lapack", "lu_solve")
+_BY_COLUMNS = Kernel("linalg.lapack", "by_columns")
+_INVERSE, _PERMUTATION = Kernel("linalg.lapack", "inverse", outputs=2), Kernel("linalg.lapack", "permutation")
+_MANY_FACTOR, _MANY_SOLVE = Kernel("linalg.batched", "lu_factor", outputs=3), Kernel("linalg.batched", "lu_solve")
+_MANY_INVERSE = Kernel("linalg.batched", "inverse", outputs=2)
 
 
 def _factors(a: Tensor) -> list[Tensor]:

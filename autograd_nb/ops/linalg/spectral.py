@@ -35,9 +35,9 @@ from .common import (
 )
 from .lu import _solve
 
-_SVD, _EIGH = Kernel("lapack", "svd", outputs=4), Kernel("lapack", "eigh", outputs=3)
-_EIG, _EIG_COMPLEX = Kernel("lapack", "eig", outputs=3), Kernel("lapack", "eig_complex", outputs=3)
-_SINGULAR_VALUES, _EIGENVALUES = Kernel("jacobi", "singular_values", outputs=2), Kernel("jacobi", "eigenvalues", outputs=2)
+_SVD, _EIGH = Kernel("linalg.lapack", "svd", outputs=4), Kernel("linalg.lapack", "eigh", outputs=3)
+_EIG, _EIG_COMPLEX = Kernel("linalg.lapack", "eig", outputs=3), Kernel("linalg.lapack", "eig_complex", outputs=3)
+_SINGULAR_VALUES, _EIGENVALUES = Kernel("linalg.jacobi", "singular_values", outputs=2), Kernel("linalg.jacobi", "eigenvalues", outputs=2)
 ROTATED = 12  #: small matrices from which on values alone are found by Jacobi's rotations, of all at once
 ONLY_VALUES, THIN, FULL = 78, 83, 65  #: which singular vectors: 'N', 'S', 'A'
 

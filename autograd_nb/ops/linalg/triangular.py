@@ -37,7 +37,7 @@ from .common import (
     turned,
 )
 
-_SOLVE, _CHOLESKY = Kernel("lapack", "solve_triangular"), Kernel("lapack", "cholesky", outputs=2)
+_SOLVE, _CHOLESKY = Kernel("linalg.lapack", "solve_triangular"), Kernel("linalg.lapack", "cholesky", outputs=2)
 
 
 def _triangle_rule(g: Tensor, needs: set[Any], t: Tensor, out: Tensor, upper: bool, trans: bool, unit: bool) -> dict[Any, Any]:

@@ -24,8 +24,8 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_empty
 from .softmax import _softmax_backward
 
-_FORWARD = Kernel("attention", "forward", outputs=2)
-_BACKWARD = Kernel("attention", "backward", outputs=3)
+_FORWARD = Kernel("nn.attention", "forward", outputs=2)
+_BACKWARD = Kernel("nn.attention", "backward", outputs=3)
 _BLOCK = 64  #: queries at a time, so that their scores stay in cache
 
 

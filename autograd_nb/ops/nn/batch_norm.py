@@ -37,9 +37,9 @@ def _one_each(c: int, carrier: Any, value: float) -> np.ndarray:
     return np.full(c, value, carrier)
 
 
-_CHANNELS = launch.Kernel("norm", "channels", outputs=6)
-_CHANNELS_FIXED = launch.Kernel("norm", "channels_fixed", outputs=2)
-_CHANNELS_BACK = launch.Kernel("norm", "channels_back", outputs=5)
+_CHANNELS = launch.Kernel("nn.norm", "channels", outputs=6)
+_CHANNELS_FIXED = launch.Kernel("nn.norm", "channels_fixed", outputs=2)
+_CHANNELS_BACK = launch.Kernel("nn.norm", "channels_back", outputs=5)
 _NOTHING = {name: np.empty(0, name) for name in ("float32", "float64")}
 SMALL = 1 << 16  #: elements up to which a batch is normalised in one launch; more are worth being dealt out to threads
 

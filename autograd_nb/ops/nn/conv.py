@@ -20,11 +20,11 @@ from ..elementwise.complex import complex as complex_
 from ..reduce.sums import sum as sum_
 from ..shape.parts import _slice
 
-_CORRELATE = launch.Kernel("conv", "correlate")
-_BY_WEIGHT = launch.Kernel("conv", "by_weight")
-_PLANES = launch.Kernel("depthwise", "forward")
-_PLANES_BY_INPUT = launch.Kernel("depthwise", "by_input")
-_PLANES_BY_WEIGHT = launch.Kernel("depthwise", "by_weight")
+_CORRELATE = launch.Kernel("nn.conv", "correlate")
+_BY_WEIGHT = launch.Kernel("nn.conv", "by_weight")
+_PLANES = launch.Kernel("nn.depthwise", "forward")
+_PLANES_BY_INPUT = launch.Kernel("nn.depthwise", "by_input")
+_PLANES_BY_WEIGHT = launch.Kernel("nn.depthwise", "by_weight")
 
 
 @lru_cache(4096)

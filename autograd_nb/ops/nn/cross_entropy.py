@@ -32,7 +32,7 @@ from ..elementwise.activation import functional
 from ..indexing.take_along import put_along, take_along
 from .softmax import log_softmax, softmax
 
-_OUTSIDE = launch.Kernel("reduce", "first_outside")
+_OUTSIDE = launch.Kernel("indexing.along", "first_outside")
 
 
 def legacy_reduction(size_average: Any, reduce: Any, reduction: str, stacklevel: int = 4) -> str:

@@ -20,8 +20,8 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_empty, tensor
 from .loss import check_reduction
 
-_FORWARD = Kernel("ctc", "forward", outputs=2)
-_BACKWARD = Kernel("ctc", "backward")
+_FORWARD = Kernel("nn.ctc", "forward", outputs=2)
+_BACKWARD = Kernel("nn.ctc", "backward")
 
 
 def _rule(g, x, labels, places, lengths, sizes, out, how):

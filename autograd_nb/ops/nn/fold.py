@@ -17,8 +17,8 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_empty
 from .conv import tuple_of
 
-_UNFOLD = Kernel("fold", "unfold")
-_FOLD = Kernel("fold", "fold")
+_UNFOLD = Kernel("nn.fold", "unfold")
+_FOLD = Kernel("nn.fold", "fold")
 
 
 def _geometry(image: tuple[int, ...], blocks: tuple[int, ...], how: tuple[Any, ...]) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from ..creation.create import new_empty
 from .conv import tuple_of
 from .pool import _scatter
 
-_FRACTIONAL = Kernel("pool", "fractional", outputs=2)
+_FRACTIONAL = Kernel("nn.pool", "fractional", outputs=2)
 
 
 @structured(

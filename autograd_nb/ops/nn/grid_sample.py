@@ -18,9 +18,9 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from ..creation.create import new_empty
 
-_FORWARD = Kernel("grid", "forward")
-_BACKWARD = Kernel("grid", "backward", outputs=2)
-_BACKWARD2 = Kernel("grid", "backward2", outputs=3)
+_FORWARD = Kernel("nn.grid", "forward")
+_BACKWARD = Kernel("nn.grid", "backward", outputs=2)
+_BACKWARD2 = Kernel("nn.grid", "backward2", outputs=3)
 _MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 _PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
 

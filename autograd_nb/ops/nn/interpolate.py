@@ -23,12 +23,12 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images
 from ..creation.create import new_empty
 
-_NEAREST_TABLE = launch.Kernel("interpolate", "nearest_table")
-_TABLE = launch.Kernel("interpolate", "table", outputs=3)
-_RESAMPLE = launch.Kernel("interpolate", "resample")
-_RESAMPLE_BACK = launch.Kernel("interpolate", "resample_back")
-_NEAREST = launch.Kernel("interpolate", "nearest")
-_NEAREST_BACK = launch.Kernel("interpolate", "nearest_back")
+_NEAREST_TABLE = launch.Kernel("nn.interpolate", "nearest_table")
+_TABLE = launch.Kernel("nn.interpolate", "table", outputs=3)
+_RESAMPLE = launch.Kernel("nn.interpolate", "resample")
+_RESAMPLE_BACK = launch.Kernel("nn.interpolate", "resample_back")
+_NEAREST = launch.Kernel("nn.interpolate", "nearest")
+_NEAREST_BACK = launch.Kernel("nn.interpolate", "nearest_back")
 
 # numbers of the modes in the kernels, and PyTorch's names of their nodes
 _MODES = {"nearest": 0, "nearest-exact": 1, "linear": 2, "bilinear": 2, "trilinear": 2, "bicubic": 3}
@@ -41,7 +41,7 @@ _NODES = {
 
 @lru_cache(256)
 def _nearest_index(mode: int, sizes: tuple[int, ...], scales: tuple[float, ...]) -> np.ndarray:
-    """The joined tables of `kernels.interpolate.nearest`; sizes: (depth, height, width) before and after."""
+    """The joined tables of `kernels.nn.interpolate.nearest`; sizes: (depth, height, width) before and after."""
     index = launch.empty(sum(sizes[3:]), np.dtype(np.int64))
     at = 0
     for d in (2, 1, 0):
@@ -62,7 +62,7 @@ def _taps(mode: int, n_in: int, n_out: int, scale: float, aligned: bool) -> int:
 
 @lru_cache(256)
 def _tables(mode: int, aligned: bool, sizes: tuple[int, ...], scales: tuple[float, ...], d: dtypes.dtype) -> tuple[Any, ...]:
-    """(taps of each dim, count, index, weight) of `kernels.interpolate.resample`."""
+    """(taps of each dim, count, index, weight) of `kernels.nn.interpolate.resample`."""
     # a dim of size 1 that is there to make three is left alone, as any that keeps its size
     taps = tuple(_taps(mode, sizes[k], sizes[3 + k], scales[k], aligned) if scales[k] >= 0 else 0 for k in range(3))
     total = sum(t * n for t, n in zip(taps, sizes[3:], strict=True))

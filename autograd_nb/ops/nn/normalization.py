@@ -102,7 +102,7 @@ def _channel_gradient(x, g, mean, rstd, w, total, total_x, inverse):
     return (rstd * w) * (g - (total + hat * total_x) * inverse)
 
 
-_FINISH = launch.Kernel("norm", "statistics", outputs=4)
+_FINISH = launch.Kernel("nn.norm", "statistics", outputs=4)
 
 
 @overridable

@@ -14,16 +14,16 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images
 from .conv import tuple_of
 
-_MAX = launch.Kernel("pool", "max_forward", outputs=2)
-_MAX_PAIRS = launch.Kernel("pool", "max_forward_pairs", outputs=2)
-_SCATTER = launch.Kernel("pool", "scatter")
-_GATHER = launch.Kernel("pool", "gather")
-_PLACE = launch.Kernel("pool", "place")
-_AVERAGE = launch.Kernel("pool", "average_forward")
-_AVERAGE_BACK = launch.Kernel("pool", "average_backward")
-_ADAPTIVE = launch.Kernel("pool", "adaptive_forward")
-_ADAPTIVE_BACK = launch.Kernel("pool", "adaptive_backward")
-_ADAPTIVE_MAX = launch.Kernel("pool", "adaptive_max", outputs=2)
+_MAX = launch.Kernel("nn.pool", "max_forward", outputs=2)
+_MAX_PAIRS = launch.Kernel("nn.pool", "max_forward_pairs", outputs=2)
+_SCATTER = launch.Kernel("nn.pool", "scatter")
+_GATHER = launch.Kernel("nn.pool", "gather")
+_PLACE = launch.Kernel("nn.pool", "place")
+_AVERAGE = launch.Kernel("nn.pool", "average_forward")
+_AVERAGE_BACK = launch.Kernel("nn.pool", "average_backward")
+_ADAPTIVE = launch.Kernel("nn.pool", "adaptive_forward")
+_ADAPTIVE_BACK = launch.Kernel("nn.pool", "adaptive_backward")
+_ADAPTIVE_MAX = launch.Kernel("nn.pool", "adaptive_max", outputs=2)
 
 
 def _new(shape: Sequence[int], d: dtypes.dtype) -> Tensor:

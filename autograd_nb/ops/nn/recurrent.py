@@ -21,12 +21,12 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense
 from ..creation.create import new_empty, new_full
 
-_LSTM = launch.Kernel("recurrent", "lstm", outputs=5)
-_LSTM_BACKWARD = launch.Kernel("recurrent", "lstm_backward", outputs=6)
-_GRU = launch.Kernel("recurrent", "gru", outputs=4)
-_GRU_BACKWARD = launch.Kernel("recurrent", "gru_backward", outputs=4)
-_RNN = launch.Kernel("recurrent", "rnn", outputs=2)
-_RNN_BACKWARD = launch.Kernel("recurrent", "rnn_backward", outputs=3)
+_LSTM = launch.Kernel("nn.recurrent", "lstm", outputs=5)
+_LSTM_BACKWARD = launch.Kernel("nn.recurrent", "lstm_backward", outputs=6)
+_GRU = launch.Kernel("nn.recurrent", "gru", outputs=4)
+_GRU_BACKWARD = launch.Kernel("nn.recurrent", "gru_backward", outputs=4)
+_RNN = launch.Kernel("nn.recurrent", "rnn", outputs=2)
+_RNN_BACKWARD = launch.Kernel("nn.recurrent", "rnn_backward", outputs=3)
 
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 

@@ -14,9 +14,9 @@ from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone
 from ..reduce.sums import sum as sum_
 
-_MATMUL = launch.Kernel("matmul", "matmul")
-_TILED = launch.Kernel("tiled", "matmul")
-_VECTOR = launch.Kernel("tiled", "vector")
+_MATMUL = launch.Kernel("products.matmul", "matmul")
+_TILED = launch.Kernel("products.tiled", "matmul")
+_VECTOR = launch.Kernel("products.tiled", "vector")
 
 
 def _readable(lay: Layout) -> bool:

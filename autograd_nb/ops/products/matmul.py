@@ -18,7 +18,7 @@ from ..creation.cast import cast, dense
 from ..reduce.sums import sum as sum_
 from .gemm import _batch_of_one, _bmm, _mm, _mm_nt, _plan, _times, _turned_times, known_product, plan_known, product
 
-_FILL_ROWS = launch.Kernel("matmul", "fill_rows")
+_FILL_ROWS = launch.Kernel("products.matmul", "fill_rows")
 
 
 def _same_dtype(a: Tensor, b: Tensor, name: str) -> None:

@@ -20,10 +20,10 @@ from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
 from .gemm import _bmm
 
-_BETWEEN = launch.Kernel("distance", "between")
-_BETWEEN_BACKWARD = launch.Kernel("distance", "between_backward")
-_WITHIN = launch.Kernel("distance", "within")
-_WITHIN_BACKWARD = launch.Kernel("distance", "within_backward")
+_BETWEEN = launch.Kernel("products.distance", "between")
+_BETWEEN_BACKWARD = launch.Kernel("products.distance", "between_backward")
+_WITHIN = launch.Kernel("products.distance", "within")
+_WITHIN_BACKWARD = launch.Kernel("products.distance", "within_backward")
 
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 _MANY = 25  #: rows beyond which a matrix product is the faster way to Euclidean distances

@@ -17,7 +17,7 @@ from ..core.structured import tensor_argument
 from ..creation.cast import dense
 from ..creation.create import new_empty
 
-_HISTOGRAMDD = launch.Kernel("histogram", "histogramdd")
+_HISTOGRAMDD = launch.Kernel("reduce.histogram", "histogramdd")
 
 
 def _limits(x: Tensor, range: Any, name: str) -> list[tuple[float, float]]:

@@ -18,7 +18,7 @@ from ..creation.create import new_empty, new_full
 from ..indexing.gather import _gather
 from ..indexing.sorting import _back, _only_one, _pair, _picked_rule, _rows, _sort_keys, sort
 
-_MODE = launch.Kernel("select", "mode")
+_MODE = launch.Kernel("indexing.select", "mode")
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 

@@ -24,12 +24,12 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_full
 from ..indexing.take_along import put_along
 
-_CUMSUM = launch.Kernel("scan", "cumsum")
-_CUMPROD = launch.Kernel("scan", "cumprod")
-_LINEAR = launch.Kernel("scan", "linear_scan")
-_CUMMAX = launch.Kernel("scan", "cummax", outputs=2)
-_LOGCUMSUMEXP = launch.Kernel("scan", "logcumsumexp")
-_COMPLEX_LOGCUMSUMEXP = launch.Kernel("scan", "complex_logcumsumexp")
+_CUMSUM = launch.Kernel("reduce.scan", "cumsum")
+_CUMPROD = launch.Kernel("reduce.scan", "cumprod")
+_LINEAR = launch.Kernel("reduce.scan", "linear_scan")
+_CUMMAX = launch.Kernel("reduce.scan", "cummax", outputs=2)
+_LOGCUMSUMEXP = launch.Kernel("reduce.scan", "logcumsumexp")
+_COMPLEX_LOGCUMSUMEXP = launch.Kernel("reduce.scan", "complex_logcumsumexp")
 
 
 def _accumulator(d: _dtype, inner: int) -> np.ndarray:

@@ -31,7 +31,7 @@ from .sums import mean
 
 # ------------------------------------------------------------------------------------------------- extremes
 
-_FIND = launch.Kernel("reduce", "find_first", recipe=as_rows(
+_FIND = launch.Kernel("indexing.along", "find_first", recipe=as_rows(
     {"x": "full", "best": "row"}, {"index": "row"},
     Each(folds={"index": (MIN, lambda x, best, i, n: m.where((x == best) | (x != x), i, n))}),
 ))  # fmt: skip

@@ -16,7 +16,7 @@ from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast, dense
 
-_HISTOGRAM = launch.Kernel("scan", "histogram")
+_HISTOGRAM = launch.Kernel("reduce.scan", "histogram")
 
 
 def _check_weights(w, name, n):

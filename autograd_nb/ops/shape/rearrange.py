@@ -20,11 +20,11 @@ from .cat import cat, stack
 from .parts import _diagonal, _diagonal_backward, _select, _slice, tensor_split
 from .shape import _transpose, expand, reshape, unsqueeze
 
-_flip_kernel = Kernel("index", "flip")
-_roll_kernel = Kernel("index", "roll")
-_triangle = Kernel("index", "triangle")
-_triangle_places = Kernel("index", "triangle_places")
-_repeats = Kernel("index", "repeats")
+_flip_kernel = Kernel("indexing.index", "flip")
+_roll_kernel = Kernel("indexing.index", "roll")
+_triangle = Kernel("indexing.index", "triangle")
+_triangle_places = Kernel("indexing.index", "triangle_places")
+_repeats = Kernel("indexing.index", "repeats")
 
 
 # ------------------------------------------------------------------------------------------------- flip and roll

@@ -1,0 +1,1 @@
+"""Kernels of reading and writing by index, of sorting and of selecting."""

@@ -1,0 +1,1 @@
+"""Kernels of linear algebra: factorisations, solvers, eigenvalues, on batches of matrices."""

@@ -1,0 +1,1 @@
+"""Kernels of products: matrices by BLAS and in tiles, distances between rows."""

@@ -1,0 +1,1 @@
+"""Kernels of scans and of counting into bins."""
