@@ -133,6 +133,8 @@ def layout(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Lay
 def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -> Layout:
     """The layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
     steps = contiguous_strides(shape) if strides is None else strides
+    if len(steps) != len(shape):  # would be found for the shape alone ever after
+        raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(steps)})")
     made = Layout(Size(shape), steps, d)
     key = (shape, steps, d)
     while True:

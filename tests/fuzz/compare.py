@@ -118,7 +118,7 @@ def first_difference(
             if own and any(text in str(a.error or b.error) for text in COMPILED):
                 return Difference("limit", k, told(a.error or b.error), explained.LIMIT)
             kind = "raised" if a.error else "not refused"
-            why = explanation(Case(kind, statement, told(a.error), told(b.error))) or b.loose * explained.LOOSE
+            why = explanation(Case(kind, statement, told(a.error), told(b.error), "", "\n".join(statements[:k]))) or b.loose * explained.LOOSE
             return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", why)
         coarse = coarse or any(isinstance(s, Seen) and s.dtype in COARSE.values() for s in b.state.values())
         if own and a.error is not None and any(text in str(a.error) for text in COMPILED):

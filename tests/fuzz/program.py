@@ -27,7 +27,7 @@ def make(seed, shape, dtype="float64"):
         return torch.from_numpy(rng.random(shape) > 0.5)
     if dtype in ("int64", "int32", "int16", "uint8"):
         return torch.from_numpy(rng.integers(0, 3, shape).astype(dtype))
-    values = np.round(rng.standard_normal(shape), 3) * (1 + JITTER * rng.standard_normal(shape) * 1e3 ** (dtype != "float64"))
+    values = np.round(rng.standard_normal(shape), 3) * (1 + JITTER * rng.standard_normal(shape) * (1 if dtype == "float64" else 1e5))
     if "complex" in dtype:
         values = values + 1j * np.round(rng.standard_normal(shape), 3)
     return torch.from_numpy(np.asarray(values, dtype=dtype))

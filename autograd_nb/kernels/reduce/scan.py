@@ -216,9 +216,10 @@ def histogram(low, high, x, out):
     bins = out.size
     for i in range(bins):
         out[i] = 0
-    width = high - low
+    kind = x.dtype.type
+    first, last = kind(low), kind(high)
     for i in range(x.size):
-        v = np.float64(x[i])
-        if v >= low and v <= high:
-            k = int((v - low) / width * bins)
+        v = x[i]
+        if v >= first and v <= last:  # what rounding makes of a value on an edge is as in PyTorch
+            k = int((v - first) * kind(bins) / (last - first))
             out[min(k, bins - 1)] += 1

@@ -106,9 +106,8 @@ def _warn_of_loss(source: dtype, target: dtype) -> None:
 _casts: dict[dtype, Any] = {}
 copying: _Copy = _Copy()
 _copy = inplace_call(copying)
-#: overwritten with constants, a tensor that requires grad goes on doing so; its gradient is 0 (a view's history is its base's
-#: business)
-_copy_constants = inplace_call(_Copy(own=lambda: 0))
+#: an overwritten tensor that requires grad keeps its history, towards which the gradient is 0 (a view's is its base's business)
+_copy_keeping = inplace_call(_Copy(own=lambda: 0))
 _fill = inplace_call(_Copy("fill", "FillBackward0", lambda: 0, repeats=True))
 _overwrite = inplace_call(_Copy(repeats=True))
 _cleared = _Zero([None])
@@ -232,8 +231,8 @@ def in_format_of(y: Tensor, x: Tensor) -> Tensor:
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
     if src.__class__ is Tensor:
-        constants = not src._rg and getattr(input, "_rg", False) and input._view is None
-        return (_copy_constants if constants else _copy)(input, src)
+        keeps = getattr(input, "_rg", False) and input._view is None
+        return (_copy_keeping if keeps else _copy)(input, src)
     tensor_argument(input, "copy_")
     if isinstance(src, Tensor):
         return _copy(input, src)

@@ -514,8 +514,12 @@ def new(self, *args):
 
 @public(method=False)
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False):
-    """Uninitialised memory under given strides."""
-    lay: Layout = layout(as_shape((size,)), as_shape((stride,)), _options(dtype, device))
+    """Uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
+    shape, steps = as_shape((size,)), as_shape((stride,))
+    check_sizes(shape)
+    if any(s < 0 for s in steps):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
+    lay: Layout = layout(shape, steps, _options(dtype, device))
     return _finish(make(launch.empty(max(lay.extent, 0), lay.dtype.carrier), lay, [0, 0]), requires_grad)
 
 

@@ -100,9 +100,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     if number is not None:
         value = new_full((), _assigned(number, self.dtype), self.dtype)
-    else:
-        _put_value(self, value)
-    place = advanced_index(view, tensors)
+    place = advanced_index(view, tensors, lambda: _put_value(self, value))
     put_in_place(view, *place, value, False, tensors)
 
 

@@ -21,7 +21,7 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_full
 from ..shape.shape import reshape, unsqueeze
 from .gather import _scatter_into
-from .picking import checked_index, index_backward, index_of_batch, pick, quick_pick
+from .picking import checked_rows, index_backward, index_of_batch, pick, quick_pick
 
 _bounds = Kernel("indexing.index", "bounds")
 _max_norm_rows = Kernel("indexing.index", "max_norm_rows")
@@ -85,10 +85,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         y = quick_pick(_embedding, (w, index, padding, by_frequency), 0)
         if y is not None:
             return y
-    try:
-        index = checked_index(index, n, 0, negative=False)
-    except IndexError as e:
-        raise IndexError(f"index out of range in self (embedding: {e})") from None
+    index = checked_rows(index, w, 0, "embedding")
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))
     return _embedding(w, index, padding, by_frequency)

@@ -11,7 +11,7 @@ from typing import Any
 from ... import dtypes, launch
 from ...launch import Kernel
 from ...shapes import Layout, coalesce, layout, numel, wrap_dim
-from ...tensor import Tensor, make
+from ...tensor import Tensor, check_inplace, make
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
 from ..core.recording import guarded, store
@@ -258,7 +258,8 @@ def _scattered(op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mo
 def _scattered_inplace(
     op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int, kept: Sequence[Any]
 ) -> Tensor:
-    if not index._layout.size:
+    if not index._layout.size and index.ndim != x.ndim:
+        check_inplace(x)
         return x
     if not x.ndim:
         _scattered_inplace(op, reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode, kept)

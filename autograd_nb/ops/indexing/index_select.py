@@ -18,7 +18,7 @@ from ..creation.cast import contiguous
 from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
-from .picking import checked_index, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
+from .picking import checked_index, checked_rows, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
 
 _index_select = pick.variant("IndexSelectBackward0", forward=picked)
 _index_add = index_put_op.variant("IndexAddBackward0", x=lambda g: g, value=index_put_op.rules["value"][0])
@@ -37,14 +37,12 @@ def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...]
     write_at(x, value, index, dims, pos, ADD if accumulate else SET)
 
 
-def _vector(index: Any, x: Tensor, d: int, name: str) -> Tensor:
+def _vector(index: Any, x: Tensor, d: int, name: str, idle: bool = False) -> Tensor:
+    """An index of slices; ``idle``: where there is nothing to write it may be out of range."""
     index = _index_argument(index, name)
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector (index.shape={list(index.shape)})")
-    try:
-        index = checked_index(index, x.shape[d] if x.ndim else 1, d, negative=False)
-    except IndexError as e:
-        raise IndexError(f"index out of range in self ({name}(): {e})") from None
+    index = index if idle and not x._layout.size else checked_rows(index, x, d, f"{name}()")
     return index if index.ndim else reshape(index, 1)
 
 
@@ -96,7 +94,7 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(x.shape)} source.shape = {list(source.shape)}"
         )
-    return x, d, _vector(index, x, d, name), source
+    return x, d, _vector(index, x, d, name, idle="reduce" not in name), source
 
 
 def _slices(op: Structured, x: Tensor, d: int, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:

@@ -9,7 +9,7 @@ Source: https://docs.pytorch.org/docs/stable/tensor_view.html, https://numpy.org
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -272,40 +272,51 @@ def _basic(name: str) -> Any:
 _VIEWS = {name: _basic(name) for name in ("select", "slice", "unsqueeze")}
 
 
-def advanced_index(view: Tensor, tensors: list[Any]) -> tuple[Tensor, tuple[int, ...], int]:
-    """(the combined index, the dims it indexes, where its dims go) of the tensor indices of a view's dims."""
+def advanced_index(
+    view: Tensor, tensors: list[Any], fits: Callable[[], Any] | None = None
+) -> tuple[Tensor, tuple[int, ...], int]:
+    """(the combined index, the dims it indexes, where its dims go) of the tensor indices of a view's dims.
+
+    ``fits`` is called between the test of the indices' shapes and that of their values, to raise what comes there.
+    """
     shape = view._layout.shape
     dims = tuple([d for d, t in enumerate(tensors) if t is not None])
     adjacent = dims[-1] - dims[0] == len(dims) - 1
     first = tensors[dims[0]]
+    if fits is not None and (len(dims) == 1 or first._layout.ndim == len(dims)):
+        fits()
     if len(dims) == 1:
         if first._layout.dtype is dtypes.bool_:
             return true_indices(first), dims, dims[0]
-        return checked_index(first, shape[dims[0]], dims[0]), dims, dims[0]
+        return checked_index(first, shape[dims[0]], dims[0], idle=not view._layout.size), dims, dims[0]
     if first._layout.dtype is dtypes.bool_ and first._layout.ndim == len(dims):
         return true_indices(first), dims, dims[0]
-    # (index, number of elements it counts in) of each run of dims
-    parts: list[tuple[Tensor, int]] = []
+    # (index, number of elements it counts in, its dim) of each run of dims
+    parts: list[tuple[Tensor, int, int]] = []
     for d in dims:
         t = tensors[d]
         if t is _COVERED:
             continue
         if t._layout.dtype is dtypes.bool_:
-            parts.append((true_indices(t), t._layout.size))
+            parts.append((true_indices(t), t._layout.size, -1))
         else:
-            parts.append((checked_index(t, shape[d], d), shape[d]))
+            parts.append((t, shape[d], d))
     try:
-        wanted = broadcast_shapes(*[t._layout.shape for t, _ in parts])
+        wanted = broadcast_shapes(*[t._layout.shape for t, _, _ in parts])
     except RuntimeError:
         raise IndexError(
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
-            + ", ".join(str(list(t._layout.shape)) for t, _ in parts)
+            + ", ".join(str(list(t._layout.shape)) for t, _, _ in parts)
         ) from None
-    spread = [dense(t if t._layout.shape == wanted else expand(t, wanted)) for t, _ in parts]
+    if fits is not None:
+        fits()
+    idle, nowhere = not view._layout.size, 0 in wanted
+    whole = [t if d < 0 else cast(t, dtypes.int64) if nowhere else checked_index(t, n, d, idle=idle) for t, n, d in parts]
+    spread = [dense(t if t._layout.shape == wanted else expand(t, wanted)) for t in whole]
     total = new_empty(wanted, dtypes.int64)
     if total._layout.size:
         _combine(0, spread[0], spread[1], parts[1][1], total._data)
-        for flat, (_, n) in zip(spread[2:], parts[2:], strict=True):
+        for flat, (_, n, _) in zip(spread[2:], parts[2:], strict=True):
             _combine(0, total._data, flat, n, total._data)
     return total, dims, dims[0] if adjacent else 0
 
@@ -337,7 +348,7 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     elif kind is Tensor:
         if lay.ndim and index._layout.ndim and index._layout.dtype is dtypes.int64:
             y = quick_pick(pick, (self, index, (0,), 0), 0)
-            return pick(self, checked_index(index, lay.shape[0], 0), (0,), 0) if y is None else y
+            return pick(self, checked_index(index, lay.shape[0], 0, idle=not lay.size), (0,), 0) if y is None else y
     else:
         try:
             if kind is slice:

@@ -11,7 +11,7 @@ from ... import dtypes, launch, strides, threads
 from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import overridable, whole
-from ...shapes import Layout, coalesce, contiguous_strides, layout, numel, view_strides
+from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout, numel, view_strides
 from ...tensor import Tensor, make
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.recording import mark_inference, store
@@ -40,14 +40,17 @@ SET, ADD, MUL = 0, 1, 2
 
 
 @overridable
-def checked_index(index: Tensor, n: int, dim: int, negative: bool = True, error: type[Exception] = IndexError) -> Tensor:
+def checked_index(
+    index: Tensor, n: int, dim: int, negative: bool = True, error: type[Exception] = IndexError, idle: bool = False
+) -> Tensor:
     """``index`` as int64 with every element in [0, n), counted from the front.
 
-    Errors: ``error`` for an element out of range; ``negative`` allows counting from the end.
+    Errors: ``error`` for an element out of range; ``negative`` allows counting from the end. ``idle``: no element will be read or
+    written, so that PyTorch looks at the size only.
     """
     index = cast(index, dtypes.int64)
     lay = index._layout
-    if not lay.size:
+    if not lay.size or (idle and n):
         return index
     flat = dense(index)
     span = np.empty(2, _INT)
@@ -66,6 +69,22 @@ def checked_index(index: Tensor, n: int, dim: int, negative: bool = True, error:
     out = new_empty(lay.shape, dtypes.int64)
     _wrap(0, flat, n, out._data)
     return out
+
+
+def checked_rows(index: Tensor, x: Tensor, d: int, name: str) -> Tensor:
+    """Indices of whole slices of ``x`` along ``d``, none counted from the end.
+
+    Errors: IndexError for one out of range; RuntimeError, as in PyTorch, where the slices or the dim are empty.
+    """
+    n = x._layout.shape[d] if x._layout.ndim else 1
+    try:
+        return checked_index(index, n, d, negative=False)
+    except IndexError as e:
+        if not n and "reduce" not in name:
+            raise RuntimeError(f"index_select(): self indexing axis dim should be positive ({name}: {e})") from None
+        if not x._layout.size and "reduce" not in name:
+            raise RuntimeError(f"INDICES element is out of DATA bounds, axis_dim={n} ({name}: {e})") from None
+        raise IndexError(f"index out of range in self ({name}: {e})") from None
 
 
 def true_indices(mask: Tensor) -> Tensor:
@@ -397,6 +416,14 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         wide = cast(x, dtypes.float32)
         write_at(wide, cast(value, dtypes.float32), index, dims, pos, mode)
         x.copy_(wide)
+        return
+    if p.copied is not None and is_expanded(x._layout):  # what stands for several elements cannot be copied back
+        lay = x._layout
+        numbers = OPS["arange"].call(lay.extent)
+        at = picked(make(numbers._data, layout(lay.shape, lay.strides, dtypes.int64), [0, 0]), index, dims, pos)
+        memory = make(x._data, layout((lay.extent,), None, lay.dtype), [0, 0])
+        value = value if value._layout.size == 1 else reshape(expand(value, shape), -1)
+        write_at(memory, value, reshape(at, -1), (0,), 0, mode)
         return
     if p.copied is not None:
         inverse = [0] * x.ndim

@@ -156,6 +156,8 @@ def batch_norm(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
     """
     x = tensor_argument(input, "batch_norm")
+    if training and x.ndim == x._layout.size == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
     if training and x.ndim < 2 and not (x.ndim and not x._layout.size):
         raise IndexError(f"batch_norm: Dimension out of range: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
     if x.ndim < 2 and x._layout.size:

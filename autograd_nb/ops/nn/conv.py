@@ -297,9 +297,12 @@ def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
 
 
 def _prepare(
-    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool
+    op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool, free: bool = False
 ) -> tuple[Any, ...]:
+    """(x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another real floating dtype."""
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
+    if free and bias is not None and bias.dtype.category == x.dtype.category == 2:
+        bias = None
     if w.ndim != n + 2:
         raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")
     if x.ndim not in (n + 1, n + 2):
@@ -389,13 +392,14 @@ def convolution(
         whole = _of_parts(convolution, op, n, tensors, rest)
     if whole is not None:
         return whole
-    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False)
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, False, padding == "same")
     if isinstance(padding, str):
         if padding == "valid":
             p: tuple[int, ...] = (0,) * n
         elif padding == "same":
             if any(v != 1 for v in s):
                 raise RuntimeError("padding='same' is not supported for strided convolutions")
+            bias = None if bias is None else cast(bias, x.dtype)
             total = [dv * (k - 1) for dv, k in zip(d, w.shape[2:], strict=True)]
             p = tuple(t // 2 for t in total)
             if any(t % 2 for t in total):  # the odd one goes behind
@@ -441,7 +445,7 @@ def transposed(
         whole = _of_parts(transposed, op, n, tensors, rest)
     if whole is not None:
         return whole
-    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True)
+    x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True, n < 3)
     p, extra = tuple_of(padding, n, "padding", op), tuple_of(output_padding, n, "output_padding", op)
     for e, sv, dv in zip(extra, s, d, strict=True):
         if e < 0 or e >= max(sv, dv):
@@ -461,7 +465,7 @@ def transposed(
         )
     y = _conv_by_input(x, w, (x.shape[0], w.shape[1] * g, *spatial), (s, p, d, g))
     if bias is not None:
-        y = guarded(y + bias.reshape(-1, *(1,) * n), x, w)
+        y = guarded(y + cast(bias, y.dtype).reshape(-1, *(1,) * n), x, w)
     return y if batched else y.squeeze(0)
 
 

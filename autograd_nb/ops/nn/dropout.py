@@ -91,7 +91,7 @@ def _checked(input: Any, p: Any, op: str, train: bool = True) -> tuple[Tensor, f
         raise TypeError(f"{op}(): argument 'p' must be float, not {type(p).__name__}")
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    if train and x._layout.dtype.category < 2:
+    if train and 0.0 < p < 1.0 and x._layout.dtype.category < 2 and x._layout.size:
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {x.dtype.name}: {op}() needs a floating input"
         )
@@ -111,6 +111,8 @@ def _apply(input: Any, p: Any, train: bool, inplace: bool, op: str) -> Tensor:
     x, p = _checked(input, p, op, train)
     if not train or p == 0.0 or x._layout.size == 0:
         return x
+    if x._layout.dtype.category < 2:  # all of it falls
+        return x.mul_(0) if inplace else x * 0
     args = (_threshold(p), _scale(p), *stream(None))
     if inplace:
         return write_inplace(native_dropout, _in_memory(_drop_into), x, *args)

@@ -400,6 +400,8 @@ def _hinge_embedding_loss(x, t, margin):
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """x where the target is 1, max(0, margin − x) where it is −1."""
     reduction = _settled(size_average, reduce, reduction)
+    if isinstance(target, Tensor) and target.dtype.is_complex:  # which is only compared with 1 and -1
+        target = cast(target == 1, dtypes.float32) - cast(target == -1, dtypes.float32)
     x, t = _pair(input, target, "hinge_embedding_loss", False)
     _no_bool(x)
     if x.dtype.category == 1 and reduction == "mean":

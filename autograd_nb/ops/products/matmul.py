@@ -105,6 +105,8 @@ def _dot_of_batch(op, args, batch):
 def mv(input, vec, *, out=None):
     """Matrix times vector: y = A·v."""
     a, v = tensor_argument(input, "mv"), tensor_argument(vec, "mv", "vec")
+    if not a.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions (mv(): input must be a matrix)")
     if a.ndim != 2 or v.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {v.ndim}, {a.ndim}, {v.ndim}")
     if a.shape[1] != v.shape[0]:
@@ -473,6 +475,10 @@ def bilinear(input1, input2, weight, bias=None):
         raise RuntimeError(
             f"bilinear(): input1 size does not match weight size: got {list(x.shape)}, {list(z.shape)} for weight {list(w.shape)}"
         )
+    if bias is not None and not bias.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions (bilinear(): bias must be a vector)")
+    if bias is not None and bias.shape[0] != w.shape[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {w.shape[0]}")
     rows = x.reshape(-1, x.shape[-1])
     other = z.reshape(-1, z.shape[-1])
     half = tensordot(rows, w, ([1], [1]))  # rows × out × in2

@@ -112,7 +112,7 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
     with unrecorded():
         column = x.reshape(-1, 1)
         if isinstance(bins, Tensor):
-            edges = _edges(bins, x, "histogram")
+            edges = _edges(bins, x, "histogram").clone()
         else:
             count = _count(bins, "histogram")
             ((low, high),) = _limits(column, range, "histogram")

@@ -300,7 +300,7 @@ def repeat_interleave(input, repeats: int | Tensor | None = None, dim: int | Non
         x, dim = reshape(x, -1), 0
     d = wrap_dim(dim, x.ndim)
     if not x.ndim:
-        x = reshape(x, 1)
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions: Dimension out of range (repeat_interleave())")
     n = x.shape[d]
     if isinstance(repeats, Tensor):
         if repeats.ndim > 1:
