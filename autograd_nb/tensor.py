@@ -214,7 +214,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         return self._view
 
     def _is_view(self) -> bool:
-        return self._view is not None
+        return self._view is not None or getattr(self, "_view_kind", "") is ALONE
 
     # ------------------------------------------------------------------------------------------------ graph
     @property
@@ -271,7 +271,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     def detach_(self) -> Tensor:
         """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views."""
-        if self._view is not None:
+        if self._is_view():
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._edge = None
         self._rg = False
@@ -312,6 +312,9 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             new.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return new
 
+
+#: ``_view_kind`` of what a compiled function returns as a view whose base nobody else has
+ALONE = "alone"
 
 _new = object.__new__
 ownership.tensor = Tensor

@@ -55,9 +55,16 @@ class Derivatives:
         if any(t._grad is not g for t, g in before):
             raise Problem("the backward pass of its results sets gradients")
         back = Back(parts, [(i, *self.places[key]) for i, key in zip(which, roots, strict=True)], [s.signature() for s in sections])
-        known = {id(t) for p in parts for t in p.state}
-        read = {u.buffer.number for s in self.forward for u, _ in s.uses() if u.buffer.kind == "state"}
+        live = [p for p in parts if p.spent is None]
+        checked = [{id(t) for t in p.state} | {id(session.leaves[i]) for i in p.given} for p in live]
+        known = set.intersection(*checked) if checked else set()  # a change of these is refused whichever part runs
+        read = {u.buffer.number for s in self.forward for u, _ in s.uses() if u.buffer.kind in ("state", "argument")}
         back.reads = [t for t in session.watched if id(t) not in known and self.capture.buffer_of(t._data).number in read]
+        reached = {id(t) for t in session.watched}
+        back.reads_given = [
+            i for i, t in enumerate(session.leaves)
+            if id(t) not in known | reached and self.capture.buffer_of(t._data).number in read
+        ]  # fmt: skip
         return back
 
     def _part(self, section: Section) -> Part:

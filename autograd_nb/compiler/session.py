@@ -15,7 +15,7 @@ from ..errors import AutogradError
 from ..graph.modes import state
 from ..graph.node import sequence
 from ..shapes import Layout
-from ..tensor import Tensor, edge
+from ..tensor import ALONE, Tensor, edge
 from .capture.effects import watching, watching_passes
 from .capture.recorder import Capture, Problem, in_order
 from .capture.sections import Standing
@@ -29,8 +29,10 @@ from .lower.executable import Executable
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .passes.pipeline import optimize
 from .run.again import Changes
+from .run.backward import Back
 from .run.fast_path import build_fast_path
 from .run.records import (
+    OWN,
     AnyResult,
     Argument,
     ArgumentResult,
@@ -163,7 +165,7 @@ class Session:
         carried = [(k, emptied(value)) for k, value in self.given]
         changes = None
         if back is not None and back.lives:
-            changes = self._changes(program, arguments, versions, held, gradients, [*stores, *[k for k, _ in carried]])
+            changes = self._changes(program, arguments, versions, held, gradients, [*stores, *[k for k, _ in carried]], back)
         variant = Variant(
             key=key, reason=reason, function=self.function, given=emptied(given[:2]), program=program, guard=guard, reach=reach, back=back,
             changes=changes, arguments=arguments, written=[i for i, a in enumerate(arguments) if a.written], asked=capture.asked,
@@ -218,14 +220,18 @@ class Session:
 
     def _changes(
         self, program: Executable, arguments: list[Argument], versions: list[tuple], held: list[InitialGradient],
-        gradients: list[KeptGradient], places: list[Kept],
+        gradients: list[KeptGradient], places: list[Kept], back: Back,
     ) -> Changes | None:  # fmt: skip
-        """What another run of the function must begin from, if it changes anything."""
+        """What another run of the function must begin from, if it or others may change anything."""
         numbers = {u.buffer.number for step in program.steps for u in written(step)}
         memory = [t for t in self.watched if self.capture.buffer_of(t._data).number in numbers]
         mine = [i for i, a in enumerate(arguments) if a.written or a.buffer in numbers]
         counters = [counter for counter, _ in versions]
-        return Changes(memory, mine, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program) or None
+        changes = Changes(memory, mine, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program)
+        already = {id(t) for t in memory}
+        changes.read = [t for t in back.reads if id(t) not in already]
+        changes.given = [i for i in back.reads_given if i not in mine]
+        return changes or None
 
     def _same_arguments(self) -> None:
         """Problem where the run has made something else of an argument than other values."""
@@ -340,6 +346,8 @@ class Session:
             if id(t) in by_state:
                 outputs.append(StateResult(t))
                 continue
+            if t.requires_grad is not t._rg:
+                raise Problem("a result is a view that was made without recording, of what requires grad")
             b = self.capture.buffer_of(t._data)
             offset = (address(t._data) - address(b.array)) // t._data.itemsize
             index = next((i for i, a in enumerate(self.leaves) if a is t), None)
@@ -377,17 +385,22 @@ class Session:
         return "detached", -1 if t._version_ is a._version_ else t._version_[0]
 
     def _base(self, t: Tensor, flat: list[Tensor]) -> tuple | None:
-        """Among results that share memory: (number of the counter, the base's number and how the view of it was made)."""
+        """Of views and results that share memory: (number of the counter, the base's number and how the view of it was made).
+
+        A view that may be changed in place as others may is told by a word: only that it is one can be seen.
+        """
         together = [s for s in flat if self.capture.buffer_of(s._data) is self.capture.buffer_of(t._data)]
-        if len(together) == 1:
+        base = t._view
+        if len(together) == 1 and base is None:
             return None
         counter = next(i for i, s in enumerate(flat) if s._version_ is t._version_)
-        base = t._view
         if base is None:
             return counter, None, None, ""
+        if len(together) == 1 and not t._view_kind:
+            return counter, None, None, ALONE
         same = [i for i, s in enumerate(flat) if s is base or s._view is base]
         shift = (address(base._data) - address(self.capture.buffer_of(t._data).array)) // base._data.itemsize
-        number = next((i for i in same if flat[i] is base), -1 - same[0])
+        number = next((i for i in same if flat[i] is base), -1 - same[0]) if len(together) > 1 else OWN
         return counter, number, (shift, base._layout), t._view_kind
 
 

@@ -33,6 +33,11 @@ class Parameter(Tensor):
         set_requires_grad(t, requires_grad)
         return t
 
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
+        if id(self) not in memo:  # (its gradient stays behind, as in PyTorch)
+            memo[id(self)] = type(self)(self.detach().clone(), self.requires_grad)
+        return memo[id(self)]
+
     def __repr__(self, **options: Any) -> str:
         return "Parameter containing:\n" + super().__repr__(**options)
 

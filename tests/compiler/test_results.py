@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+
 import pytest
 
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
-from autograd_nb.compiler.run import backward
+from autograd_nb.compiler.run import backward, variant
 from autograd_nb.compiler.run.check import CompileError
 from autograd_nb.errors import ConsumedGraphError, ModifiedError
 
@@ -257,16 +260,99 @@ def test_derivatives_of_derivatives_through_an_earlier_call_begin_where_that_beg
     eq(*found)
 
 
-def test_derivatives_of_derivatives_after_a_change_are_refused():
-    w = leaf(1.0, 2.0)
-    compiled = torch.compile(lambda x: (x + w).exp(), fullgraph=True)
-    for _ in range(2):
-        y = compiled(torch.ones(2))
+def changed(t):
+    with torch.no_grad():
+        t.add_(1)
+
+
+@pytest.mark.parametrize("change", [changed, lambda t: t.data.add_(1)], ids=["in place", "data"])
+@pytest.mark.parametrize("which", range(3))
+def test_derivatives_of_derivatives_after_what_is_only_read_has_changed(which, change):
+    def run(s, x):
+        return (x + s[0]).exp(), s[0] * s[1], (x * s[1]).sin()  # each saves something else
+
+    found = []
+    for compiles in (False, True):
+        state = [leaf(1.0, 2.0), leaf(0.5, 0.25)]
+        function = functools.partial(run, state)
+        function = torch.compile(function, fullgraph=True) if compiles else function
+        mine = []
+        for _ in range(3):
+            x = leaf(0.5, -1.0)
+            ys = function(x)
+            change([*state, x][which])
+            for y in ys:
+                try:
+                    gs = torch.autograd.grad(y.sum(), [*state, x], create_graph=True, retain_graph=True, allow_unused=True)
+                    total = sum((g * g).sum() for g in gs if g is not None)
+                    more = torch.autograd.grad(total, [*state, x], allow_unused=True) if total.requires_grad else ()
+                    mine += [None if g is None else g.detach() for g in (*gs, *more)]
+                except ModifiedError:
+                    mine.append("refused")
+        found.append(mine)
+    assert "refused" in found[0] or change is not changed
+    eq(*found)
+
+
+def test_large_values_are_kept_once_another_run_has_needed_them():
+    w = torch.ones(5000, requires_grad=True)
+    compiled = torch.compile(lambda x: (x + w).exp().sum(), fullgraph=True)
+    for k in range(4):
+        y = compiled(torch.zeros(5000))
         with torch.no_grad():
-            w.add_(1)  # the first derivative does not read it, another run would
-        torch.autograd.grad(y.sum(), w, retain_graph=True)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        torch.autograd.grad(y.sum(), w, create_graph=True)
+            w.add_(1)
+        if k == 2:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                torch.autograd.grad(y, w, create_graph=True)
+    (g,) = torch.autograd.grad(y, w, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), w)
+    torch.testing.assert_close(h, torch.full((5000,), 4.0).exp())
+
+
+VIEWS = {
+    "view": lambda y: y.view(2, 2),
+    "transposed": lambda y: y.view(2, 2).t(),
+    "one of several": lambda y: y.chunk(2)[1],
+    "one of them all": lambda y: y.unbind(0)[2],
+    "not recorded": lambda y: torch.no_grad()(lambda: y.view(2, 2))(),
+    "none": lambda y: y * 1,
+}
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("look", VIEWS)
+def test_results_that_are_views(look, recorded):
+    """What they refuse: to be detached in place, and some of them to be changed."""
+    w = leaf(1.0, 2.0, 3.0, 4.0)
+    view = VIEWS[look]
+    eager = lambda x: view(x * w)
+    compiled = torch.compile(eager)
+
+    def seen(function):
+        def attempt(f, *args):
+            try:
+                f(*args)
+            except RuntimeError as error:
+                found.append(type(error))
+            found.append([t.detach().clone() for t in args])
+
+        found = []
+        for what in (lambda t: t.detach_(), lambda t: t.mul_(2), lambda t: t.mul_(w[0]), lambda t: t.requires_grad_(), lambda t: t.sum().backward()):
+            w.grad = None
+            with contextlib.nullcontext() if recorded else torch.no_grad():
+                t = function(torch.ones(4))
+            found += [t.requires_grad, t.grad_fn is not None, t.is_leaf, t._is_view()]
+            attempt(what, t)
+            found += [t.requires_grad, t.is_leaf]
+            if t.grad_fn is not None:
+                attempt(lambda t: t.sum().backward(), t)
+            found.append(None if w.grad is None else w.grad.clone())
+        return found
+
+    for _ in range(3):
+        eq(seen(compiled), seen(eager))
+    assert compiled.programs or (look == "not recorded" and recorded)
 
 
 def test_backward_passes_that_raise_do_so_when_they_run():
@@ -368,15 +454,34 @@ def test_results_in_threads():
 # ---------------------------------------------------------------------------------------------------- check=True
 
 
-def test_checked_calls_compare_the_gradients_of_results(monkeypatch):
-    w = leaf(1.0, 2.0)
-    compiled = torch.compile(lambda x: (x * w).exp(), check=True, fullgraph=True)
+@pytest.mark.parametrize("wrong", [lambda g: g * 2, lambda g: g + 0.01, lambda g: None], ids=["twice", "a little", "lost"])
+@pytest.mark.parametrize("which", range(3))
+def test_checked_calls_compare_the_gradients_of_results(monkeypatch, which, wrong):
+    w, v = leaf(1.0, 2.0), leaf(0.5, -0.5)
+    compiled = torch.compile(lambda x: (x.detach() * 2, (x * w + v).exp()), check=True, fullgraph=True)
     for _ in range(2):
-        compiled(leaf(0.5, 1.0)).sum().backward()
+        compiled(leaf(0.5, 1.0))
     right = backward.Run.__call__
-    monkeypatch.setattr(backward.Run, "__call__", lambda *args: [None if g is None else g * 2 for g in right(*args)])
+
+    def run(*args):
+        found = right(*args)
+        at = [k for k, g in enumerate(found) if g is not None][which]
+        return [wrong(g) if k == at else g for k, g in enumerate(found)]
+
+    monkeypatch.setattr(backward.Run, "__call__", run)
     with pytest.raises(CompileError, match="differ in the gradient of a result"):
         compiled(leaf(0.5, 1.0))
+
+
+def test_checked_calls_compare_strides(monkeypatch):
+    compiled = torch.compile(lambda x: x.exp().t(), check=True, fullgraph=True)
+    compiled(torch.ones(2, 2))
+    compiled(torch.ones(2, 2))
+    right = variant.Variant._results
+    monkeypatch.setattr(variant.Variant, "_results", lambda *args: [t.contiguous() for t in right(*args)])
+    monkeypatch.setattr(compiled.programs[0].state, "fast_path", None)
+    with pytest.raises(CompileError, match="differ in the strides of a result"):
+        compiled(torch.ones(2, 2))
 
 
 def test_checked_calls_compare_what_autograd_knows_of_results(monkeypatch):

@@ -29,7 +29,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--skip", default="", help="numbers of programs to leave out, with commas")
     parser.add_argument("--only", help="one program, by what was told with its failure")
     parser.add_argument(
-        "--compiled", action="store_true", help="functions called a few times, compiled; without, programs run eagerly"
+        "--compiled", action="store_true",
+        help="functions called a few times, compiled; without, programs run eagerly (with NUMBA_DISABLE_JIT=1 kernels are run by Python: quicker)",
     )
     parser.add_argument("--most", type=int, default=2, help="failures to print of those that are alike")
     parser.add_argument("--no-strides", action="store_true")
@@ -49,8 +50,11 @@ def alike(text: str) -> str:
 
 def worker(options: argparse.Namespace) -> None:
     """Run programs until the time is up; each one's number is written down before it begins."""
+    from ..compiler import interpreted
     from .check import check, report
     from .program import CAPTURED
+
+    interpreted.install()
 
     faulthandler.enable()
     faulthandler.dump_traceback_later(HANG, exit=True)

@@ -57,7 +57,8 @@ def difference(program: Any, strides: bool = True, compiled: bool = True) -> Dif
     if found is not None and found.kind != "limit":
         found.kind, found.explained = f"compiled {found.kind}", ""
         return found
-    found = first_difference(eager, call(program, torch, False), strides)
+    theirs = call(program, torch, False)
+    found = first_difference(eager, theirs, strides, [program.text("torch").partition("# ---\n")[2]] * len(eager))
     if found is not None:
         found.kind = f"eager {found.kind}"
     return found

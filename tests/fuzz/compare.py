@@ -21,10 +21,7 @@ COARSE = {"float64": "float32", "complex128": "complex64"}
 #: whether a gradient that depends on nothing (a second derivative of zeros) has a history
 HISTORY = ("grad requires_grad", "grad history", "grad leaf")
 #: what compiled calls refuse and eager ones do not, or the other way round (docs/compile.md)
-COMPILED = (
-    "create_graph=True through a compiled function",  # what it reads has changed since
-    "Can't detach views in-place",  # results of compiled functions are no views of what was made within
-)
+COMPILED = ("create_graph=True through a compiled function that reads Python values which have changed since",)
 
 
 @dataclass

@@ -110,6 +110,12 @@ EXPLAINED = (
         lambda c: c.kind == "raised" and "solve_triangular: Expected A and B to have the same dtype" in c.mine,
     ),
     Explained(
+        "tensors detached in place",
+        "PyTorch reads what a node saved by way of the tensor's own place in the graph, so that it refuses a pass after detach_(); "
+        "here the pass runs.",
+        lambda c: c.kind == "not refused" and "has been detached in-place" in c.theirs,
+    ),
+    Explained(
         "dtypes of nothing",
         "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise.",
         lambda c: c.kind == "raised" and re.search(r"same dtype|should be the same", c.mine) and re.search(r"\(0,|, 0[,)]", c.statement),

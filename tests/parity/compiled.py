@@ -4,7 +4,7 @@
 that changes an operand, or a result, in place after the op has saved it. Each call's results, `requires_grad`, presence of `grad_fn`,
 gradients, errors and the moment of these must be the same. And no two of the following may share memory, over all three calls: `.grad`
 of leaves, gradients that hooks get, retained gradients, results of `autograd.grad`, the user's ``gradient=``, and results of compiled
-calls as far as results of eager ones do not.
+calls as far as results of eager ones do not. With ``NUMBA_DISABLE_JIT=1`` programs are run by Python, which is quicker.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import autograd_nb as ag
 
+from ..compiler import interpreted
 from .opdb import Unsupported, find, leaves, ours, outside, samples_of, title
 
 CALLS = 3
@@ -241,6 +242,7 @@ def walk(names: list[str], part: int, parts: int, most: int) -> Iterator[Table]:
 
 
 def main(arguments: list[str]) -> int:
+    interpreted.install()
     part, parts = 0, 1
     if arguments[:1] == ["--part"]:
         part, parts, arguments = int(arguments[1]), int(arguments[2]), arguments[3:]

@@ -5,6 +5,7 @@ Two differences are deliberate (docs/design.md) and stand in `DIFFERENT` with wh
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -29,6 +30,18 @@ def accumulate(t):
     first = x.grad
     (x * 3).sum().backward()
     return x.grad, first is x.grad
+
+
+@program
+def copies_of_parameters(t):
+    p = t.nn.Parameter(t.arange(6.0).reshape(2, 3).T)
+    (p * p).sum().backward()
+    p.name_of_it = "p"
+    twin = copy.deepcopy(p)
+    leaf = t.ones(2, requires_grad=True)
+    leaf.sum().backward()
+    kept = copy.deepcopy(leaf).grad
+    return twin.detach(), twin.grad is None, list(twin.stride()), hasattr(twin, "name_of_it"), twin.requires_grad, kept
 
 
 @program

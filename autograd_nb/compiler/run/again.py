@@ -16,13 +16,16 @@ from ..live_numbers import FloatSlot
 from ..lower.executable import Executable
 from ..nested import rebuild
 
+SMALL = 16_384  #: bytes that are copied at each call, in case that another run needs them
+
 
 class Changes:
-    """What a captured function changes of the user's tensors, as far as another run of it begins from that.
+    """What another run of a captured function begins from that may be otherwise by then, as the function or the user changes it.
 
     ``memory``: tensors that it reaches and writes to, ``arguments``: which arguments it writes to, ``counters``: the version lists
     that grow, ``held``: leaves to whose gradients it adds, ``left``: all leaves whose gradient it sets or adds to, ``numbers``: the
-    live numbers that it reads.
+    live numbers that it reads. ``read``, ``given``: tensors that it reaches and arguments that it reads, where a backward pass does
+    not refuse to run after they have changed. Of these ``more`` is true where all are kept, else only those that are small.
     """
 
     def __init__(
@@ -30,24 +33,39 @@ class Changes:
         program: Executable,
     ):  # fmt: skip
         self.memory, self.arguments, self.counters, self.held = memory, arguments, counters, held
+        self.read: list[Tensor] = []
+        self.given: list[int] = []
+        self.more = False
         self.left = list({id(leaf): leaf for leaf in (*gradients, *held)}.values())
         self.places = list({k.place: k for k in places}.values())
         self.numbers = [slot for _, slot, _ in program._live if isinstance(slot, FloatSlot)]
 
     def __bool__(self) -> bool:
-        return bool(self.memory or self.arguments or self.counters or self.left or self.places or self.numbers)
+        found = self.memory or self.arguments or self.counters or self.left or self.places or self.numbers or self.read or self.given
+        return bool(found)
+
+    def kept(self, leaves: list[Tensor]) -> list[Tensor]:
+        """The tensors of a call with these arguments whose values are kept."""
+        found = [*self.memory, *[leaves[i] for i in self.arguments]]
+        room = SMALL
+        for t in (*self.read, *[leaves[i] for i in self.given]):
+            room -= t._layout.extent * t._data.itemsize
+            if self.more or room >= 0:
+                found.append(t)
+        return found
 
 
 class Before:
-    """The state before a call, of all that the call changes."""
+    """The state before a call, of all that the call changes, and of what it reads and others may change."""
 
     __slots__ = ("changes", "counters", "gradients", "memory", "numbers")
 
     def __init__(self, changes: Changes, leaves: list[Tensor]):
-        written = [*changes.memory, *[leaves[i] for i in changes.arguments]]
+        kept = changes.kept(leaves)
+        parts = [t._data[: t._layout.extent] for t in kept]
         self.changes = changes
-        self.memory = [(t._data, t._data.copy()) for t in written]
-        self.counters = {id(c): (c, c[0]) for c in (*changes.counters, *[t._version_ for t in written])}
+        self.memory = [(part, part.copy()) for part in parts]
+        self.counters = {id(c): (c, c[0]) for c in (*changes.counters, *[t._version_ for t in kept])}
         self.gradients = [(t, t._grad._data.copy(), t._grad._layout, t._grad._version_[0]) for t in changes.held if t._grad is not None]
         self.numbers = [slot.read() for slot in changes.numbers]
 
@@ -87,15 +105,17 @@ class Before:
 class Call:
     """One call of a compiled function, for derivatives of derivatives: these come of the function's own graph, made again."""
 
-    __slots__ = ("before", "counters", "drawn", "graph", "leaves", "stamp", "variant")
+    __slots__ = ("before", "counters", "drawn", "graph", "leaves", "memory", "stamp", "variant")
 
     def __init__(self, variant: Any, leaves: list[Tensor], drawn: list | None, before: Before | None):
         self.drawn, self.before = drawn, before  # where it found the random streams, and what it has changed
         self.variant = variant
         self.leaves = leaves if not variant.carried else [_apart(t, i, variant.back.ends) for i, t in enumerate(leaves)]
         known = {} if before is None else before.counters
-        self.counters = [t._version_ for t in (*leaves, *variant.back.reads) if id(t._version_) not in known]
+        read = (*variant.back.reads, *[leaves[i] for i in variant.back.reads_given])
+        self.counters = [t._version_ for t in read if id(t._version_) not in known]
         self.stamp = sum([c[0] for c in self.counters])
+        self.memory = [t._data for t in leaves]
         self.graph: Any = None
 
     def again(self, part: Any, gs: Any) -> tuple:
@@ -104,6 +124,8 @@ class Call:
         RuntimeError for a function of which a second run would do something else than the first.
         """
         back = self.variant.back
+        if self.variant.changes is not None:
+            self.variant.changes.more = True  # from now on
         if self.graph is None:
             self.graph = self._graph()
         return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)
@@ -113,7 +135,9 @@ class Call:
         if self.drawn is None:
             return "that drew random numbers while another thread did"
         if sum(c[0] for c in self.counters) != self.stamp:
-            return "some of whose tensors have been modified by an inplace operation since"
+            return "some of whose tensors have been modified by an inplace operation since (the next call will keep their values)"
+        if any(t._data is not data for t, data in zip(self.leaves, self.memory, strict=True)):
+            return "some of whose arguments have been given other memory since"
         if self.variant.guard() >= 0 or (self.before is not None and not self.before.same_numbers()):
             return "that reads Python values which have changed since"
         return ""

@@ -176,7 +176,9 @@ class Back:
         self.lives = any(p.spent is None for p in parts)  # whether any of it can be run
         self.observed = False  # whether another run makes this graph only where its launches are observed
         self.ends = {e[1] for p in parts for e in p.exits if e[0] == "argument"}
-        self.reads: list[Tensor] = []  # the user's tensors that the forward pass alone reads
+        #: tensors, and arguments, that the forward pass reads and whose changes do not make every backward pass an error
+        self.reads: list[Tensor] = []
+        self.reads_given: list[int] = []
         self.saved = list({s.buffer: s for p in parts for r in p.runs for s in r.saved}.values())
         self.live = [[r.program for r in p.runs] for p in parts]
         #: the class of the only result's node, where a call has nothing to add to it

@@ -50,6 +50,7 @@ class _State:
         results = tensors_in((result, [k.get() for k, _ in self._places]))
         copies: dict[str, list] = {
             "a result": [t.detach().clone() for t in results],
+            "the strides of a result": [t.stride() for t in results],
             "requires_grad, grad_fn or is_leaf of a result": [
                 (t.requires_grad, t.grad_fn is not None, t.is_leaf, t._version_[0]) for t in results
             ],

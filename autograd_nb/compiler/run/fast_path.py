@@ -20,7 +20,7 @@ from ..guards.memory_words import Watch, held_alone
 from ..ir import address
 from ..lower import driver
 from ..lower.executable import Refused
-from .records import AnyResult, ArgumentResult, GradientResult, Memory, NewResult
+from .records import AnyResult, ArgumentResult, GradientResult, Memory, NewResult, be_view
 
 
 class Source(Enum):
@@ -43,6 +43,7 @@ class Result(NamedTuple):
     offset: int = 0  #: elements from the memory's beginning
     layout: Any = None
     version: int = 0
+    view: tuple = ()  #: how it is a view of what nobody else has, see `records.NewResult`
 
 
 def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[Any, list], Any] | None:
@@ -82,7 +83,7 @@ def _new_memories(variant: Any) -> list[Memory] | None:
 
 def _result(output: AnyResult, memories: list[Memory]) -> Result:
     if isinstance(output, NewResult):
-        return Result(NEW, memories.index(output.memory), output.offset, output.layout, output.version)
+        return Result(NEW, memories.index(output.memory), output.offset, output.layout, output.version, (output.shared or ())[1:])
     if isinstance(output, ArgumentResult):
         return Result(ARGUMENT, output.argument)
     return Result(GRADIENT, output.number) if isinstance(output, GradientResult) else Result(STATE, output.tensor)
@@ -176,10 +177,13 @@ def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list, list]
 
     def finish(variant: Any, leaves: list, outs: list) -> Any:
         found: list[Any] = []
-        for source, which, offset, layout, version in results:
+        for source, which, offset, layout, version, view in results:
             if source is NEW:
                 data = outs[which]
-                found.append(make(data[offset:] if offset else data, layout, [version, 0]))
+                t = make(data[offset:] if offset else data, layout, [version, 0])
+                if view:
+                    be_view(t, data, view)
+                found.append(t)
             else:
                 found.append(leaves[which] if source is ARGUMENT else gradients[which].tensor if source is GRADIENT else which)
         if back is not None:
@@ -205,8 +209,8 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     cleared = [g.leaf for g in variant.gradients if g.buffer is None]
     versions, written = variant.versions, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
     always, read_numbers = numbers.always, numbers.read
-    single = results[0] if len(results) == 1 and results[0].source is NEW and variant.plain else None
-    _, which, offset, layout, version = single or Result(NEW, 0)
+    single = results[0] if len(results) == 1 and results[0].source is NEW and variant.plain and not results[0].view else None
+    _, which, offset, layout, version, _ = single or Result(NEW, 0)
 
     @whole
     def run(variant: Any, leaves: list) -> Any:

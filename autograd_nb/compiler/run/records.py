@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...shapes import Layout
-from ...tensor import Tensor
+from ...tensor import Tensor, make
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class NewResult(NamedTuple):
     """A result in new memory, from element ``offset`` on.
 
     ``shared``, where results share memory: (the result that has its counter of versions, its base's number or None, where in the
-    memory the base lies, how the view was made).
+    memory the base lies, how the view was made). A view that alone has its memory has its own number and `OWN` as its base's, or none
+    and the word `tensor.ALONE`.
     """
 
     memory: Memory
@@ -57,6 +58,18 @@ class NewResult(NamedTuple):
     layout: Layout
     version: int
     shared: tuple | None
+
+
+OWN = -(1 << 30)  #: the number of a base that one result looks at
+
+
+def be_view(t: Tensor, data: np.ndarray, view: tuple) -> None:
+    """Let a result, in the memory ``data``, be the only view of its base; ``view``: the last three of `NewResult.shared`."""
+    base, place, how = view
+    if base is not None:
+        offset, layout = place
+        t._view, t._seen = make(data[offset:] if offset else data, layout, t._version_), t._version_[0]
+    t._view_kind = how
 
 
 class ArgumentResult(NamedTuple):

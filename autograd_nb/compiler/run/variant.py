@@ -23,7 +23,18 @@ from ..lower.executable import Executable
 from ..nested import rebuild
 from .again import Before, Changes
 from .backward import Back
-from .records import AnyResult, Argument, ArgumentResult, GradientResult, InitialGradient, Memory, NewResult, seen_as
+from .records import (
+    OWN,
+    AnyResult,
+    Argument,
+    ArgumentResult,
+    GradientResult,
+    InitialGradient,
+    Memory,
+    NewResult,
+    be_view,
+    seen_as,
+)
 
 
 class RunState:
@@ -239,7 +250,11 @@ class Variant:
                     if counter < len(results):
                         version = results[counter]._version_
                 results.append(make(data[offset:] if offset else data, layout, version))
-                if shared is not None and base is not None:
+                if shared is None or (not how and base is None):
+                    continue
+                if base is None or base == OWN:
+                    be_view(results[-1], data, shared[1:])
+                else:
                     bases.append((results[-1], base, (data, *place), how))
             elif output.__class__ is ArgumentResult:
                 index, offset, layout, whole, how, count = output
