@@ -108,9 +108,14 @@ class Overrides:
         """Become active."""
         with _lock:
             self.count += 1
-            if self.count == 1:
+            try:
+                if self.count == 1:
+                    self._exchange()
+                    self.opened()
+            except BaseException:  # no room left on the stack
+                self.count -= 1
                 self._exchange()
-                self.opened()
+                raise
 
     @whole
     def leave(self) -> None:
@@ -132,8 +137,11 @@ class Overrides:
             self.leave()
 
     def _exchange(self) -> None:
+        standing = []
         for key, (function, place) in self._originals.items():
             for overrides in _every:
                 if overrides.count and key in overrides._factories:
                     function = overrides._factories[key](function)
+            standing.append((place, function))
+        for place, function in standing:  # when all could be made
             place(function)

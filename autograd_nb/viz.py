@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .codegen.build.files import replacing
 from .graph.node import Node, Output, place
 from .ops.core.reduction import reduced_shape
 from .shapes import Layout, layout
@@ -330,7 +331,7 @@ class Drawing:
             content = self._drawn(kind)
         else:
             raise ValueError(f"graph(): cannot write {os.fspath(path)!r}: its ending must be .svg, .png, .pdf, .dot, .gv or .txt")
-        with open(path, "wb") as file:
+        with replacing(path) as file:
             file.write(content)
 
 

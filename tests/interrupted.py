@@ -1,21 +1,29 @@
 """A signal at every moment of what users call: afterwards everything is as before the call or as after it, and the next call works.
 
-``python -m tests.interrupted [name…]`` runs each scenario again and again, and lets a signal, whose handler raises, come at the first,
-second, … instruction of the library's at which Python asks for signals. It prints what was wrong, and how many interruptions there were.
+``python -m tests.interrupted [word…] [--most 60]`` runs each scenario (with one of the words in its name) again and again, and lets a
+signal, whose handler raises, come at the first, second, … instruction of the library's at which Python asks for signals. Then calls run
+out of stack, one after the other. It prints what was wrong, and how many interruptions there were. Compiled scenarios want kernels:
+NUMBA_DISABLE_JIT leaves them out.
 """
 
 from __future__ import annotations
 
 import _thread
+import argparse
+import ctypes
 import dis
 import functools
+import gc
 import os
 import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
+
+from numba import config
 
 import autograd_nb as torch
 from autograd_nb import launch, overriding
@@ -23,7 +31,8 @@ from autograd_nb.codegen.build import apart
 from autograd_nb.graph.modes import state
 
 NUMBER = signal.SIGUSR1
-MOST = 60  #: moments of a scenario, unless it is named: then all
+MOST = 60  #: moments of a scenario
+TIMES = 30  #: that one instruction counts in a call
 PACKAGE = os.path.dirname(torch.__file__) + os.sep
 KERNELS = PACKAGE + "kernels"
 
@@ -40,8 +49,8 @@ def handler(number: int, frame: Any) -> None:
 _ASKING = {dis.opmap[name] for name in ("RESUME", "CALL", "CALL_KW", "CALL_FUNCTION_EX", "JUMP_BACKWARD") if name in dis.opmap}
 #: the interrupt comes from code that counts as the library's, so that what is below it is what was interrupted
 _TRACE = """
-def tracer(at, count, interrupt, package, kernels, asking, entries):
-    last = {}
+def tracer(at, count, interrupt, package, kernels, asking, entries, times):
+    last, seen = {}, {}
     def around(code, offset):
         return [e.target for e in entries(code) if e.start <= offset < e.end]
     def trace(frame, event, arg):
@@ -54,8 +63,10 @@ def tracer(at, count, interrupt, package, kernels, asking, entries):
             last[frame] = now
             # an exception comes one instruction too late here: where that would be outside of a ``try``, it is left out
             if before is not None and frame.f_code.co_code[before] in asking and around(frame.f_code, before) == around(frame.f_code, now):
-                count[0] += 1
-                if count[0] == at:
+                place = frame.f_code, now
+                seen[place] = often = seen.get(place, 0) + 1
+                count[0] += often <= times
+                if count[0] == at and often <= times:
                     interrupt()
         elif event == "return":
             last.pop(frame, None)
@@ -72,10 +83,11 @@ exec(compile(_TRACE, "<autograd_nb: tests>", "exec"), _names)
 def interrupt_at(k: int, step: Callable[[], Any]) -> tuple[int, bool]:
     """Run ``step`` with a signal at the k-th opportunity; (how many there were, whether it was broken off)."""
     count = [0]
-    trace = _names["tracer"](k, count, functools.partial(_thread.interrupt_main, NUMBER), PACKAGE, KERNELS, _ASKING, _entries)
+    trace = _names["tracer"](k, count, functools.partial(_thread.interrupt_main, NUMBER), PACKAGE, KERNELS, _ASKING, _entries, TIMES)
     broken = False
     before = signal.signal(NUMBER, handler)
     try:
+        sys._getframe().f_trace_opcodes = True  # Python 3.12 looks whether a frame wants them as tracing begins
         sys.settrace(trace)
         try:
             step()
@@ -310,9 +322,118 @@ def _hooked() -> None:
 SCENARIOS["saved_tensors_hooks"] = _context(_hooked)
 
 
-def walk(name: str, most: int = MOST) -> tuple[int, list[str]]:
+def _compiled(warm: int) -> Scenario:
+    """A training step after so many calls: while it is captured, checked, or run as a program."""
+
+    def make():
+        w, p = (torch.linspace(0.5, 1, 4).reshape(2, 2).requires_grad_() for _ in range(2))
+        x = torch.linspace(-1, 1, 6).reshape(3, 2)
+        optimizer = torch.optim.SGD([p], lr=0.1, momentum=0.9)
+
+        def step() -> Any:
+            loss = ((x @ w).tanh() * (x @ p)).sum()
+            optimizer.zero_grad()
+            w.grad = None
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        for _ in range(2):
+            step()
+        f = torch.compile(step)
+        for _ in range(warm):
+            f()
+
+        def standing() -> list:
+            return [t.detach().clone() for t in (w, p, optimizer.state[p]["momentum_buffer"])]
+
+        before, version = standing(), p._version
+
+        def verify(broken: bool) -> Iterator[str]:
+            now = standing()
+            if near(now[1], before[1]) is not (p._version == version):
+                yield f"version {version} -> {p._version}, changed {not near(now[1], before[1])}"
+            if near(now[1], before[1]) is not near(now[2], before[2]):
+                yield "half a step"
+            if not broken and near(now[1], before[1]):
+                yield "no step"
+            for k in range(3):  # the program, another capture, and the function itself, from the same place
+                found = []
+                for function in (step, f):
+                    with torch.no_grad():
+                        for t, value in zip((w, p, optimizer.state[p]["momentum_buffer"]), now, strict=True):
+                            t.copy_(value)
+                    loss = function()
+                    found.append([loss, w.grad.clone(), p.grad.clone(), *standing()])
+                if not all(map(near, *found)):
+                    yield f"call {k + 1}: {found}"
+
+        return f, verify
+
+    return make
+
+
+SCENARIOS |= {f"a compiled step, {n} calls": _compiled(n) for n in (0, 1, 4)}
+
+
+def _differentiated(warm: int, inside: bool) -> Scenario:
+    """A call, or a backward pass, of a compiled function whose result requires grad; it changes an argument and a buffer."""
+
+    def make():
+        scale, count = torch.full((3,), 1.5).requires_grad_(), torch.zeros(3)
+
+        def f(x: Any, out: Any) -> Any:
+            count.add_(1)
+            out.copy_(x.detach() * 2)
+            return (x * scale).exp().cumsum(0)
+
+        compiled = torch.compile(f)
+        x = torch.linspace(0.1, 0.3, 3).requires_grad_()
+        for _ in range(warm):
+            compiled(x, torch.zeros(3)).sum().backward()
+        x.grad, scale.grad = torch.ones(3), torch.ones(3)
+        wanted = torch.autograd.grad(f(x, torch.zeros(3)).sum(), [x, scale])
+        counted, out = count.clone(), torch.zeros(3)
+        y = compiled(x, out) if inside else None
+        kept = count.clone()
+
+        def call() -> None:
+            if inside:
+                y.sum().backward()
+            else:
+                compiled(x, out)
+
+        def verify(broken: bool) -> Iterator[str]:
+            added = [near(t.grad, 1 + w) for t, w in zip((x, scale), wanted, strict=True)]
+            same = [near(t.grad, torch.ones(3)) for t in (x, scale)]
+            if not (all(same if not inside or broken else added) or (inside and all(added))):
+                yield f"gradients: {added} {same}"
+            if inside and not near(count, kept):
+                yield "the function has run in its backward pass"
+            if not inside and not near(count, counted + 1) and not (broken and near(count, counted)):
+                yield f"count: {count}"
+            if not near(out, x.detach() * 2) and not (broken and near(out, torch.zeros(3))):
+                yield f"half written: {out}"
+            for _ in range(3):
+                result = torch.zeros(3)
+                again = torch.autograd.grad(compiled(x, result).sum(), [x, scale])
+                if not all(map(near, again, wanted)) or not near(result, x.detach() * 2):
+                    yield f"the next call: {again}"
+
+        return call, verify
+
+    return make
+
+
+for _n in (0, 1, 4):
+    SCENARIOS[f"a compiled call, {_n} before"] = _differentiated(_n, False)
+    SCENARIOS[f"backward of a compiled call, {_n} before"] = _differentiated(_n, True)
+
+
+def walk(name: str, most: int) -> tuple[int, list[str]]:
     """(interruptions, what was wrong) of a scenario, at so many moments that are evenly spread."""
     make = SCENARIOS[name]
+    gc.freeze()  # a capture looks at every object that there is, and each look would be traced
     for _ in range(2):  # kernels and plans
         step, verify = make()
         step()
@@ -332,19 +453,47 @@ def walk(name: str, most: int = MOST) -> tuple[int, list[str]]:
     return broken_off, wrong
 
 
-def main(names: list[str]) -> int:
+def shallow(name: str) -> tuple[int, list[str]]:
+    """As `walk`, with so little room on Python's stack that each call in turn is the one too many."""
+    make, depth, wrong, old = SCENARIOS[name], len(traceback.extract_stack()), [], sys.getrecursionlimit()
+    for count, limit in enumerate(range(depth + 3, depth + 100)):
+        step, verify = make()
+        try:
+            sys.setrecursionlimit(limit)
+            step()
+            break
+        except (RecursionError, ctypes.ArgumentError):  # which is what ctypes makes of it
+            pass
+        finally:
+            sys.setrecursionlimit(old)
+        found = standing()
+        state.grad, state.inference, state.blocks = True, False, ()
+        wrong += [f"{name}, room for {limit - depth} calls: {text}" for text in (*found, *verify(True))]
+    return count, wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.interrupted", description=__doc__)
+    parser.add_argument("words", nargs="*", help="of the names of scenarios")
+    parser.add_argument("--most", type=int, default=MOST, help="moments of a scenario, evenly spread")
+    options = parser.parse_args()
+    names = [n for n in SCENARIOS if any(word in n for word in options.words or [""])]
+    if config.DISABLE_JIT:
+        names = [n for n in names if "compiled" not in n]
     total, failed = 0, False
-    for name in names or SCENARIOS:
-        count, wrong = walk(name, 10**9 if names else MOST)
-        total += count
+    for name in names:
+        count, wrong = walk(name, options.most)
+        more, deeper = shallow(name)
+        wrong += deeper
+        total += count + more
         failed = failed or bool(wrong)
         for text in wrong:
             print(text)
-        if names:
+        if options.words:
             print(f"{name}: {count}")
-    print(f"{total} interruptions of {len(names or SCENARIOS)} scenarios")
+    print(f"{total} interruptions of {len(names)} scenarios")
     return int(failed)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

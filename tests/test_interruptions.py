@@ -352,10 +352,11 @@ def test_interrupts_at_any_moment_of_steps():
 
 
 @pytest.mark.slow
-def test_a_signal_at_every_moment(tmp_path):
+@pytest.mark.parametrize("kind", ["eager", "compiled"])
+def test_a_signal_at_every_moment(kind):
     """Backward passes, optimizers, in-place ops, contexts, transforms: broken off, they have happened or not; see `interrupted`."""
-    command = [sys.executable, "-m", "tests.interrupted"]
-    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.interrupted", *(["compiled", "--most", "20"] if kind == "compiled" else [])]
+    env = {**os.environ, **({} if kind == "compiled" else {"NUMBA_DISABLE_JIT": "1"}), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     assert int(done.stdout.rsplit(" interruptions of ", 1)[0].rsplit(None, 1)[-1]) > 500
@@ -454,6 +455,26 @@ def test_ctrl_c_waits_for_an_op_in_place():
         signal.signal(signal.SIGINT, before)
     assert y._version == 1 and "Exp" in y.grad_fn.name()
     assert torch.allclose(torch.autograd.grad(y.sum(), x)[0], x.exp())
+
+
+@pytest.mark.slow
+def test_kernels_are_made_whatever_the_limit_of_recursion(tmp_path):
+    """An error in the midst of LLVM's locks would leave them held: the next kernel would never come."""
+    code = KERNELS + textwrap.dedent("""
+    run(2)
+    for limit in range(20, 120, 3):
+        try:
+            sys.setrecursionlimit(limit)
+            run(limit)
+        except RecursionError:
+            pass
+        finally:
+            sys.setrecursionlimit(1000)
+        run(limit)
+    print(sys.getrecursionlimit())
+    """)
+    for _ in range(2):  # compiled, and loaded
+        assert python(code, 100, AUTOGRAD_NB_CACHE_DIR=str(tmp_path)) == "1000"
 
 
 def test_little_room_on_stacks_of_threads(tmp_path):

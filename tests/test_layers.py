@@ -48,7 +48,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("products", "indexing", "reduce", "random", "fft", "updates"), ("linalg", "nn", "optim")),
     "kernels.linalg": (("lapack", "ldl", "batched", "matrix_exp"), ("jacobi", "least_squares")),
     "codegen.formula": (("namespace",), ("symbols",), ("primitives",), ("complexes",), ("vecmath",)),
-    "codegen.build": (("apart", "cache", "digest"), ("entry_point",), ("machine_code", "pipeline"), ("compilation",)),
+    "codegen.build": (("apart", "cache", "digest", "files"), ("entry_point",), ("machine_code", "pipeline"), ("compilation",)),
     # a stage knows the stages before it and what they hand on (`ir`), never what is made of its work
     "compiler": (
         ("live_numbers", "native"),

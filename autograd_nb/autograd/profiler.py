@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import launch
 from ..codegen.build import compilation
+from ..codegen.build.files import replacing
 from ..graph import engine
 from ..graph.node import Node, here, place
 from ..ops.core.structured import Structured
@@ -468,8 +469,8 @@ class EventList(list[Any]):
             found.append({"ph": "X", "cat": e.category, "name": e.name, "pid": os.getpid(), "tid": e.thread,
                           "ts": e.start / 1000, "dur": (e.end - e.start) / 1000, "args": args})  # fmt: skip
         text = json.dumps({"schemaVersion": 1, "displayTimeUnit": "ms", **self.metadata, "traceEvents": found})
-        with gzip.open(path, "wt") if str(path).endswith(".gz") else open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        with replacing(path) as file:
+            file.write(gzip.compress(text.encode()) if str(path).endswith(".gz") else text.encode())
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write a line "outer;inner;… microseconds" for each stack of events, which flame graph tools read."""
@@ -481,8 +482,8 @@ class EventList(list[Any]):
                 parent = parent.cpu_parent
             key = ";".join(n.replace(";", ",").replace(" ", "_") for n in reversed(names))
             sums[key] = sums.get(key, 0.0) + getattr(e, metric)
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(f"{key} {round(value)}\n" for key, value in sums.items() if round(value) > 0)
+        with replacing(path) as file:
+            file.writelines(f"{key} {round(value)}\n".encode() for key, value in sums.items() if round(value) > 0)
 
 
 def _time(us: float, unit: str | None = None) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..codegen.build.files import reading
 from ..dtypes import dtype
 from ..graph.modes import state
 from ..nn.parameter import Buffer, Parameter
@@ -334,7 +335,7 @@ def load(
     _check_location(map_location)
     name = _name_of(f)
     trusting = weights_only is not None and not weights_only
-    with open(f, "rb") if not hasattr(f, "read") else nullcontext(f) as file:
+    with reading(f) if not hasattr(f, "read") else nullcontext(f) as file:
         if not hasattr(file, "seek") or not hasattr(file, "tell"):
             raise AttributeError(
                 f"You can only load from a file that is seekable, not {type(file).__name__}: read it into a buffer like io.BytesIO"

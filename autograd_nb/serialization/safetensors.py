@@ -9,16 +9,15 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
+from ..codegen.build.files import reading, replacing
 from ..shapes import layout, numel
 from ..tensor import Tensor, make
 from .loading import storage_array
-from .saving import replacing
 
 _SAFE_NAMES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
@@ -44,7 +43,7 @@ def save_safetensors(tensors: Mapping[str, Tensor], filename: Any, metadata: Map
         arrays.append(array)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with replacing(Path(os.fspath(filename))) as file:
+    with replacing(filename) as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for array in arrays:
             file.write(memoryview(array.view(np.uint8)))  # type: ignore[arg-type]
@@ -53,7 +52,8 @@ def save_safetensors(tensors: Mapping[str, Tensor], filename: Any, metadata: Map
 def load_safetensors(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
     """Read a safetensors file. RuntimeError that names the file when it is truncated or damaged, or has other dtypes."""
     name = os.fspath(filename)
-    data = Path(name).read_bytes()
+    with reading(name) as file:
+        data = file.read()
     try:
         (n,) = struct.unpack_from("<Q", data)
         header = json.loads(data[8 : 8 + n])

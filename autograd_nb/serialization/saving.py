@@ -6,16 +6,14 @@ import io
 import os
 import pickle
 import sys
-import tempfile
 import zipfile
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..codegen.build.files import replacing
 from ..dtypes import dtype
 from ..nn.parameter import Parameter
 from ..ops.creation.device import device as Device
@@ -138,47 +136,8 @@ def save(
         return
     if not isinstance(f, (str, os.PathLike)):
         raise AttributeError(f"save(): argument 'f' must be a path or a file open for writing, not {type(f).__name__}")
-    path = Path(os.fspath(f))
-    with replacing(path) as file:
+    with replacing(path := Path(os.fspath(f))) as file:
         _write_archive(obj, file, pickle_protocol, path.stem or "archive")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` when the block ends without error; what ``path`` links to is replaced, not the link."""
-    path = Path(os.path.realpath(path))
-    folder = path.parent
-    if not folder.is_dir():
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
-    if path.exists() and not path.is_file():  # a device or a pipe is written to (and a folder refuses)
-        with open(path, "wb") as file:
-            yield file
-        return
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    with suppress(OSError):  # the new name, too, survives a crash of the system
-        place = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(place)
-        finally:
-            os.close(place)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _write_archive(obj: Any, file: Any, protocol: int, root: str) -> None:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from importlib import import_module
 from typing import Any
@@ -23,6 +23,7 @@ _turn: Any = threading.RLock()  #: held by the thread that works
 _worker = 0  #: its number; 0 between two pieces of work
 _start = threading.Thread.start  # whatever stands in its place while a function is watched
 _STACK = 16 << 20  #: bytes of its stack
+_DEPTH = 1000  #: calls in each other that it may need
 _POLL = 1.0  #: seconds of waiting after which to look whether the work waits for us
 
 
@@ -61,13 +62,27 @@ class _Work:
             with _turn:
                 _worker = self.thread
                 try:
-                    self.result = self.context.run(self.function, *self.args)
+                    with _deep():
+                        self.result = self.context.run(self.function, *self.args)
                 finally:
                     _worker = 0
         except BaseException as error:
             self.error = error
         finally:
             self.done.release()
+
+
+@contextmanager
+def _deep() -> Iterator[None]:
+    """Python's own limit of recursion at least: an error in the midst of LLVM's locks would leave them held for good."""
+    before = sys.getrecursionlimit()
+    if before < _DEPTH:
+        sys.setrecursionlimit(_DEPTH)
+    try:
+        yield
+    finally:
+        if before < _DEPTH == sys.getrecursionlimit():
+            sys.setrecursionlimit(before)
 
 
 def _begin(thread: threading.Thread) -> None:

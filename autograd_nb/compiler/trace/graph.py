@@ -11,6 +11,7 @@ import json
 import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import count
 from typing import Any
 
@@ -18,6 +19,7 @@ import numpy as np
 
 from ... import launch
 from ...autograd.api import grad
+from ...codegen.build.files import replacing
 from ...dtypes import BY_NAME
 from ...graph.modes import enable_grad, no_grad
 from ...ops.core.registry import OPS
@@ -277,13 +279,13 @@ class Graph:
 
         text = picture(self)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(text)
+            with replacing(path) as f:
+                f.write(text.encode())
         return text
 
     # ---- files
     def save(self, path: Any) -> None:
-        """Write the graph and the memory that it reads to a file, for `load_graph`.
+        """Write the graph and the memory that it reads to a file, for `load_graph`; an older one stays until the new one is whole.
 
         Errors: GraphError when it holds a check of values (an index in range), which only Python can do, or a complex number.
         """
@@ -313,7 +315,7 @@ class Graph:
             text = json.dumps(head)
         except TypeError as error:
             raise GraphError(f"{self.name}: it cannot be saved: {error}") from None
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+        with nullcontext(path) if hasattr(path, "write") else replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as z:
             z.writestr("graph.json", text)
             for b in buffers.values():
                 if b.kind in ("state", "constant"):

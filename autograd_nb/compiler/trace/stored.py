@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import types
 import zipfile
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ... import launch
 from ...codegen.build import compilation
+from ...codegen.build.files import reading
 from ...dtypes import ALL, BY_NAME
 from ...shapes import layout
 from ..ir import Buffer, Step, Use, grouped
@@ -60,7 +63,8 @@ def load_graph(path: Any, *, trusted: bool = False) -> Graph:
     Errors: GraphError for a file that is not such a graph, also when it is run.
     """
     try:
-        with zipfile.ZipFile(path) as z:
+        given = reading(path) if isinstance(path, (str, os.PathLike)) else nullcontext(path)
+        with given as file, zipfile.ZipFile(file) as z:
             return _Reader(z, trusted).graph()
     except (GraphError, FileNotFoundError, PermissionError, IsADirectoryError):
         raise

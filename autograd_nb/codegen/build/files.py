@@ -1,0 +1,75 @@
+"""Opening files by name: what is written replaces the old file when it is whole, what is read is a file and no pipe or device."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+#: a pipe or a device that has taken the file's place since it was looked at does not let us wait
+_OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+
+
+def reading(path: Any) -> BinaryIO:
+    """A file, open for reading. RuntimeError for a pipe, a device or a socket, which may never end, or never begin."""
+    name = os.fspath(path)
+    _look(os.stat(name).st_mode, name)
+    handle = os.open(name, _OPEN)
+    try:
+        _look(os.fstat(handle).st_mode, name)
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _look(mode: int, name: Any) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+    if not stat.S_ISREG(mode):
+        raise RuntimeError(f"{name!r} is no file, but a pipe, a device or a socket")
+
+
+@contextmanager
+def replacing(path: Any) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` when the block ends without error; what ``path`` links to is replaced, not the link."""
+    path = Path(os.path.realpath(os.fspath(path)))
+    folder = path.parent
+    if not folder.is_dir():
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    if path.exists() and not path.is_file():  # a device or a pipe is written to (and a folder refuses)
+        with open(path, "wb") as file:
+            yield file
+        return
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:40]}.", suffix=".tmp", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    with suppress(OSError):  # the new name, too, survives a crash of the system
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
