@@ -5,6 +5,7 @@ Source: https://docs.pytorch.org/docs/stable/testing.html
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -123,18 +124,53 @@ def make_tensor(
     exclude_zero: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of random values in [low, high): by default [−9, 9), [0, 10) for uint8, both values for bool."""
+    """A tensor of random values in [low, high): by default [−9, 9), integers to 9 too, both values for bool.
+
+    What lies outside the dtype's range is cut off. Errors: ValueError for an empty interval, one outside the dtype's range, a
+    gradient of integers, and ``noncontiguous`` with a ``memory_format``.
+    """
     sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-    if dtype is dtypes.bool_:
-        t = OPS["randint"].call(0, 2, sizes, dtype=dtype)
-    elif dtype.category < 2:
-        least = (0 if not dtype.is_signed else -9) if low is None else int(low)
-        t = OPS["randint"].call(least, 10 if high is None else int(high), sizes, dtype=dtype)
+    if noncontiguous and memory_format is not None:
+        raise ValueError(f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got {memory_format=}")
+    if requires_grad and dtype.category < 2:
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+    noncontiguous = noncontiguous and math.prod(sizes) > 1
+    if noncontiguous:
+        sizes = (*sizes[:-1], 2 * sizes[-1])
+    first, last = _interval(dtype, low, high)
+    if dtype.category < 2:
+        t = OPS["randint"].call(math.ceil(first), math.ceil(last), sizes, dtype=dtype)
+    elif dtype.is_complex:
+        parts = OPS["rand"].call((*sizes, 2), dtype=dtype.to_real()) * (last - first) + first
+        t = OPS["view_as_complex"].call(parts)
     else:
-        first, last = -9.0 if low is None else low, 9.0 if high is None else high
         t = OPS["rand"].call(sizes, dtype=dtype) * (last - first) + first
+    if noncontiguous:
+        t = t[..., 1::2]
+    elif memory_format is not None:
+        t = t.clone(memory_format=memory_format)
     if exclude_zero:
-        t = t.masked_fill(t == 0, 1)
-    if noncontiguous and t.numel() > 1:
-        t = t.repeat_interleave(2, dim=-1)[..., ::2]
+        t = t.masked_fill_(t == 0, 1 if dtype.category < 2 else dtypes.finfo(dtype.to_real()).tiny)
     return t.requires_grad_(requires_grad)
+
+
+def _interval(dtype: dtypes.dtype, low: float | None, high: float | None) -> tuple[float, float]:
+    """The bounds of `make_tensor` within the dtype's range."""
+    least: float
+    beyond: float
+    if dtype is dtypes.bool_:
+        least, beyond, low, high = 0, 2, 0 if low is None else low, 2 if high is None else high
+    elif dtype.category == 1:
+        info = dtypes.iinfo(dtype)
+        least, beyond = info.min, info.max + (dtype is not dtypes.int64)  # (the greatest int64 is never drawn)
+        low, high = -9 if low is None else low, 10 if high is None else high
+    else:
+        limits = dtypes.finfo(dtype.to_real())
+        least, beyond, low, high = limits.min, limits.max, -9 if low is None else low, 9 if high is None else high
+    if math.isnan(low) or math.isnan(high):
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if low > high or (low == high and dtype.category < 2):
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    if high < least or low >= beyond:
+        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but {dtype} only supports [{least}, {beyond})")
+    return min(max(low, least), beyond), min(max(high, least), beyond)

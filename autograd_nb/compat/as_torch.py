@@ -55,6 +55,9 @@ def as_torch() -> ModuleType:
         _finder = Finder("torch", _own_name)
         sys.meta_path.insert(0, _finder)
     sys.modules["torch"] = package
+    for name in list(sys.modules):  # an import that finds them here leaves alone what their package has under their name: gradcheck
+        if name.startswith(PACKAGE + "."):
+            sys.modules.setdefault("torch" + name.removeprefix(PACKAGE), sys.modules[name])
     # programs choose between old and new ways of PyTorch by its version
     package.__version__ = f"{TORCH_VERSION}+autograd_nb"  # type: ignore[attr-defined]
     return package

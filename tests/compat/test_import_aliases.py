@@ -32,6 +32,7 @@ def test_under_the_name_of_torch():
         "import autograd_nb; autograd_nb.as_torch(); import torch;"
         "from torch.nn.modules.batchnorm import _BatchNorm; from torch.optim.adamw import AdamW;"
         "import torch.utils.model_zoo as zoo; from torch.cuda.amp.grad_scaler import GradScaler;"
+        "from torch.autograd.gradcheck import gradcheck; assert torch.autograd.gradcheck is gradcheck and callable(gradcheck);"
         "import torch.nn as nn; assert isinstance(nn.BatchNorm2d(1), _BatchNorm) and AdamW is torch.optim.AdamW"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -58,12 +58,15 @@ def exception(error: Exception) -> type[Exception]:
     return next(e for e in EXCEPTIONS if isinstance(error, e))
 
 
-def difference(code: str, before: str = "", tolerance: float = 1e-5, kinds: bool = False) -> str:
-    """How the libraries differ on a snippet: "" where they agree, which two errors do (``kinds``: if they are of one type)."""
+def difference(code: str, before: str = "", tolerance: float = 1e-5, kinds: bool | str = False) -> str:
+    """How the libraries differ on a snippet: "" where they agree, which two errors do (``kinds``: if they are of one type; "subclasses":
+    if a handler of PyTorch's catches ours too)."""
     (kind, mine, _), (expected, theirs, _) = outcome(code, autograd_nb, before), outcome(code, torch, before)
-    if kind == expected and (
-        (not kinds or exception(mine) is exception(theirs)) if kind == "error" else same(mine, theirs, tolerance)
-    ):
+    if kind == expected == "error":
+        agree = isinstance(mine, exception(theirs)) if kinds == "subclasses" else not kinds or exception(mine) is exception(theirs)
+    else:
+        agree = kind == expected and same(mine, theirs, tolerance)
+    if agree:
         return ""
     return f"{code}\n    ours:    {mine!r}\n    PyTorch: {theirs!r}"
 

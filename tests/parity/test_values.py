@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from .snippets import check  # noqa: E402
+from .snippets import check, difference  # noqa: E402
 
 BEFORE = "g = lambda *s: t.arange(1, 1 + int(np.prod(s)), dtype=t.float32).reshape(s)"
 
@@ -89,3 +89,36 @@ def test_dtype_of_sums():
         for call in ("sum(dtype=D)", "sum(0, dtype=D)", "prod(dtype=D)", "cumsum(0, dtype=D)", "nansum(dtype=D)")
         if not (call.startswith("nansum") and to == "complex64") and not (call.startswith("cumsum") and to == "bool")
     })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_scatter_that_combines_has_no_derivative():
+    calls = ["x.scatter(0, i, s, reduce='add')", "x.scatter(0, i, s, reduce='multiply')", "(x * 1).scatter_(0, i, s, reduce='add')",
+             "x.scatter(0, i, 2., reduce='add')", "(x * 1).scatter_(0, i, 2., reduce='multiply')",
+             "x.detach().scatter(0, i, s, reduce='multiply')"]  # fmt: skip
+    before = "x = g(3).requires_grad_(); s = g(2).requires_grad_(); i = t.tensor([0, 2])"
+    found = [difference(f"y = {call}; r = y; y.sum().backward(); r = x.grad, s.grad", f"{BEFORE}; {before}", kinds=True) for call in calls]
+    assert not any(found), "\n".join(found)
+    check({call: f"r = {call}" for call in calls}, f"{BEFORE}; {before}")
+
+
+@pytest.mark.parity
+def test_dtypes_of_running_statistics():
+    kinds = ("float32", "float64")
+    check({
+        f"{x}, {m}, {v}, {own}": f"z = t.zeros(2, dtype=t.{m}); o = t.ones(2, dtype=t.{v})\n"
+        f"r = F.instance_norm(g(3, 2, 4).to(t.{x}), z, o, use_input_stats={own}), z, o"
+        for x in kinds for m in kinds for v in kinds for own in (True, False)
+    }, BEFORE)  # fmt: skip
+    check({f"{a}, {b}": f"r = F.instance_norm(g(3, 2, 4), {a}, {b})" for a, b in (("None", "t.ones(2)"), ("t.ones(2)", "None"))}, BEFORE)
+
+
+@pytest.mark.parity
+def test_ends_of_ranges_that_the_dtype_has_no_place_for():
+    ranges = ["0, 300", "300, 0", "-1, 5", "-200, 200", "0, 1e10", "2.7, 9.9", "0, 1e40", "-129, 3", "0, 5"]
+    check({
+        f"{name}({ends}), {d}": f"r = t.{name}({ends}, 4, dtype=t.{d})"
+        for name in ("linspace", "logspace") for ends in ranges for d in ("int8", "uint8", "int32", "int64", "float32")
+        if not (name == "logspace" and d != "int8")
+    })  # fmt: skip
+    check({d: f"r = t.arange(0, 5, dtype=t.{d})" for d in ("bool", "uint8", "float16")})

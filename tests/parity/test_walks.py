@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-WALKS = ["loss_arguments", "norm_shapes", "number_arguments", "mutants outs"]
+WALKS = ["argument_dtypes", "loss_arguments", "norm_shapes", "number_arguments", "mutants outs"]
 
 
 @pytest.mark.parity

@@ -260,6 +260,8 @@ def _factor(name: str, input: Any, other: Any, alpha: Any) -> Any:
     tensors = [t for t in (input, other) if isinstance(t, Tensor)]
     if alpha.__class__ is bool and any(t.dtype.category for t in tensors):
         raise RuntimeError(f"Boolean alpha only supported for Boolean results. ({name}(): alpha={alpha})")
+    if alpha.__class__ is int and not any(t.dtype.category for t in tensors) and all(isinstance(v, (Tensor, bool)) for v in (input, other)):
+        return bool(alpha)
     if tensors and alpha.__class__ in (int, float) and not -100 <= alpha <= 100:
         kinds = [(t.dtype, 2 if t.ndim else 1) for t in tensors] + [(of_scalar(type(v)), 0) for v in (input, other) if not isinstance(v, Tensor)]
         kind = result_of(kinds)

@@ -72,6 +72,10 @@ def numbers_among(tensors: list[Tensor], values: list, name: str) -> list:
     return [number_as(v, kind, name) for v in values]
 
 
+_C_NAMES = {
+    "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half", "float32": "float",
+    "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
 _limits: dict[dtype, tuple] = {}  # the least and the greatest number of a dtype
 
 
@@ -101,7 +105,7 @@ def _fits(value: float, d: dtype) -> bool:
 
 
 def _overflow(value: Any, d: dtype, name: str) -> RuntimeError:
-    return RuntimeError(f"value cannot be converted to type {d.name} without overflow: {shorten(value)} ({name}())")
+    return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(d.name, d.name)} without overflow: {shorten(value)} ({name}())")
 
 
 def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ... import launch, strides
+from ... import dtypes, launch, strides
 from ...codegen.formula.symbols import ComplexError
 from ...dtypes import dtype
 from ...errors import shorten
@@ -108,6 +108,31 @@ def tensor_type(d: dtype) -> str:
         "int16": "ShortTensor", "int8": "CharTensor", "uint8": "ByteTensor", "bool": "BoolTensor", "complex64": "ComplexFloatTensor",
         "complex128": "ComplexDoubleTensor",
     }.get(d.name, "Tensor")  # fmt: skip
+
+
+def scalar_type(d: dtype) -> str:
+    """A dtype's name in the texts of PyTorch's errors."""
+    return tensor_type(d).removesuffix("Tensor")
+
+
+def kind_among(operands: Iterable[Any]) -> dtype:
+    """The dtype that the result of a pointwise op on tensors (or layouts) and numbers has."""
+    return dtypes.result_of([
+        (a.dtype, 2 if a.ndim else 1) if hasattr(a, "ndim") else (dtypes.of_scalar(type(a)), 0) for a in operands
+    ])  # fmt: skip
+
+
+def need_floats(name: str, operands: Iterable[Any]) -> None:
+    """NotImplementedError unless the result of a pointwise op on these would be of a floating or complex dtype."""
+    kind = kind_among(operands)
+    if kind.category < 2:
+        raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type(kind)}': it takes floating point tensors")
+
+
+def need_numbers(name: str, operands: Iterable[Any]) -> None:
+    """NotImplementedError if the result of a pointwise op on these would be boolean."""
+    if kind_among(operands) is dtypes.bool_:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
 
 def constant(name: str, argument: str, t: Any) -> None:

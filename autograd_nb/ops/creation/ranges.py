@@ -12,7 +12,7 @@ from ...codegen.templates import loops
 from ...dtypes import dtype
 from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
-from ..core.numbers import number_argument
+from ..core.numbers import number_argument, number_as
 from ..core.recording import store
 from ..core.registry import OPS, public
 from .cast import cast
@@ -82,6 +82,8 @@ def arange(
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device, default=dtypes.int64 if integral else None)
     if d.is_complex:
         raise NotImplementedError(f'"arange_cpu" not implemented for complex tensors (dtype={d!r})')
+    if d is dtypes.bool_:
+        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
     n = -(-(end - start) // step) if integral else math.ceil((end - start) / step)
     if d.category < 2 and not integral:  # PyTorch rounds the ends towards 0 first
         start, end, step = int(start), int(end), int(step)
@@ -109,12 +111,11 @@ def linspace(
         re, im = (linspace(a, b, n, dtype=d.to_real()) for a, b in ((start.real, end.real), (start.imag, end.imag)))
         t = cast(OPS["complex"].call(re, im), d)
         return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
-    start, end = float(start), float(end)
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative (steps={steps})")
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
-    if d.category < 2:
-        start, end = float(int(start)), float(int(end))
+    start, end = (number_as(x, d, "linspace") for x in (start, end))
+    start, end = (float(int(x) if d.category < 2 else x) for x in (start, end))
     t = _ramp(n, start, (end - start) / (n - 1) if n > 1 else 0.0, d, half=max((n + 1) // 2, 1), stop=end)
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
 
@@ -126,7 +127,7 @@ def logspace(
     """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
     if d.category < 2:
-        start, end = (int(x.item() if isinstance(x, Tensor) else x) for x in (start, end))
+        start, end = (int(number_as(x.item() if isinstance(x, Tensor) else x, d, "logspace")) for x in (start, end))
     t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
 

@@ -12,7 +12,7 @@ from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, store
+from ..core.recording import guarded, kind_among, need_numbers, store
 from ..core.registry import OPS, public, register
 from ..creation.cast import cast
 
@@ -86,9 +86,13 @@ def _div(a, b):
 def rsub(input, other, *, alpha=1):
     """y = b − alpha·a."""
     only_tensors("rsub", input, other, "second")
+    if input.dtype is dtypes.bool_ and not isinstance(other, (bool, Tensor)):
+        _check_sub((other, input._layout))  # (the text that names one)
     if alpha.__class__ is int and alpha == 1:
         return _rsub(input, other)
-    return sub(other if isinstance(other, Tensor) else input.new_full((), other), input, alpha=alpha)
+    if not isinstance(other, Tensor):
+        other = input.new_full((), other, dtype=kind_among((input, other)))
+    return sub(other, input, alpha=alpha)
 
 
 @pointwise(None, None, result="float", name="rdiv", public=False, inplace=False)
@@ -118,12 +122,15 @@ def underivable(name: str) -> Callable[..., Any]:
     return rule
 
 
-@pointwise(underivable("floor_divide"), underivable("floor_divide"), name="floor_div", public=False, node="NotImplemented")
+@pointwise(
+    underivable("floor_divide"), underivable("floor_divide"),
+    name="floor_div", public=False, node="NotImplemented", check=lambda keys: need_numbers("div_floor_cpu", keys),
+)  # fmt: skip
 def _floor_divide(a, b):
     return m.floor_divide(a, b)
 
 
-@pointwise(lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1")
+@pointwise(lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1", check=lambda keys: need_numbers("div_floor_cpu", keys))
 def _div_floor(a, b):
     return m.floor_divide(a, b)
 
@@ -181,12 +188,12 @@ def floor_divide_(input, other):
     return _floor_divide.inplace(input, other)
 
 
-@pointwise(lambda: 1, lambda a, b: -m.floor(a / b), name="remainder", public=False)
+@pointwise(lambda: 1, lambda a, b: -m.floor(a / b), name="remainder", public=False, check=lambda keys: need_numbers("remainder_cpu", keys))
 def _remainder(a, b):
     return m.remainder(a, b)
 
 
-@pointwise(lambda: 1, lambda a, b: -m.trunc(a / b), name="fmod", public=False)
+@pointwise(lambda: 1, lambda a, b: -m.trunc(a / b), name="fmod", public=False, check=lambda keys: need_numbers("fmod_cpu", keys))
 def _fmod(a, b):
     return m.fmod(a, b)
 

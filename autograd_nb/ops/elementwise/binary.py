@@ -8,12 +8,11 @@ from typing import Any
 from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import libm
-from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import only_tensors
 from ..core.numbers import number_argument, number_as, scalar_tensor
 from ..core.pointwise import pointwise
-from ..core.recording import real_operands, store
+from ..core.recording import kind_among, need_floats, need_numbers, real_operands, scalar_type, store
 from ..core.registry import OPS, public, register
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
@@ -31,7 +30,7 @@ def atan2(a, b):
     return m.atan2(a, b)
 
 
-@pointwise(lambda a, y: a / y, lambda b, y: b / y, numbers="none")
+@pointwise(lambda a, y: a / y, lambda b, y: b / y, numbers="none", check=lambda keys: need_floats("hypot_cpu", keys))
 def hypot(a, b):
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
     return m.hypot(a, b)
@@ -83,6 +82,7 @@ register("special.xlogy", xlogy, "pointwise", method=False, namespaces=("special
     result="float",
     inplace=False,
     numbers="none",
+    check=lambda keys: need_floats("logaddexp_cpu", keys),
 )
 def logaddexp(a, b):
     """y = ln(eᵃ + eᵇ) without overflow."""
@@ -95,6 +95,7 @@ def logaddexp(a, b):
     result="float",
     inplace=False,
     numbers="none",
+    check=lambda keys: need_floats("logaddexp2_cpu", keys),
 )
 def logaddexp2(a, b):
     """y = log₂(2ᵃ + 2ᵇ) without overflow."""
@@ -146,12 +147,9 @@ def _same_dtype(a: Any, b: Any) -> None:
         )
 
 
-def _check_nextafter(keys: Any) -> None:
-    if any(isinstance(k, Layout) and k.dtype.category < 2 for k in keys):
-        raise NotImplementedError("\"nextafter_cpu\" not implemented for 'Long': it takes floating point tensors")
-
-
-@pointwise(lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=_check_nextafter)
+@pointwise(
+    lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=lambda keys: need_floats("nextafter_cpu", keys)
+)
 def nextafter(a, b):
     """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""
     return libm("np.nextafter", a, b)
@@ -166,6 +164,8 @@ def _ldexp(a, b):
 def ldexp(input, other, *, out=None):
     """x·2ᵉ, dy/dx = 2ᵉ."""
     only_tensors("ldexp", input, other)
+    if isinstance(input, Tensor) and input.dtype.category == 2:
+        need_numbers("ldexp_cpu_exp", (other,))
     y = _ldexp(input, other)
     return y if out is None else store(out, y, "ldexp")
 
@@ -196,8 +196,10 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
         raise RuntimeError(f"expected dtype {a.dtype} for `end` but got dtype {b.dtype}")
     if isinstance(weight, Tensor) and weight.dtype is not a.dtype and (weight.ndim or not a.ndim):
         raise RuntimeError(f"expected dtype {a.dtype} for `weight` but got dtype {weight.dtype}")
-    if a.dtype.category < 2:
+    if kind_among((a, b, weight) if isinstance(weight, Tensor) else (a, b)).category < 2:
         raise NotImplementedError(f'"lerp" not implemented for {a.dtype}; use floating point tensors')
+    if not isinstance(weight, Tensor):
+        number_as(weight, dtypes.float32 if a.dtype is dtypes.float16 else a.dtype, "lerp")  # (half precision computes in float32)
 
 
 @public()
@@ -248,12 +250,14 @@ def _addc(name: str, op: Any) -> None:
     def call(input, tensor1, tensor2, *, value=1, out=None):
         value = number_argument(value, name, "value")
         value = check(input, tensor1, tensor2, value)
+        need_numbers(name + "_cpu_out", (input, tensor1, tensor2))
         y = op(input, tensor1, tensor2, value)
         return y if out is None else store(out, y, name)
 
     def inner(input, tensor1, tensor2, *, value=1):
         value = number_argument(value, name + "_", "value")
         value = check(input, tensor1, tensor2, value)
+        need_numbers(name + "_cpu_out", (input, tensor1, tensor2))
         return op.inplace(input, tensor1, tensor2, value)
 
     call.__name__, inner.__name__ = name, name + "_"
@@ -274,6 +278,9 @@ def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_uniq
         raise TypeError("isin(): argument 'elements' or 'test_elements' must be a Tensor")
     x = elements if isinstance(elements, Tensor) else scalar_tensor(elements)
     tests = test_elements if isinstance(test_elements, Tensor) else scalar_tensor(test_elements)
+    for t in (x, tests):
+        if t.dtype is dtypes.bool_ or t.dtype.is_complex:
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_type(t.dtype)}")
     x, tests = x.detach(), tests.detach().reshape(-1)
     d = dtypes.promote_types(x.dtype, tests.dtype)
     x, tests = cast(x, d), cast(tests, d)

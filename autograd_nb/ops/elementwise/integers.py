@@ -10,8 +10,8 @@ from ...codegen.formula.symbols import libm
 from ...tensor import Tensor
 from ..core.calls import only_tensors
 from ..core.pointwise import pointwise
-from ..core.recording import store
-from ..core.registry import public, register
+from ..core.recording import kind_among, scalar_type, store
+from ..core.registry import OPS, public, register
 from ..core.structured import tensor_argument
 from .comparison import logical_not
 
@@ -74,12 +74,12 @@ def _shift_right(a, b):
 def _integers_only(name: str, op: Any, numbers: str, booleans: bool = False) -> Any:
     """The public op and its in-place form; ``numbers``: see `only_tensors`."""
     kinds = "integers and booleans" if booleans else "integers"
+    kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name) + "_cpu"
 
     def check(*args: Any) -> None:
-        for a in args:
-            category = a.dtype.category if isinstance(a, Tensor) else 2 if isinstance(a, float) else 1
-            if category > 1 or (category == 0 and not booleans):
-                raise NotImplementedError(f'"{name}" not implemented for {getattr(a, "dtype", "float")}; it takes {kinds} only')
+        kind = kind_among(args)
+        if kind.category > 1 or (kind.category == 0 and not booleans):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(kind)}'; it takes {kinds} only")
 
     def call(input, other, *, out=None):
         only_tensors(name, input, other, numbers)
@@ -107,6 +107,7 @@ lcm: Any = _integers_only("lcm", _lcm, "none")
 bitwise_left_shift: Any = _integers_only("bitwise_left_shift", _shift_left, "either")
 bitwise_right_shift: Any = _integers_only("bitwise_right_shift", _shift_right, "either")
 for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
+    _inplace = OPS[_function.__name__ + "_"].call
     setattr(Tensor, f"__{_name}__", _function)
     setattr(Tensor, f"__r{_name}__", lambda self, other, f=_function: f(other, self))
-    setattr(Tensor, f"__i{_name}__", lambda self, other, f=_function: self.copy_(f(self, other)))
+    setattr(Tensor, f"__i{_name}__", lambda self, other, f=_inplace: f(self, other))

@@ -12,12 +12,11 @@ from typing import Any
 from ...codegen.formula.namespace import FORMULAS, m
 from ...codegen.formula.symbols import libm
 from ...graph.modes import state
-from ...shapes import Layout
 from ...tensor import Tensor
 from ..core.calls import only_tensors
 from ..core.inplace import in_place
 from ..core.pointwise import pointwise
-from ..core.recording import store, tensor_type
+from ..core.recording import need_floats, store
 from ..core.registry import OPS, public, register
 from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
@@ -43,25 +42,12 @@ def _by_formula(declared: Callable[..., Any]) -> Callable[..., Any]:
 # --------------------------------------------------------------------------------------------- the gamma family
 
 
-def _checked(name: str) -> Callable[..., Any]:
-    """Floating point tensors only."""
-
-    def check(keys):
-        for key in keys:
-            d = key.dtype if isinstance(key, Layout) else None
-            if d is not None and d.category < 2:
-                kind = tensor_type(d).removesuffix("Tensor")
-                raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}': {name}() takes floating point tensors")
-
-    return check
-
-
 def _gamma_slope(g, a, x):
     return g * m.exp((a - 1) * m.log(x) - x - m.lgamma(a))
 
 
 @pointwise(
-    underivable("igamma: input"), _gamma_slope, name="igamma", node="IgammaBackward0", public=False, check=_checked("igamma")
+    underivable("igamma: input"), _gamma_slope, name="igamma", node="IgammaBackward0", public=False, check=lambda keys: need_floats("igamma_cpu", keys)
 )
 def _igamma(a, x):
     return libm("iterative.igamma", a, x)
@@ -69,7 +55,7 @@ def _igamma(a, x):
 
 @pointwise(
     underivable("igammac: input"), lambda g, a, x: -_gamma_slope(g, a, x),
-    name="igammac", node="IgammacBackward0", public=False, check=_checked("igammac"),
+    name="igammac", node="IgammacBackward0", public=False, check=lambda keys: need_floats("igammac_cpu", keys),
 )  # fmt: skip
 def _igammac(a, x):
     return libm("iterative.igammac", a, x)

@@ -169,8 +169,12 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     """
     x = tensor_argument(input, "gather")
     d = wrap_dim(dim, x.ndim)
-    given = index = _index_argument(index, "gather")
-    if not index._layout.size:
+    given = tensor_argument(index, "gather", "index")
+    if given._layout.size:
+        if given.dtype not in (dtypes.int64, dtypes.int32):
+            raise RuntimeError(f"gather(): Expected dtype int32/int64 for index (index.dtype={given.dtype})")
+        index = _index_argument(given, "gather")
+    else:
         y = (x.sum() * 0).expand(index.shape) if x._rg else new_full(index.shape, 0, x.dtype)
         return _stored(out, guarded(y, input, given), "gather")
     index = _check_gather(x, d, index, "gather")
@@ -283,7 +287,22 @@ def _with_reduce(name: str, input: Any, dim: Any, index: Any, src: Any, reduce: 
     x, d, index, src = _scatter_args(input, dim, index, src, name)
     if src._layout.size == 1 and src._layout.ndim == 0:
         src = expand(src, index.shape)
-    return _reduced(x, d, index, src, _scatter_reduce_mode(reduce), True)
+    return _combined(x, d, index, src, _scatter_reduce_mode(reduce))
+
+
+def _underived(g):
+    raise RuntimeError("derivative for aten::scatter is not implemented (with reduce=; use scatter_reduce() or scatter_add())")
+
+
+@structured(x=_underived, src=_underived, node="NotImplemented", linear="no")
+def _combined(x, d, index, src, reduce):
+    return _reduced(x, d, index, src, reduce, True)
+
+
+@_combined.batched
+def _combined_of_batch(op, args, batch):
+    x, d, index, src, reduce = args
+    return op(batch.whole(x), d + 1, batch.whole(index), batch.whole(src), reduce) if x.ndim else None
 
 
 @public()

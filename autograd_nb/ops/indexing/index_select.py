@@ -59,6 +59,8 @@ def index_select(input, dim, index, *, out=None):
         y = quick_pick(_index_select, (x, index, (d,), d), d)
         if y is not None:
             return y
+    if not x.ndim and isinstance(index, Tensor) and index._layout.size != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index._layout.size} value(s)")
     index = _vector(index, x, d, "index_select")
     y = _index_select(x, index, (d,), d) if x.ndim else reshape(_index_select(reshape(x, 1), index, (0,), 0), ())
     return _stored(out, y, "index_select", (x, index))
@@ -77,6 +79,8 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     if source.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
     n = tensor_argument(index, name, "index")._layout.size
+    if not source.ndim and x.ndim and n != 1 and "copy" not in name:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions ({name}(): source)")
     if source.ndim != x.ndim and "copy" not in name:
         raise RuntimeError(
             f"{name}(): source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "

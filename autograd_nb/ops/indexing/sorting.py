@@ -15,7 +15,7 @@ from ...overriding import overridable
 from ...shapes import as_int, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import plain_number
-from ..core.recording import guarded, not_for_complex, store, store_each
+from ..core.recording import guarded, not_for_complex, scalar_type, store, store_each
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense, in_memory_order, in_order_again
@@ -343,6 +343,8 @@ def _searched(edges: Tensor, values: Any, sorter: Tensor | None, right: bool, in
         kind = edges.dtype if isinstance(number, int) or edges.dtype.category > 1 else dtypes.get_default_dtype()
         values = new_full((), number, kind)
     d = dtypes.promote_types(edges.dtype, values.dtype)
+    if d is dtypes.bool_ or d.is_complex:
+        raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{scalar_type(d)}'")
     if d is dtypes.float16:
         d = dtypes.float32
     n = edges.shape[-1] if edges.ndim else 1

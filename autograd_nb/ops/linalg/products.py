@@ -7,7 +7,7 @@ from itertools import pairwise
 from ...codegen.formula.namespace import m
 from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
-from ..core.recording import guarded
+from ..core.recording import guarded, need_numbers
 from ..core.registry import public
 from ..core.structured import tensor_argument, tensors_argument
 from ..creation.cast import clone
@@ -128,6 +128,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
         sizes = f"{a.shape[d]} and {b.shape[d]}" if a.ndim else "0-d tensors"
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes}")
     shape = broadcast_shapes(a.shape, b.shape)
+    need_numbers("cross", (a,))
     expected_kind(a, b)
     kept = [other] * a.requires_grad + [input] * b.requires_grad
     return given(guarded(_cross(a.expand(*shape), b.expand(*shape), d), *kept), out, "linalg.cross")

@@ -324,8 +324,8 @@ def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, re
 
 
 @overridable
-def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor, int]:
-    """Class indices as int64, and how many are ignored. IndexError for one outside [0, classes)."""
+def _checked_indices(target: Tensor, classes: int, ignore: int, error: type[Exception] = IndexError) -> tuple[Tensor, int]:
+    """Class indices as int64, and how many are ignored. IndexError (or ``error``) for one outside [0, classes)."""
     if target.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(
             f"expected scalar type Long but found {target.dtype}: expected target dtype to be Long or Byte, but got "
@@ -340,9 +340,10 @@ def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor,
 
     def inside(found, flat):
         if found[0] >= 0:
-            raise IndexError(
-                f"Target {int(flat[found[0]])} is out of bounds. (element {int(found[0])} of target; there are {classes} classes)"
-            )
+            where = f"element {int(found[0])} of target; there are {classes} classes"
+            if error is not IndexError:
+                raise error(f"target out of range ({where})")
+            raise error(f"Target {int(flat[found[0]])} is out of bounds. ({where})")
 
     launch.check(inside, found, flat, passes=((0, 0, -(1 << 62), -1),))
     return target, int(found[1]) if launch.observer() is None else -1  # a capture must serve any number
@@ -351,10 +352,6 @@ def _checked_indices(target: Tensor, classes: int, ignore: int) -> tuple[Tensor,
 def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Tensor, Tensor, bool]:
     """Input (N, C, …) and target (N, …) of class indices, checked; whether a batch dim was added."""
     x, t = input, target
-    if x.ndim == 0:
-        raise RuntimeError(
-            f"{name}: input tensor should have at least 1 dim: expected (C), (N, C) or (N, C, d1, …), got a 0-d tensor"
-        )
     alone = x.ndim == 1
     if alone:
         if t.ndim > 1 or (t.ndim == 1 and t.shape[0] != 1):
@@ -387,6 +384,13 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
 
 
 def _floating(x: Tensor, name: str) -> None:
+    if x.ndim == 0:
+        if name == "nll_loss":
+            raise ValueError("Expected 1 or more dimensions (got 0) (nll_loss: expected (C), (N, C) or (N, C, d1, …))")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-1, 0], but got 1) ({name}: input tensor should have at least 1 dim: "
+            "expected (C), (N, C) or (N, C, d1, …), got a 0-d tensor)"
+        )
     if x.dtype.category < 2:
         raise NotImplementedError(f'"{name}" not implemented for {x.dtype}: input must be a floating point tensor')
 

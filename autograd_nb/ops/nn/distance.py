@@ -9,7 +9,7 @@ from ... import dtypes
 from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.recording import constant, guarded, store
+from ..core.recording import constant, guarded, scalar_type, store
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
@@ -166,11 +166,11 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if x.ndim > 2 or (x.ndim == 2 and x.shape[1] == 0):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(x.shape)}")
     constant("multi_margin_loss", "weight", weight)
+    if x.dtype.category < 2 or x.dtype is dtypes.float16:
+        raise NotImplementedError(f"\"multi_margin_loss_cpu_kernel\" not implemented for '{scalar_type(x.dtype)}'")
     for other, want in ((weight, x.dtype), (t, dtypes.int64)):
         if other is not None and other.dtype is not want:
             raise RuntimeError(f"expected scalar type {want.name} but found {other.dtype.name} (multi_margin_loss)")
-    if x.dtype.category < 2:
-        raise NotImplementedError(f'"multi_margin_loss_cpu_kernel" not implemented for {x.dtype}')
     alone = x.ndim == 1
     rows = x.unsqueeze(0) if alone else x
     if t.ndim > 1 or t._layout.size != rows.shape[0]:
@@ -178,7 +178,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     classes = rows.shape[1]
     if weight is not None and weight.shape[0] != classes:
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
-    at, _ = _checked_indices(t.reshape(-1), classes, -(1 << 62))
+    at, _ = _checked_indices(t.reshape(-1), classes, -(1 << 62), RuntimeError)
     z = _clamp(margin - take_along(rows, at, 1).unsqueeze(1) + rows, 0.0)
     z = z * z if p == 2 else z
     z = z * (1 - _one_hot(at, classes, rows))
@@ -194,10 +194,10 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     """Σ over targets j and other classes i of max(0, 1 − (x_j − x_i)) / C; a row's targets end at the first −1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multilabel_margin_loss"), tensor_argument(target, "multilabel_margin_loss", "target")
+    if x.dtype.category < 2 or x.dtype is dtypes.float16:
+        raise NotImplementedError(f"\"multilabel_margin_loss_forward_out_frame\" not implemented for '{scalar_type(x.dtype)}'")
     if t.dtype is not dtypes.int64:
         raise RuntimeError(f"expected scalar type Long but found {t.dtype} (target of multilabel_margin_loss)")
-    if x.dtype.category < 2:
-        raise NotImplementedError(f'"multilabel_margin_loss_forward_out_frame" not implemented for {x.dtype}')
     if x.ndim == 0 and t._layout.size == 1:
         x, t = x.reshape(1), t.reshape(1)
     if x.shape != t.shape or x.ndim not in (1, 2):

@@ -16,7 +16,7 @@ from ...tensor import Tensor
 from ..core.derive import Pair
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import can_cast, constant, not_for_complex
+from ..core.recording import can_cast, constant, kind_among, need_floats, not_for_complex, scalar_type
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
@@ -102,10 +102,14 @@ def _fits_into(shape: Any, x: Tensor) -> None:
         raise RuntimeError(f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(broadcast_shapes(shape, x.shape))}")
 
 
-def _weighted(values: Tensor, weight: Any, a: Tensor, reduction: str) -> Tensor:
-    """Losses of elements with a weight each; the mean is over the weights."""
+def _check_weight(weight: Any, a: Tensor) -> None:
     if tensor_argument(weight, "loss", "weight").shape != a.shape:
         raise ValueError(f"Weights and input must have the same size. (weight {list(weight.shape)}, input {list(a.shape)})")
+
+
+def _weighted(values: Tensor, weight: Any, a: Tensor, reduction: str) -> Tensor:
+    """Losses of elements with a weight each; the mean is over the weights."""
+    _check_weight(weight, a)
     values = values * weight
     return values.sum() / weight.sum() if reduction == "mean" else _total(values, reduction)
 
@@ -154,8 +158,12 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     """
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "mse_loss")
-    _no_bool(a, b)
-    return _mse_loss((a, b), reduction) if weight is None else _weighted(_mse_loss((a, b), "none"), weight, a, reduction)
+    if weight is not None:
+        _check_weight(weight, a)
+        _no_bool(input, target)
+        return _weighted(_mse_loss((a, b), "none") if kind_among((a, b)).category > 1 else (a - b) ** 2, weight, a, reduction)
+    need_floats("mse_cpu", (a, b))
+    return _mse_loss((a, b), reduction)
 
 
 @functional()
@@ -163,7 +171,10 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     """|a − b|; dL/da = sign(a − b), 0 at 0."""
     reduction = _settled(size_average, reduce, reduction)
     a, b = _pair(input, target, "l1_loss")
+    _no_bool(input, target)
     d = a - b  # an op of its own: what the derivative keeps is nobody's to change
+    if d.dtype.category == 1:
+        return _total(d.abs(), reduction) if weight is None else _weighted(d.abs(), weight, a, reduction)
     if d.dtype.is_complex:
         d = d.abs()
     return _l1_loss((d,), reduction) if weight is None else _weighted(_l1_loss((d,), "none"), weight, a, reduction)
@@ -177,7 +188,10 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     beta = number_argument(beta, "smooth_l1_loss", "beta")
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta (beta={beta})")
-    return _l1_loss((a - b,), reduction) if beta == 0 else _smooth_l1_loss((a, b, float(beta)), reduction)
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    need_floats("smooth_l1_cpu", (a, b))
+    return _smooth_l1_loss((a, b, float(beta)), reduction)
 
 
 @functional()
@@ -188,10 +202,11 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     delta = number_argument(delta, "huber_loss", "delta")
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta. (delta={delta})")
+    need_floats("huber_cpu", (a, b))
     args = (a, b, float(delta))
     if weight is None:
-        return _held_as(_huber_loss(args, reduction), a.dtype, "huber_loss")
-    values = _held_as(_huber_loss(args, "none"), a.dtype, "huber_loss")
+        return _held_as(_huber_loss(args, reduction), input.dtype, "huber_loss")
+    values = _held_as(_huber_loss(args, "none"), input.dtype, "huber_loss")
     return _total(_weighted(values, weight, a, "none"), reduction)
 
 
@@ -283,9 +298,9 @@ def binary_cross_entropy_with_logits(
     if x.shape != t.shape:
         raise ValueError(f"Target size ({t.shape}) must be the same as input size ({x.shape})")
     if x.dtype.category < 2 or t.dtype is not x.dtype:  # (PyTorch computes in the memory of 1 - t)
-        _no_bool(t)
         if x.dtype.category < 2:
-            raise NotImplementedError(f'"log_sigmoid_cpu" not implemented for {x.dtype} (binary_cross_entropy_with_logits)')
+            raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{scalar_type(x.dtype)}' (binary_cross_entropy_with_logits)")
+        _no_bool(t)
     if weight is None and pos_weight is None:
         return _held_as(_bce_with_logits((x, t), reduction), t.dtype, "binary_cross_entropy_with_logits")
     for argument, w in (("weight", weight), ("pos_weight", pos_weight)):
@@ -408,6 +423,8 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}")
     if state.grad and x.requires_grad:  # what the derivative keeps is nobody's to change
         x, t = x.clone(), t.clone()
+    if x.dtype.category == 1 and reduction == "sum":
+        return cast(_hinge_embedding_loss((x, t, float(margin)), "none"), x.dtype).sum()
     y = _hinge_embedding_loss((x, t, float(margin)), reduction)
     return y if y.dtype is x.dtype else cast(y, x.dtype)
 

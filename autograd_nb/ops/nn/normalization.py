@@ -18,7 +18,7 @@ from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
 from ..core.pointwise import pointwise
-from ..core.recording import constant, guarded
+from ..core.recording import constant, guarded, scalar_type
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import structured, tensor_argument
@@ -269,8 +269,15 @@ def instance_norm(
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {x.shape!r}")
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     for n, t in (("running_mean", running_mean), ("running_var", running_var)):
         constant("native_batch_norm", n, t)
+    if running_var is not None and running_mean.dtype is x.dtype is not running_var.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type(running_mean.dtype)} but found {scalar_type(running_var.dtype)} "
+            "(running_mean and running_var of instance_norm)"
+        )
     if not x._layout.size:  # (weights are repeated for each sample in PyTorch)
         count = x.shape[0]
         for t in (running_mean, running_var):

@@ -11,7 +11,7 @@ from ...shapes import broadcast_shapes, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument, number_as
-from ..core.recording import guarded, store
+from ..core.recording import guarded, need_numbers, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -129,6 +129,7 @@ def dot(input, tensor, *, out=None):
         )
     if a.dtype is not b.dtype:
         raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a.dtype} and {b.dtype}")
+    need_numbers("dot", (a,))
     y = _dot(a, b)
     return y if out is None else store(out, y, "dot")
 
@@ -330,7 +331,10 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
         y = outer(vec1, vec2) & bool(alpha)
         y = y.logical_or(input) if beta else y
         return y if out is None else store(out, y, "addr")
-    return _added(input, outer(vec1, vec2), beta, alpha, out, "addr")
+    product = outer(vec1, vec2)
+    if not input.ndim and input.dtype is not product.dtype:  # (broadcast first, a 0-d one has its say about the dtype)
+        input = input.expand(product.shape)
+    return _added(input, product, beta, alpha, out, "addr")
 
 
 @public()

@@ -153,6 +153,8 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         compute_mode = _MODES[0]
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode (one of {', '.join(_MODES)})")
+    if dtypes.float16 in (a.dtype, b.dtype):
+        raise NotImplementedError("\"cdist\" not implemented for 'Half'")
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {a.dtype.name} but found {b.dtype.name} (cdist(); cast one with .to())")
     kind = a.dtype

@@ -257,13 +257,19 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
 def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
     """The areas of the trapezoids between neighbours."""
     t = tensor_argument(y, name, "y")
+    if not t.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions ({name}: y)")
+    if dtypes.bool_ in (t.dtype, x.dtype if isinstance(x, Tensor) else None):
+        which = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(f"{name}: received a bool input for {which}, but bool is not supported")
     d = wrap_dim(dim, t.ndim)
     n = t.shape[d]
     sides = t.narrow(d, 1, n - 1) + t.narrow(d, 0, n - 1) if n else t
     if x is None:
         return sides * (dx / 2), d
-    tensor_argument(x, name, "x")
-    if x.ndim == 1:
+    if not tensor_argument(x, name, "x").ndim:
+        width = x.new_empty(0)
+    elif x.ndim == 1:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point ({x.shape[0]} for {n})")
         width = diff(x).reshape([-1] + [1] * (t.ndim - d - 1))

@@ -11,7 +11,7 @@ from ...graph.modes import unrecorded
 from ...shapes import layout
 from ...tensor import make
 from ..core.numbers import number_argument
-from ..core.recording import store
+from ..core.recording import scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.cast import cast, dense
@@ -24,9 +24,9 @@ def _check_weights(w, name, n):
     tensor_argument(w, "cov", name)
     if w.ndim > 1:
         raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions")
-    if (name == "fweights") != (w.dtype.category == 1):
+    if w.dtype.category != (1 if name == "fweights" else 2):
         kind = "integral" if name == "fweights" else "floating point"
-        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {w.dtype} dtype")
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {scalar_type(w.dtype)} dtype")
     if w._layout.size != n:
         raise RuntimeError(
             f"cov(): expected {name} to have the same numel as there are observations in the input but got {w._layout.size} != {n}"

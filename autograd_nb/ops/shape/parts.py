@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from ... import dtypes
 from ...shapes import as_int, as_shape, wrap_dim
 from ...tensor import Tensor
+from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..core.views import geometry, quick
@@ -190,7 +192,18 @@ def tensor_split(input, indices_or_sections: int | Sequence[int] | Tensor, dim=0
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     d = wrap_dim(dim, x.ndim)
     n = x.shape[d]
-    sections = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
+    sections = indices_or_sections
+    if isinstance(sections, Tensor):
+        if sections.dtype is not dtypes.int64:
+            raise RuntimeError(
+                f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {scalar_type(sections.dtype)}"
+            )
+        if sections.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with "
+                f"{sections.ndim} dims"
+            )
+        sections = sections.tolist()
     if isinstance(sections, int):
         if sections <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {sections}")

@@ -324,7 +324,7 @@ def _repeat_index(counts: Tensor, size: Any) -> Tensor:
     if counts.ndim != 1:
         raise RuntimeError(f"repeat_interleave only accept 1D vector as repeat (repeats.shape={list(counts.shape)})")
     if counts.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError(f"repeats has to be Long or Int tensor (repeats.dtype={counts.dtype})")
+        raise NotImplementedError(f"repeats has to be Long or Int tensor (repeats.dtype={counts.dtype})")
     counts = cast(contiguous(counts), dtypes.int64)
     n = counts._layout.size
     if n and int(counts.min().item()) < 0:
