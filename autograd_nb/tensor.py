@@ -385,13 +385,12 @@ def _storage(t: Tensor) -> tuple[np.ndarray, int]:
     """(the flat array of the whole storage, the index of the tensor's first element in it)."""
     data = t._data
     base = data
-    same = (data.dtype, t._layout.dtype.np)  # (an array of float16 that was taken over lies below one of the carrier)
-    while isinstance(base.base, np.ndarray) and base.base.flags.c_contiguous and base.base.dtype in same:
+    while isinstance(base.base, np.ndarray) and base.base.flags.c_contiguous and base.base.dtype == data.dtype:
         base = base.base  # of any shape: tensor() and from_numpy() take over arrays of several dims
     if base is data or not base.flags.c_contiguous:
         return data, 0
-    if base.ndim != 1 or base.dtype != data.dtype:
-        base = base.reshape(-1).view(data.dtype)
+    if base.ndim != 1:
+        base = base.reshape(-1)
     offset = (data.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // data.itemsize
     return base, offset
 

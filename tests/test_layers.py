@@ -38,7 +38,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen": (
         ("formula",),
         ("templates",),
-        ("plain_math", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary", "iterative"),
+        ("plain_math", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary", "iterative"),
         ("build",),
     ),
     "ops": (

@@ -11,20 +11,22 @@ from typing import Any
 from numba import _dynfunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
-from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.compiler_machinery import register_pass
 from numba.core.environment import lookup_environment
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import AnnotateTypes, NativeLowering
 
-WRAPPER = "wrapper"  #: the name of the module with a kernel's entry point
+from .frontend import Passes
+
+
+class Simple(JITCodeLibrary):
+    """That of entry points, which has no loops."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
 
 
 class Code(JITCodeLibrary):
     """A kernel's."""
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-        if ll_module.name != WRAPPER:  # which has no loops that profit from it
-            super()._optimize_functions(ll_module)
 
     def set_environments(self) -> None:
         """Tell the machine code where the objects are that the functions linked in refer to, as in messages of errors."""
@@ -69,8 +71,9 @@ class Helper(CompilerBase):
     """Of functions that kernels call: Numba's pipeline, with `HelperLowering`."""
 
     def define_pipelines(self) -> list[Any]:
-        passes = PassManager("helper")
+        passes = Passes("helper")
         for step, description in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
-            passes.add_pass(HelperLowering if step is NativeLowering else step, description)
+            if step is not AnnotateTypes:
+                passes.add_pass(HelperLowering if step is NativeLowering else step, description)
         passes.finalize()
         return [passes]

@@ -36,7 +36,7 @@ from .machine_code import store
 
 __all__ = ["CacheWarning", "apart", "build", "build_function", "foreign", "numba", "store", "written"]
 
-ABI = 3  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
+ABI = 4  #: raised when machine code of old keys must not be used any more (what a change of this file may require)
 
 Entry = Callable[..., Any]
 
@@ -183,10 +183,10 @@ def native(entry: Entry) -> tuple[int, tuple[str, ...]]:
 
     KeyError for what is not an entry point of this module (a Python function under ``NUMBA_DISABLE_JIT``).
     """
+    from .entry_point import address_of
+
     result = _results[id(entry)]
-    # the engine itself is asked: Numba's library knows only the symbols of the bitcode, which files on disk go without
-    engine = result.library._codegen._engine
-    address = int(getattr(engine, "_ee", engine).get_function_address(result.fndesc.llvm_func_name))
+    address = address_of(result)
     if not address:
         raise KeyError(result.fndesc.llvm_func_name)
     return address, tuple(_spelled(t) for t in result.signature.args)
@@ -212,8 +212,8 @@ def _spelled(t: Any) -> str:
 def _options(checked: bool = False) -> dict[str, Any]:
     from ..jit import OPTIONS
 
-    # the C function wrapper is never called; without it kernels compile faster
-    options = {**OPTIONS, "no_cfunc_wrapper": True}
+    # Numba's wrappers are never called (see `entry_point`); without them kernels compile faster
+    options = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return {**options, "boundscheck": True} if checked else options
 
 
@@ -236,6 +236,8 @@ def _compile(
 ) -> Any:
     from numba import njit
 
+    from ..frontend import brief
+    from .entry_point import shared
     from .pipeline import Generated, Written
 
     options = {**_options(checked), "pipeline_class": Generated if generated else Written}
@@ -258,7 +260,9 @@ def _compile(
     collecting = gc.isenabled()
     gc.disable()  # it would look through a million new objects, again and again
     try:
-        dispatcher.compile(signature)
+        with brief():
+            dispatcher.compile(signature)
+            shared(signature)
     finally:
         FunctionIdentity._unique_ids = counter
         if collecting:

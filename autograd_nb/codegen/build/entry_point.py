@@ -4,11 +4,17 @@ Numba's own wrapper makes for each array an owner that is counted, looks for the
 arguments from a tuple: half of what a small op costs. A kernel only borrows its arguments from its caller, which holds them
 until it returns; so an entry point here takes them from where the interpreter has put them (the "fastcall" convention) and
 reads the address and the size of each array.
+
+The code that does so depends on the types of the arguments alone, and all kernels of the same types share it: it finds the
+kernel in the object that Python hands to a built-in function as its ``self``.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import struct
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,10 +22,11 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.callwrapper import PyCallWrapper
-from numba.core.lowering import Lower
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
 
 from ..arrays import Arrays
-from ..library import WRAPPER
+from ..library import Simple
 
 _FASTCALL = 0x80
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
@@ -27,23 +34,27 @@ _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 _VALUE = object.__basicsize__  # behind the head of any object: the length of a tuple
 _TYPE, _ITEMS = _VALUE - 8, tuple.__basicsize__
 _DATA, _NDIM, _SHAPE = _VALUE, _VALUE + 8, _VALUE + 16  # of an array
+_BYTES = bytes.__basicsize__ - 1  # the first one of a bytes object
 
 #: elements of all arrays together from which a call lets other threads run Python: to let go and take hold costs 50 ns
 SMALL = 2048
 
 
 class Wrapper(PyCallWrapper):
-    """The function (type of arrays, pointer to the arguments, their number) that an entry point calls."""
+    """The function that an entry point calls: (addresses of the type of arrays and of a kernel in a bytes object, pointer to
+    the arguments, their number)."""
 
     def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
-        self.api, self.builder, self.ndarray = api, builder, closure
+        self.api, self.builder = api, builder
+        kinds, convention = self.fndesc.argtypes, self.context.call_conv
+        self.ndarray = self._field(closure, _BYTES, api.pyobj)
+        kernel = self._field(closure, _BYTES + 8, convention.get_function_type(types.none, kinds).as_pointer())
         self.wrong, self.failed = (builder.append_basic_block(name) for name in ("wrong", "failed"))
         with builder.goto_block(self.wrong):
             api.err_set_string("PyExc_TypeError", "an argument of a kernel is not of its type")
             builder.branch(self.failed)
         with builder.goto_block(self.failed):
             builder.ret(api.get_null_object())
-        kinds = self.fndesc.argtypes
         self._unless(builder.icmp_unsigned("==", builder.ptrtoint(kws, _WORD), _WORD(len(kinds))), self.wrong)
         self.count: Any = None  # of the arrays in each list
         self.listed = cgutils.alloca_once_value(builder, _WORD(0))  # their elements
@@ -61,14 +72,12 @@ class Wrapper(PyCallWrapper):
         state = cgutils.alloca_once_value(builder, ir.Constant(api.voidptr, None))
         with builder.if_then(large):
             builder.store(api.save_thread(), state)
-        status, _ = self.context.call_conv.call_function(
-            builder, self.func, self.fndesc.restype, kinds, given, attrs=("noinline",)
-        )
+        status, _ = convention.call_function(builder, kernel, types.none, kinds, given)
         with builder.if_then(large):
             api.restore_thread(builder.load(state))
         with builder.if_then(status.is_ok, likely=True):
             api.return_none()
-        self.context.call_conv.raise_error(builder, api, status)
+        convention.raise_error(builder, api, status)
         builder.ret(api.get_null_object())
 
     def _call(self, name: str, result: Any, *args: Any) -> Any:
@@ -208,18 +217,47 @@ class Wrapper(PyCallWrapper):
         return value
 
 
-class Lowering(Lower):
-    """Numba's, but for the wrapper."""
+_shared: dict[tuple, tuple[int, tuple, Any]] = {}  # by the types of the arguments: address, serialised code, what owns it
 
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        context, fndesc = self.context, self.fndesc
-        assert fndesc.restype is types.none, f"{fndesc.qualname}: a kernel returns nothing, as its outputs are arguments"
-        module = context.create_module(WRAPPER)
-        callee = ir.Function(
-            module, context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes), fndesc.llvm_func_name
-        )
-        Wrapper(context, module, callee, fndesc, self.env, call_helper=self.call_helper, release_gil=release_gil).build()
-        self.library.add_ir_module(module)
+
+def shared(kinds: tuple) -> tuple:
+    """The code that entry points to kernels of these types share, serialised as Numba does."""
+    known = _shared.get(kinds)
+    if known is None:
+        name = "entry_" + hashlib.sha256(repr(kinds).encode()).hexdigest()[:32]
+        context = cpu_target.target_context
+        library = Simple(context.codegen(), name)
+        library.enable_object_caching()
+        module = context.create_module(name)
+        with global_compiler_lock, context.push_code_library(library):
+            about = SimpleNamespace(llvm_cpython_wrapper_name=name, argtypes=kinds)
+            Wrapper(context, module, None, about, None, None, False).build()
+            library.add_ir_module(module)
+            address = library.get_pointer_to_function(name)
+        known = _shared[kinds] = (address, without_bitcode(library.serialize_using_object_code(), name), library)
+    return known[1]
+
+
+def share(kinds: tuple, code: tuple) -> None:
+    """Use code that `shared` returned in another process."""
+    if kinds not in _shared:
+        library = cpu_target.target_context.codegen().unserialize_library(code)
+        _shared[kinds] = (library.get_pointer_to_function(code[0]), code, library)
+
+
+def without_bitcode(code: Any, symbol: str) -> Any:
+    """Serialised code without the LLVM bitcode that lets other functions inline it.
+
+    Nothing inlines a kernel, and it is half of the file and of the time to load it. A few bytes that define ``symbol`` stand
+    in for it, as Numba reads there what the machine code defines.
+    """
+    from llvmlite import binding
+
+    name, kind, (machine_code, _) = code
+    if kind != "object":
+        return code
+    stub = binding.parse_assembly(f'define void @"{symbol}"() {{ ret void }}').as_bitcode()
+    return name, kind, (machine_code, stub)
 
 
 class _Method(ctypes.Structure):
@@ -231,8 +269,19 @@ _new_function.restype = ctypes.py_object
 _new_function.argtypes = (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_void_p)
 
 
+def address_of(result: Any) -> int:
+    """Where a compile result's machine code begins; 0 where it is not known."""
+    # the engine itself is asked: Numba's library knows only the symbols of the bitcode, which files on disk go without
+    engine = result.library._codegen._engine
+    return int(getattr(engine, "_ee", engine).get_function_address(result.fndesc.llvm_func_name))
+
+
 def entry_point(result: Any) -> tuple[Any, Any]:
-    """(the function that Python calls, what must live as long) of a compile result whose wrapper is a `Wrapper`."""
-    address = result.library.get_pointer_to_function(result.fndesc.llvm_cpython_wrapper_name)
-    method = _Method(result.fndesc.qualname.encode(), address, _FASTCALL, None)
-    return _new_function(ctypes.byref(method), np.ndarray, None), method
+    """(the function that Python calls, what must live as long) of a compile result."""
+    name = result.fndesc.qualname
+    assert result.signature.return_type is types.none, f"{name}: a kernel returns nothing, as its outputs are arguments"
+    kinds = tuple(result.signature.args)
+    shared(kinds)
+    bound = struct.pack("@PP", id(np.ndarray), address_of(result))
+    method = _Method(name.encode(), _shared[kinds][0], _FASTCALL, None)
+    return _new_function(ctypes.byref(method), bound, None), method

@@ -57,10 +57,14 @@ def save(key: str, result: Any, name: str, argtypes: tuple[str, ...]) -> None:
     import numba
     from numba.core.serialize import dumps
 
+    from . import entry_point
+
     try:
-        code, fndesc, env, signature, objectmode, lifted, _, reload_init, envs = result._reduce()
-        code = _without_bitcode(code, fndesc.llvm_cpython_wrapper_name)
-        payload = dumps((code, fndesc, _plain(env), signature, objectmode, lifted, reload_init, [_plain(e) for e in envs]))
+        shared = entry_point.shared(tuple(result.signature.args))
+        code, fndesc, env, signature, objectmode, lifted, _, reload_init, envs = result._replace(type_annotation="")._reduce()
+        code = entry_point.without_bitcode(code, fndesc.llvm_func_name)
+        plain = [_plain(e) for e in envs]
+        payload = dumps((shared, code, fndesc, _plain(env), signature, objectmode, lifted, reload_init, plain))
     except Exception:  # something in it cannot be pickled; the compiled kernel is as good as ever
         return
     if not _swept:
@@ -76,10 +80,13 @@ def load(key: str) -> Any | None:
     from numba.core.compiler import CompileResult
     from numba.core.registry import cpu_target
 
+    from . import entry_point
+
     context = cpu_target.target_context  # as it is: to refresh() it would import all of Numba's typing, and SciPy
     _declare_runtime(context)
     try:
-        code, fndesc, env, signature, objectmode, lifted, reload_init, envs = pickle.loads(payload)
+        shared, code, fndesc, env, signature, objectmode, lifted, reload_init, envs = pickle.loads(payload)
+        entry_point.share(tuple(signature.args), shared)
         env, *envs = [_environment(*e) for e in (env, *envs)]
         result = CompileResult._rebuild(context, code, fndesc, env, signature, objectmode, lifted, "", reload_init, envs)
     except Exception:  # whole, yet of no use here: compile it, and replace the file
@@ -107,21 +114,6 @@ def _declare_runtime(context: Any) -> None:
 
         rtsys.initialize(context)
     _runtime_declared = True
-
-
-def _without_bitcode(code: Any, symbol: str) -> Any:
-    """Serialised code without the LLVM bitcode that lets other functions inline it.
-
-    Nothing inlines a kernel, and it is half of the file and of the time to load it. A few bytes that define ``symbol`` stand
-    in for it, as Numba reads there what the machine code defines.
-    """
-    from llvmlite import binding
-
-    name, kind, (machine_code, _) = code
-    if kind != "object":
-        return code
-    stub = binding.parse_assembly(f'define void @"{symbol}"() {{ ret void }}').as_bitcode()
-    return name, kind, (machine_code, stub)
 
 
 def _plain(env: Any) -> tuple[str, list]:

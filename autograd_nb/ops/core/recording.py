@@ -51,8 +51,7 @@ def fresh(out: Tensor) -> Tensor:
 
     What guards its history is at its node, which is not made anew as that of a view is.
     """
-    if out._view is not None:  # (a batch's and a dual number's are none)
-        out._view = None
+    out._view = None
     return out
 
 

@@ -59,10 +59,7 @@ def _det_rule(g: Any, a: Tensor, out: Any) -> Any:
     return y
 
 
-@structured(
-    a=_det_rule, node="LinalgDetBackward0", linear="no", batch="shift",
-    dtypes="float complex", samples="torch.linalg.det(x(3, 3))",
-)
+@structured(a=_det_rule, node="LinalgDetBackward0", linear="no", batch="shift")
 def _det(a):
     lu, pivots, _ = _factors(a)
     det = new_empty(batch_of(a), a.dtype)
@@ -102,10 +99,7 @@ def _slogdet_rule(g: Any, a: Tensor, out0: Any, out2: Any, out3: Any) -> Any:
     return inverse * weight.unsqueeze(-1).unsqueeze(-1)
 
 
-@structured(
-    a=_slogdet_rule, node="LinalgSlogdetBackward0", holomorphic=False, linear="no", batch="shift",
-    dtypes="float complex", samples="torch.linalg.slogdet(spd(3))",
-)
+@structured(a=_slogdet_rule, node="LinalgSlogdetBackward0", holomorphic=False, linear="no", batch="shift")
 def _slogdet(a):
     lu, pivots, _ = _factors(a)
     sign, log = new_empty(batch_of(a), a.dtype), new_empty(batch_of(a), a.dtype.to_real())

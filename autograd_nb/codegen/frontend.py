@@ -1,0 +1,159 @@
+"""What Numba's front end asks again and again while it compiles a kernel, asked once.
+
+Kernels are short and many, so that what Numba does for each of them besides translating counts: it looks through some
+hundred overloads at every ``a + b``, has LLVM parse a module to learn the size of an int64, computes after each of twenty
+passes how long variables live, and tells whoever may listen of each call into LLVM. `brief` puts shorter ways in their place
+for as long as a kernel is compiled; what comes out is the same, to the bit (`tests/codegen/test_frontend.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as llvm
+from llvmlite.binding import ffi
+from numba.core import base, errors, event, ir, transforms, types
+from numba.core.base import BaseContext
+from numba.core.compiler_machinery import PassManager, _pass_registry
+from numba.core.types.functions import BaseFunction
+
+
+class Passes(PassManager):
+    """A list of passes of which each is run, and nothing else is done."""
+
+    def _runPass(self, index: int, step: Any, state: Any) -> None:
+        step.analysis = self._analysis
+        with errors.new_error_context("Pass {name}", name=step.name()):  # type: ignore[attr-defined]
+            changed = [step.run_initialization(state), step.run_pass(state), step.run_finalizer(state)]
+        # how long variables live is computed where it is asked for, at the end
+        if any(changed) and _pass_registry.get(type(step)).mutates_CFG and state.func_ir is not None:
+            state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
+
+
+# ------------------------------------------------------------------------------------------- variables of a statement
+
+
+def _variables_of(self: Any, value: Any) -> list:
+    """As `ir.Inst._rec_list_vars`, whose chains of isinstance() take an eighth of the time of a kernel."""
+    kind = type(value)
+    if kind is ir.Var:
+        return [value]
+    if kind is dict:
+        value = value.values()
+    elif kind is not list and kind is not tuple:
+        return value.list_vars() if isinstance(value, ir.Inst) else []
+    found: list = []
+    for item in value:
+        kind = type(item)
+        if kind is ir.Var:
+            found.append(item)
+        elif kind not in _WITHOUT:
+            if isinstance(item, ir.Var):
+                found.append(item)
+            elif isinstance(item, ir.Inst):
+                found += item.list_vars()
+            elif isinstance(item, list | tuple | dict):
+                found += _variables_of(self, item)
+            else:
+                _WITHOUT.add(kind)
+    return found
+
+
+_WITHOUT: set[type] = set()  # types of what has no variables
+
+
+# ------------------------------------------------------------------------------------------------ sizes and overloads
+
+_takes_loc = functools.lru_cache(1 << 12)(base._has_loc)  # whether the code of an overload asks for its place in the text
+
+_size_of = BaseContext.get_abi_sizeof
+_sizes: dict[tuple, int] = {}
+
+
+def _size(self: Any, kind: Any) -> int:
+    if not isinstance(kind, llvm.IntType | llvm.FloatType | llvm.DoubleType | llvm.PointerType):
+        return _size_of(self, kind)
+    wanted = (type(kind), getattr(kind, "width", 0))
+    size = _sizes.get(wanted)
+    if size is None:
+        size = _sizes[wanted] = _size_of(self, kind)
+    return size
+
+
+_call_type = BaseFunction.get_call_type
+_signatures: dict[tuple, tuple] = {}
+#: of functions of these modules the types of arguments alone decide
+_PURE = {"_operator", "operator", "math", "builtins", "numpy"}
+_VALUES = (types.Number, types.Boolean, types.IntegerLiteral, types.BooleanLiteral)
+
+
+def _resolved(self: Any, context: Any, args: Any, kws: Any) -> Any:
+    key = self.typing_key
+    if kws or not all(isinstance(a, _VALUES) for a in args) or not _pure(key):
+        return _call_type(self, context, args, kws)
+    wanted = (id(self), tuple(args))
+    found = _signatures.get(wanted)
+    if found is not None:
+        return found[0]
+    signature = _call_type(self, context, args, kws)
+    # an overload in Python has another key, and is compiled for the options of its caller
+    if signature is not None and self._impl_keys.get(signature.args) is key:
+        _signatures[wanted] = (signature, self)  # itself: an id names what lives
+    return signature
+
+
+def _pure(key: Any) -> bool:
+    return isinstance(key, np.ufunc) or getattr(key, "__module__", None) in _PURE
+
+
+# --------------------------------------------------------------------------------------------------- what was registered
+
+_refresh = BaseContext.refresh
+_seen = 0
+
+
+def _refreshed(self: Any) -> None:
+    """What is looked for in vain may have been registered since: entries of registries are counted, and modules."""
+    global _seen
+    count = len(sys.modules)
+    for registry in (*self._registries, *self.typing_context._registries):
+        count += sum([len(entries) for entries in vars(registry).values() if isinstance(entries, list)])
+    if count != _seen:
+        _refresh(self)
+        _seen = count
+
+
+# ------------------------------------------------------------------------------------------------------- in their place
+
+_PLACES: tuple[tuple[Any, str, Callable], ...] = (
+    (ir.Inst, "_rec_list_vars", _variables_of),
+    (BaseContext, "get_abi_sizeof", _size),
+    (BaseFunction, "get_call_type", _resolved),
+    (BaseContext, "refresh", _refreshed),
+    (base, "_has_loc", _takes_loc),
+)
+
+
+@contextlib.contextmanager
+def brief() -> Iterator[None]:
+    """Within it Numba compiles without what it does in vain; under its lock, and in one thread."""
+    before = [(place, name, place.__dict__[name]) for place, name, _ in _PLACES]
+    global _seen
+    _seen = 0
+    told = ffi.lib._lock._cblist
+    callbacks = list(told)
+    for place, name, function in _PLACES:
+        setattr(place, name, function)
+    if not any(event._registered.values()):  # nobody listens
+        told.clear()
+    try:
+        yield
+    finally:
+        told[:] = callbacks
+        for place, name, function in before:
+            setattr(place, name, function)

@@ -1,0 +1,78 @@
+"""What compiling one kernel costs: ``python -m bench.compiling``.
+
+Processor time of the thread that compiles, the least of five (other programs of the machine add to it), and the calls that
+Numba's front end makes meanwhile, which are the same on every machine. What kernels call is compiled before.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+
+def main() -> None:
+    os.environ["AUTOGRAD_NB_CACHE_DIR"] = tempfile.mkdtemp()
+    from autograd_nb.codegen.build import compilation
+
+    made: list[tuple] = []
+    compile_ = compilation._compile
+    compilation._compile = lambda *args: made.append(args) or compile_(*args)
+    import autograd_nb as ag
+
+    def f32(*shape: int) -> ag.Tensor:
+        return ag.ones(*shape, requires_grad=True)
+
+    cases = {
+        "add": lambda: f32(8) + f32(8),
+        "add, broadcast": lambda: f32(4, 8) + f32(8),
+        "tanh": lambda: f32(8).tanh(),
+        "gelu, transposed": lambda: ag.nn.functional.gelu(f32(4, 8).t()),
+        "sum": lambda: f32(8).sum(),
+        "sum of columns": lambda: f32(4, 8).sum(0),
+        "var": lambda: f32(4, 8).var(1),
+        "softmax": lambda: f32(4, 8).softmax(1),
+        "matmul": lambda: f32(4, 8) @ f32(8, 4),
+        "flip": lambda: f32(4, 8).flip(0),
+        "cumsum": lambda: f32(4, 8).cumsum(1),
+        "conv2d": lambda: ag.nn.functional.conv2d(f32(1, 2, 8, 8), f32(2, 2, 3, 3)),
+    }
+    total = np.zeros(2)
+    for name, case in cases.items():
+        made.clear()
+        case()
+        spent = np.zeros(2)
+        for args in made:
+            spent += _cost(compile_, args)
+        total += spent
+        print(f"{name:20s} {len(made)} kernels {1e3 * spent[0]:7.0f} ms {spent[1]:9.0f} calls")
+    print(f"{'all':20s} {1e3 * total[0]:17.0f} ms {total[1]:9.0f} calls")
+
+
+def _cost(compile_: object, args: tuple) -> np.ndarray:
+    """(seconds, calls) of compiling a kernel another time."""
+    least, calls = float("inf"), [0]
+
+    def count(frame: object, event: str, argument: object) -> None:
+        calls[0] += event in ("call", "c_call")
+
+    def once() -> float:
+        begin = time.thread_time()
+        compile_(args[0], args[1], os.urandom(32).hex(), *args[3:])  # type: ignore[operator]
+        return time.thread_time() - begin
+
+    for _ in range(5):
+        least = min(least, once())
+    sys.setprofile(count)
+    try:
+        once()
+    finally:
+        sys.setprofile(None)
+    return np.array([least, calls[0]])
+
+
+if __name__ == "__main__":
+    main()
