@@ -585,6 +585,13 @@ def check_recorded(t: Tensor) -> None:
         _refuse_untracked(kind)
     if kind.startswith("multi:"):
         raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {_SEVERAL}")
+    _needs_room(8)
+
+
+def _needs_room(calls: int) -> None:
+    """RecursionError now, rather than once the values are changed and the history is not (`rewrite_history` calls so deep)."""
+    if calls:
+        _needs_room(calls - 1)
 
 
 def check_inplace(t: Tensor) -> None:

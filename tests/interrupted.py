@@ -462,8 +462,9 @@ def shallow(name: str) -> tuple[int, list[str]]:
             sys.setrecursionlimit(limit)
             step()
             break
-        except (RecursionError, ctypes.ArgumentError):  # which is what ctypes makes of it
-            pass
+        except (RuntimeError, ctypes.ArgumentError) as error:  # what ctypes, and `load_state_dict`, make of it
+            if "recursion" not in str(error).lower():
+                raise
         finally:
             sys.setrecursionlimit(old)
         found = standing()

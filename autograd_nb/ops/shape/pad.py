@@ -24,7 +24,7 @@ from .parts import slice_dim
 @images(4, 5)
 def _pad(x, places, shape, value):
     y = new_full(shape, value, x.dtype)
-    _inside(y, x.shape, places).copy_(x)
+    _inside(y, x._layout.shape, places).copy_(x)
     y._version_[0] = 0
     return y
 
@@ -36,8 +36,8 @@ def _unpad(x, shape, places):
 
 
 def _inside(y: Tensor, shape: Any, places: tuple[int, ...]) -> Tensor:
-    for d, (start, n) in enumerate(zip(places, shape, strict=True)):
-        if y.shape[d] != n:
+    for d, (size, start, n) in enumerate(zip(y._layout.shape, places, shape, strict=True)):
+        if size != n:
             y = slice_dim(y, d, start, start + n, 1)
     return y
 
@@ -110,21 +110,20 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
 
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:
     value = number_argument(value, "pad", "value")
-    for k in range(len(pads) // 2):  # what is cut off first
-        d = x.ndim - 1 - k
+    old = tuple(x._layout.shape)
+    places, shape = [0] * len(old), list(old)
+    for k in range(len(pads) // 2):
+        d = len(old) - 1 - k
         before, after = pads[2 * k], pads[2 * k + 1]
-        if x.shape[d] + before + after < 0:
+        shape[d] += before + after
+        if shape[d] < 0:
             raise RuntimeError(
-                f"The input size {x.shape[d]}, plus negative padding {before} and {after} resulted in a negative output size, which is "
+                f"The input size {old[d]}, plus negative padding {before} and {after} resulted in a negative output size, which is "
                 f"invalid. Check dimension {d} of your input."
             )
-        if before < 0 or after < 0:
-            x = slice_dim(x, d, max(-before, 0), x.shape[d] - max(-after, 0), 1)
-    places, shape = [0] * x.ndim, list(x.shape)
-    for k in range(len(pads) // 2):
-        d = x.ndim - 1 - k
-        places[d] = max(pads[2 * k], 0)
-        shape[d] += max(pads[2 * k], 0) + max(pads[2 * k + 1], 0)
-    if tuple(shape) == tuple(x.shape):
+        if before < 0 or after < 0:  # what is cut off first
+            x = slice_dim(x, d, max(-before, 0), old[d] - max(-after, 0), 1)
+        places[d] = max(before, 0)
+    if tuple(shape) == x._layout.shape:
         return x.clone()
     return _pad(x, tuple(places), tuple(shape), value)

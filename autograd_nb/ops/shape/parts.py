@@ -74,9 +74,10 @@ def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int 
     step = 1 if step is None else as_int(step, "step")
     if step < 1:
         raise ValueError(f"step must be greater than zero (step={step}); use flip() to reverse")
-    start, stop, _ = slice(start, stop, step).indices(x.shape[d])
+    size = x._layout.shape[d]
+    start, stop, _ = slice(start, stop, step).indices(size)
     count = max(0, -(-(stop - start) // step))
-    if count == x.shape[d] and step == 1:
+    if count == size and step == 1:
         return alias_view(x)
     return _slice(x, d, start, count, step)
 
