@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import AutogradError
 from ..graph import engine
-from ..graph.node import Output
+from ..graph.node import AccumulateGrad, Output
 from ..ops.creation.create import new_full, seed
 from ..tensor import Tensor, edge
 
@@ -23,8 +23,12 @@ class GradientEdge:
 
     __slots__ = ("node", "output_nr", "_edge", "_layout")
 
-    def __init__(self, node: Any, output_nr: int, target: Any, lay: Any):
-        self.node, self.output_nr, self._edge, self._layout = node, output_nr, target, lay
+    def __init__(self, node: Any, output_nr: int, ownership_token: Any = None, *, _edge: Any = None, _layout: Any = None):
+        if _edge is None and isinstance(node, AccumulateGrad):
+            _edge, _layout = node.variable, node.variable._layout
+        elif _edge is None:
+            _edge = Output(node, output_nr) if node.several else node
+        self.node, self.output_nr, self._edge, self._layout = node, output_nr, _edge, _layout
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -33,7 +37,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     if target is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = target.node if target.__class__ is Output else tensor._accumulator if target.is_leaf_edge else target
-    return GradientEdge(node, tensor.output_nr, target, tensor._layout)
+    return GradientEdge(node, tensor.output_nr, _edge=target, _layout=tensor._layout)
 
 
 def _tensors(value: Any, name: str, function: str) -> tuple[Any, ...]:
@@ -70,6 +74,10 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
                 "requires_grad=True, and compute it outside no_grad()."
             )
         lay = out._layout
+        if lay is None:  # an edge that the user has made of a node
+            if g is None:
+                raise AutogradError(f"grad can be implicitly created only for scalar outputs, and output {i} is a GradientEdge: give its gradient")
+            lay = g._layout
         if g is None:
             if lay.size != 1:
                 raise AutogradError(
@@ -222,6 +230,8 @@ def grad(
             if not allow:
                 raise _unused(i)
             if materialize_grads:
+                if isinstance(targets[i], GradientEdge):
+                    raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
                 found[i] = new_full(targets[i]._layout.shape, 0, targets[i]._layout.dtype).requires_grad_(create_graph)
     return tuple(found) if names is None else dict(zip(names, found, strict=True))
 
@@ -254,13 +264,13 @@ def _unused(i: int) -> AutogradError:
 
 def _check_used(roots: list[Any], wanted: list[Any]) -> None:
     """Refuse unused inputs before anything runs."""
-    missing = set(wanted)
+    missing = {_place(e) for e in wanted}
     seen: set[Any] = set()
     stack = list(roots)
     while stack:
         e = stack.pop()
-        if e in missing:
-            missing.discard(e)
+        if (place := _place(e)) in missing:
+            missing.discard(place)
             if not missing:
                 return
         if e is None or e.is_leaf_edge:
@@ -269,7 +279,12 @@ def _check_used(roots: list[Any], wanted: list[Any]) -> None:
         if node not in seen:
             seen.add(node)
             stack.extend(node.edges)
-    raise _unused(next(i for i, e in enumerate(wanted) if e in missing))
+    raise _unused(next(i for i, e in enumerate(wanted) if _place(e) in missing))
+
+
+def _place(e: Any) -> Any:
+    """An edge as a key: each tensor, and each `GradientEdge` of the user's, has an `Output` of its own."""
+    return (e.node, e.index) if e.__class__ is Output else e
 
 
 def _method(

@@ -168,6 +168,11 @@ class Dual(Wrapped):
             else:
                 op.forward(ctx, *primals)
         ctx._to_save = ctx._for_forward or ctx._to_save
+        if ctx._materialize:
+            tangents = [
+                OPS["zeros_like"].call(p) if t is None and isinstance(p, Tensor) and p.dtype.category > 1 else t
+                for p, t in zip(primals, tangents, strict=True)
+            ]
         moved = op.jvp(ctx, *tangents)
         if isinstance(out, tuple):
             return tuple(o if m is None else dual(o, m, self.level) for o, m in zip(out, moved, strict=True))

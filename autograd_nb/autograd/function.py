@@ -266,7 +266,7 @@ class Function:
                 f"static forward method. (make {cls.__name__}.forward a @staticmethod)"
             )
         separate = cls.setup_context is not Function.setup_context
-        if kwargs:
+        if kwargs or separate:  # (setup_context sees what forward was called with, defaults too)
             bound = inspect.signature(cls.forward).bind(*args, **kwargs) if separate else inspect.signature(cls.forward).bind(None, *args, **kwargs)
             bound.apply_defaults()
             args = bound.args if separate else bound.args[1:]

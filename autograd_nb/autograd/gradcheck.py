@@ -13,7 +13,7 @@ import numpy as np
 
 from ..dtypes import complex128, float64
 from ..errors import GradcheckError
-from ..graph.modes import enable_grad, no_grad
+from ..graph.modes import enable_grad
 from ..ops.creation.create import from_numpy
 from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..tensor import Tensor, ndarray
@@ -161,8 +161,8 @@ def _check(
 
 def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarray) -> np.ndarray:
     moved = ndarray(args[i].detach()).astype(np.float64) + change
-    with no_grad():
-        x = from_numpy(np.array(moved, order="C")).to(args[i].dtype)
+    with enable_grad():  # (the function may register hooks)
+        x = from_numpy(np.array(moved, order="C")).to(args[i].dtype).requires_grad_()
         return ndarray(_outputs(func(*args[:i], x, *args[i + 1 :]))[k].detach()).astype(np.float64).reshape(-1).copy()
 
 

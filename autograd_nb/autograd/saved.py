@@ -19,7 +19,7 @@ from ..ops.core import pointwise
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.structured import Structured
 from ..overriding import Overrides, whole
-from ..shapes import Layout
+from ..shapes import Layout, is_expanded
 from ..tensor import Tensor, make
 from . import function
 
@@ -118,7 +118,11 @@ def _as_laid_out(t: Tensor, lay: Layout) -> Any:
     if lay.contiguous:
         return t.contiguous()._data
     room = make(pointwise.launch.empty(lay.extent, lay.dtype.carrier), lay, [0, 0])
-    room.copy_(t)
+    if is_expanded(lay):  # what repeats in memory is written once
+        once = tuple([slice(0, 1) if not s else slice(None) for s in lay.strides])
+        room.detach()[once].copy_(t[once])
+    else:
+        room.copy_(t)
     return room._data
 
 

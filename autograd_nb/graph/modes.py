@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable
 from sys import _getframe
 from typing import Any, ClassVar, Self, TypeVar
@@ -88,8 +89,11 @@ class _Mode:
 
             return generator  # type: ignore[return-value]
         if inspect.isclass(function):
-            raise TypeError(
-                f"{type(self).__name__} decorates functions, not classes; decorate the methods of {function.__name__}"
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
+                f"To preserve the current behavior of class decoration, you can directly decorate the `__init__` method of {function.__name__}.",
+                FutureWarning,
+                stacklevel=2,
             )
 
         @functools.wraps(function)
