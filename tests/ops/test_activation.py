@@ -7,6 +7,8 @@ from scipy import special
 import autograd_nb as torch
 import autograd_nb.nn.functional as F
 
+pytestmark = pytest.mark.formulas
+
 X = np.array([-7.3, -3.1, -1.2, -0.6, -0.2, 0.3, 0.7, 1.4, 2.9, 3.3, 5.8, 21.5])
 sigmoid = special.expit
 

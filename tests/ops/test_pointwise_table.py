@@ -14,6 +14,8 @@ from autograd_nb.ops.core.registry import OPS
 from . import table
 from .table import INTEGER_ONLY, sample
 
+pytestmark = pytest.mark.formulas
+
 ROWS = {n: o for n, o in OPS.items() if n == o.name and o.kind == "pointwise" and hasattr(o.rule, "params")}
 EXTRA = {n: OPS[n] for n in ("add", "sub", "div", "pow", "remainder", "fmod")}  # public functions around pointwise ops
 ALL = {**ROWS, **EXTRA}

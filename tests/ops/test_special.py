@@ -14,7 +14,7 @@ from scipy import special as sp
 import autograd_nb as torch
 from autograd_nb import special
 
-pytestmark = pytest.mark.slow  # many kernels
+pytestmark = [pytest.mark.slow, pytest.mark.formulas]  # many kernels
 
 INF, NAN = math.inf, math.nan
 
