@@ -214,7 +214,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         return self._view
 
     def _is_view(self) -> bool:
-        return self._view is not None or getattr(self, "_view_kind", "") is ALONE
+        return self._view is not None
 
     # ------------------------------------------------------------------------------------------------ graph
     @property
@@ -271,7 +271,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     def detach_(self) -> Tensor:
         """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views."""
-        if self._is_view():
+        if self._view is not None or getattr(self, "_view_kind", "") is ALONE:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._edge = None
         self._rg = False
