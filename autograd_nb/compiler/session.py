@@ -228,9 +228,7 @@ class Session:
         mine = [i for i, a in enumerate(arguments) if a.written or a.buffer in numbers]
         counters = [counter for counter, _ in versions]
         changes = Changes(memory, mine, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program)
-        already = {id(t) for t in memory}
-        changes.read = [t for t in back.reads if id(t) not in already]
-        changes.given = [i for i in back.reads_given if i not in mine]
+        changes.reads(back.reads, [(i, self.leaves[i]) for i in back.reads_given])
         return changes or None
 
     def _same_arguments(self) -> None:

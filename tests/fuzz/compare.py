@@ -121,7 +121,8 @@ def first_difference(
         if own and a.error is not None and any(text in str(a.error) for text in COMPILED):
             return Difference("limit", k, told(a.error), explained.LIMIT)
         if a.error is not None and b.error is not None and not issubclass(type(a.error), family(b.error)):
-            return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}")
+            why = explanation(Case("error type", statement, told(a.error), told(b.error)))
+            return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}", why)
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
                 return Difference("named", k, f"{name} is there in one case only")

@@ -133,7 +133,7 @@ EXPLAINED = (
     Explained(
         "strict single use",
         "A second backward pass through a graph is an error here also where its nodes saved nothing (docs/design.md).",
-        lambda c: c.kind == "raised" and "second time" in c.mine,
+        lambda c: c.kind in ("raised", "error type") and "second time" in c.mine,
     ),
     Explained(
         "writes are computed before they land",

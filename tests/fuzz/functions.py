@@ -33,7 +33,9 @@ BODY = [
     "{new} = torch.func.vmap(lambda q: q * 2)({a})", "{new}, = torch.autograd.grad({a}.square().sum(), [w], create_graph=True)",
     "{new} = {a}.clone(); {new}.register_hook(lambda g: g * 3); {new2} = {new} * 2",
     "{new} = torch.utils.checkpoint.checkpoint(lambda q: q.sin() * w, {a}, use_reentrant=False)",
-    "torch.nn.utils.clip_grad_norm_([w, b], 1.0)", "w.retain_grad()", "{new} = torch.is_grad_enabled()", "{new} = {a}.new_ones(2)",
+    "{new} = {a}.chunk(2)[0]", "{new} = {a}.unbind(0)[0]",
+    "with torch.no_grad():\n    {new} = {a}.view(-1)", "{new} = ({a} + w).exp()", "torch.nn.utils.clip_grad_norm_([w, b], 1.0)",
+    "w.retain_grad()", "{new} = torch.is_grad_enabled()", "{new} = {a}.new_ones(2)",
 ]  # fmt: skip
 #: what z is given, and statements with it
 THIRD: list[tuple[list[str], list[str]]] = [
@@ -76,6 +78,7 @@ AFTER = [
     "x.detach().add_(1)", "w.detach().mul_(2)", "parts(found)[0].detach().add_(1)", "parts(found)[0].mul_(2)", "parts(found)[0].retain_grad()",
     "parts(found)[0].register_hook(lambda g: g * 3)", "buf.add_(1)", "w.grad = None", "held = parts(found)[-1].detach()", "x.grad = None",
     "parts(found)[0].requires_grad_()", "with torch.no_grad():\n    w.sub_(0.1)", "opt.step()", "parts(found)[-1].detach_()",
+    "b.data.add_(0.5)", "w.data.mul_(2)", "y.detach().mul_(2)", "parts(found)[-1].mul_(b.sum())", "parts(found)[-1].requires_grad_()",
 ]  # fmt: skip
 #: backward passes through what a call has given
 PASSES = [

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from ... import launch
 from ...dtypes import get_default_dtype
 from ...graph.modes import state
@@ -22,10 +24,9 @@ SMALL = 16_384  #: bytes that are copied at each call, in case that another run 
 class Changes:
     """What another run of a captured function begins from that may be otherwise by then, as the function or the user changes it.
 
-    ``memory``: tensors that it reaches and writes to, ``arguments``: which arguments it writes to, ``counters``: the version lists
-    that grow, ``held``: leaves to whose gradients it adds, ``left``: all leaves whose gradient it sets or adds to, ``numbers``: the
-    live numbers that it reads. ``read``, ``given``: tensors that it reaches and arguments that it reads, where a backward pass does
-    not refuse to run after they have changed. Of these ``more`` is true where all are kept, else only those that are small.
+    ``memory``, ``arguments``: the tensors that it reaches, and which of its arguments, whose values are kept; ``counters``: the version
+    lists that grow, ``held``: leaves to whose gradients it adds, ``left``: all leaves whose gradient it sets or adds to, ``numbers``:
+    the live numbers that it reads. ``others``, ``other_arguments``: what it reads and is not kept, as it is large.
     """
 
     def __init__(
@@ -33,26 +34,35 @@ class Changes:
         program: Executable,
     ):  # fmt: skip
         self.memory, self.arguments, self.counters, self.held = memory, arguments, counters, held
-        self.read: list[Tensor] = []
-        self.given: list[int] = []
-        self.more = False
+        self.others: list[Tensor] = []
+        self.other_arguments: list[int] = []
         self.left = list({id(leaf): leaf for leaf in (*gradients, *held)}.values())
         self.places = list({k.place: k for k in places}.values())
         self.numbers = [slot for _, slot, _ in program._live if isinstance(slot, FloatSlot)]
 
     def __bool__(self) -> bool:
-        found = self.memory or self.arguments or self.counters or self.left or self.places or self.numbers or self.read or self.given
-        return bool(found)
+        kept = self.memory or self.arguments or self.counters or self.left or self.places or self.numbers
+        return bool(kept or self.others or self.other_arguments)
 
-    def kept(self, leaves: list[Tensor]) -> list[Tensor]:
-        """The tensors of a call with these arguments whose values are kept."""
-        found = [*self.memory, *[leaves[i] for i in self.arguments]]
+    def reads(self, tensors: list[Tensor], arguments: list[tuple[int, Tensor]]) -> None:
+        """Note what the function reads and others may change: small tensors are kept from the first call on."""
         room = SMALL
-        for t in (*self.read, *[leaves[i] for i in self.given]):
-            room -= t._layout.extent * t._data.itemsize
-            if self.more or room >= 0:
-                found.append(t)
-        return found
+        known = {id(t) for t in self.memory}
+        for t in tensors:
+            if id(t) not in known:
+                size = t._layout.extent * t._data.itemsize
+                (self.memory if size <= room else self.others).append(t)
+                room -= size * (size <= room)
+        for i, t in arguments:
+            if i not in self.arguments:
+                size = t._layout.extent * t._data.itemsize
+                (self.arguments if size <= room else self.other_arguments).append(i)
+                room -= size * (size <= room)
+
+    def keep_all(self) -> None:
+        """Keep large values too, from now on."""
+        self.memory, self.others = self.memory + self.others, []
+        self.arguments, self.other_arguments = self.arguments + self.other_arguments, []
 
 
 class Before:
@@ -61,11 +71,10 @@ class Before:
     __slots__ = ("changes", "counters", "gradients", "memory", "numbers")
 
     def __init__(self, changes: Changes, leaves: list[Tensor]):
-        kept = changes.kept(leaves)
-        parts = [t._data[: t._layout.extent] for t in kept]
+        kept = [*changes.memory, *[leaves[i] for i in changes.arguments]] if changes.arguments else changes.memory
         self.changes = changes
-        self.memory = [(part, part.copy()) for part in parts]
-        self.counters = {id(c): (c, c[0]) for c in (*changes.counters, *[t._version_ for t in kept])}
+        self.memory = [_copied(t._data, t._layout.extent) for t in kept]
+        self.counters = [(c, c[0]) for c in [*changes.counters, *[t._version_ for t in kept]]]
         self.gradients = [(t, t._grad._data.copy(), t._grad._layout, t._grad._version_[0]) for t in changes.held if t._grad is not None]
         self.numbers = [slot.read() for slot in changes.numbers]
 
@@ -78,13 +87,13 @@ class Before:
         """While this is open everything is as before the call; afterwards as it was."""
         leaves, places = self.changes.left, self.changes.places
         memory = [(data, data.copy()) for data, _ in self.memory]
-        counters = [(c, c[0]) for c, _ in self.counters.values()]
+        counters = [(c, c[0]) for c, _ in self.counters]
         grads = [(t, t._grad) for t in leaves]
         left = [(k, k.get()) for k in places]
         try:
             for data, then in self.memory:
                 data[...] = then
-            for c, count in self.counters.values():
+            for c, count in self.counters:
                 c[0] = count
             for t in leaves:
                 t._grad = None
@@ -111,9 +120,7 @@ class Call:
         self.drawn, self.before = drawn, before  # where it found the random streams, and what it has changed
         self.variant = variant
         self.leaves = leaves if not variant.carried else [_apart(t, i, variant.back.ends) for i, t in enumerate(leaves)]
-        known = {} if before is None else before.counters
-        read = (*variant.back.reads, *[leaves[i] for i in variant.back.reads_given])
-        self.counters = [t._version_ for t in read if id(t._version_) not in known]
+        self.counters = () if before is None else _unkept(before, leaves)
         self.stamp = sum([c[0] for c in self.counters])
         self.memory = [t._data for t in leaves]
         self.graph: Any = None
@@ -124,8 +131,8 @@ class Call:
         RuntimeError for a function of which a second run would do something else than the first.
         """
         back = self.variant.back
-        if self.variant.changes is not None:
-            self.variant.changes.more = True  # from now on
+        if self.before is not None:
+            self.before.changes.keep_all()
         if self.graph is None:
             self.graph = self._graph()
         return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)
@@ -176,6 +183,22 @@ class Call:
             state.grad = previous
             for source, place in places:
                 source._place = place
+
+
+def _copied(data: np.ndarray, extent: int) -> tuple[np.ndarray, np.ndarray]:
+    """A tensor's memory, and a copy of it."""
+    part = data if data.size == extent else data[:extent]
+    return part, part.copy()
+
+
+def _unkept(before: Before, leaves: list[Tensor]) -> list[list[int]]:
+    """The counters of what a call reads and does not keep."""
+    changes = before.changes
+    if not changes.others and not changes.other_arguments:
+        return []
+    known = {id(c) for c, _ in before.counters}
+    read = [*changes.others, *[leaves[i] for i in changes.other_arguments]]
+    return [t._version_ for t in read if id(t._version_) not in known]
 
 
 def _apart(t: Tensor, index: int, ends: set[int]) -> Tensor:
