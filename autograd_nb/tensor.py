@@ -240,11 +240,14 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         Errors: TypeError when ``hook`` is not callable, RuntimeError when the tensor does not require grad.
         """
         check_callable(hook)
-        if not self.requires_grad:
-            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._edge is None:
+        edge = self._edge  # as it was before a change of the base: as in PyTorch a second hook joins the first one, on what is gone
+        if edge is None or not _has_hooks(edge):
+            if not self.requires_grad:
+                raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+            edge = self._edge
+        if edge is None:
             return self._leaf_hooks().add_tensor(0, hook)
-        node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
+        node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
         return node._hooks().add_tensor(index, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> RemovableHandle:
@@ -522,6 +525,12 @@ def _refuse_outdated(view: Tensor) -> None:
             f"A view was created in {made} mode and its base or another view of its base has been modified inplace {now}. "
             + _AMBIGUOUS.format(block=block)
         )
+
+
+def _has_hooks(e: Any) -> bool:
+    """Whether a hook was put on the tensor whose gradient flows along this edge."""
+    node, index = (e.node, e.index) if e.__class__ is Output else (e, 0)
+    return node.hooks is not None and index in node.hooks.tensor
 
 
 def _move_retained(t: Tensor, old: Any, new: Any) -> None:

@@ -75,6 +75,12 @@ REWRITTEN = {
     "retained, base used": "w = v[1:]; w.retain_grad(); v.mul_(2); (v * 3).sum().backward(); r = w.grad, x.grad",
     "retained, view changed": "w = v[1:]; w.retain_grad(); w.mul_(2); (w * 3).sum().backward(); r = w.grad, x.grad, w.retains_grad",
     "retained base, view changed": "w = v[1:]; v.retain_grad(); w.mul_(2); (v * 3).sum().backward(); r = v.grad, x.grad, v.retains_grad",
+    **{
+        f"second hook {how}": f"w = v[1:]; h = w.register_hook(tell('a', 2)); {how}; w.register_hook(tell('b', 3)); "
+        "w.sum().backward(); r = L, x.grad"
+        for how in ("v.mul_(2)", "v.mul_(2); w.grad_fn", "w.mul_(2)", "v.mul_(2); h.remove()", "v.mul_(2); w.register_hook(tell('c')); v.mul_(2)",
+                    "v[1:].mul_(2)", "v.mul_(2); z = w * 2")
+    },
     "by a view of before": "w = v[1:]; v.mul_(2); r = t.autograd.grad((v * v).sum(), [w], allow_unused=True)",
 }
 

@@ -29,6 +29,25 @@ def test_outputs(calls):
 
 
 @pytest.mark.parity
+@pytest.mark.parametrize("name", ("sum", "mean", "prod", "nansum", "nanmean", "cumsum", "cumprod"))
+def test_an_output_has_the_dtype_that_is_asked_for(name):
+    dtypes = ("float32", "float64", "int64", "bool")
+    check({
+        f"{x}, {d}, out= of {o}": f"o = t.empty({'2' if name.startswith('cum') else '()'}, dtype=t.{o}); "
+        f"r = t.{name}(t.ones(2, dtype=t.{x}), 0, dtype=t.{d}, out=o)"
+        for x in ("float32", "int64") for d in dtypes for o in dtypes if d != o
+    })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_no_dims_are_all_but_for_any_and_all():
+    check({f"{c}, {x}": f"x = {x}; r = {c}"
+           for x in ("t.ones(2, 3)", "t.eye(2)", "t.tensor(2.)", "t.zeros(0, 2)", "t.ones(2, dtype=t.uint8)")
+           for c in ("t.any(x, ())", "t.all(x, ())", "x.any(())", "x.all(dim=[])", "t.any(x, (), True)", "t.any(x, (), out=t.empty(0, dtype=t.bool))",
+                     "t.sum(x, ())", "t.amax(x.float(), ())")})  # fmt: skip
+
+
+@pytest.mark.parity
 def test_a_resized_output_stays_in_its_memory():
     check({
         call: f"x = t.arange(1., 7.); b = t.zeros(12); o = b[2:8]; {call}; r = b, o, o.shape"

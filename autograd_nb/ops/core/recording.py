@@ -9,7 +9,7 @@ from typing import Any
 
 from ... import dtypes, launch, strides
 from ...codegen.formula.symbols import ComplexError
-from ...dtypes import dtype
+from ...dtypes import as_dtype, dtype
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import Node, Output
@@ -257,12 +257,23 @@ EXACT_OUT = frozenset(
 def check_kind(out: Tensor, value: Tensor, name: str) -> None:
     """Refuse an ``out=`` of another dtype than PyTorch takes for this result of the op ``name``."""
     have, want = out._layout.dtype, value._layout.dtype
-    if have is want or (have.name == "uint8" and name in ("all", "any")):
+    if have.name == "bool" and name in ("cumsum", "cumprod"):
+        raise NotImplementedError(f'"{name}_out_cpu" not implemented for \'Bool\' (out= is a tensor of bool)')
+    if have is want or (have.name in ("uint8", "bool") and name in ("all", "any")):
         return
     if name in EXACT_OUT or name.endswith("_copy"):
         raise RuntimeError(f"{name}(): Expected out tensor to have dtype {want.name}, but got {have.name} instead")
-    if not can_cast(want, have) or (have.name == "bool" and name in ("cumsum", "cumprod")):
+    if not can_cast(want, have):
         raise RuntimeError(f"{name}(): result type {want.name} can't be cast to the desired output type {have.name}")
+
+
+def computed_in(out: Any, dtype: Any) -> Any:
+    """The dtype that an op with ``dtype=`` and ``out=`` computes in: that of ``out``. RuntimeError where another one is asked for."""
+    if not isinstance(out, Tensor):
+        return dtype
+    if dtype is not None and as_dtype(dtype) is not out.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {as_dtype(dtype).name}, but got {out.dtype.name} instead")
+    return out.dtype
 
 
 def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) -> Tensor:

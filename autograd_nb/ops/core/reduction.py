@@ -37,7 +37,7 @@ from ...shapes import Layout, broadcast_shapes, layout, wrap_dim, wrap_dims
 from ...tensor import Tensor, make
 from .call_path import known, result_lines, unsaved_lines
 from .entries import operand, signature
-from .recording import store
+from .recording import computed_in, store
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 from .registry import register
 from .structured import Structured, tensor_argument
@@ -203,7 +203,7 @@ def known_reduction(op: ReductionOp, several: bool) -> Callable[[Callable], Call
         if dim.__class__ not in (_DIMS if several else _DIM) or not (checked or (lay.size and lay.dtype.category == 2)):
             return None
         try:
-            args = (all_dims(dim, lay.ndim), bool(keepdim))
+            args = (op.dims(dim, lay.ndim), bool(keepdim))
             found, numbers = op.plan(lay, *args)
         except (IndexError, RuntimeError, TypeError, NestedReduction):  # the function says so, or knows another way
             return None
@@ -323,6 +323,10 @@ class ReductionOp(Structured):
         compute = (d.compute, *["float64"] * len(numbers)) if numbers else d.compute
         return RESULTS[self.result](d), compute, numbers
 
+    def dims(self, dim: Any, ndim: int) -> tuple[int, ...]:
+        """``dim=`` as dims counted from the front: no dims are all of them, but for `any` and `all`, which then ask each element."""
+        return () if self.result == "truth" and isinstance(dim, (tuple, list)) and not dim else all_dims(dim, ndim)
+
     def plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple, tuple]:
         """(the plan of such a call, which is not kept; its numbers). `NestedReduction` where it takes more than one kernel."""
         out, compute, numbers = self.how(lay, dims)
@@ -343,14 +347,14 @@ class _Public:
     def __call__(self, input: Any, dim: Any, keepdim: Any, dtype: Any, out: Any, *options: Any) -> Tensor:
         x = tensor_argument(input, self.name)
         if self.typed:
-            if dtype is None and isinstance(out, Tensor) and (self.accepts != "float" or x.dtype.category >= 2):
-                dtype = out.dtype
+            if dtype is not None or self.accepts != "float" or x.dtype.category >= 2:
+                dtype = computed_in(out, dtype)
             if dtype is not None:
                 x = x.to(dtypes.as_dtype(dtype))
         self.check_dtype(x)
         if self.op.result == "float" and x.dtype.category < 2:
             x = x.to(dtypes.get_default_dtype())
-        dims = all_dims(dim, x.ndim) if self.several or dim is None else (wrap_dim(dim, x.ndim),)[: x.ndim]
+        dims = self.op.dims(dim, x.ndim) if self.several or dim is None else (wrap_dim(dim, x.ndim),)[: x.ndim]
         if not self.empty:
             check_not_empty(x, dim, dims, self.name)
         y = self.op(x, dims, bool(keepdim), *options)

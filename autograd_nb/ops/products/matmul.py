@@ -11,7 +11,7 @@ from ...shapes import broadcast_shapes, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument, number_as
-from ..core.recording import guarded, need_numbers, store
+from ..core.recording import fresh, guarded, need_numbers, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -209,7 +209,7 @@ def kron(input, other, *, out=None):
     if state.grad:  # what the derivative keeps is nobody's to change
         a, b = a.clone(), b.clone()
     spread = a.reshape([k for n in sizes_a for k in (n, 1)]) * b.reshape([k for n in sizes_b for k in (1, n)])
-    y = spread.reshape([n * k for n, k in zip(sizes_a, sizes_b, strict=True)])
+    y = fresh(spread.reshape([n * k for n, k in zip(sizes_a, sizes_b, strict=True)]))
     return y if out is None else store(out, y, "kron")
 
 

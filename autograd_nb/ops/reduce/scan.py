@@ -15,7 +15,7 @@ from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
 from ...shapes import layout, wrap_dim
 from ...tensor import Tensor, make
-from ..core.recording import store, store_each
+from ..core.recording import computed_in, store, store_each
 from ..core.reduction import reduction
 from ..core.registry import OPS, public
 from ..core.row_kernel import row_sizes
@@ -63,15 +63,10 @@ def _along(name: str, input: Any, dim: Any, dtype: Any) -> tuple[Tensor, int]:
     return x, d
 
 
-def _kept_in(out: Any, dtype: Any) -> Any:
-    """The dtype to compute in: the one asked for, or that of ``out=``."""
-    return out.dtype if dtype is None and isinstance(out, Tensor) else dtype
-
-
 @public()
 def cumsum(input, dim, *, dtype=None, out=None):
     """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
-    x, d = _along("cumsum", input, dim, _kept_in(out, dtype))
+    x, d = _along("cumsum", input, dim, computed_in(out, dtype))
     y = _cumsum(x, d, False)
     return y if out is None else store(out, y, "cumsum")
 
@@ -121,7 +116,7 @@ def _cumprod(x, d, reverse, exclusive):
 @public()
 def cumprod(input, dim, *, dtype=None, out=None):
     """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
-    x, d = _along("cumprod", input, dim, _kept_in(out, dtype))
+    x, d = _along("cumprod", input, dim, computed_in(out, dtype))
     y = _cumprod(x, d, False, False)
     return y if out is None else store(out, y, "cumprod")
 

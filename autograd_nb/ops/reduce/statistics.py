@@ -18,7 +18,7 @@ from ...shapes import layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import store, store_each
+from ..core.recording import guarded, store, store_each
 from ..core.reduction import REQUIRED, Reduction, ReductionOp, all_dims, check_not_empty, count_of, reduced_shape, reduction
 from ..core.registry import OPS, public, register
 from ..core.row_kernel import RowKernel, as_rows, row_sizes
@@ -308,14 +308,15 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction: float | No
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
     """(variance, mean) over ``dim``; see `var`."""
     x, dims, c = _moments_arguments("var_mean", input, dim, unbiased, correction)
-    return _variance(x, dims, bool(keepdim), c), mean.op(x, dims, bool(keepdim))
+    return _variance(x, dims, bool(keepdim), c), guarded(mean.op(x, dims, bool(keepdim)), x)
 
 
 @public(method=False)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction: float | None = None, out=None) -> tuple[Tensor, Tensor]:
     """(standard deviation, mean) over ``dim``; see `std`."""
     x, dims, c = _moments_arguments("std_mean", input, dim, unbiased, correction)
-    return _standard(x, dims, bool(keepdim), c), mean.op(x, dims, bool(keepdim))
+    deviation = _standard(x, dims, bool(keepdim), c)
+    return deviation, guarded(mean.op(x, dims, bool(keepdim)), x, deviation)
 
 
 # ------------------------------------------------------------------------------------------------------- in logs

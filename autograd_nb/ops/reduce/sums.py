@@ -6,7 +6,7 @@ from ...codegen.formula.namespace import m
 from ...codegen.templates.loops import SUM
 from ...shapes import as_shape
 from ...tensor import Tensor
-from ..core.recording import store
+from ..core.recording import computed_in, store
 from ..core.reduction import reduction
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -55,7 +55,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     if x.dtype.category < 2:
         raise RuntimeError(f"nanmean(): expected input to have floating point or complex dtype but got {x.dtype}")
     count = x.detach().isnan().logical_not().sum(dim, keepdim)
-    y = nansum(x, dim, keepdim, dtype=dtype) / count
+    y = nansum(x, dim, keepdim, dtype=computed_in(out, dtype)) / count
     return y if out is None else store(out, y, "nanmean")
 
 
