@@ -115,7 +115,7 @@ def like(lay: Layout, d: dtype | None = None) -> Layout:
         return lay if d is lay.dtype else layout(lay.shape, lay.strides, d)
     if lay.ndim == 1:
         return layout(lay.shape, None, d)
-    return ordered(lay.shape, _order(lay.shape, [lay.strides]), d)
+    return ordered(lay.shape, walked(lay.shape, [lay.strides]), d)
 
 
 def obeys(g: Layout, leaf: Layout) -> bool:
@@ -149,7 +149,7 @@ def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: 
             return channels_last(shape, d)
         if all(lay.strides == first.strides for lay in operands) and packed(first):
             return layout(shape, first.strides, d)
-    order = _order(shape, [broadcast_strides(lay, shape) for lay in operands])
+    order = walked(shape, [broadcast_strides(lay, shape) for lay in operands])
     if order == list(range(len(shape))):
         return layout(shape, None, d)
     strides, step = [0] * len(shape), 1
@@ -159,8 +159,8 @@ def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: 
     return layout(shape, strides, d)
 
 
-def _order(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
-    """The dims, outermost first, sorted by the strides of the first operand that tells two of them apart.
+def walked(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
+    """The dims, outermost first, in the order in which PyTorch walks operands: the first one tells two of them apart that can.
 
     An insertion sort that leaves in place what no operand decides; strides of 0 decide nothing.
     """

@@ -390,6 +390,9 @@ def _storage(t: Tensor) -> tuple[np.ndarray, int]:
     base = data
     while isinstance(base.base, np.ndarray) and base.base.flags.c_contiguous and base.base.dtype == data.dtype:
         base = base.base  # of any shape: tensor() and from_numpy() take over arrays of several dims
+    owner = base.base
+    if isinstance(owner, np.ndarray) and owner.dtype.kind == "c" and data.dtype.kind == "f" and owner.flags.c_contiguous:
+        base = owner.reshape(-1).view(data.dtype)  # parts of complex numbers
     if base is data or not base.flags.c_contiguous:
         return data, 0
     if base.ndim != 1:

@@ -44,6 +44,27 @@ def test_expanded(source):
     check({call: f"{call}\nr = x, b" for call in COMMUTING + REFUSED}, EXPANDED[source] + OPERANDS)
 
 
+#: of which what is written last stays
+ORDERED = ["x.copy_(w)", "x.atan2_(w)", "x.lerp_(w, 0.5)", "x.copysign_(-w)", "x[:] = w", "x.index_put_((i,), w[:2])", "t.add(w, 1, out=x)"]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape, strides", [((2, 3), (1, 1)), ((3, 2), (1, 1)), ((3, 3), (1, 1)), ((2, 3, 4), (1, 1, 1)), ((3, 4), (2, 1))])
+def test_windows_are_walked_in_pytorchs_order(shape, strides):
+    size = 1
+    for n in shape:
+        size *= n
+    before = f"b = t.arange(1., 25.); x = b.as_strided({shape}, {strides}); w = (t.arange({size}.) / 7 + 0.3).reshape({shape}); i = t.tensor([0, 1])"
+    check({call: f"{call}\nr = x, b" for call in ORDERED}, before)
+
+
+@pytest.mark.parity
+def test_ops_in_place_that_change_nothing_count():
+    check({f"{call}, {x}": f"x = {x}; v = x._version; {call}; r = x._version - v"
+           for call in ("x.conj_physical_()", "x.nan_to_num_()") for x in ("t.ones(2)", "t.ones(2, dtype=t.int64)", "t.ones(0)", "t.ones(2).requires_grad_()",
+                                                                        "t.ones(2).requires_grad_() * 2")})  # fmt: skip
+
+
 @pytest.mark.parity
 @pytest.mark.parametrize("source", WINDOWS)
 def test_windows(source):

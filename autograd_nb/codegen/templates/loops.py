@@ -140,12 +140,14 @@ def pointwise_flat(body: Body, name: str = "kernel", over: Mapping[int, int] = A
     )
 
 
-def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int) -> str:
-    """Bring the six loops, whose order is free, into the one that suits `pointwise_strided`, and return its ``kinds``.
+def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int, free: bool = True) -> str:
+    """Bring the six loops into the order that suits `pointwise_strided` if that is ``free``, and return its ``kinds``.
 
     ``sizes`` and ``steps`` (by array operand, the ``inputs`` first) are changed in place.
     """
     inner, kinds = RANK - 1, {1: "u", 0: "0"}
+    if not free:
+        return "".join([kinds.get(t[inner], "s") for t in steps])
 
     def move(d: int, to: int) -> None:
         for row in (sizes, *steps):

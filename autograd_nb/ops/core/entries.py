@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import launch, threads
+from ... import launch, strides, threads
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Input
 from ...dtypes import get_default_dtype
-from ...shapes import Layout, broadcast_strides, dims_array, merged, sort_dims
+from ...shapes import Layout, broadcast_strides, dims_array, merged, overlaps_itself, sort_dims
 from .recording import real_only
 from .reduction_kernel import nested
 
@@ -80,7 +80,10 @@ class PointwiseKernel:
         sizes: Sequence[int] = shape
         last = everyone[-1]
         if not (last.usual and last.sizes == shape):  # else the dims are in order
-            order = sort_dims(columns)  # by the last output first, also where it has no argument of its own
+            if overlaps_itself(last):  # what is written last stays: in PyTorch's order
+                order = strides.walked(shape, [[here[-1] for here in columns], *list(zip(*columns))[:-1]])  # noqa: B905
+            else:
+                order = sort_dims(columns)  # by the last output first, also where it has no argument of its own
             sizes, columns = [shape[d] for d in order], [columns[d] for d in order]
         if self.over:
             chosen = [*range(len(in_layouts)), *[len(in_layouts) + k for k in self.own]]
@@ -113,7 +116,7 @@ class PointwiseKernel:
         lead = max(0, len(sizes) - loops.RANK)
         inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
         inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
-        kinds = loops.arrange(inner_sizes, inner_steps, len(in_layouts))
+        kinds = loops.arrange(inner_sizes, inner_steps, len(in_layouts), not overlaps_itself(out_layouts[-1]))
 
         def split(entry: Callable) -> Callable:
             whole = threads.writes_apart(out_layouts)

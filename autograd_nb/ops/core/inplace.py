@@ -59,6 +59,13 @@ def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any,
     return assign_inplace(target, result)
 
 
+def counted(target: Tensor) -> Tensor:
+    """``target`` after an op in place that changes nothing of it: refused and counted as any other."""
+    check_inplace(target)
+    target._version_[0] += target._version_[0] >= 0
+    return target
+
+
 def inplace_version(name: str, compute: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
     """Register ``<name>_``, the in-place form of the op ``name``."""
     function = compute or OPS[name].call

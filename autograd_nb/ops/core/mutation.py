@@ -10,7 +10,8 @@ from ...graph.modes import state
 from ...overriding import whole
 from ...shapes import as_shape, check_sizes, contiguous_strides, layout
 from ...tensor import Tensor, _storage, check_inplace, look_as, make
-from .inplace import inplace_version
+from .inplace import assign_inplace, before, in_place, inplace_version
+from .recording import fit_output
 from .registry import OPS, public
 from .structured import tensor_argument
 
@@ -18,7 +19,7 @@ from .structured import tensor_argument
 _ALIASES = {
     "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
     "logical_and": (), "logical_or": (), "logical_xor": (), "logical_not": (), "bitwise_not": (), "float_power": (),
-    "addmm": (), "addmv": (), "addr": (), "addbmm": (), "baddbmm": (), "renorm": (), "cumsum": (), "cumprod": (),
+    "addmm": (), "addmv": (), "addr": (), "baddbmm": (), "renorm": (), "cumsum": (), "cumprod": (),
 }  # fmt: skip
 
 for _name, _aliases in _ALIASES.items():
@@ -27,6 +28,21 @@ for _name, _aliases in _ALIASES.items():
         for _alias in _aliases:
             OPS[_alias] = OPS[_name + "_"]
             setattr(Tensor, _alias, _call)
+
+
+@public(kind="inplace", namespaces=())
+def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
+    """In-place version of `addbmm`. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
+    x, options = tensor_argument(input, "addbmm_"), {"beta": beta, "alpha": alpha}
+    function = OPS["addbmm"].call
+    if x.ndim < 2 or 1 in x.shape:
+        shape = [*tensor_argument(batch1, "addbmm_", "batch1").shape[1:2], *tensor_argument(batch2, "addbmm_", "batch2").shape[2:3]]
+        if list(x.shape) != shape:
+            check_inplace(x)
+            y = function(before(x), batch1, batch2, **options)
+            fit_output(x, y.shape)
+            return assign_inplace(x, y)
+    return in_place("addbmm_", function, x, batch1, batch2, **options)
 
 
 def _in_place_view(name: str) -> None:

@@ -17,8 +17,9 @@ from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...shapes import layout
 from ...tensor import Tensor, _storage, make
+from ..core.inplace import counted
 from ..core.pointwise import pointwise
-from ..core.recording import store
+from ..core.recording import guarded, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -56,7 +57,7 @@ def conj_physical(input, *, out=None):
 def conj_physical_(input):
     """In-place version of `conj_physical`."""
     x = tensor_argument(input, "conj_physical_")
-    return _conj_physical.inplace(x) if x.dtype.is_complex else x
+    return _conj_physical.inplace(x) if x.dtype.is_complex else counted(x)
 
 
 @public()
@@ -312,4 +313,5 @@ def angle(input, *, out=None):
 def vdot(input, other, *, out=None):
     """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
     a = tensor_argument(input, "vdot")
-    return OPS["dot"].call(conj(a), tensor_argument(other, "vdot", "other"), out=out)
+    y = OPS["dot"].call(conj(a), tensor_argument(other, "vdot", "other"), out=out)
+    return guarded(y, a) if other.requires_grad else y

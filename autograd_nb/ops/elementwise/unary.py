@@ -6,6 +6,7 @@ import math
 
 from ... import dtypes, return_types
 from ...codegen.formula.namespace import m
+from ..core.inplace import counted
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import real_operands, store, store_each
@@ -404,7 +405,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
 def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     """In-place version of `nan_to_num`."""
     x = tensor_argument(input, "nan_to_num_")
-    return x if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
+    return counted(x) if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
 
 
 @pointwise(lambda g, y: m.where(y <= 0, 0.0, g))

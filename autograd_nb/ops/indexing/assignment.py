@@ -15,7 +15,7 @@ from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
 from ..core.inplace import write_inplace
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.plans import InplacePlan
-from ..core.recording import guarded
+from ..core.recording import fresh, guarded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -254,4 +254,4 @@ def index_put(input, indices: Sequence[Tensor | None], values, accumulate=False)
         values = _stripped(values, Size(wanted))
     except RuntimeError:
         raise _mismatch(values, wanted) from None
-    return reshape(guarded(index_put_op(view, index, values, dims, pos, bool(accumulate)), *indices), x.shape)
+    return fresh(reshape(guarded(index_put_op(view, index, values, dims, pos, bool(accumulate)), *indices), x.shape))

@@ -14,7 +14,7 @@ from ...shapes import Layout, coalesce, layout, numel, wrap_dim
 from ...tensor import Tensor, check_inplace, make
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
-from ..core.recording import guarded, store
+from ..core.recording import fresh, guarded, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, dense
@@ -31,7 +31,7 @@ SET, ADD, MUL, MAX, MIN = range(5)
 
 def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Tensor, ...] = ()) -> Tensor:
     if out is None:
-        return y
+        return fresh(y)
     if isinstance(out, Tensor) and out.dtype is not y.dtype:
         raise RuntimeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
     return store(out, y, name, reads)

@@ -173,7 +173,7 @@ def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple
 @public()
 def index_fill(input, dim, index, value: Tensor | float):
     """y = x with the slices y[index] along ``dim`` filled with a number or 0-d tensor."""
-    return _slices(_index_fill, *_fill_args(input, dim, index, value, "index_fill"), False)
+    return fresh(_slices(_index_fill, *_fill_args(input, dim, index, value, "index_fill"), False))
 
 
 @public(kind="inplace", namespaces=())
@@ -193,7 +193,7 @@ def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, o
     else:
         places = expand(reshape(places, [-1 if k == d else 1 for k in range(x.ndim)]), values.shape)
         y = _reduced(x, d, places, values, reduce, bool(include_self))
-    return _stored(out, guarded(fresh(y), input, index, source, y), "index_reduce")
+    return _stored(out, guarded(y, input, index, source, y), "index_reduce")
 
 
 @public(kind="inplace", namespaces=())
@@ -244,7 +244,7 @@ def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, T
 def put(input, index, source, accumulate=False):
     """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
     x, places, values = _put_args(input, index, source, "put")
-    y = reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape)
+    y = fresh(reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape))
     return _with_source(guarded(y, index), source)
 
 
@@ -298,4 +298,4 @@ def combinations(input, r=2, with_replacement=False):
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     flat = [i for row in choose(range(x.shape[0]), r) for i in row]
     index = as_tensor(flat, dtype=dtypes.int64)
-    return reshape(guarded(pick(x, index, (0,), 0), x), -1 if flat else 0, r)
+    return fresh(reshape(guarded(pick(x, index, (0,), 0), x), -1 if flat else 0, r))

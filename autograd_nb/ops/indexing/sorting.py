@@ -15,7 +15,7 @@ from ...overriding import overridable
 from ...shapes import as_int, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import plain_number
-from ..core.recording import guarded, not_for_complex, scalar_type, store, store_each
+from ..core.recording import fresh, guarded, not_for_complex, scalar_type, store, store_each
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense, in_memory_order, in_order_again
@@ -103,7 +103,7 @@ def _topk(x, d, k, largest, ordered):
 
 def _pair(maker: Any, values: Tensor, indices: Tensor, out: Any, name: str, reads: tuple[Tensor, ...] = ()) -> Any:
     if out is None:
-        return maker(values, indices)
+        return maker(fresh(values), fresh(indices))
     return maker(*store_each(out, (values, indices), name, reads))
 
 

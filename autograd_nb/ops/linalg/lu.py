@@ -375,7 +375,7 @@ def _solution(A: Any, B: Any, left: bool, name: str) -> tuple[Tensor, Tensor]:
     x = x if left else x.mT
     if vector:
         x = x.squeeze(-1)
-        x = _alone(turned(x)) if x.ndim > 1 else x  # PyTorch lays out a batch of vectors as if it were a matrix
+        x = fresh(_alone(turned(x)) if x.ndim > 1 else x)  # PyTorch lays out a batch of vectors as if it were a matrix
     return x, info
 
 

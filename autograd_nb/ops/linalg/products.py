@@ -9,7 +9,7 @@ from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
 from ..core.recording import guarded, need_numbers
 from ..core.registry import public
-from ..core.structured import tensor_argument, tensors_argument
+from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import clone
 from ..products.matmul import matmul, mm
 from ..reduce.sums import sum as sum_
@@ -109,8 +109,11 @@ def chain_matmul(*matrices, out=None):
 # ----------------------------------------------------------------------------------------------------- vectors
 
 
-def _cross(a: Tensor, b: Tensor, d: int) -> Tensor:
-    return roll(a, -1, d) * roll(b, -2, d) - roll(a, -2, d) * roll(b, -1, d)
+@structured(
+    x=lambda g, y, d: _cross(y, g, d), y=lambda g, x, d: _cross(g, x, d), node="LinalgCrossBackward0", linear="each", batch="shift"
+)
+def _cross(x, y, d):
+    return roll(x, -1, d) * roll(y, -2, d) - roll(x, -2, d) * roll(y, -1, d)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.cross")
@@ -157,7 +160,8 @@ def vecdot(x, y, *, dim=-1, out=None):
     same_dtype(a, b, "linalg.vecdot", "x", "y")
     if a.dtype.is_complex:
         a = m.conj(a)
-    return given(sum_(a * b, dim, dtype=a.dtype), out, "linalg.vecdot")
+    z = sum_(a * b, dim, dtype=a.dtype)
+    return given(guarded(z, x) if b.requires_grad else z, out, "linalg.vecdot")
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.diagonal")

@@ -10,7 +10,7 @@ from ... import dtypes, launch, return_types
 from ...graph.modes import state
 from ...launch import Kernel
 from ...tensor import Tensor
-from ..core.recording import constant
+from ..core.recording import constant, guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -184,7 +184,8 @@ def torch_svd(input, some=True, compute_uv=True, *, out=None):
         parts = (new_full((*batch, m, m), 0, a.dtype), _singular_values(a), new_full((*batch, n, n), 0, a.dtype))
     else:
         u, s, vh = _svd(a, THIN if some else FULL)
-        parts = (u, s, adjoint(vh))
+        v = adjoint(vh)
+        parts = (guarded(u, v), s, v)
     return several(return_types.svd, parts, out, "svd")
 
 

@@ -17,7 +17,7 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel, overlaps_itself, view_strides
 from ...tensor import Tensor, make
-from ..core.recording import guarded
+from ..core.recording import fresh, guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -286,7 +286,7 @@ def scaled_dot_product_attention(
         return guarded(y, q, k, v, y, *[mask] * (mask is not None and mask.dtype is not dtypes.bool_))
     if not any(t is not None and t.requires_grad for t in (q, k, mask)):
         v = v.clone()
-    return attention_weights(q.clone(), k.clone(), v, mask, *options, weights=False)[0]
+    return fresh(attention_weights(q.clone(), k.clone(), v, mask, *options, weights=False)[0])
 
 
 def _is_flash(q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float) -> bool:

@@ -369,7 +369,7 @@ def _of_parts(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[
     a, b, c, d = x.real, x.imag, w.real, w.imag
     ac, bd, whole = (call(op, n, p, q, None, *rest) for p, q in ((a, c), (b, d), (a + b, c + d)))
     y = complex_(ac - bd, whole - ac - bd)
-    return y if bias is None else y + tensor_argument(bias, op, "bias").reshape(-1, *(1,) * n)
+    return y if bias is None else guarded(y + tensor_argument(bias, op, "bias").reshape(-1, *(1,) * n), x, w)
 
 
 def _check_empty(x: Tensor, w: Tensor, transposed: bool) -> None:

@@ -18,7 +18,7 @@ from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
 from ..core.pointwise import pointwise
-from ..core.recording import constant, guarded, scalar_type
+from ..core.recording import constant, fresh, guarded, scalar_type
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import structured, tensor_argument
@@ -330,7 +330,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     w, b = (None if t is None else widened(t).reshape([1, num_groups, c // num_groups, 1]) for t in (weight, bias))
     mean, rstd = _statistics(wide, (2, 3), float(eps))
     y = _group_norm(wide, w, b, mean, rstd, (2, 3), (0, 3), float(eps))
-    return in_format_of(cast(y.reshape(x.shape), x.dtype), x)
+    return fresh(in_format_of(cast(y.reshape(x.shape), x.dtype), x))
 
 
 @functional()

@@ -145,7 +145,7 @@ def matmul(input, other, *, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.matmul.html
     """
     a, b = tensor_argument(input, "matmul"), tensor_argument(other, "matmul", "other")
-    y = _matmul(a, b)
+    y = fresh(_matmul(a, b))
     return y if out is None else store(out, y, "matmul")
 
 

@@ -15,6 +15,7 @@ from ... import dtypes, launch
 from ...graph.modes import state
 from ...shapes import broadcast_shapes, layout, numel
 from ...tensor import Tensor, make
+from ..core.recording import fresh
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -170,7 +171,7 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         order,
         products,
     )
-    return cast(y.reshape(*batch, n, m), kind)
+    return fresh(cast(y.reshape(*batch, n, m), kind))
 
 
 @public(namespaces=("torch", "nn.functional"), method=False)

@@ -165,5 +165,7 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
         hist = _counts(
             rows, edges, not given, None if weight is None else weight.detach().reshape(-1), bool(density), "histogramdd"
         )
-    underived("histogramdd", (hist, *edges), input, weight, *each)
+    if given:
+        edges = each  # as they were given
+    underived("histogramdd", (hist, *([] if given else edges)), input, weight, *each)
     return return_types.histogramdd(hist, tuple(edges))

@@ -10,7 +10,7 @@ from ... import dtypes, launch, return_types
 from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.recording import store
+from ..core.recording import fresh, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -84,7 +84,7 @@ def _quantile(x: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, ig
     shape = list(y.shape[1:])
     if keepdim:
         shape = kept
-    return y.reshape(([y.shape[0]] if q.ndim else []) + shape)
+    return fresh(y.reshape(([y.shape[0]] if q.ndim else []) + shape))
 
 
 @public()

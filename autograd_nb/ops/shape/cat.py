@@ -8,7 +8,7 @@ from typing import Any
 from ... import dtypes, launch, strides
 from ...shapes import Layout, Size, as_shape, layout, wrap_dim
 from ...tensor import Tensor, make
-from ..core.recording import store
+from ..core.recording import fresh, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import clone
@@ -169,4 +169,4 @@ def repeat(input, *counts, repeats: int | Sequence[int] | None = None):
     shape = (1,) * (len(reps) - x.ndim) + tuple(x.shape)
     y = reshape(x, *[k for n in shape for k in (1, n)])
     y = expand(y, *[k for r, n in zip(reps, shape, strict=True) for k in (r, n)])
-    return reshape(clone(y), *[r * n for r, n in zip(reps, shape, strict=True)])
+    return fresh(reshape(clone(y), *[r * n for r, n in zip(reps, shape, strict=True)]))

@@ -11,7 +11,7 @@ from ...launch import Kernel
 from ...shapes import as_int, as_shape, numel, wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.inplace import inplace_version
-from ..core.recording import store
+from ..core.recording import fresh, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
@@ -317,7 +317,7 @@ def repeat_interleave(input, repeats: int | Tensor | None = None, dim: int | Non
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts._layout.size} and "
             f"input.size({d}) = {n}"
         )
-    return OPS["index_select"].call(x, d, _repeat_index(counts, output_size))
+    return fresh(OPS["index_select"].call(x, d, _repeat_index(counts, output_size)))
 
 
 def _repeat_index(counts: Tensor, size: Any) -> Tensor:

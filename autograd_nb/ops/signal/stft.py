@@ -11,6 +11,7 @@ from typing import Any
 
 from ...shapes import as_int, layout
 from ...tensor import Tensor
+from ..core.recording import fresh
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..creation.create import new_full
@@ -114,7 +115,7 @@ def stft(
     if weights is not None:
         pieces = pieces * weights
     y = OPS["fft.rfft" if onesided else "fft.fft"].call(pieces, norm="ortho" if normalized else None).transpose(1, 2)
-    y = y.squeeze(0) if single else y
+    y = fresh(y.squeeze(0) if single else y)
     if return_complex:
         return y
     warnings.warn(
