@@ -146,7 +146,7 @@ def check(op: Any) -> Table:
             continue
         for k, sample in enumerate(samples_of(op, dtype, True)[:MOST]):
             given = list(leaves((sample.input, sample.args, sample.kwargs)))
-            if op.name.endswith("attention_forward") and k == 0 or sample.kwargs.get("dropout_p"):
+            if (op.name.endswith("attention_forward") and k == 0) or sample.kwargs.get("dropout_p"):
                 continue  # with random dropout
             if not any(t.requires_grad for t in given) or sum(t.numel() for t in given) > SIZE:
                 continue
