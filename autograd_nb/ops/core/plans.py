@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import launch, strides
+from ...dtypes import dtype
 from ...shapes import Layout, broadcast_shapes, layout
 from .entries import PointwiseKernel, operand, signature
 from .pointwise_backward import Spec
@@ -96,13 +97,14 @@ class InplacePlan:
 
     def __init__(self, op: Pointwise, keys: tuple):
         target = keys[0]
-        self.record = plan = _InplaceRecord(op, keys)
+        kind = kind_of(op, keys)
+        self.record = plan = _InplaceRecord(op, keys, kind.out)
         if op.result == "real" and target.dtype.is_complex:
             raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
         check_result(op.name + "_", target, plan.out, op.repeats)
         self.reads = op.reads
         arrays = [k for k in (keys if op.reads else keys[1:]) if isinstance(k, Layout)]
-        self.entry, self.dims = kind_of(op, keys).over_kernel(op, keys).entry(arrays, [target])
+        self.entry, self.dims = kind.over_kernel(op, keys).entry(arrays, [target])
         self.size = target.size if self.dims is None else -1
 
     def write(self, target: np.ndarray, *values: Any) -> None:
@@ -126,11 +128,10 @@ class _InplaceRecord:
 
     __slots__ = ("copies", "keys", "op", "out", "recorded", "specs")
 
-    def __init__(self, op: Pointwise, keys: tuple):
+    def __init__(self, op: Pointwise, keys: tuple, d: dtype):
         self.op, self.keys = op, keys
         self.copies: dict = {}
         shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
-        d = kind_of(op, keys).out
         target = keys[0]
         self.out = target if shape == target.shape and d is target.dtype else layout(shape, None, d)
         self.specs: list = [None] * (1 << len(keys))
