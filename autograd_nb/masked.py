@@ -151,14 +151,14 @@ def mean(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
 def median(input: Any, dim: Any = -1, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The median (the lower one) of the kept elements along ``dim``, nan ignored unless there is no mask."""
     x = tensor_argument(input, "masked.median")
-    if _kind(x, dtype).category < 2:
-        raise ValueError(
-            f"median(): Could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}"
-        )
     if mask is None and bool(x.detach().isnan().any()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point or the input holds nan")
-    filled = _filled(x, mask, math.nan, "median")
-    return cast(_op("nanmedian", filled, dim, bool(keepdim)).values, _kind(x, dtype))
+    wide = x if x.dtype.category >= 2 else cast(x, dtypes.get_default_dtype())
+    filled = _filled(wide, mask, math.nan, "median")
+    y = _op("nanmedian", filled, dim, bool(keepdim)).values
+    if wide is not x and bool(y.isnan().any()):
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    return cast(y, x.dtype if dtype is None else dtype)
 
 
 def logsumexp(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None, mask: Any = None) -> Tensor:

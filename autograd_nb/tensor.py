@@ -193,7 +193,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"data must be a Tensor, not {type(value).__name__}")
-        if value.dtype is not self.dtype and self.requires_grad and not value.dtype.is_floating_point:
+        if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
             raise RuntimeError(f"data set to a tensor that requires gradients must be floating point, not {value.dtype}")
         self._data, self._layout = value._data, value._layout
 
@@ -300,9 +300,10 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             return memo[id(self)]
         # tensors of one storage stay together, as their memory is copied once
         storage, offset = _storage(self)
-        copied = memo.get(id(storage))
+        place = ("storage", storage.__array_interface__["data"][0], storage.size, storage.dtype)
+        copied = memo.get(place)
         if copied is None:
-            copied = memo[id(storage)] = storage.copy()
+            copied = memo[place] = storage.copy()
             memo.setdefault("_autograd_nb_keep", []).append(storage)
         new = adopt(type(self), make(copied[offset:], self._layout, [0, 0]))
         new._rg = self._rg

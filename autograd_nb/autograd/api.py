@@ -155,12 +155,10 @@ def _backward(
         engine.run(edges, grads, retain_graph=retain, create_graph=create_graph, depth=depth)
         return
     wanted = _target_edges(targets, "backward")
-    found = engine.run(
-        edges, grads, targets=wanted, accumulate=True, retain_graph=retain, create_graph=create_graph, depth=depth
-    )
-    for t, e, g in zip(targets, wanted, found, strict=True):
-        if not e.is_leaf_edge and g is not None:
-            t._grad = engine.own(g, t, create_graph) if t._grad is None else engine.add(t._grad, g)
+    for t, e in zip(targets, wanted, strict=True):
+        if not e.is_leaf_edge and isinstance(t, Tensor):
+            t.retain_grad()  # from now on
+    engine.run(edges, grads, targets=wanted, accumulate=True, retain_graph=retain, create_graph=create_graph, depth=depth)
 
 
 def _target_edges(targets: tuple[Any, ...], function: str) -> list[Any]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from ..dtypes import promote_types
 from ..graph.modes import PerThread, _Mode, no_grad
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import cast
@@ -238,7 +239,7 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
     d = out.dtype
     if not live or d.category < 2:
         return None
-    if d.is_complex or any(isinstance(p, Tensor) and p.dtype.is_complex for p in primals):
+    if d.is_complex or any(isinstance(p, Tensor) and p.dtype.is_complex for p in (*primals, *tangents)):
         # rules give g · conj(dy/dx), and some functions of complex numbers have no dy/dx
         return _pushed(lambda *xs: op.run(xs), primals, tangents, level)[1]
     values: dict[Any, Any] = {"out": out}
@@ -248,7 +249,8 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
     for i in live:
         # two operands may meet in a larger shape than the tangent has
         part = op.rules[i].whole(cast(tangents[i], d), values, op.params)
-        total = part if total is None else total + part
+        kind = promote_types(d, tangents[i].dtype)  # a tangent may have a wider dtype than its primal
+        total = cast(part, kind) if total is None else total + cast(part, kind)
     if total.shape != out.shape:
         total = total.expand(out.shape)
     # in memory of its own, as the primal is, so that either may be overwritten
@@ -371,9 +373,9 @@ def _number(level: int | None, what: str) -> int | None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """``tensor`` with a tangent of its shape and dtype.
+    """``tensor`` with a tangent of its shape.
 
-    Errors: RuntimeError outside a dual level, or where shapes or dtypes differ; ValueError for integers.
+    Errors: RuntimeError outside a dual level, or where shapes differ; ValueError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.make_dual.html
     """
     number = _number(level, "make_dual")
@@ -390,11 +392,6 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
             f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
-        )
-    if tensor.dtype is not tangent.dtype:
-        raise RuntimeError(
-            "Expected tangent to have the same dtype as the primal, "
-            f"but got tangent={tangent.dtype} for primal={tensor.dtype}; cast it with .to()"
         )
     if _parts(tensor, number)[1] is not None:
         raise RuntimeError("make_dual(): the tensor has a tangent of this level already (unpack_dual gives its primal)")

@@ -43,6 +43,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     under_way: WeakKeyDictionary = WeakKeyDictionary()  # pass -> [gradients so far, how many are still to come]
     lock = threading.Lock()
+    edges = [e for t in tensors if (e := edge(t)) is not None]
 
     def hook_for(i: int) -> Callable[..., Any]:
         def hook(g: Tensor) -> None:
@@ -50,7 +51,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
             with lock:
                 first = current not in under_way
                 if first:
-                    under_way[current] = [[None] * len(tensors), sum(reaches(e) for t in tensors if (e := edge(t)) is not None)]
+                    under_way[current] = [[None] * len(tensors), sum(map(reaches, edges))]
                 entry = under_way[current]
                 entry[0][i] = g
                 entry[1] -= 1

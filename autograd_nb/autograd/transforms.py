@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..dtypes import promote_types
 from ..graph.modes import enable_grad, state
 from ..graph.node import Output
 from ..ops.core.registry import OPS
@@ -265,6 +266,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                 f"{value.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
             )
+        if value.dtype.is_complex:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {value.dtype} (grad_and_value(f)(*args))")
         one = _wrap(new_full(trace.outputs[0].shape, 1, value.dtype), trace.base)
         found = _single(trace.gradients([one], retain=False), argnums)
         value = trace.value()
@@ -352,14 +355,27 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html
     """
     flat, _ = _jvp_inputs(primals, tangents)
+    for t in flat:
+        if t.dtype.category < 2:
+            raise ValueError(f"Expected tangent to be floating point or complex, but got: {t.dtype} (jvp(f, primals, tangents))")
     trace = _Trace(func, primals, has_aux, "jvp(f, primals, tangents)")
     if strict and not any(o.requires_grad for o in trace.outputs):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with strict=True."
         )
-    out = tree_unflatten(trace.pusher()(flat), trace.out_spec)
+    out = tree_unflatten(_moved(trace, flat), trace.out_spec)
     value = trace.value()
     return (value, out, trace.released(trace.aux)) if has_aux else (value, out)
+
+
+def _moved(trace: _Trace, tangents: list[Tensor]) -> list[Tensor]:
+    """J · tangents, of whose dtypes each may be wider than its primal's: so are the results then."""
+    push, leaves = trace.pusher(), trace.leaves
+    if all(t.dtype is p.dtype for t, p in zip(tangents, leaves, strict=True)):
+        return push(tangents)
+    tangents = [t.real if t.dtype.is_complex and not p.dtype.is_complex else t for t, p in zip(tangents, leaves, strict=True)]
+    wide = functools.reduce(promote_types, [t.dtype for t in tangents])
+    return [t.to(promote_types(t.dtype, wide)) for t in push([t.to(p.dtype) for t, p in zip(tangents, leaves, strict=True)])]
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:

@@ -192,7 +192,9 @@ class Pass:
         if not self.accumulate:
             self.captured[leaf] = g
             return
-        if not leaf._rg:  # frozen or detached since
+        if not leaf._rg:  # frozen or detached since; PyTorch calls the hooks all the same
+            if hooks is not None:
+                hooks.finished(leaf, g)
             return
         if g is not None:
             grad = leaf._grad
@@ -222,7 +224,8 @@ class Pass:
         if self.inner and not self.accumulate:
             self.capture(node, g, True)  # as it arrived: hooks see and replace what the node is given
         if hooks is not None:
-            grads = hooks.grad_outputs((list(g) if g is not None else [None] * node.outputs) if several else [g], self.create_graph)
+            whole = (list(g) if g is not None else [None] * node.outputs) if several else [g]
+            grads = hooks.grad_outputs(whole, self.create_graph, node.shown)
             if hooks.post:  # they will see it, as it is now
                 grads = [handed(value, self.create_graph) for value in grads]
             g = grads if several else grads[0]
@@ -232,7 +235,7 @@ class Pass:
         if watch is not None:
             watch(node, result)
         if hooks is not None and hooks.post:
-            result = hooks.grad_inputs(tuple([handed(r, self.create_graph) for r in result]), g if several else [g])
+            result = hooks.grad_inputs(tuple([handed(r, self.create_graph) for r in result]), g[: node.shown] if several else [g])
         del g
         for e, value in zip(node.edges, result, strict=True):
             if e is not None and value is not None:

@@ -69,13 +69,14 @@ class NodeHooks:
         return handle
 
     @users
-    def grad_outputs(self, grads: list[Any], recorded: bool) -> list[Any]:
-        """Apply `tensor_hooks`, then the node's prehooks. ``recorded``: in a pass with a history."""
+    def grad_outputs(self, grads: list[Any], recorded: bool, shown: int | None = None) -> list[Any]:
+        """Apply `tensor_hooks`, then the node's prehooks, to the first ``shown``. ``recorded``: in a pass with a history."""
         grads = self.tensor_hooks(grads, recorded)
         if self.pre:
-            grads = [handed(g, recorded) for g in grads]
+            seen = [handed(g, recorded) for g in grads[:shown]]
             for hook in list(self.pre.values()):
-                grads = _replaced_all(hook, hook(tuple(grads)), grads)
+                seen = _replaced_all(hook, hook(tuple(seen)), seen)
+            grads = [*seen, *grads[len(seen) :]]
         return grads
 
     @users

@@ -83,6 +83,11 @@ class Node:
     outputs = 1
     several = False  # whether gradients come as a list, one for each output
 
+    @property
+    def shown(self) -> int | None:
+        """How many of the outputs have a gradient that the node's hooks see; None for all."""
+        return None
+
     def counters(self) -> tuple[Any, ...]:
         """``versions`` as a tuple."""
         return (self.versions,) if self.versions.__class__ is list else self.versions

@@ -15,7 +15,6 @@ import pytest
 import autograd_nb as torch
 from autograd_nb import launch
 from autograd_nb.codegen.build import compilation
-from autograd_nb.codegen.library import Code
 from autograd_nb.codegen.templates import loops
 
 DTYPES = ["float32", "float64", "int16", "uint8", "bool", "complex64", "complex128"]
@@ -96,45 +95,29 @@ def machine_code(f: Callable[[], Any]) -> list[str]:
     return texts
 
 
-def sizes_of(monkeypatch) -> list[int]:
-    """A list that gets the LLVM instructions of each kernel that is compiled from now on, before LLVM sees them."""
-    sizes: list[int] = []
-    optimise = Code._optimize_functions
-
-    def counted(self, module):
-        sizes.append(sum(len(list(block.instructions)) for function in module.functions for block in function.blocks))
-        optimise(self, module)
-
-    monkeypatch.setattr(Code, "_optimize_functions", counted)
-    return sizes
-
-
 def rows() -> torch.Tensor:
     return torch.tensor(numbers(32, 100))
 
 
 @pytest.mark.parametrize(
-    "instruction, f, budget",
+    "instruction, f",
     [
-        ("addps", lambda: rows() + rows(), 400),
-        (r"maxps|cmp\w+ps|blendmps|andps", lambda: rows().relu(), 370),
-        ("fmadd...ps", lambda: rows().exp(), 520),
-        ("fmadd...ps", lambda: rows()[:, ::2].tanh(), 1150),
-        (r"(unpck|perm|shuf)\w+", lambda: rows().t().contiguous(), 1750),
-        ("add(ps|pd)", lambda: rows().sum(), 1120),
-        ("addpd", lambda: rows().sum(0), 1750),
-        ("fmadd...ps", lambda: rows().softmax(1), 3150),
-        ("fmadd...ps", lambda: rows().softmax(0), 2800),
-        ("(sub|mul|fmadd...|fmsub...)ps", lambda: torch.nn.functional.layer_norm(rows(), (100,)), 2900),
+        ("addps", lambda: rows() + rows()),
+        (r"maxps|cmp\w+ps|blendmps|andps", lambda: rows().relu()),
+        ("fmadd...ps", lambda: rows().exp()),
+        ("fmadd...ps", lambda: rows()[:, ::2].tanh()),
+        (r"(unpck|perm|shuf)\w+", lambda: rows().t().contiguous()),
+        ("add(ps|pd)", lambda: rows().sum()),
+        ("addpd", lambda: rows().sum(0)),
+        ("fmadd...ps", lambda: rows().softmax(1)),
+        ("fmadd...ps", lambda: rows().softmax(0)),
+        ("(sub|mul|fmadd...|fmsub...)ps", lambda: torch.nn.functional.layer_norm(rows(), (100,))),
     ],
     ids=["add", "relu", "exp", "strided", "turned", "sum", "sum of columns", "softmax", "softmax of columns", "layer norm"],
 )
-def test_packed_instructions(instruction, f, budget, monkeypatch):
-    """Loops work on vectors. The budget is of LLVM instructions: what a kernel takes to compile grows with them."""
+def test_packed_instructions(instruction, f):
     from numba import config
 
     if config.DISABLE_JIT or config.BOUNDSCHECK or platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip("other machine code, or none")
-    sizes = sizes_of(monkeypatch)
     assert any(re.search(rf"\bv?({instruction})\s.*[xyz]mm", text) for text in machine_code(f))
-    assert sum(sizes) <= budget, "the texts of these kernels have grown, and with them the time that compiling takes"

@@ -11,14 +11,14 @@ import autograd_nb as ours
 
 from . import explained, generate
 from .compare import Difference, first_difference
-from .program import Calls, Program, Step, call, trace
+from .program import Calls, Program, Step, call, is_tensor, names_of, new_space, run, trace
 from .shrink import shrink
 
 torch.set_num_threads(1)  # tensors are tiny
 
 
 #: how far, relatively, numbers are moved to see what rounding decides (of float64; of float32 as much more as it is coarser)
-JITTERS = (3e-12, -2e-12, 7e-12)
+JITTERS = (3e-12, -2e-12, 7e-12, -5e-12, 1e-12, -9e-12)
 AGAIN = 8  #: statements that are taken out of a program at most
 
 
@@ -28,6 +28,34 @@ def rounding(program: Program, theirs: list[Step], where: int) -> bool:
         found = first_difference(trace(program, torch, jitter), theirs, False)
         if found is not None and found.where <= where:
             return True
+    return False
+
+
+def overlapping(program: Program, where: int, strides: bool) -> bool:
+    """Whether an op in place agrees with PyTorch's if that is given copies of what it reads."""
+    copied = explained.read_first(program.statements[where])
+    if copied == program.statements[where]:
+        return False
+    theirs = trace(Program((*program.statements[:where], copied)), torch)
+    return first_difference(trace(Program(program.statements[: where + 1]), ours), theirs, strides) is None
+
+
+def constant(program: Program, found: Difference) -> bool:
+    """Whether what says in one library only that it requires grad depends on no leaf there."""
+    name = found.what.partition(":")[0]
+    for library in (torch, ours):
+        space = new_space(library)
+        for statement in program.statements[: found.where + 1]:
+            run(statement, space)
+        try:
+            t = eval(name, space)
+            if not t.requires_grad:
+                continue
+            leaves = [s for n in names_of(space) if is_tensor(s := space[n]) and s.requires_grad and s.is_leaf and s is not t]
+            grads = library.autograd.grad((t * (t.detach() + 1.37)).sum() - (t * t).sum() / 2, leaves, allow_unused=True)
+        except Exception:
+            return False
+        return all(g is None or not bool(g.detach().ne(0).any()) for g in grads)
     return False
 
 
@@ -41,6 +69,10 @@ def compared(program: Program, strides: bool = True) -> tuple[Program, Differenc
             return program, None, why
         if not found.explained and rounding(program, theirs, found.where):
             found.explained = explained.ROUNDING
+        if not found.explained and found.kind == "value" and overlapping(program, found.where, strides):
+            found.explained = explained.OVERLAP
+        if not found.explained and found.kind in ("requires_grad", "leaf", "history") and constant(program, found):
+            found.explained = explained.CONSTANT
         if not found.explained:
             return program, found, why
         why.append(found.explained)

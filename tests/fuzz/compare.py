@@ -115,14 +115,17 @@ def first_difference(
             if own and any(text in str(a.error or b.error) for text in COMPILED):
                 return Difference("limit", k, told(a.error or b.error), explained.LIMIT)
             kind = "raised" if a.error else "not refused"
-            why = explanation(Case(kind, statement, told(a.error), told(b.error), "", "\n".join(statements[:k]))) or b.loose * explained.LOOSE
+            known = theirs[k - 1].state if k else {}
+            case = Case(kind, statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known)
+            why = explanation(case) or b.loose * explained.LOOSE
             return Difference(kind, k, f"{told(a.error)} instead of {told(b.error)}", why)
         coarse = coarse or any(isinstance(s, Seen) and s.dtype in COARSE.values() for s in b.state.values())
         if own and a.error is not None and any(text in str(a.error) for text in COMPILED):
             return Difference("limit", k, told(a.error), explained.LIMIT)
         if a.error is not None and b.error is not None and not issubclass(type(a.error), family(b.error)):
-            why = explanation(Case("error type", statement, told(a.error), told(b.error)))
-            return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}", why)
+            known = theirs[k - 1].state if k else {}
+            case = Case("error type", statement, told(a.error), told(b.error), "", "\n".join(statements[:k]), known)
+            return Difference("error type", k, f"{told(a.error)} instead of {told(b.error)}", explanation(case))
         for name in [*b.state, *(n for n in a.state if n not in b.state)]:
             if name not in a.state or name not in b.state:
                 return Difference("named", k, f"{name} is there in one case only")
@@ -135,7 +138,7 @@ def first_difference(
                 trifles.append(explained.TRIFLES)
             elif found:
                 partly = k and a.error is not None and same(mine[k - 1].state, a.state) and not same(theirs[k - 1].state, b.state)
-                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]))
+                case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), theirs[k - 1].state if k else {})
                 why = explained.ATOMIC if partly else b.loose * explained.LOOSE or explanation(case)
                 return Difference(found[0], k, found[1], why)
         if own and a.shared != b.shared:

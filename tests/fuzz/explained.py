@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -22,6 +22,13 @@ class Case:
     theirs: str
     name: str = ""  #: of what differs
     before: str = ""  #: the statements before it
+    known: dict[str, Any] = field(default_factory=dict)  #: what PyTorch's names stood for before it
+
+    @property
+    def empty(self) -> bool:
+        """Whether a tensor without elements takes part, by name or written out."""
+        named = (self.known.get(n) for n in re.findall(r"v\d+", self.statement))
+        return bool(re.search(r"\(0,|, 0[,)]", self.statement)) or any(0 in getattr(s, "shape", ()) for s in named)
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,14 @@ class Explained:
     holds: Callable[[Case], Any]
 
 
-_ORDERS = ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "einsum", "lu_solve")
+_ORDERS = ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "einsum", "lu_solve", "kron(")
+
+
+#: ops that keep what they compute anew here, or the other way round (tests/parity/exchanged.py, KNOWN)
+_ANEW = (
+    "prod|softsign|mvlgamma|renorm|vander|cross|rms_norm|tensordot|dist|margin_loss|logsigmoid|log_ndtr|lu|det|eigh|bilinear|batch_norm|"
+    "nll_loss|lstsq|triangular_solve|norm|median|logcumsumexp|_reduce"
+)
 
 
 def _names(statement: str, parts: tuple[str, ...]) -> bool:
@@ -62,8 +76,11 @@ EXPLAINED = (
         and (
             ("view size is not compatible" in c.theirs and "view" not in c.statement)
             or "nested_tensorlist" in c.theirs
+            or ("expects a non-empty TensorList" in c.theirs and re.search(r"jacobian|hessian", c.statement))
             or "PixelShuffleBackward0 returned an invalid gradient" in c.theirs
             or "INTERNAL ASSERT FAILED" in c.theirs
+            or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
+            or ("use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs and "is_grads_batched" in c.statement)
         ),
     ),
     Explained(
@@ -97,12 +114,68 @@ EXPLAINED = (
         "exchanged data",
         "Where x.data = … comes between the forward and the backward pass, gradients are here those of the values that the forward pass "
         "read; PyTorch reads the new ones, which is no derivative of anything.",
-        lambda c: "value" in c.kind and re.search(r"\.data = |vector_to_parameters", c.before) and "grad" in c.statement + c.kind,
+        lambda c: ("value" in c.kind or c.kind in ("raised", "not refused"))
+        and re.search(r"\.data = |vector_to_parameters", c.before)
+        and re.search(r"grad|backward", c.statement + c.kind),
+    ),
+    Explained(
+        "what nodes keep",
+        "Ops whose derivative reads other tensors than in PyTorch show it to programs that change values behind the graph's back "
+        "(tests/parity/exchanged.py names them; kron keeps a view that has no version there).",
+        lambda c: "value" in c.kind
+        and ((".data." in c.before and re.search(_ANEW, c.before)) or "kron(" in c.before)
+        and re.search(r"grad|backward", c.statement + c.kind),
+    ),
+    Explained(
+        "hooks on where a pass begins",
+        "A multi-grad hook counts the gradients that are to come, and in PyTorch forgets that of the one tensor that the pass begins with: "
+        "the hook is called too early, or never.",
+        lambda c: c.kind == "value"
+        and (held := re.findall(r"register_multi_grad_hook\(\[(v\d+), (v\d+)\]", c.before))
+        and (begun := re.search(r"(v\d+)\.backward\(|autograd\.grad\(\[?(v\d+),", c.statement))
+        and any(n in pair for pair in held for n in begun.groups() if n),
+    ),
+    Explained(
+        "inputs of nodes",
+        "Which inputs a node has, and in what order, is the library's own business: PyTorch has none for numbers and masks.",
+        lambda c: c.kind == "value" and "(len(gi)" in c.before,
+    ),
+    Explained(
+        "integers that require grad",
+        "Into which a tensor that requires grad was copied: in PyTorch they say that they require grad too, which nothing can come of.",
+        lambda c: c.kind in ("requires_grad", "history", "leaf") and re.match(r"u?int|bool", getattr(c.known.get(c.name), "dtype", "")),
+    ),
+    Explained(
+        "versions of results",
+        "PyTorch writes circular padding piece by piece into the result, and inverts in place, which counts as changes.",
+        lambda c: c.kind == "value" and "._version" in c.statement and re.search(r"[Cc]ircular|cholesky_inverse", c.before),
+    ),
+    Explained(
+        "running statistics that share memory",
+        "PyTorch updates mean and variance of a channel in turn.",
+        lambda c: c.kind == "value" and re.search(r"running_mean=fit.*running_var=fit", c.statement) and c.name in c.statement,
+    ),
+    Explained(
+        "strides of nothing",
+        "NumPy's strides of arrays without elements are 0; here they are those of C order.",
+        lambda c: c.kind == "value" and "stride()" in c.statement and c.empty,
+    ),
+    Explained(
+        "sizes of nothing",
+        "PyTorch does not look at the rank of bilinear's weight, nor at the last dims of an attention without queries.",
+        lambda c: c.kind == "raised"
+        and c.empty
+        and (("bilinear" in c.statement and "The size of tensor a (0)" in c.mine) or "query and key to have the same last dim" in c.mine),
     ),
     Explained(
         "no arguments for no dims",
         "x.expand(*shape) and x.permute(*order) work for 0 dims too, where that passes no argument.",
         lambda c: c.kind == "not refused" and re.search(r"(expand|permute)\(\) missing 1 required positional arguments", c.theirs),
+    ),
+    Explained(
+        "dtypes of tangents",
+        "Where a tangent has another dtype than its primal, the result's is what both promote to; in PyTorch it depends on the function.",
+        lambda c: "jvp(" in c.statement and (c.kind == "dtype" or "expected both vectors to have same dtype" in c.theirs),
     ),
     Explained(
         "dtypes of a triangular system",
@@ -118,12 +191,12 @@ EXPLAINED = (
     Explained(
         "dtypes of nothing",
         "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise.",
-        lambda c: c.kind == "raised" and re.search(r"same dtype|should be the same", c.mine) and re.search(r"\(0,|, 0[,)]", c.statement),
+        lambda c: c.kind == "raised" and re.search(r"same dtype|should be the same|expected scalar type", c.mine) and c.empty,
     ),
     Explained(
         "offset of nothing",
         "A view without elements does not remember where in the storage it would begin.",
-        lambda c: c.kind == "value" and "storage_offset" in c.statement and "numel" in c.statement,
+        lambda c: c.kind == "value" and re.search(r"storage_offset|as_strided", c.statement) and c.empty,
     ),
     Explained(
         "gradients can be written to",
@@ -138,7 +211,7 @@ EXPLAINED = (
     Explained(
         "writes are computed before they land",
         "PyTorch refuses to read and write overlapping memory in one op; reads come before writes here.",
-        lambda c: c.kind == "not refused" and "some elements of the input tensor and the written-to tensor refer" in c.theirs,
+        lambda c: c.kind in ("not refused", "error type") and "some elements of the input tensor and the written-to tensor refer" in c.theirs,
     ),
     Explained(
         "memory can be resized",
@@ -149,6 +222,9 @@ EXPLAINED = (
         "arrays as operands",
         "PyTorch leaves tensor * array to NumPy, which cannot read a tensor that requires grad; here the array is taken as a tensor.",
         lambda c: (c.kind == "not refused" and "Can't call numpy()" in c.theirs and not re.search(r"numpy\(|np\.", c.statement))
+        or (c.kind == "not refused" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
+        or (c.kind == "error type" and "operands could not be broadcast together" in c.theirs)
+        or (c.kind == "dtype" and "np.sin(" in c.statement)
         or (c.kind == "strides" and re.search(r"numpy\(|np\.", c.before) and re.search(r"v\d+ \* v\d+$", c.statement)),
     ),
 )
@@ -158,7 +234,17 @@ ROUNDING = "rounding decides"  # PyTorch's own run differs as much if the number
 UNREADABLE = "unreadable views"  # PyTorch does not look at one of several views whose base was changed since; here it has values
 LIMIT = "limits of compiled calls"  # docs/compile.md
 LOOSE = "loose views"  # a function called a few times has views that say that they require grad, but lead nowhere
+CONSTANT = "what depends on nothing"  # a derivative that is the same whatever it could depend on may have a history or none
+OVERLAP = "reads come before writes"  # an op in place reads other elements of the memory that it writes: PyTorch may read them written
 TRIFLES = "trifles"  # whether a gradient that depends on nothing (a second derivative of zeros) has a history
+
+
+def read_first(statement: str) -> str:
+    """An op in place with copies of what it reads besides; other statements as they are."""
+    found = re.match(r"(v\d+(?:\[.*\])? (?:[-+*/%]|//|\*\*)?= |v\d+[^=(]*\.\w+_\()(.*)", statement, re.S)
+    if found is None or re.match(r"v\d+ = ", statement):
+        return statement
+    return found[1] + re.sub(r"\bv\d+\b", r"\g<0>.clone()", found[2])
 
 
 def explanation(case: Case) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-
 import numpy as np
 import pytest
 
@@ -208,16 +206,3 @@ def test_default_weights_have_the_same_spread():
         for (n, p), q in zip(getattr(nn, name)(*args).named_parameters(), getattr(torch.nn, name)(*args).parameters(), strict=True):
             assert abs(p.detach().numpy().std() / q.detach().numpy().std() - 1) < 0.25, (name, n)
             assert p.abs().max().item() <= 1.2 * q.abs().max().item()
-
-
-@pytest.mark.parametrize("library", [ours, torch], ids=["ours", "torch"])
-def test_order_of_parameter_dicts(library):
-    """That of keys, where a mapping has no order of its own."""
-    p = library.nn.Parameter(library.zeros(1))
-    d = library.nn.ParameterDict({"b": p, "a": p})
-    d.update({"z": p, "c": p})
-    d.update([("y", p), ("x", p)])
-    d.update(OrderedDict([("n", p), ("m", p)]))
-    d |= {"q": p, "k": p}
-    assert list(d) == [n for n, _ in d.named_parameters(remove_duplicate=False)] == list("abczyxnmkq")
-    assert list(library.nn.ParameterDict(library.nn.ParameterDict([("b", p), ("a", p)]))) == ["b", "a"]

@@ -457,10 +457,8 @@ class ParameterDict(Module):
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Take over the values of a mapping, or of (key, value) pairs; those of a mapping that has no order of its own by their keys."""
+        """Take over the values of a mapping, or of (key, value) pairs."""
         _refuse_not_iterable(parameters, "ParametersDict.update")
-        if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
-            parameters = sorted(parameters.items())
         for key, value in _entries(parameters, "ParameterDict"):
             self[key] = value
 

@@ -87,6 +87,14 @@ class SeveralNode(StructuredNode):
     several = True
 
     @property
+    def shown(self) -> int:
+        """All but indices and the like, which stand last."""
+        count = len(self.made)
+        while count > 1 and self.made[count - 1].dtype.category < 2:
+            count -= 1
+        return count
+
+    @property
     def outputs(self) -> int:  # type: ignore[override]
         return len(self.made)
 

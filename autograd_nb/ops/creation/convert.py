@@ -276,9 +276,9 @@ def storage_offset(input) -> int:
 
 @public()
 def data_ptr(input) -> int:
-    """The address of the first element."""
+    """The address of the first element; 0 where there is none."""
     launch.escapes("data_ptr()")
-    return int(input._data.__array_interface__["data"][0])
+    return int(input._data.__array_interface__["data"][0]) if input._layout.size else 0
 
 
 @public()

@@ -13,7 +13,7 @@ from ...tensor import Tensor
 from ..core.calls import acceptable, only_tensors, operator_of
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, kind_among, need_numbers, store
-from ..core.registry import OPS, public, register
+from ..core.registry import OPS, public
 from ..creation.cast import cast
 
 # ------------------------------------------------------------------------------------------ + - * / and powers
@@ -216,8 +216,18 @@ def fmod(input, other, *, out=None):
     return y if out is None else store(out, y, "fmod")
 
 
-for _name, _op in (("remainder_", _remainder), ("fmod_", _fmod)):
-    register(_name, _op.inplace, "inplace")
+@public(kind="inplace")
+def remainder_(input, other):
+    """In-place version of `remainder`."""
+    _no_integer_zero(input, other, "remainder_")
+    return _remainder.inplace(input, other)
+
+
+@public(kind="inplace")
+def fmod_(input, other):
+    """In-place version of `fmod`."""
+    _no_integer_zero(input, other, "fmod_")
+    return _fmod.inplace(input, other)
 
 
 def _base_rule(g, a, b):
@@ -234,6 +244,7 @@ def _pow_number(a, b):
     lambda g, a, b, y: m.where((a == 0) & (m.real(b) >= 0), m.zero_like(g), g * (y * m.log(a))),
     name="pow",
     public=False,
+    check=lambda keys: need_numbers("pow", keys),
 )
 def _pow(a, b):
     return m.pow(a, b)
@@ -319,7 +330,7 @@ def positive(input):
     return input
 
 
-@pointwise(lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real")
+@pointwise(lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real", check=lambda keys: need_numbers("abs_cpu", keys))
 def _abs(x):
     """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
     return m.abs(x)

@@ -20,7 +20,6 @@ from .arithmetic import (
     _POWERS,
     _abs,
     _div,
-    _remainder,
     _rsub,
     add,
     div_,
@@ -31,6 +30,7 @@ from .arithmetic import (
     pow,
     pow_,
     remainder,
+    remainder_,
     reversed_div,
     sub,
 )
@@ -80,7 +80,7 @@ def _install() -> None:
         setattr(Tensor, f"__r{name}__", _swapped(function))
     Tensor.__rtruediv__ = Tensor.__rdiv__ = reversed_div  # type: ignore[assignment]
     Tensor.__pow__, Tensor.__rpow__ = _power, _swapped(pow)  # type: ignore[assignment]
-    inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": _remainder.inplace,
+    inplace = {"add": add.inplace, "sub": sub.inplace, "mul": mul.inplace, "truediv": div_, "floordiv": floor_divide_, "mod": remainder_,
                "pow": pow_, "and": OPS["bitwise_and_"].call, "or": OPS["bitwise_or_"].call, "xor": OPS["bitwise_xor_"].call}  # fmt: skip
     for name, function in inplace.items():
         setattr(Tensor, f"__i{name}__", function)

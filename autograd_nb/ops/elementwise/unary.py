@@ -9,7 +9,7 @@ from ...codegen.formula.namespace import m
 from ..core.inplace import counted
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import real_operands, store, store_each
+from ..core.recording import need_floats, need_numbers, real_operands, store, store_each
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -247,31 +247,31 @@ def digamma(x):
 # ------------------------------------------------------------------------------------------ rounding and signs
 
 
-@pointwise(lambda: 0)
+@pointwise(lambda: 0, check=lambda keys: need_numbers("floor_vml_cpu", keys))
 def floor(x):
     """The largest integer ≤ x; the gradient is 0."""
     return m.floor(x)
 
 
-@pointwise(lambda: 0)
+@pointwise(lambda: 0, check=lambda keys: need_numbers("ceil_vml_cpu", keys))
 def ceil(x):
     """The smallest integer ≥ x; the gradient is 0."""
     return m.ceil(x)
 
 
-@pointwise(lambda: 0, aliases=("fix",))
+@pointwise(lambda: 0, aliases=("fix",), check=lambda keys: need_numbers("trunc_vml_cpu", keys))
 def trunc(x):
     """x without its fraction; the gradient is 0."""
     return m.trunc(x)
 
 
-@pointwise(lambda: 1)
+@pointwise(lambda: 1, check=lambda keys: need_floats("frac_cpu", keys))
 def frac(x):
     """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
     return x - m.trunc(x)
 
 
-@pointwise(lambda: 0, public=False, name="rint", node="RoundBackward0")
+@pointwise(lambda: 0, public=False, name="rint", node="RoundBackward0", check=lambda keys: need_numbers("round_vml_cpu", keys))
 def _rint(x):
     return m.round(x)
 
@@ -408,7 +408,7 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     return counted(x) if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
 
 
-@pointwise(lambda g, y: m.where(y <= 0, 0.0, g))
+@pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda keys: need_numbers("relu_cpu", keys))
 def relu(x):
     """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
     return m.where(x <= 0, 0, x)

@@ -72,7 +72,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         and _fill_at(self, index, value)
     ):
         return
-    if self._rg and self._edge is None and self._view is not None:
+    if self._rg and self._edge is None and (self._view is not None or (kind is Tensor and self._layout.ndim)):
         check_inplace(self)  # a part of it is a view of another tensor, whose own check would not know
     number = None if isinstance(value, Tensor) else plain_number(value)
     if number is None:
@@ -196,6 +196,8 @@ Tensor.__setitem__ = _setitem  # type: ignore[assignment]
 
 
 def _indices_argument(x: Tensor, indices: Any, name: str) -> tuple[Tensor, tuple[Tensor, tuple[int, ...], int]]:
+    if name[-1] == "_":
+        check_inplace(x)
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"{name}(): argument 'indices' must be tuple of Tensors, not {type(indices).__name__}")
     for i, t in enumerate(indices):

@@ -17,7 +17,7 @@ from ..core.numbers import number_as, plain_number, scalar_tensor
 from ..core.recording import fresh, guarded, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
-from ..creation.cast import cast, clone, dense
+from ..creation.cast import cast, clone, contiguous, dense
 from ..creation.create import new_full
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
@@ -138,7 +138,7 @@ def _check_gather(x: Tensor, d: int, index: Tensor, name: str, source: Tensor | 
             )
     if source is not None:
         if source.ndim != index.ndim and not (source.ndim <= 1 and index.ndim <= 1):
-            short = 0 < source.ndim < index.ndim
+            short = 0 < source.ndim < index.ndim and source._layout.size != 1
             raise (IndexError if short else RuntimeError)(
                 f"{f'Dimension out of range (expected to be in range of [-{source.ndim}, {source.ndim - 1}]). ' if short else ''}"
                 f"Index tensor must have the same number of dimensions as src tensor ({name}: index {list(index.shape)}, src "
@@ -223,6 +223,8 @@ def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tupl
     """(x, dim, index, src) of a scatter, with at least one dim and ``src`` cut to the index's shape."""
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
+    if name[-1] == "_":
+        check_inplace(x)
     index = _index_argument(index, name)
     if isinstance(src, Tensor):
         if src.dtype is not x.dtype:
@@ -251,9 +253,14 @@ def _with_history(y: Tensor, src: Tensor) -> Tensor:
     return y + (src.sum() * 0).to(y.dtype) if src.requires_grad else y
 
 
+def _plain_clone(x: Tensor) -> Tensor:
+    """A copy in C order, which is that of what is scattered into."""
+    return x.clone() if x._layout.contiguous else contiguous(x)
+
+
 def _scattered(op: Structured, x: Tensor, d: int, index: Tensor, src: Tensor, mode: int) -> Tensor:
     if not index._layout.size:
-        return _with_history(x.clone(), src)
+        return _with_history(_plain_clone(x), src)
     if not x.ndim:
         return reshape(op(reshape(x, 1), 0, index if index.ndim else reshape(index, 1), src, mode), ())
     return op(x, d, index if index.ndim else reshape(index, 1), src, mode)
@@ -369,7 +376,7 @@ def _lowest(d: dtypes.dtype, highest: bool) -> Any:
 
 def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     if not index._layout.size:
-        return _with_history(x.clone(), src)
+        return _with_history(_plain_clone(x), src)
     if not x.ndim:
         return reshape(_reduced(reshape(x, 1), 0, index, src, reduce, include_self), ())
     if not index.ndim:

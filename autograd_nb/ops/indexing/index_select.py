@@ -7,14 +7,14 @@ from typing import Any
 
 from ... import dtypes
 from ...shapes import as_int, broadcast_shapes, wrap_dim
-from ...tensor import Tensor
+from ...tensor import Tensor, check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
 from ..core.recording import fresh, guarded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
-from ..creation.cast import contiguous
+from ..creation.cast import cast, contiguous
 from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
@@ -70,6 +70,8 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     """(x, dim, index, source) of index_add and index_copy, checked."""
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
+    if name[-1] == "_":
+        check_inplace(x)
     tensor_argument(source, name, "source")
     if source.ndim != x.ndim and source.ndim and x.ndim and "copy" in name:
         raise IndexError(
@@ -161,6 +163,8 @@ def index_copy_(input, dim, index, source):
 def _fill_args(input: Any, dim: Any, index: Any, value: Any, name: str) -> tuple[Tensor, int, Tensor, Tensor]:
     x = tensor_argument(input, name)
     d = wrap_dim(dim, x.ndim)
+    if name[-1] == "_":
+        check_inplace(x)
     kind = value.dtype if isinstance(value, Tensor) else None
     if not x.dtype.is_complex and (isinstance(value, complex) if kind is None else kind.is_complex):
         raise RuntimeError(f"{name}(): Converting complex Scalar to non-complex type is not supported (value={value!r})")
@@ -226,6 +230,8 @@ def take(input, index, *, out=None):
 def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, Tensor, Tensor]:
     x = tensor_argument(input, name)
     tensor_argument(source, name, "source")
+    if name[-1] == "_":
+        check_inplace(x)
     if source.dtype is not x.dtype:
         raise RuntimeError(
             f"{name}(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} and source.dtype = "
@@ -263,10 +269,10 @@ def take_along_dim(input, indices, dim: int | None = None, *, out=None):
     """`gather` that broadcasts input and indices over the other dims; without ``dim``, on the flattened tensors."""
     x = tensor_argument(input, "take_along_dim")
     tensor_argument(indices, "take_along_dim", "indices")
-    if indices.dtype is not dtypes.int64:
+    if indices.dtype is not dtypes.int64 and (dim is not None or indices.dtype is not dtypes.int32):
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {_tensor_type(indices.dtype)}")
     if dim is None:
-        return gather(reshape(x, -1), 0, reshape(indices, -1), out=out)
+        return gather(reshape(x, -1), 0, cast(reshape(indices, -1), dtypes.int64), out=out)
     if x.ndim != indices.ndim:
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "

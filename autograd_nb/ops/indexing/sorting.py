@@ -44,10 +44,16 @@ def _bits(d: dtypes.dtype) -> int:
     return d.itemsize * 8
 
 
+def _ordered(d: dtypes.dtype, name: str) -> None:
+    """Refuse complex numbers, which have no order."""
+    if d.is_complex:
+        kind = scalar_type(d)
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}': {name} does not support complex dtypes, which have no order")
+
+
 def _sort_keys(flat: np.ndarray, d: dtypes.dtype, flip: bool) -> np.ndarray:
     """uint64 keys that sort as the elements do, or the other way round."""
-    if d.is_complex:
-        raise RuntimeError(f"complex numbers have no order: sorting is not supported for {d}")
+    _ordered(d, "sorting")
     out = launch.empty(flat.size, _KEY)
     unsigned = flat.view(f"u{d.itemsize}")
     kind = 2 if d.is_floating_point else int(d.is_signed)
@@ -120,6 +126,7 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
     Errors: IndexError for a dim out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.sort.html
     """
     x = tensor_argument(input, "sort")
+    _ordered(x._layout.dtype, "sort")
     if isinstance(dim, bool):  # sort(stable, dim, descending) by position
         dim, descending = descending if not isinstance(descending, bool) else -1, False
     d = wrap_dim(dim, x.ndim)
@@ -133,6 +140,7 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None):
 def argsort(input, dim=-1, descending=False, *, stable=False):
     """The indices that sort along ``dim``."""
     x = tensor_argument(input, "argsort")
+    _ordered(x._layout.dtype, "argsort")
     d = wrap_dim(dim, x.ndim)
     return order_of(x, d, bool(descending)) if x.ndim else new_full((), 0, dtypes.int64)
 
@@ -151,6 +159,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     Errors: RuntimeError when ``k`` does not fit. Source: https://docs.pytorch.org/docs/stable/generated/torch.topk.html
     """
     x = tensor_argument(input, "topk")
+    _ordered(x._layout.dtype, "topk")
     d = wrap_dim(dim, x.ndim)
     k = as_int(k, "k")
     n = x.shape[d] if x.ndim else 1
@@ -237,6 +246,7 @@ _nanmedian_all = _median_all.variant("NanmedianBackward0")
 def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
     def call(input, dim=None, keepdim=False, *, out=None):
         x = tensor_argument(input, name)
+        _ordered(x._layout.dtype, "median")
         if dim is None:
             if not x._layout.size:
                 y = new_full((), float("nan"), x.dtype) + x.sum() if x.dtype.category > 1 else new_full((), dtypes.iinfo(x.dtype).min, x.dtype)

@@ -169,8 +169,9 @@ def batch_norm(
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    for n, t in (("running_mean", running_mean), ("running_var", running_var)):
-        constant("native_batch_norm", n, t)
+    if x._layout.size or training:
+        for n, t in (("running_mean", running_mean), ("running_var", running_var)):
+            constant("native_batch_norm", n, t)
     if not x._layout.size:
         return nothing_normalized(x, weight, bias)
     if not training and (running_mean is None or running_var is None):

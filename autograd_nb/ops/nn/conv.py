@@ -301,16 +301,16 @@ def _prepare(
 ) -> tuple[Any, ...]:
     """(x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another real floating dtype."""
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
-    if free and bias is not None and bias.dtype.category == x.dtype.category == 2:
-        bias = None
+    other = w if x.dtype is not w.dtype else bias if bias is not None and bias.dtype is not x.dtype else None
+    if free and other is bias and other is not None and bias.dtype.category == x.dtype.category == 2:
+        other = None
     if w.ndim != n + 2:
         raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {op}, but got input of size: {list(x.shape)}"
         )
-    if x.dtype is not w.dtype or (bias is not None and bias.dtype is not x.dtype):
-        other = w if x.dtype is not w.dtype else bias
+    if other is not None:
         raise RuntimeError(
             f"Input type ({x.dtype}) and {'weight' if other is w else 'bias'} type ({other.dtype}) should be the same ({op}())"
         )

@@ -177,6 +177,8 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
         return _total(d.abs(), reduction) if weight is None else _weighted(d.abs(), weight, a, reduction)
     if d.dtype.is_complex:
         d = d.abs()
+    elif d.dtype.category < 2 and weight is None:
+        return _total(d.abs(), reduction)
     return _l1_loss((d,), reduction) if weight is None else _weighted(_l1_loss((d,), "none"), weight, a, reduction)
 
 
@@ -457,6 +459,9 @@ def _soft_margin_loss(x, t):
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """ln(1 + e^(−t·x))."""
     reduction = _settled(size_average, reduce, reduction)
+    if all(isinstance(v, Tensor) for v in (input, target)) and input.dtype.is_complex:
+        constant("soft_margin_loss", "target", target)
+        return _total(((-target * input).exp() + 1).log(), reduction)
     x, t = _pair(input, target, "soft_margin_loss", False)
     constant("soft_margin_loss", "target", t)
     if x.dtype.category < 2:

@@ -341,6 +341,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
         raise ValueError(f"Expected 3D or higher dimensionality input (got {x.ndim} dimensions)")
     if not x._layout.size:
         return x
+    if x.dtype.category < 2 and x.dtype is not dtypes.int64:
+        raise NotImplementedError(f'"avg_pool{x.ndim - 1 if x.ndim < 4 else 3}d" not implemented for {x.dtype} (local_response_norm)')
     # the sum over a window is a difference of running sums; here the window is small, and adding its parts loses no digits
     squares = x * x
     channels = x.shape[1]

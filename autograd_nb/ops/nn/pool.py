@@ -119,6 +119,8 @@ def _out_size(n: int, k: int, s: int, p: int, d: int, ceil: bool) -> int:
 
 def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool) -> tuple[Any, ...]:
     x = tensor_argument(input, op)
+    if x.ndim < n + 1 == 3 and op in ("avg_pool2d", "lp_pool2d"):
+        raise IndexError(f"{op}: Dimension out of range: an image has 3 or 4 dims, but got: {list(x.shape)}; tensor has no dimensions -3")
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got: {list(x.shape)}")
     if 0 in x.shape[x.ndim - n - 1 :] and not x._layout.size and (x.ndim == n + 1 or 0 in x.shape[1:]) and op.startswith("max"):

@@ -277,6 +277,7 @@ def _addend(input: Any, y: Tensor, name: str) -> Tensor:
     x = tensor_argument(input, name)
     if name == "addr":
         x = cast(x, dtypes.promote_types(x.dtype, y.dtype)) if x.ndim == 0 else x
+        return x.expand(*y.shape) if x.ndim == 0 and x.dtype is not y.dtype else x
     elif x.dtype is not y.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {x.dtype.name} and {y.dtype.name} ({name}(); cast one with .to())")
     if x.ndim > y.ndim:

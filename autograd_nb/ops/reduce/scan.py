@@ -171,6 +171,8 @@ def _cummin(x, d):
 def cummax(input, dim, *, out=None):
     """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
     x = tensor_argument(input, "cummax")
+    if x._layout.dtype.is_complex and x.ndim:
+        raise NotImplementedError("\"cummax_cpu\" not implemented for complex tensors, which have no order")
     y = return_types.cummax(*_cummax(x, wrap_dim(dim, x.ndim)))
     return y if out is None else return_types.cummax(*store_each(out, (y[0], y[1]), "cummax"))
 
@@ -179,6 +181,8 @@ def cummax(input, dim, *, out=None):
 def cummin(input, dim, *, out=None):
     """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
     x = tensor_argument(input, "cummin")
+    if x._layout.dtype.is_complex and x.ndim:
+        raise NotImplementedError("\"cummin_cpu\" not implemented for complex tensors, which have no order")
     y = return_types.cummin(*_cummin(x, wrap_dim(dim, x.ndim)))
     return y if out is None else return_types.cummin(*store_each(out, (y[0], y[1]), "cummin"))
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from ... import dtypes
 from ...launch import Kernel
-from ...shapes import as_int, as_shape, numel, wrap_dim, wrap_dims
+from ...shapes import as_int, as_shape, is_expanded, numel, wrap_dim, wrap_dims
 from ...tensor import Tensor
-from ..core.inplace import inplace_version
+from ..core.inplace import in_place
 from ..core.recording import fresh, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
@@ -146,7 +146,17 @@ def _tri(name: str, upper: bool) -> Any:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"The matrices with zeros {'below' if upper else 'above'} the diagonal number ``diagonal``."
     public()(call)
-    inplace_version(name, call)
+
+    def inplace(input, diagonal=0):
+        x = tensor_argument(input, name + "_")
+        if x.ndim < 2 or not is_expanded(x._layout):
+            return in_place(name + "_", call, x, diagonal)
+        gone = call(new_full(x.shape, 1, dtypes.int64), diagonal) == 0  # zeros are written one by one, as they are by an index
+        return OPS["index_put_"].call(x, (gone,), new_full((), 0, x.dtype))
+
+    inplace.__name__ = inplace.__qualname__ = name + "_"
+    inplace.__doc__ = f"In-place version of `{name}`."
+    public(kind="inplace", namespaces=())(inplace)
     return call
 
 
