@@ -389,15 +389,16 @@ def _storage(t: Tensor) -> tuple[np.ndarray, int]:
     """(the flat array of the whole storage, the index of the tensor's first element in it)."""
     data = t._data
     base = data
-    while isinstance(base.base, np.ndarray) and base.base.flags.c_contiguous and base.base.dtype == data.dtype:
+    same = (data.dtype, t._layout.dtype.np)  # (an array of float16 that was taken over lies below one of the carrier)
+    while isinstance(base.base, np.ndarray) and base.base.flags.c_contiguous and base.base.dtype in same:
         base = base.base  # of any shape: tensor() and from_numpy() take over arrays of several dims
     owner = base.base
     if isinstance(owner, np.ndarray) and owner.dtype.kind == "c" and data.dtype.kind == "f" and owner.flags.c_contiguous:
         base = owner.reshape(-1).view(data.dtype)  # parts of complex numbers
     if base is data or not base.flags.c_contiguous:
         return data, 0
-    if base.ndim != 1:
-        base = base.reshape(-1)
+    if base.ndim != 1 or base.dtype != data.dtype:
+        base = base.reshape(-1).view(data.dtype)
     offset = (data.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // data.itemsize
     return base, offset
 

@@ -189,3 +189,12 @@ def test_a_grid_without_indexing_warns():
         grids = torch.meshgrid(x, y)
     assert [g.tolist() for g in grids] == [g.tolist() for g in torch.meshgrid(x, y, indexing="ij")]
     assert torch.cartesian_prod(x, y).shape == (6, 2)  # silent, as warnings are errors here
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "int8", "int64", "uint8", "bool"])
+def test_memory_in_front_of_a_part_is_the_array_s(dtype):
+    """Also where the dtype has a carrier: the storage of a tensor from an array begins with the array."""
+    whole = np.arange(12).reshape(3, 4).astype(dtype)
+    part = torch.from_numpy(whole.copy())[1:]
+    assert part.storage_offset() == 4
+    np.testing.assert_array_equal(part.as_strided((2, 2), (4, 1), 0).numpy(), whole[:2, :2])

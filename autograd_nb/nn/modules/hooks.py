@@ -103,7 +103,10 @@ def register_module_full_backward_hook(hook: Callable[..., Any]) -> Handle:
     return add_hook(Global.backward, hook)
 
 
-@structured(tensors=lambda g: tuple(g), node="BackwardHookFunctionBackward", linear="jointly", batch="shift")
+@structured(
+    tensors=lambda g: tuple(g), node="BackwardHookFunctionBackward", linear="jointly", batch="shift",
+    samples="(lambda m: (m.register_full_backward_hook(lambda *_: None), m(x(3, 4)))[1])(torch.nn.Identity())",
+)
 def boundary(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same tensors behind one node, at which the gradients of all are seen together."""
     out = tuple([make(t._data, t._layout, t._version_) for t in tensors])

@@ -51,7 +51,8 @@ def fresh(out: Tensor) -> Tensor:
 
     What guards its history is at its node, which is not made anew as that of a view is.
     """
-    out._view = None
+    if out._view is not None:  # (a batch's and a dual number's are none)
+        out._view = None
     return out
 
 

@@ -27,6 +27,15 @@ A declaration answers two more questions, which transforms ask:
   It is given the arguments as the op sees them, samples, and returns tensors with the batch in dim 0, or None to leave it to
   "samples". ``batch.size`` is the number of samples, ``batch.of(x)`` gives (what x holds, whether its dim 0 is the batch), and
   ``batch.whole(x)`` the same stretched along the batch where it is not.
+
+And it says with what it is tested:
+
+- ``samples``: calls that run the op, as a user writes them: "x(3, 4).cumsum(1)". ``x(…)`` stands for a tensor of that shape, ``pos(…)``
+  for one of positive numbers, ``spd(n)`` for a positive definite matrix, ``index(n, …)`` for indices below n and ``mask(…)`` for truth
+  values. The tests run each with all layouts and dtypes, differentiate it twice and forward, map it over a batch, compile it, give it
+  ``out=`` where its function takes that, and run the same text in PyTorch. An op that the samples of others run, as do most that are
+  derivatives, needs none of its own.
+- ``dtypes``: the kinds of numbers that its samples may have, of `DTYPES`; all of them unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -47,6 +56,9 @@ from .recording import gather, mark_inference, refuse_inference, tensor_type
 from .views import look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
+
+#: kinds of numbers; "half" is float16, "integer" any that is no bool
+DTYPES = "half float complex integer bool"
 
 #: how an argument of an op on samples is moved by a batch in front, by the argument's name: (value, number of samples) -> value
 SHIFTED: dict[str, Callable[[Any, int], Any]] = {
@@ -151,8 +163,12 @@ class Structured:
         holomorphic: bool = True,
         linear: str | None = None,
         batch: str | None = None,
+        dtypes: str = DTYPES,
+        samples: str | tuple[str, ...] = (),
     ):
         assert linear in (None, "no", "jointly", "each") and batch in (None, "samples", "shift"), (linear, batch)
+        assert set(dtypes.split()) <= set(DTYPES.split()), dtypes
+        self.dtypes, self.samples = dtypes, (samples,) if isinstance(samples, str) else samples
         self.holomorphic, self.linear = holomorphic, linear
         self.batch: str | Callable | None = batch
         self.ours = True  # whether the rules are this library's: a user's may keep what they get and give
@@ -175,10 +191,12 @@ class Structured:
         self._recorders: dict[tuple, Callable] = {}  # by the classes of the arguments
         self.recipes: dict[tuple, tuple] = launch.plan_table()  # of views, see `ops.core.views`
 
-    def variant(self, node: str, forward: Callable | None = None, **rules: Callable) -> Structured:
+    def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable) -> Structured:
         """The same computation under another grad_fn, with another forward function or other derivatives if any are given."""
         rules = rules or {p: r for p, (r, _) in self.rules.items()}
-        op = Structured(forward or self.forward, rules, None, self.view, node, self.holomorphic, self.linear)
+        op = Structured(
+            forward or self.forward, rules, None, self.view, node, self.holomorphic, self.linear, dtypes=self.dtypes, samples=samples,
+        )  # fmt: skip
         op.batch = self.batch
         return op
 
@@ -434,16 +452,18 @@ def structured(
     holomorphic: bool = True,
     linear: str | None = None,
     batch: str | None = None,
+    dtypes: str = DTYPES,
+    samples: str | tuple[str, ...] = (),
     **rules: Callable,
 ) -> Callable[[Callable], Structured]:
-    """Declare a structured op from its forward function (see the module's text, also for ``linear`` and ``batch``).
+    """Declare a structured op from its forward function (see the module's text for ``linear``, ``batch``, ``dtypes``, ``samples``).
 
     view: the result reads the first operand's memory. node: the name of its grad_fn, else made of the function's name.
     holomorphic: the rules are derivatives in the complex sense (complex operands are conjugated before they read them).
     """
 
     def declare(forward: Callable) -> Structured:
-        return Structured(forward, rules, every, view, node, holomorphic, linear, batch)
+        return Structured(forward, rules, every, view, node, holomorphic, linear, batch, dtypes, samples)
 
     return declare
 

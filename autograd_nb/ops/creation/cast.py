@@ -38,7 +38,10 @@ clone: Callable[..., Any] = _clones["contiguous_format"]  #: a copy in C order, 
 copied: Callable[..., Any] = _clones["preserve_format"]  #: a copy as `Tensor.clone` makes it
 
 
-@structured(x=lambda g: g, node="CloneBackward0", linear="jointly", batch="samples")
+@structured(
+    x=lambda g: g, node="CloneBackward0", linear="jointly", batch="samples",
+    samples="x(2, 3, 4, 5).clone(memory_format=torch.channels_last)",
+)
 def relaid(x, lay):
     """A copy in memory of this layout, which has no gaps."""
     return _copy(make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0]), x)

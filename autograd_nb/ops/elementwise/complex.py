@@ -108,14 +108,20 @@ Tensor.H = property(_hermitian, doc="The conjugate transpose of a matrix.")  # t
 # -------------------------------------------------------------------------------------------- views of the parts
 
 
-@structured(x=lambda g: view_as_complex(g.contiguous()), view=True, linear="jointly", batch="shift")
+@structured(
+    x=lambda g: view_as_complex(g.contiguous()), view=True, linear="jointly", batch="shift",
+    dtypes="half float", samples="torch.view_as_real(torch.complex(x(3), x(3)))",
+)
 def _view_as_real(x):
     lay = x._layout
     part = lay.dtype.to_real()
     return make(x._data.view(part.carrier), layout((*lay.shape, 2), (*(2 * s for s in lay.strides), 1), part), x._version_)
 
 
-@structured(x=lambda g: view_as_real(g.contiguous()), view=True, linear="jointly", batch="shift")
+@structured(
+    x=lambda g: view_as_real(g.contiguous()), view=True, linear="jointly", batch="shift",
+    dtypes="float", samples="torch.view_as_complex(x(3, 2)).real",
+)
 def _view_as_complex(x):
     lay = x._layout
     whole = lay.dtype.to_complex()

@@ -320,7 +320,10 @@ def _exponent(x):
     return m.exponent(x)
 
 
-@structured(x=lambda g, out1: None if g[0] is None else g[0] * exp2(cast(-out1, g[0].dtype)), node="FrexpBackward0", linear="no", batch="shift")
+@structured(
+    x=lambda g, out1: None if g[0] is None else g[0] * exp2(cast(-out1, g[0].dtype)), node="FrexpBackward0", linear="no", batch="shift",
+    dtypes="half float", samples="x(3, 4).frexp().mantissa",
+)
 def _frexp(x):
     return _mantissa(x), cast(_exponent(x), dtypes.int32)
 

@@ -36,7 +36,7 @@ def _rows_rule(g: Tensor, index: Tensor, weight_shape: Any, padding: int, by_fre
     return index_backward(g, index, tuple(weight_shape), (0,), 0)
 
 
-@structured(weight=_rows_rule, node="EmbeddingBackward0", linear="no")
+@structured(weight=_rows_rule, node="EmbeddingBackward0", linear="no", samples="F.embedding(index(3, 2, 2), x(3, 4))")
 def _embedding(weight, index, padding, by_frequency):
     return pick(weight, index, (0,), 0)
 

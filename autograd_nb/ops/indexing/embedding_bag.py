@@ -46,6 +46,7 @@ def _single(op: Any, args: tuple[Any, ...]) -> Tensor:
     s=lambda g, w, index, bag, coef: _bag_dots(w, g, index, bag, coef),
     node="EmbeddingBagBackward0",
     linear="no", batch="samples",
+    dtypes="half float", samples='F.embedding_bag(index(3, 2, 2), x(3, 4), mode="sum", per_sample_weights=x(2, 2))',
 )
 def _bag_sum(w, s, index, bag, coef, slope, bags):
     if _wide(w):

@@ -68,6 +68,7 @@ def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
 @structured(
     x=lambda g, x_shape, d, index: _gather_backward(g, tuple(x_shape), d, index), node="GatherBackward0",
     linear="jointly", batch="shift",
+    samples="x(3, 4).gather(0, index(3, 2, 4))",
 )
 def _gather(x, d, index):
     shape = index._layout.shape
@@ -192,6 +193,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     src=lambda g, d, index, src_shape: _scatter_source(g, d, index, src_shape),
     node="ScatterBackward0",
     linear="no",
+    samples="x(3, 4).scatter(0, mask(1, 4).long(), x(1, 4))",
 )
 def _scatter(x, d, index, src, mode):
     y = clone(x)
@@ -427,7 +429,10 @@ def _fold_rule(g, x, src, d, index, out, reduce, include_self, needs):
     return grads
 
 
-@structured(_fold_rule, node="ScatterReduceBackward0", linear="no", batch="shift")
+@structured(
+    _fold_rule, node="ScatterReduceBackward0", linear="no", batch="shift",
+    dtypes="half float integer bool", samples='x(3, 4).scatter_reduce(0, index(3, 2, 4), x(2, 4), "amax")',
+)
 def _fold(x, src, d, index, reduce, include_self):
     y = clone(x)
     if not include_self:

@@ -20,17 +20,21 @@ from ..shape.shape import expand, reshape
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
 from .picking import checked_index, checked_rows, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
 
-_index_select = pick.variant("IndexSelectBackward0", forward=picked)
-_index_add = index_put_op.variant("IndexAddBackward0", x=lambda g: g, value=index_put_op.rules["value"][0])
-_index_copy = index_put_op.variant("IndexCopyBackward0")
+_index_select = pick.variant("IndexSelectBackward0", forward=picked, samples="x(3, 4).index_select(0, index(3, 5))")
+_index_add = index_put_op.variant(
+    "IndexAddBackward0", x=lambda g: g, value=index_put_op.rules["value"][0],
+    samples="x(3, 4).index_add(0, index(3, 2), x(2, 4))",
+)
+_index_copy = index_put_op.variant("IndexCopyBackward0", samples="x(3, 4).index_copy(0, index(3, 2), x(2, 4))")
 _index_fill = index_put_op.variant(
     "IndexFillBackward0",
     x=lambda g, index, dims, pos: zero_at(g, index, dims, pos),
     # each place counts once, however often it was named
     value=lambda g, index, dims, pos: (g - zero_at(g, index, dims, pos)).sum(),
+    samples="x(3, 4).index_fill(0, index(3, 2), x())",
 )
-_take = pick.variant("TakeBackward0")
-_put = index_put_op.variant("PutBackward0")
+_take = pick.variant("TakeBackward0", samples="x(3, 4).take(index(12, 5))")
+_put = index_put_op.variant("PutBackward0", samples="x(3, 4).put(index(12, 5), x(5))")
 
 
 def _write_slices(x: Tensor, index: Tensor, value: Tensor, dims: tuple[int, ...], pos: int, accumulate: bool) -> None:

@@ -259,17 +259,21 @@ def _basic_backward(x, shape, recipe):
     return z
 
 
-def _basic(name: str) -> Any:
+def _basic(name: str, sample: str) -> Any:
     def followed(lay, recipe):
         return _followed(lay, recipe)
 
     followed.__name__ = "basic_" + name
     rule = {"x": lambda g, x_shape, recipe: _basic_backward(g, tuple(x_shape), recipe)}
     node = name.capitalize() + "Backward0"
-    return structured(view=True, node=node, linear="jointly", batch="shift", **rule)(geometry(followed))  # type: ignore[arg-type]
+    return structured(view=True, node=node, linear="jointly", batch="shift", samples=sample, **rule)(geometry(followed))  # type: ignore[arg-type]
 
 
-_VIEWS = {name: _basic(name) for name in ("select", "slice", "unsqueeze")}
+_VIEWS = {
+    "select": _basic("select", "x(3, 4)[1:, 2]"),
+    "slice": _basic("slice", "x(3, 4)[:, 1:]"),
+    "unsqueeze": _basic("unsqueeze", "x(3, 4)[None]"),
+}
 
 
 def advanced_index(

@@ -20,8 +20,8 @@ from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
 from .picking import filling, index_put_op, pick, true_indices
 
-_masked_select = pick.variant("MaskedSelectBackward0")
-_masked_scatter = index_put_op.variant("MaskedScatterBackward0")
+_masked_select = pick.variant("MaskedSelectBackward0", samples="x(3, 4).masked_select(mask(3, 4))")
+_masked_scatter = index_put_op.variant("MaskedScatterBackward0", samples="x(3, 4).masked_scatter(mask(3, 4), x(6))")
 
 
 class _MaskedFill(Pointwise):

@@ -99,7 +99,7 @@ def true_indices(mask: Tensor) -> Tensor:
     return out
 
 
-@structured(linear="no", batch="samples")
+@structured(linear="no", batch="samples", samples="mask(3, 4).nonzero()")
 def _nonzero(x):
     """One row each, whose columns lie in one piece as PyTorch has them."""
     flat = true_indices(OPS["ne"].call(x, 0) if x.dtype is not dtypes.bool_ else x)
@@ -226,6 +226,7 @@ def _readable(x: Tensor, p: Places) -> np.ndarray:
 @structured(
     x=lambda g, x_shape, index, dims, pos: index_backward(g, index, tuple(x_shape), dims, pos), node="IndexBackward0",
     linear="no",
+    samples="x(3, 4)[index(3, 5)]",
 )
 def pick(x, index, dims, pos):
     """The slices of ``x`` at the combined ``index`` of ``dims``, the index's dims standing at place ``pos`` of the others.
@@ -473,6 +474,7 @@ def _fitted(g: Tensor, shape: Sequence[int]) -> Tensor:
     value=lambda g, index, dims, pos, value_shape: _fitted(pick(g, index, dims, pos), value_shape),
     node="IndexPutBackward0",
     linear="no",
+    samples="x(3, 4).index_put((index(3, 2),), x(2, 4), accumulate=True)",
 )
 def index_put_op(x, index, value, dims, pos, accumulate):
     y = copied(x)

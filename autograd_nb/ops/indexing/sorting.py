@@ -89,7 +89,10 @@ def _picked_rule(g: Any, x_shape: Any, d: int, out1: Any) -> Any:
     return None if g[0] is None else _gather_backward(g[0], tuple(x_shape), d, out1)
 
 
-@structured(x=_picked_rule, node="SortBackward0", linear="no", batch="shift")
+@structured(
+    x=_picked_rule, node="SortBackward0", linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).sort(1).values",
+)
 def _sort(x, d, descending):
     y, order = in_memory_order(x)
     along = d if order is None else order.index(d)
@@ -97,7 +100,10 @@ def _sort(x, d, descending):
     return [in_order_again(_gather(y, along, index), order), in_order_again(index, order)]
 
 
-@structured(x=_picked_rule, node="TopkBackward0", linear="no", batch="shift")
+@structured(
+    x=_picked_rule, node="TopkBackward0", linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).topk(2, 1).values",
+)
 def _topk(x, d, k, largest, ordered):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], k], dtypes.int64)
@@ -191,19 +197,25 @@ def _place(x: Tensor, d: int, k: int) -> Tensor:
     return _back(index, d)
 
 
-@structured(x=_picked_rule, node="KthvalueBackward0", linear="no", batch="shift")
+@structured(
+    x=_picked_rule, node="KthvalueBackward0", linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).kthvalue(2, 1).values",
+)
 def _kth_value(x, d, k):
     index = _place(x, d, k)
     return [_gather(x, d, index), index]
 
 
-@structured(x=_picked_rule, node="MedianBackward1", linear="no", batch="shift")
+@structured(
+    x=_picked_rule, node="MedianBackward1", linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).median(1).values",
+)
 def _median_dim(x, d, k):
     index = _place(x, d, k)
     return [_gather(x, d, index), index]
 
 
-_nanmedian_dim = _median_dim.variant("NanmedianBackward1")
+_nanmedian_dim = _median_dim.variant("NanmedianBackward1", samples="x(3, 4).nanmedian(1).values")
 
 
 def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out: Any, name: str) -> Any:
@@ -234,13 +246,16 @@ def _even(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
     return same * (g / same.sum())
 
 
-@structured(x=lambda g, x, out: _even(g, x, out), node="MedianBackward0", linear="no", batch="samples")
+@structured(
+    x=lambda g, x, out: _even(g, x, out), node="MedianBackward0", linear="no", batch="samples",
+    dtypes="half float integer bool", samples="x(3, 4).median()",
+)
 def _median_all(x, k):
     flat = reshape(x, -1)
     return reshape(_gather(flat, 0, _place(flat, 0, k)), ())
 
 
-_nanmedian_all = _median_all.variant("NanmedianBackward0")
+_nanmedian_all = _median_all.variant("NanmedianBackward0", samples="x(3, 4).nanmedian()")
 
 
 def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:

@@ -26,7 +26,10 @@ def _k(index: Tensor, outer: int, inner: int) -> int:
     return index._layout.size // (outer * inner) if outer * inner else 0
 
 
-@structured(x=lambda g, index, x_shape, d: put_along(g, index, x_shape, d), linear="no", batch="shift")
+@structured(
+    x=lambda g, index, x_shape, d: put_along(g, index, x_shape, d), linear="no", batch="shift",
+    samples="x(3, 4).take_along_dim(index(4, 3, 1), 1)",
+)
 def take_along(x, index, d):
     """x at ``index`` along dim ``d``; the index has x's shape but for that dim (which may be missing for one index)."""
     outer, n, inner = row_sizes(x.shape, d)

@@ -80,7 +80,10 @@ def _qr_rule(g: Any, a_shape: Any, out: Any, mode: str) -> Any:
     return OPS["cat"].call([gx, gy], -1)
 
 
-@structured(a=_qr_rule, node="LinalgQrBackward0", holomorphic=False, linear="no", batch="shift")
+@structured(
+    a=_qr_rule, node="LinalgQrBackward0", holomorphic=False, linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.qr(x(4, 3)).R",
+)
 def _qr(a, mode):
     m, n = a.shape[-2:]
     k, batch = min(m, n), batch_of(a)
@@ -124,7 +127,10 @@ def _no_rule(g: Any) -> Any:
     raise NotImplementedError("the derivative for 'geqrf' is not implemented: use linalg.qr, which has one")
 
 
-@structured(a=_no_rule, node="NotImplemented", linear="no", batch="samples")
+@structured(
+    a=_no_rule, node="NotImplemented", linear="no", batch="samples",
+    dtypes="float complex", samples="torch.geqrf(x(4, 3))",
+)
 def _geqrf(a):
     m, n = a.shape[-2:]
     out, tau = by_columns(a.shape, a.dtype), new_empty((*batch_of(a), min(m, n)), a.dtype)

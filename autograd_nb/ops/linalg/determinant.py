@@ -59,7 +59,10 @@ def _det_rule(g: Any, a: Tensor, out: Any) -> Any:
     return y
 
 
-@structured(a=_det_rule, node="LinalgDetBackward0", linear="no", batch="shift")
+@structured(
+    a=_det_rule, node="LinalgDetBackward0", linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.det(x(3, 3))",
+)
 def _det(a):
     lu, pivots, _ = _factors(a)
     det = new_empty(batch_of(a), a.dtype)
@@ -99,7 +102,10 @@ def _slogdet_rule(g: Any, a: Tensor, out0: Any, out2: Any, out3: Any) -> Any:
     return inverse * weight.unsqueeze(-1).unsqueeze(-1)
 
 
-@structured(a=_slogdet_rule, node="LinalgSlogdetBackward0", holomorphic=False, linear="no", batch="shift")
+@structured(
+    a=_slogdet_rule, node="LinalgSlogdetBackward0", holomorphic=False, linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.slogdet(spd(3))",
+)
 def _slogdet(a):
     lu, pivots, _ = _factors(a)
     sign, log = new_empty(batch_of(a), a.dtype), new_empty(batch_of(a), a.dtype.to_real())

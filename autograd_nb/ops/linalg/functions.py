@@ -41,7 +41,10 @@ def torch_matrix_power(input, n, *, out=None):
     return matrix_power(input, n, out=out)
 
 
-@structured(a=lambda g: g * 0, node="LinalgMatrixPowerBackward0", linear="no", batch="samples")
+@structured(
+    a=lambda g: g * 0, node="LinalgMatrixPowerBackward0", linear="no", batch="samples",
+    samples="torch.linalg.matrix_power(x(3, 3), 0)",
+)
 def _zeroth(a):
     return clone(identity(a.shape[-1], a.dtype).expand(a.shape))
 
@@ -72,7 +75,10 @@ def _exp_rule(g: Tensor, a: Tensor) -> Tensor:
     return _exp(block).narrow(-2, 0, n).narrow(-1, n, n)
 
 
-@structured(a=_exp_rule, node="LinalgMatrixExpBackward0", linear="no", batch="samples")
+@structured(
+    a=_exp_rule, node="LinalgMatrixExpBackward0", linear="no", batch="samples",
+    dtypes="float complex", samples="torch.linalg.matrix_exp(x(3, 3))",
+)
 def _exp(a):
     out = new_empty(a.shape, a.dtype)
     if out._layout.size:

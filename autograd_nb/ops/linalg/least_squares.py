@@ -41,7 +41,10 @@ def _added(x: Tensor | None, y: Tensor | None) -> Tensor | None:
     return x if y is None else y if x is None else x + y
 
 
-@structured(every=_lstsq_rule, node="LinalgLstsqBackward0", holomorphic=False, linear="no", batch="samples")
+@structured(
+    every=_lstsq_rule, node="LinalgLstsqBackward0", holomorphic=False, linear="no", batch="samples",
+    dtypes="float complex", samples="torch.linalg.lstsq(x(5, 3), x(5, 2)).solution",
+)
 def _lstsq(a, b, rcond, driver):
     """[x (n × k), residuals, rank, singular values] for matrices of one batch."""
     m, n = a.shape[-2:]

@@ -128,7 +128,10 @@ def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
     return _permutation(pivots, m, lu.dtype) @ ga
 
 
-@structured(a=_lu_rule, node="LinalgLuFactorExBackward0", linear="no", batch="shift")
+@structured(
+    a=_lu_rule, node="LinalgLuFactorExBackward0", linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.lu_factor(spd(4)).LU",
+)
 def _lu_factor(a):
     lu, pivots, info = _factors(a)
     out = by_columns(a.shape, a.dtype)
@@ -252,7 +255,10 @@ def _solve_with_rule(g: Tensor, lu: Tensor, pivots: Tensor, trans: bool) -> Tens
     return _solve_with(lu, pivots, g, not trans)
 
 
-@structured(b=_solve_with_rule, node="LinalgLuSolveBackward0", linear="no", batch="samples")
+@structured(
+    b=_solve_with_rule, node="LinalgLuSolveBackward0", linear="no", batch="samples",
+    dtypes="float complex", samples="(lambda b: torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.eye(4).to(b) * 2), b))(x(4, 2))",
+)
 def _solve_with(lu, pivots, b, trans):
     return _solved(lu, pivots, b, trans)
 
@@ -331,7 +337,10 @@ def _solve_rule(g: Any, needs: set[Any], a: Tensor, out0: Any, out1: Any, out2: 
     return found
 
 
-@structured(every=_solve_rule, node="LinalgSolveExBackward0", linear="no")
+@structured(
+    every=_solve_rule, node="LinalgSolveExBackward0", linear="no",
+    dtypes="float complex", samples="torch.linalg.solve(spd(4), x(4, 2))",
+)
 def _solve(a, b):
     """[a⁻¹·b, LU, pivots, info]; a is one matrix, or as many as b."""
     lu, pivots, info = _factors(a)
@@ -417,7 +426,10 @@ def _inv_rule(g: Any, out0: Any) -> Any:
     return None if g[0] is None else -(out0.mT @ (g[0] @ out0.mT))
 
 
-@structured(a=_inv_rule, node="LinalgInvExBackward0", linear="no", batch="shift")
+@structured(
+    a=_inv_rule, node="LinalgInvExBackward0", linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.inv(spd(4))",
+)
 def _inv(a):
     out, info = by_columns(a.shape, a.dtype), new_info(count(a))
     if out._layout.size:

@@ -117,7 +117,10 @@ def _svd_rule(g: Any, out: Any, job: int) -> Any:
     return ga
 
 
-@structured(a=_svd_rule, node="LinalgSvdBackward0", holomorphic=False, linear="no", batch="shift")
+@structured(
+    a=_svd_rule, node="LinalgSvdBackward0", holomorphic=False, linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.svdvals(x(4, 3))",
+)
 def _svd(a, job):
     m, n = a.shape[-2:]
     r, batch = min(m, n), batch_of(a)
@@ -222,7 +225,10 @@ def _eigh_rule(g: Any, out: Any) -> Any:
     return v @ inner @ adjoint(v)
 
 
-@structured(a=_eigh_rule, node="LinalgEighBackward0", holomorphic=False, linear="no", batch="shift")
+@structured(
+    a=_eigh_rule, node="LinalgEighBackward0", holomorphic=False, linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.eigvalsh(spd(4))",
+)
 def _eigh(a, upper, vectors):
     n, batch = a.shape[-1], batch_of(a)
     w, v, info = new_empty((*batch, n), a.dtype.to_real()), by_columns(a.shape, a.dtype), new_info(count(a))
@@ -295,7 +301,10 @@ def _eig_rule(g: Any, out: Any, a_real: bool) -> Any:
     return ga.real if a_real else ga
 
 
-@structured(a=_eig_rule, node="LinalgEigBackward0", holomorphic=False, linear="no", batch="shift")
+@structured(
+    a=_eig_rule, node="LinalgEigBackward0", holomorphic=False, linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.eigvals(spd(4)).real",
+)
 def _eig(a, a_real, vectors):
     n, batch = a.shape[-1], batch_of(a)
     d = a.dtype.to_complex()
@@ -372,6 +381,7 @@ def _pinv_rule(g: Tensor, a: Tensor, out: Tensor) -> Tensor:
 @structured(
     a=lambda g, a, out: _pinv_rule(g, a, out), node="LinalgPinvBackward0", holomorphic=False,
     linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.pinv(x(4, 3))",
 )
 def _pinv(a, atol, rtol, hermitian):
     if not a._layout.size:

@@ -50,7 +50,10 @@ def _triangle_rule(g: Tensor, needs: set[Any], t: Tensor, out: Tensor, upper: bo
     return found
 
 
-@structured(every=_triangle_rule, node="LinalgSolveTriangularBackward0", linear="no", batch="samples")
+@structured(
+    every=_triangle_rule, node="LinalgSolveTriangularBackward0", linear="no", batch="samples",
+    dtypes="float complex", samples="torch.linalg.solve_triangular(spd(4), x(4, 2), upper=True)",
+)
 def triangle(t, b, upper, trans, unit):
     """op(t)⁻¹·b for one triangle of t, op transposing if ``trans``; t one matrix, or as many as b."""
     out = new_empty(b.shape, b.dtype)
@@ -126,7 +129,10 @@ def _cholesky_rule(g: Any, out0: Any, upper: bool) -> Any:
     return solve(factor, solve(other, inner, True), False, left=False)
 
 
-@structured(a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False, linear="no", batch="shift")
+@structured(
+    a=_cholesky_rule, node="LinalgCholeskyExBackward0", holomorphic=False, linear="no", batch="shift",
+    dtypes="float complex", samples="torch.linalg.cholesky(spd(4))",
+)
 def _cholesky(a, upper):
     n = a.shape[-1]
     out, info = by_columns(a.shape, a.dtype), new_info(count(a))
@@ -188,7 +194,10 @@ def _cholesky_solve_rule(g: Tensor, needs: set[Any], b: Tensor, factor: Tensor, 
     return found
 
 
-@structured(every=_cholesky_solve_rule, node="CholeskySolveBackward0", holomorphic=False, linear="no", batch="shift")
+@structured(
+    every=_cholesky_solve_rule, node="CholeskySolveBackward0", holomorphic=False, linear="no", batch="shift",
+    dtypes="float complex", samples="torch.cholesky_solve(x(4, 2), spd(4).tril())",
+)
 def _cholesky_solve(b, factor, upper):
     other = adjoint(factor)
     x = solve(factor, solve(other, b, False), True) if upper else solve(other, solve(factor, b, False), True)

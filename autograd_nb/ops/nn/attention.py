@@ -107,7 +107,10 @@ def _room(t: Tensor, width: int) -> Tensor:
     return make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
 
 
-@structured(every=_attention_rule, node="ScaledDotProductAttentionBackward0", linear="no", batch="samples")
+@structured(
+    every=_attention_rule, node="ScaledDotProductAttentionBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.scaled_dot_product_attention(x(2, 3, 4), x(2, 5, 4), x(2, 5, 3))",
+)
 def _attention(q, k, v, mask, scale, causal, mask_sizes, blank, want_y):
     """(p v, p) for p = softmax(scale · q kᵀ + mask); operands of the same batch dims, ``mask`` of ``mask_sizes`` broadcast."""
     return _attend(q, k, v, mask, scale, causal, blank, want_y, True)

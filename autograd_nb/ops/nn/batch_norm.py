@@ -73,7 +73,10 @@ def _channel_rule(g, x, w, mean, rstd, eps, training, needs):
     return {p: make(*found[p], [0, 0]) for p in needs}
 
 
-@structured(_channel_rule, node="NativeBatchNormBackward0", linear="no", batch="samples")
+@structured(
+    _channel_rule, node="NativeBatchNormBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.batch_norm(x(4, 3), None, None, x(3), x(3), training=True)",
+)
 def _channels(x, w, b, mean, rstd, value, eps, training):
     return value
 

@@ -155,6 +155,7 @@ def _half(op: Any, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor:
     bias=lambda g, x, w: sum_(g, (0, *range(2, g.ndim))),
     node="ConvolutionBackward0",
     linear="no",
+    dtypes="half float complex integer", samples="F.conv2d(x(1, 2, 4, 5), x(3, 2, 3, 2), x(3), padding=1)",
 )
 @images(4, 5, weight=True)
 def _conv(x, w, bias, how, spatial):

@@ -212,7 +212,10 @@ def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
     return cast(make(data, layout(x.shape, None, wide), [0, 0]), x.dtype)
 
 
-@structured(x=_rule, node="CrossEntropyLossBackward0", linear="no", batch="samples")
+@structured(
+    x=_rule, node="CrossEntropyLossBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.cross_entropy(x(3, 4), index(4, 3))",
+)
 def _cross_entropy(x, target, w, total, lse, wsum, value, reduction, ignore, eps):
     return value
 

@@ -28,7 +28,10 @@ def _rule(g, x, labels, places, lengths, sizes, out, how):
     return {"x": None if g[0] is None else _ctc_loss_backward(g[0], x, labels, places, lengths, sizes, *out, how)}
 
 
-@structured(every=_rule, node="CtcLossBackward0", linear="no", batch="samples")
+@structured(
+    every=_rule, node="CtcLossBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.ctc_loss(x(5, 2, 4).log_softmax(2), index(3, 2, 2) + 1, torch.tensor([5, 4]), torch.tensor([2, 2]))",
+)
 def _ctc_loss(x, labels, places, lengths, sizes, how):
     """(losses, alpha); how: (states, blank, zero_infinity)."""
     steps, batch, classes = x.shape

@@ -37,6 +37,7 @@ _ALPHA_CONSTANT = 1.7580993408473766  # -α' of SELU, where dropped units go
 @structured(
     input=lambda g, threshold, scale, seed, call: native_dropout(g, threshold, scale, seed, call), node="NativeDropoutBackward0",
     linear="no", batch="samples",
+    dtypes="half float", samples="F.dropout(x(3, 4))",
 )
 def native_dropout(input, threshold, scale, seed, call):
     """x · scale where the word of the element is at least ``threshold``, else x · 0. Linear in x, so its own derivative."""
@@ -54,6 +55,7 @@ def _drop_into(out: Tensor, x: Tensor, threshold: int, scale: float, seed: int, 
     input=lambda g, threshold, scale, shift, fallen, seed, call: native_dropout(g, threshold, scale, seed, call),
     node="NativeDropoutBackward0",
     linear="no", batch="samples",
+    dtypes="half float", samples="F.alpha_dropout(x(3, 4), training=True)",
 )
 def alpha_dropout_kernel(input, threshold, scale, shift, fallen, seed, call):
     """x · scale + shift where the element is kept, else ``fallen``."""

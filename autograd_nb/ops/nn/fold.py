@@ -29,6 +29,7 @@ def _geometry(image: tuple[int, ...], blocks: tuple[int, ...], how: tuple[Any, .
 @structured(
     x=lambda g, x_shape, blocks, how: _fold(g, tuple(x_shape[2:]), blocks, how), node="Im2ColBackward0",
     linear="no", batch="samples",
+    dtypes="half float complex bool", samples="F.unfold(x(1, 2, 4, 5), 2)",
 )
 def _unfold(x, blocks, how):
     n, c, *image = x.shape
@@ -38,7 +39,10 @@ def _unfold(x, blocks, how):
     return y
 
 
-@structured(x=lambda g, blocks, how: _unfold(g, blocks, how), node="Col2ImBackward0", linear="no", batch="samples")
+@structured(
+    x=lambda g, blocks, how: _unfold(g, blocks, how), node="Col2ImBackward0", linear="no", batch="samples",
+    dtypes="half float complex bool", samples="F.fold(x(1, 8, 12), (4, 5), 2)",
+)
 def _fold(x, image, blocks, how):
     if x.dtype is dtypes.float16:
         return cast(_fold.forward(cast(x, dtypes.float32), image, blocks, how), dtypes.float16)

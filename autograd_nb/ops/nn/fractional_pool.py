@@ -25,6 +25,7 @@ _FRACTIONAL = Kernel("nn.pool", "fractional", outputs=2)
     every=lambda g, x, x_shape, out1, sizes: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), len(sizes))},
     node="FractionalMaxPoolBackward0",
     linear="no", batch="samples",
+    dtypes="half float", samples="F.fractional_max_pool2d(x(1, 2, 5, 6), 2, (3, 4))",
 )
 def _fractional(x, samples, sizes, window):
     n = len(sizes)

@@ -36,7 +36,10 @@ def _grid_rule(g, x, grid, how, needs):
     return {"x": gx, "grid": ggrid}
 
 
-@structured(every=_grid_rule, node="GridSamplerBackward0", linear="no", batch="samples")
+@structured(
+    every=_grid_rule, node="GridSamplerBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.grid_sample(x(1, 2, 4, 4), 0.8 * x(1, 3, 3, 2), align_corners=False)",
+)
 def _grid_sampler(x, grid, how):
     if x.dtype is dtypes.float16:
         return cast(_grid_sampler.forward(cast(x, dtypes.float32), cast(grid, dtypes.float32), how), dtypes.float16)

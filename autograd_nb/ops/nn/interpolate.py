@@ -81,6 +81,12 @@ def _three(sizes: Sequence[int]) -> tuple[int, ...]:
     return (1,) * (3 - len(sizes)) + tuple(sizes)
 
 
+def _sample(mode: int, n: int) -> str:
+    """What the tests run the op of a mode with."""
+    name = ("nearest", "nearest-exact", ("linear", "bilinear", "trilinear")[n - 1], "bicubic", "bilinear", "bicubic", "lanczos")[mode]
+    return f'F.interpolate(x(1, 2{", 3" * n}), scale_factor=2, mode="{name}"{", antialias=True" * (mode > 3)})'
+
+
 @lru_cache(64)
 def _operation(mode: int, n: int) -> Any:
     """The op of a mode over n dims: (x, sizes, scales, aligned), differentiable as often as wanted."""
@@ -103,7 +109,7 @@ def _operation(mode: int, n: int) -> Any:
 
     @structured(
         x=lambda g, x_shape, scales, aligned: backward(g, tuple(x_shape[2:]), scales, aligned), node=node,
-        linear="no", batch="samples",
+        linear="no", batch="samples", dtypes="half float", samples=_sample(mode, n),
     )
     def forward(x, sizes, scales, aligned):
         return resize(x, sizes, scales, aligned, (_NEAREST, _RESAMPLE), x.shape[2:], sizes)

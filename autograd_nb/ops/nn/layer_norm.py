@@ -108,7 +108,10 @@ def _row_rule(g, x, w, b, mean, rstd, k, eps, centered, needs):
     return grads
 
 
-@structured(_row_rule, node="NativeLayerNormBackward0", linear="no", batch="samples")
+@structured(
+    _row_rule, node="NativeLayerNormBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.layer_norm(x(3, 4), (4,), x(4), x(4))",
+)
 def _layer_norm(x, w, b, mean, rstd, value, k, eps, centered):
     return value
 

@@ -169,15 +169,15 @@ def _norm_rule(g, x, w, mean, rstd, dims, wdims, eps, needs):
     return grads
 
 
-def _norm(name: str) -> Any:
+def _norm(name: str, sample: str) -> Any:
     def normalize(x, w, b, mean, rstd, dims, wdims, eps):
         return _apply(x, mean, rstd, 1.0 if w is None else w, 0.0 if b is None else b)
 
-    return structured(_norm_rule, node=name, linear="no")(normalize)
+    return structured(_norm_rule, node=name, linear="no", dtypes="half float", samples=sample)(normalize)
 
 
-_batch_norm = _norm("NativeBatchNormBackward0")
-_group_norm = _norm("NativeGroupNormBackward0")
+_batch_norm = _norm("NativeBatchNormBackward0", "F.instance_norm(x(2, 3, 4))")
+_group_norm = _norm("NativeGroupNormBackward0", "F.group_norm(x(2, 4, 3), 2, x(4), x(4))")
 
 
 def _norm_of_batch(op, args, batch):

@@ -58,6 +58,7 @@ def _planes(shape: Sequence[int], n: int) -> int:
     every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
     node="MaxPoolWithIndicesBackward0",
     linear="no", batch="shift",
+    dtypes="half float integer", samples="F.max_pool2d(x(1, 2, 4, 6), 2)",
 )
 @images(4, 5)
 def _max_pool(x, how, y_spatial, n):
@@ -168,6 +169,7 @@ def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: An
 @structured(
     x=lambda g, x, x_shape, how, n, include, divisor: _average_back(g, tuple(x_shape), how, n, include, divisor), node="AvgPoolBackward0",
     linear="jointly", batch="shift",
+    dtypes="half float integer", samples="F.avg_pool2d(x(1, 2, 4, 6), 2)",
 )
 @images(3, 4)
 def _average(x, how, y_spatial, n, include, divisor):
@@ -219,6 +221,7 @@ def _six(x_shape: Sequence[int], y_spatial: Sequence[int], n: int) -> tuple[int,
 @structured(
     x=lambda g, x_shape, n: _adaptive_back(g, tuple(x_shape), n), node="AdaptiveAvgPoolBackward0",
     linear="jointly", batch="shift",
+    dtypes="half float", samples="F.adaptive_avg_pool2d(x(1, 2, 4, 6), (2, 4))",
 )
 @images(3, 4)
 def _adaptive(x, y_spatial, n):
@@ -247,6 +250,7 @@ def _adaptive_back(x, shape, n):
     every=lambda g, x, x_shape, out1, n: {"x": None if g[0] is None else _scatter(g[0], out1, tuple(x_shape), n)},
     node="AdaptiveMaxPoolBackward0",
     linear="no", batch="shift",
+    dtypes="half float", samples="F.adaptive_max_pool2d(x(1, 2, 4, 6), (2, 4))",
 )
 @images(3, 4)
 def _adaptive_max(x, y_spatial, n):
@@ -287,7 +291,10 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
 # ------------------------------------------------------------------------------------------------- unpooling
 
 
-@structured(x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0", linear="no", batch="shift")
+@structured(
+    x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0", linear="no", batch="shift",
+    samples="F.max_unpool2d(x(1, 1, 2, 2), torch.tensor([[[[0, 3], [9, 15]]]]), 2)",
+)
 @images(4)
 def _unpool(x, index, y_spatial, n):
     if x.dtype is dtypes.float16:

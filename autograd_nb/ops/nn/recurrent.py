@@ -153,7 +153,10 @@ def _gradients(
     return grads
 
 
-@structured(_gradients, linear="no", batch="samples")
+@structured(
+    _gradients, linear="no", batch="samples",
+    dtypes="half float", samples="torch.lstm_cell(x(2, 3), (x(2, 4), x(2, 4)), x(16, 3), x(16, 4))",
+)
 def _recurrent(kind, x, h, c, w_ih, w_hh, b_ih, b_hh, w_hr, y, hn, cn, kept, gates, cells, sizes, reverse):
     """Give what the kernel computed (y, hn, cn) its history."""
     return (y, hn) if cn is None else (y, hn, cn)

@@ -86,7 +86,10 @@ def _softmax_backward(grad, y, d):
     return _run(_SOFTMAX_BACK, d, grad, y)
 
 
-@structured(x=lambda g, out, d: _softmax_backward(g, out, d), linear="no", batch="shift")
+@structured(
+    x=lambda g, out, d: _softmax_backward(g, out, d), linear="no", batch="shift",
+    dtypes="half float", samples="x(3, 4).softmax(1)",
+)
 def _softmax(x, d):
     return _run(_SOFTMAX, d, x)
 
@@ -100,7 +103,10 @@ def _log_softmax_backward(grad, y, d):
     return _run(_LOG_SOFTMAX_BACK, d, grad, y)
 
 
-@structured(x=lambda g, out, d: _log_softmax_backward(g, out, d), linear="no", batch="shift")
+@structured(
+    x=lambda g, out, d: _log_softmax_backward(g, out, d), linear="no", batch="shift",
+    dtypes="half float", samples="x(3, 4).log_softmax(0)",
+)
 def _log_softmax(x, d):
     return _run(_LOG_SOFTMAX, d, x)
 

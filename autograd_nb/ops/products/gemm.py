@@ -209,7 +209,10 @@ def _blocks(m: int, n: int) -> tuple[int, int]:
     return (step, n) if m >= n else (m, step)
 
 
-@structured(a=lambda g, b: _bmm(g, b.mT), b=lambda g, a: _bmm(a.mT, g), node="BmmBackward0", linear="each")
+@structured(
+    a=lambda g, b: _bmm(g, b.mT), b=lambda g, a: _bmm(a.mT, g), node="BmmBackward0", linear="each",
+    dtypes="half float complex integer", samples="torch.bmm(x(2, 3, 4), x(2, 4, 5))",
+)
 def _bmm(a, b):
     return product(a, b)
 
@@ -223,7 +226,10 @@ def _bmm_of_batch(op, args, batch):
 
 
 # the three products of matrices are each other's derivatives, so that none needs a transposed view
-@structured(a=lambda g, b: _times_turned(g, b), b=lambda g, a: _turned_times(a, g), node="MmBackward0", linear="each")
+@structured(
+    a=lambda g, b: _times_turned(g, b), b=lambda g, a: _turned_times(a, g), node="MmBackward0", linear="each",
+    dtypes="half float complex integer", samples="torch.mm(x(3, 4), x(4, 5))",
+)
 def _mm(a, b):
     return _multiplied(a, b, "nn")
 

@@ -77,7 +77,10 @@ def bmm(input, mat2, *, out=None):
     return y if out is None else store(out, y, "bmm")
 
 
-@structured(a=lambda g, b: g.unsqueeze(-1) * b, b=lambda g, a: _mv(a.t(), g), node="MvBackward0", linear="each")
+@structured(
+    a=lambda g, b: g.unsqueeze(-1) * b, b=lambda g, a: _mv(a.t(), g), node="MvBackward0", linear="each",
+    dtypes="half float complex integer", samples="torch.mv(x(3, 4), x(4))",
+)
 def _mv(a, b):
     y = product(_batch_of_one(a), _batch_of_one(b.unsqueeze(1)))
     return make(y._data, layout((a.shape[0],), None, y.dtype), [0, 0])
@@ -89,7 +92,7 @@ def _mv_of_batch(op, args, batch):
     return mm(v, a.t()) if not in_a else _bmm(a, v.unsqueeze(2)).squeeze(2)
 
 
-@structured(a=lambda g, b: g * b, b=lambda g, a: g * a, node="DotBackward0", linear="each")
+@structured(a=lambda g, b: g * b, b=lambda g, a: g * a, node="DotBackward0", linear="each", samples="torch.dot(x(4), x(4))")
 def _dot(a, b):
     y = product(_batch_of_one(a.unsqueeze(0)), _batch_of_one(b.unsqueeze(1)))
     return make(y._data, layout((), None, y.dtype), [0, 0])
@@ -365,6 +368,7 @@ def _batches(batch1: Any, batch2: Any, name: str) -> Tensor:
     bias=lambda g: sum_(g, 0),
     node="AddmmBackward0",
     linear="no",
+    dtypes="half float complex integer", samples="F.linear(x(2, 3, 4), x(5, 4), x(5))",
 )
 def _linear(x, weight, bias):
     plan = _plan(x._layout, weight._layout, "nt")

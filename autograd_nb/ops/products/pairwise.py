@@ -83,6 +83,7 @@ def _between_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: float, produc
     b=lambda g, a, b, out, p, products: _between_rule(g.mT, b, a, out.mT, p, products),
     node="CdistBackward0",
     linear="no", batch="samples",
+    dtypes="half float", samples="torch.cdist(x(3, 4), x(2, 4))",
 )
 def _between(a, b, p, products):
     batch, n, width = a.shape
@@ -109,7 +110,10 @@ def _within_rule(g: Tensor, a: Tensor, out: Tensor, p: float) -> Tensor:
     return da
 
 
-@structured(a=_within_rule, node="PdistBackward0", linear="no", batch="samples")
+@structured(
+    a=_within_rule, node="PdistBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="F.pdist(x(4, 3))",
+)
 def _within(a, p):
     n, width = a.shape
     y = _new((n * (n - 1) // 2,), a.dtype)

@@ -49,12 +49,12 @@ def _check_probabilities(p: Tensor) -> None:
     launch.check(inside, bad, passes=((0, 0, 0, 0),))
 
 
-def _history(node: str) -> Structured:
+def _history(node: str, sample: str) -> Structured:
     """An op that gives a sample its history: its values do not follow the tensors of its law, whose gradients are zeros."""
 
     @structured(
         a=lambda g, a_shape: g.new_zeros(a_shape), b=lambda g, b_shape: g.new_zeros(b_shape), node=node,
-        linear="no", batch="samples",
+        linear="no", batch="samples", dtypes="half float", samples=sample,
     )
     def drawn(sample, a, b):
         return sample
@@ -62,11 +62,12 @@ def _history(node: str) -> Structured:
     return drawn
 
 
-_of_bernoulli, _of_poisson = _history("BernoulliBackward0"), _history("PoissonBackward0")
+_of_bernoulli = _history("BernoulliBackward0", "torch.bernoulli(x(3, 4).clamp(0, 1))")
+_of_poisson = _history("PoissonBackward0", "torch.poisson(pos(3, 4))")
 _of_normal = {
-    (True, False): _history("NormalBackward1"),
-    (False, True): _history("NormalBackward2"),
-    (True, True): _history("NormalBackward3"),
+    (True, False): _history("NormalBackward1", "torch.normal(x(3, 4), 0.5)"),
+    (False, True): _history("NormalBackward2", "torch.normal(0.5, pos(3, 4))"),
+    (True, True): _history("NormalBackward3", "torch.normal(x(3, 4), pos(3, 4))"),
 }
 
 
@@ -264,7 +265,10 @@ def _slope(shape: Tensor, sample: Tensor) -> Tensor:
         return cast(t, shape.dtype)
 
 
-@structured(shape=lambda g, shape, out: g * _slope(shape, out), node="StandardGammaBackward0", linear="no", batch="samples")
+@structured(
+    shape=lambda g, shape, out: g * _slope(shape, out), node="StandardGammaBackward0", linear="no", batch="samples",
+    dtypes="half float", samples="torch._standard_gamma(pos(3, 4))",
+)
 def _standard_gamma_op(shape, seed, call):
     t = new_empty(shape.shape, dtypes.float64)
     _gamma(0, seed, call, dense(cast(shape, dtypes.float64)), t._data)

@@ -108,7 +108,10 @@ def nanquantile(input, q: Tensor | float, dim: int | None = None, keepdim=False,
     return y if out is None else store(out, y, "nanquantile")
 
 
-@structured(x=_picked_rule, node="ModeBackward0", linear="no", batch="shift")
+@structured(
+    x=_picked_rule, node="ModeBackward0", linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).mode(1).values",
+)
 def _mode(x, d):
     rows, n = _rows(x, d)
     index = new_empty([*rows.shape[:-1], 1], dtypes.int64)

@@ -48,7 +48,7 @@ def _scanned(kernel: launch.Kernel, d: int, flags: tuple[Any, ...], *operands: T
     return make(data, lay, [0, 0])
 
 
-@structured(x=lambda g, d, reverse: _cumsum(g, d, not reverse), linear="jointly", batch="shift")
+@structured(x=lambda g, d, reverse: _cumsum(g, d, not reverse), linear="jointly", batch="shift", samples="x(3, 4).cumsum(1)")
 def _cumsum(x, d, reverse):
     return _scanned(_CUMSUM, d, (reverse,), x)
 
@@ -108,7 +108,10 @@ def _cumprod_rule(g, x, d, reverse, exclusive):
 
 
 # (PyTorch keeps the result too, and so refuses to have it changed)
-@structured(x=lambda g, x, out, d, reverse, exclusive: _cumprod_rule(g, x, d, reverse, exclusive), linear="no", batch="shift")
+@structured(
+    x=lambda g, x, out, d, reverse, exclusive: _cumprod_rule(g, x, d, reverse, exclusive), linear="no", batch="shift",
+    samples="pos(3, 4).cumprod(1)",
+)
 def _cumprod(x, d, reverse, exclusive):
     return _scanned(_CUMPROD, d, (reverse, exclusive), x)
 
@@ -157,12 +160,18 @@ def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tenso
     return make(values, lay, [0, 0]), make(index, places, [0, 0])
 
 
-@structured(x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift")
+@structured(
+    x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).cummax(1).values",
+)
 def _cummax(x, d):
     return _cumulative_extreme(x, d, True)
 
 
-@structured(x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift")
+@structured(
+    x=lambda g, x, out1, x_shape, d: put_along(g[0], out1, x_shape, d), linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).cummin(1).values",
+)
 def _cummin(x, d):
     return _cumulative_extreme(x, d, False)
 
@@ -198,7 +207,7 @@ def _logcumsumexp_rule(g, x, out, d):
     return (x - out).exp() * r
 
 
-@structured(x=_logcumsumexp_rule, linear="no", batch="shift")
+@structured(x=_logcumsumexp_rule, linear="no", batch="shift", dtypes="half float complex", samples="x(3, 4).logcumsumexp(1)")
 def _logcumsumexp(x, d):
     if x.dtype is dtypes.float16:
         return cast(_logcumsumexp(cast(x, dtypes.float32), d), dtypes.float16)

@@ -86,13 +86,19 @@ def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     return make(data, lay, [0, 0])
 
 
-@structured(x=lambda g, out1, x_shape, d: put_along(g[0], out1, x_shape, d), node="MaxBackward0", linear="no", batch="shift")
+@structured(
+    x=lambda g, out1, x_shape, d: put_along(g[0], out1, x_shape, d), node="MaxBackward0", linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).max(1).values",
+)
 def _max_dim(x, d, keepdim):
     values = amax.op(x, (d,) if x.ndim else (), keepdim)
     return values, _where_extreme(x, d, values)
 
 
-@structured(x=lambda g, out1, x_shape, d: put_along(g[0], out1, x_shape, d), node="MinBackward0", linear="no", batch="shift")
+@structured(
+    x=lambda g, out1, x_shape, d: put_along(g[0], out1, x_shape, d), node="MinBackward0", linear="no", batch="shift",
+    dtypes="half float integer bool", samples="x(3, 4).min(1).values",
+)
 def _min_dim(x, d, keepdim):
     values = amin.op(x, (d,) if x.ndim else (), keepdim)
     return values, _where_extreme(x, d, values)

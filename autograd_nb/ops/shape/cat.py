@@ -34,7 +34,7 @@ def _joined(layouts: Sequence[Layout], shape: Sequence[int]) -> Layout:
     return strides.channels_last(shape, layouts[0].dtype)
 
 
-@structured(tensors=_cat_rule, node="CatBackward0", linear="jointly", batch="shift")
+@structured(tensors=_cat_rule, node="CatBackward0", linear="jointly", batch="shift", samples="torch.cat([x(3, 4), x(3, 2)], 1)")
 def _cat(tensors, d):
     first = tensors[0]
     shape = list(first.shape)
@@ -104,6 +104,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
 @structured(
     tensors=lambda g, tensors_shape, d: tuple([_select(g, d, i) for i in range(len(tensors_shape))]), node="StackBackward0",
     linear="jointly", batch="shift",
+    samples="torch.stack([x(3, 4), x(3, 4)], 1)",
 )
 def _stack(tensors, d):
     first = tensors[0]._layout

@@ -77,6 +77,7 @@ def detach(input):
 @structured(
     x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), node="UnsafeSplitBackward0",
     linear="no", batch="samples",
+    samples="torch.unsafe_split(x(3, 4), 3, 1)",
 )
 def _unsafe_split(x, d, sizes):
     return [make(t._data, t._layout, [0, 0]) for t in _split(x, d, sizes)]
@@ -111,6 +112,7 @@ def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
 @structured(
     x=lambda g: OPS["zeros_like"].call(g), value=lambda g, value: cast(g.sum(), value.dtype), node="FillBackward1",
     linear="no", batch="samples",
+    samples="torch.fill(x(3, 4), x())",
 )
 def _fill(x, value):
     return OPS["empty_like"].call(x).fill_(value)

@@ -20,6 +20,7 @@ from .parts import slice_dim
 @structured(
     x=lambda g, x_shape, places: _unpad(g, tuple(x_shape), places), node="ConstantPadNdBackward0",
     linear="no", batch="shift",
+    samples="F.pad(x(3, 4), (1, 2, 0, 1))",
 )
 @images(4, 5)
 def _pad(x, places, shape, value):

@@ -19,6 +19,7 @@ from .shape import _zeros, alias_view
 @structured(
     x=lambda g, x_shape, d, index: _select_backward(g, x_shape, d, index), view=True, node="SelectBackward0",
     linear="jointly", batch="shift",
+    samples="x(3, 4).select(1, 2)",
 )
 @geometry
 def _select(lay, d, index):
@@ -52,6 +53,7 @@ def select(input, dim, index):
     view=True,
     node="SliceBackward0",
     linear="jointly", batch="shift",
+    samples="x(3, 4).narrow(1, 1, 2)",
 )
 @geometry
 def _slice(lay, d, start, count, step):
@@ -107,6 +109,7 @@ def narrow(input, dim, start: int | Tensor, length):
 @structured(
     x=lambda g, x_shape, d, sizes: _join_parts(g, x_shape, d, sizes), view=True, node="SplitBackward0",
     linear="jointly", batch="shift",
+    samples="x(3, 4).split(3, 1)",
 )
 def _split(x, d, sizes):
     out, start = [], 0
@@ -219,6 +222,7 @@ def tensor_split(input, indices_or_sections: int | Sequence[int] | Tensor, dim=0
 @structured(
     x=lambda g, x_shape, d: _stack_parts(g, x_shape, d), view=True, node="UnbindBackward0",
     linear="jointly", batch="shift",
+    samples="x(3, 4).unbind(1)",
 )
 def _unbind(x, d):
     return [_select(x, d, i) for i in range(x.shape[d])]
@@ -247,6 +251,7 @@ def unbind(input, dim=0):
 @structured(
     x=lambda g, x_shape, offset, a, b: _diagonal_backward(g, x_shape, offset, a, b), view=True, node="DiagonalBackward0",
     linear="jointly", batch="shift",
+    samples="x(3, 4).diagonal(1)",
 )
 @geometry
 def _diagonal(lay, offset, a, b):

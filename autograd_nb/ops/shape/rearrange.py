@@ -38,7 +38,7 @@ def _along(kernel: Kernel, x: Tensor, d: int, *more: Any) -> Tensor:
     return out
 
 
-@structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift")
+@structured(x=lambda g, dims: _flip(g, dims), node="FlipBackward0", linear="jointly", batch="shift", samples="x(3, 4).flip(1)")
 def _flip(x, dims):
     y, order = in_memory_order(x)
     for d in dims:
@@ -72,6 +72,7 @@ def flipud(input):
 @structured(
     x=lambda g, shifts, dims: _roll(g, tuple(-s for s in shifts), dims), node="RollBackward0",
     linear="jointly", batch="shift",
+    samples="x(3, 4).roll((1, 2), (0, 1))",
 )
 @images(4, 5)
 def _roll(x, shifts, dims):
@@ -125,7 +126,7 @@ def rot90(input, k=1, dims=(0, 1)):
 
 
 def _tri(name: str, upper: bool) -> Any:
-    @structured(x=lambda g, k: tri(g, k), node=f"{name.capitalize()}Backward0", linear="no", batch="shift")
+    @structured(x=lambda g, k: tri(g, k), node=f"{name.capitalize()}Backward0", linear="no", batch="shift", samples=f"x(3, 4).{name}(1)")
     def tri(x, k):
         out = new_empty(x.shape, x.dtype)
         if out._layout.size:
@@ -234,6 +235,7 @@ def trace(input):
     src=lambda g, look, args: look(g, *args),
     node="ScatterIntoViewBackward0",
     linear="no", batch="samples",
+    samples="x(3, 4).select_scatter(x(3), 1, 2)",
 )
 def _write_view(x, src, look, args):
     y = copied(x)

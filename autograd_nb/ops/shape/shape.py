@@ -41,13 +41,19 @@ def _with(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int =
     return make(data, layout(shape, strides, x._layout.dtype), x._version_)
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="ViewBackward0", linear="jointly", batch="shift")
+@structured(
+    x=lambda g, x_shape: reshape(g, x_shape), view=True, node="ViewBackward0", linear="jointly", batch="shift",
+    samples="x(3, 4).view(2, 6)",
+)
 @geometry
 def _view(lay, shape):
     return shape, view_strides(lay, shape), 0
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), node="UnsafeViewBackward0", linear="jointly", batch="shift")
+@structured(
+    x=lambda g, x_shape: reshape(g, x_shape), node="UnsafeViewBackward0", linear="jointly", batch="shift",
+    samples="x(3, 4).t().reshape(2, 6)",
+)
 def _copied_view(x, shape):
     y = clone(x)
     return make(y._data, layout(shape, None, y._layout.dtype), y._version_)
@@ -104,7 +110,7 @@ def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
     return make(data, layout(shape, strides, d), x._version_)
 
 
-@structured(x=lambda g: g, view=True, linear="jointly", batch="shift")
+@structured(x=lambda g: g, view=True, linear="jointly", batch="shift", samples="x(3, 4).view_as(x(3, 4))")
 @geometry
 def _alias(lay):
     return lay.shape, lay.strides, 0
@@ -195,13 +201,17 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
 @structured(
     x=lambda g, order: _permute(g, _inverse(order)), view=True, node="PermuteBackward0",
     linear="jointly", batch="shift",
+    samples="x(2, 3, 4).permute(2, 0, 1)",
 )
 @geometry
 def _permute(lay, order):
     return [lay.sizes[d] for d in order], [lay.strides[d] for d in order], 0
 
 
-@structured(x=lambda g, a, b: _transpose(g, a, b), view=True, node="TransposeBackward0", linear="jointly", batch="shift")
+@structured(
+    x=lambda g, a, b: _transpose(g, a, b), view=True, node="TransposeBackward0", linear="jointly", batch="shift",
+    samples="x(2, 3, 4).transpose(0, 2)",
+)
 @geometry
 def _transpose(lay, a, b):
     shape, strides = list(lay.shape), list(lay.strides)
@@ -210,7 +220,7 @@ def _transpose(lay, a, b):
     return shape, strides, 0
 
 
-@structured(x=lambda g: _t(g), view=True, node="TBackward0", linear="jointly")
+@structured(x=lambda g: _t(g), view=True, node="TBackward0", linear="jointly", samples="x(3, 4).t()")
 @geometry
 def _t(lay):
     return lay.sizes[::-1], lay.strides[::-1], 0
@@ -281,7 +291,10 @@ def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]
     return _permute, tuple(next(rest) if o is None else o for o in order)
 
 
-@structured(x=lambda g, x_shape: g.sum_to_size(x_shape), view=True, node="ExpandBackward0", linear="jointly")
+@structured(
+    x=lambda g, x_shape: g.sum_to_size(x_shape), view=True, node="ExpandBackward0", linear="jointly",
+    samples="x(3, 1).expand(2, 3, 4)",
+)
 @geometry
 def _expand(lay, shape):
     return shape, broadcast_strides(lay, shape), 0
@@ -351,7 +364,10 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     return tuple(x if x.shape == shape else expand(x, shape) for x in ts)
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="SqueezeBackward0", linear="jointly", batch="shift")
+@structured(
+    x=lambda g, x_shape: reshape(g, x_shape), view=True, node="SqueezeBackward0", linear="jointly", batch="shift",
+    samples="x(3, 1, 4).squeeze(1)",
+)
 @geometry
 def _squeeze(lay, dims):
     keep = [d for d in range(lay.ndim) if d not in dims or lay.sizes[d] != 1]
@@ -366,7 +382,10 @@ def squeeze(input, dim: int | Sequence[int] | None = None):
     return _squeeze, tuple(range(x.ndim)) if dim is None else wrap_dims(dim, x.ndim)
 
 
-@structured(x=lambda g, x_shape: reshape(g, x_shape), view=True, node="UnsqueezeBackward0", linear="jointly", batch="shift")
+@structured(
+    x=lambda g, x_shape: reshape(g, x_shape), view=True, node="UnsqueezeBackward0", linear="jointly", batch="shift",
+    samples="x(3, 4).unsqueeze(1)",
+)
 @geometry
 def _unsqueeze(lay, d):
     step = lay.strides[d] * lay.sizes[d] if d < lay.ndim else 1

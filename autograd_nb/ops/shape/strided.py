@@ -124,7 +124,8 @@ def _without(x, base_shape, base_strides, shape, strides, offset):
     x=lambda g, base_shape, base_strides, shape, strides, offset: _embed(g, base_shape, base_strides, shape, strides, offset),
     view=True,
     node="AsStridedBackward0",
-    linear="no",  # (a tangent's memory may be in another order than its primal's)
+    linear="no",  # (a tangent's memory may be in another order than its primal's),
+    samples="x(3, 4).as_strided((3, 3), (2, 1))",
 )
 @geometry
 def _as_strided(lay, base_shape, base_strides, shape, strides, offset):
@@ -150,7 +151,10 @@ def _part_within(
     return _read(flat, (end - start,), (1,), x_shape, x_strides, own - start)
 
 
-@structured(x=_part_within, view=True, node="AsStridedBackward0", linear="no", batch="samples")
+@structured(
+    x=_part_within, view=True, node="AsStridedBackward0", linear="no", batch="samples",
+    samples="x(3, 4)[1:].as_strided((3, 3), (2, 1), 0)",
+)
 def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
     """`as_strided` that reaches outside the tensor into its storage."""
     return make(_storage(x)[0][offset:], layout(shape, strides, x.dtype), x._version_)
@@ -204,7 +208,7 @@ def _unfolded_gradient(g: Tensor, x_shape: Sequence[int], d: int, size: int, ste
     return embed_view(g, base, layout(*_windows(base, d, size, step), g.dtype), 0)
 
 
-@structured(x=_unfolded_gradient, view=True, node="UnfoldBackward0", linear="jointly")
+@structured(x=_unfolded_gradient, view=True, node="UnfoldBackward0", linear="jointly", samples="x(3, 7).unfold(1, 3, 2)")
 @geometry
 def _unfold(lay, d, size, step):
     return *_windows(lay, d, size, step), 0
@@ -220,6 +224,7 @@ def _unfold_of_batch(op, args, batch):
     x=lambda g, x_shape, x_strides, shape, strides, offset: _without(g, tuple(x_shape), x_strides, shape, strides, offset),
     src=lambda g, x_shape, x_strides, shape, strides, offset: _read(g, tuple(x_shape), x_strides, shape, strides, offset),
     node="AsStridedScatterBackward0", linear="no", batch="samples",
+    samples="torch.as_strided_scatter(x(3, 4), x(3, 2), (3, 2), (4, 1))",
 )
 def _write_strided(x, src, x_strides, shape, strides, offset):
     """A copy of the memory that ``x`` spans, ``src`` written over a part of it, read as ``x`` is."""

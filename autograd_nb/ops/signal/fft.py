@@ -39,7 +39,10 @@ def _c2c_rule(g: Tensor, x_real: bool, dims: tuple[Any, ...], scale: int, forwar
     return real(y) if x_real else y
 
 
-@structured(x=_c2c_rule, node="FftC2CBackward0", linear="no", batch="shift")
+@structured(
+    x=_c2c_rule, node="FftC2CBackward0", linear="no", batch="shift",
+    dtypes="float complex integer bool", samples="torch.fft.fft(x(3, 4))",
+)
 def _c2c(x, x_real, dims, scale, forward):
     out = new_empty(x.shape, x.dtype.to_complex())
     if x._layout.size:
@@ -51,7 +54,10 @@ def _r2c_rule(g: Tensor, x: Tensor, x_shape: tuple[Any, ...], dims: tuple[Any, .
     return real(_c2c(_resized(g, dims[-1], x_shape[dims[-1]]), False, dims, scale, not forward))
 
 
-@structured(x=_r2c_rule, node="FftR2CBackward0", linear="no", batch="shift")
+@structured(
+    x=_r2c_rule, node="FftR2CBackward0", linear="no", batch="shift",
+    dtypes="float integer bool", samples="torch.fft.rfft(x(3, 4))",
+)
 def _r2c(x, dims, scale, forward):
     half = [n // 2 + 1 if d == dims[-1] else n for d, n in enumerate(x.shape)]
     out = new_empty(half, x.dtype.to_complex())
@@ -71,7 +77,10 @@ def _c2r_rule(g: Tensor, dims: tuple[Any, ...], scale: int, forward: bool, last:
     return y * weights.detach().reshape([half if i == d else 1 for i in range(y.ndim)])
 
 
-@structured(x=_c2r_rule, node="FftC2RBackward0", linear="no", batch="shift")
+@structured(
+    x=_c2r_rule, node="FftC2RBackward0", linear="no", batch="shift",
+    dtypes="float complex integer bool", samples="torch.fft.irfft(x(3, 4))",
+)
 def _c2r(x, dims, scale, forward, last):
     shape = [last if d == dims[-1] else n for d, n in enumerate(x.shape)]
     out = new_empty(shape, x.dtype.to_real())

@@ -1,0 +1,54 @@
+"""The samples of structured ops' declarations, run as the same text in PyTorch: values, gradients, and which dtypes are taken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+import torch
+
+import autograd_nb as ag
+
+from ..ops.samples import KINDS, SAMPLES, tensors
+
+#: what is drawn follows other streams
+DRAWN = {t for t, (op, _) in SAMPLES.items() if op.forward.__module__.endswith(("random.sampling", "nn.dropout", "fractional_pool"))}
+
+
+def results(library, text: str, dtype: str = "float64") -> list[np.ndarray]:
+    """Values, and the gradients of the sum of their squares."""
+    _, sample = SAMPLES[text]
+    operands = [library.from_numpy(a.copy()).requires_grad_(a.dtype.kind in "fc") for a in sample.operands(dtype)]
+    found = tensors(sample(*operands, torch=library))
+    real = [library.view_as_real(t) if t.is_complex() else t for t in found if t.requires_grad]
+    if real and SAMPLES[text][0].name != "geqrf":  # (no derivative here, and none there)
+        gradients = library.autograd.grad(sum((t * t).sum() for t in real), operands, allow_unused=True)
+        found += [library.zeros_like(t) if g is None else g for g, t in zip(gradients, operands, strict=True)]
+    return [t.detach().resolve_conj().numpy() for t in found]
+
+
+#: PyTorch 2.13's own gradcheck refuses the gradient that it gives here for the first operand
+WRONG_THERE = {"torch.as_strided_scatter(x(3, 4), x(3, 2), (3, 2), (4, 1))"}
+
+
+@pytest.mark.parametrize("text", sorted(set(SAMPLES) - DRAWN - WRONG_THERE))
+def test_values_and_gradients(text):
+    found, expected = results(ag, text), results(torch, text)
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+#: op -> kinds that PyTorch takes and this library does not: complex numbers of two halves are outside of it (NumPy has none)
+NOT_HERE = {"view_as_complex": {"half"}, "exp": {"half"}, "recurrent": {"complex"}}
+
+
+@pytest.mark.parametrize("text", sorted(set(SAMPLES) - DRAWN))
+def test_what_pytorch_takes_is_taken(text):
+    """What a declaration leaves out PyTorch has no kernel for either."""
+    op, sample = SAMPLES[text]
+    for kind in set(KINDS) - set(op.dtypes.split()) - NOT_HERE.get(op.name, set()):
+        with pytest.raises((RuntimeError, TypeError, NotImplementedError, ValueError)):
+            sample(*[torch.from_numpy(a) for a in sample.operands(KINDS[kind])], torch=torch)
