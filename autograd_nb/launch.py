@@ -254,7 +254,7 @@ class Kernel:
         observer(_Observed(compiled, self.name, self.outputs, recipe, origin=origin, parts=parts), args)
 
     def _origin(self, types: tuple[str, ...]) -> tuple[Any, ...]:
-        """From what the entry point for arguments of these types can be made again; empty where it cannot."""
+        """Return from what the entry point for arguments of these types can be made again; empty where it cannot."""
         return ("kernel", self.module, self.name, types)
 
     def entry(self, key: Any) -> Entry | None:
@@ -309,7 +309,7 @@ class Kernel:
 
 
 def argument_type(value: Any) -> str:
-    """How `build` spells the type of an argument."""
+    """Return how `build` spells the type of an argument."""
     if isinstance(value, np.ndarray):
         return f"{'bool' if value.dtype == np.bool_ else value.dtype.name}[:]"
     if isinstance(value, (bool, np.bool_)):

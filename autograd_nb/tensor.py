@@ -35,7 +35,7 @@ else:
 
 
 class Above:
-    """What tensors need of layers above theirs, which hand it in here when they are imported."""
+    """The functions that tensors need of layers above theirs, which hand them in here when they are imported."""
 
     legacy_tensor: Callable[..., Any]
     reduce_tensor: Callable[[Any], Any]
@@ -428,7 +428,7 @@ def set_requires_grad(t: Tensor, value: bool) -> None:
 
 
 def edge(t: Tensor) -> Any:
-    """Where a gradient of ``t`` flows: its node, itself for a leaf, None when it does not require grad."""
+    """Return where a gradient of ``t`` flows: its node, itself for a leaf, None when it does not require grad."""
     if t._view is not None:
         refresh(t)
     return t._edge if t._edge is not None else (t if t._rg else None)

@@ -26,7 +26,7 @@ class Simple(JITCodeLibrary):
 
 
 class Code(JITCodeLibrary):
-    """A kernel's."""
+    """The code library of one kernel."""
 
     def set_environments(self) -> None:
         """Tell the machine code where the objects are that the functions linked in refer to, as in messages of errors."""
@@ -48,7 +48,7 @@ class Part(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class HelperLowering(NativeLowering):
-    """To a `Part`."""
+    """The pass that lowers a function to a `Part`."""
 
     _name = "helper_lowering"
 
@@ -68,7 +68,7 @@ class HelperLowering(NativeLowering):
 
 
 class Helper(CompilerBase):
-    """Of functions that kernels call: Numba's pipeline, with `HelperLowering`."""
+    """The pipeline of functions that kernels call: Numba's own, with `HelperLowering`."""
 
     def define_pipelines(self) -> list[Any]:
         passes = Passes("helper")

@@ -111,4 +111,4 @@ def assume_constant_result(fn: Callable) -> Callable:
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Nothing."""
+    """Do nothing: there are no CUDA graphs here."""

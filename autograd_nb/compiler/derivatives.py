@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Derivatives:
-    """What a `Session` knows of the backward pass of its results, while it is captured."""
+    """This is what a `Session` knows of the backward pass of its results, while it is captured."""
 
     def __init__(self, session: Session, flat: list[Tensor], forward: list[Step], ends: dict[int, int]):
         self.session, self.capture, self.flat, self.forward = session, session.capture, flat, forward
@@ -133,7 +133,7 @@ class Derivatives:
         return Run(into, specs, keep, program), found
 
     def _specs(self, found: tuple, into: list[tuple], seeds: list[Tensor | None]) -> tuple[list, set[int]]:
-        """How a run tells of the gradients that it has made, and the buffers of those."""
+        """Return how a run tells of the gradients that it has made, and the buffers of those."""
         owner = {buffer: k for k, (_, buffer, _) in enumerate(into)}
         specs: list[tuple | None] = []
         fresh: set[int] = set()

@@ -34,7 +34,9 @@ ATTEMPTS = 4  #: captures in a row that find Python's state changed
 
 
 def _surroundings() -> Any:
-    """What holds in this thread beside arguments and reachable values, as a part of the key; None where calls stay eager."""
+    """Return what holds in this thread beside arguments and reachable values, as a part of the key; None where calls stay
+    eager.
+    """
     if state.inference or _saved_hooks.stack or _anomaly.enabled:
         return None
     return state.grad, dtypes.get_default_dtype()
@@ -57,7 +59,7 @@ class Kind:
 
 
 class Compiled:
-    """What `compile` returns for a function: called like it, captured once for each kind of call."""
+    """The callable that `compile` returns for a function: it is called like it, and captured once for each kind of call."""
 
     def __init__(self, function: Callable, fullgraph: bool, check: bool):
         functools.update_wrapper(self, function, updated=())
@@ -140,7 +142,7 @@ class Compiled:
         return None, reason
 
     def _news(self, key: Any) -> str:
-        """How a kind of call differs from the last one that was new."""
+        """Return how a kind of call differs from the last one that was new."""
         last = next(reversed(self._kinds), None)
         if last is None:
             return FIRST

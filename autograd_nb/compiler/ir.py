@@ -70,7 +70,7 @@ class Use:
         return self.buffer.array.view(np.uint8)[self.offset : self.end].view(self.dtype)
 
     def key(self) -> tuple:
-        """What tells it from other uses."""
+        """Return what tells the use from others."""
         return self.buffer.number, self.offset, self.size, self.dtype.str
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The kernel's name."""
+        """Return the kernel's name."""
         return self.call.name if self.call is not None else "check"
 
     def uses(self) -> Iterator[tuple[Use, bool]]:
@@ -181,7 +181,7 @@ def address(array: np.ndarray) -> int:
 
 
 def written(step: Step, more: Collection[int] = ()) -> Iterator[Use]:
-    """What a step writes of arguments and state, and of the buffers ``more``."""
+    """Return what a step writes of arguments and state, and of the buffers ``more``."""
     for u, writes in step.uses():
         if writes and (u.buffer.kind in ("state", "argument") or u.buffer.number in more):
             yield u
@@ -193,7 +193,7 @@ def changes(step: Step) -> bool:
 
 
 def users(steps: Iterable[Step]) -> dict[int, list[tuple[int, bool]]]:
-    """For each buffer the places of the steps that use it, and whether they write it, in order."""
+    """Return, for each buffer, the places of the steps that use it, and whether they write it, in order."""
     found: dict[int, list[tuple[int, bool]]] = {}
     for i, step in enumerate(steps):
         for u, writes in step.uses():
@@ -270,7 +270,7 @@ class InvalidProgram(RuntimeError):
 
 
 class Outline:
-    """What a pass must leave as it is, noted beforehand, as passes rename buffers in place.
+    """An outline holds what a pass must leave as it is; it is noted beforehand, as passes rename buffers in place.
 
     ``user_memory``: the buffers of arguments and state that are written. ``checks``: Python's checks of values. ``order``: for
     each buffer the steps that use it, and whether they write it, in order.
@@ -332,7 +332,7 @@ def verify(program: Program, after: str = "", before: Outline | None = None) -> 
 
 
 def _misfit(step: Step) -> str:
-    """How operands differ from what the kernel takes; empty where they fit."""
+    """Return how operands differ from what the kernel takes; empty where they fit."""
     origin = getattr(step.call, "origin", ())
     if origin:
         try:
@@ -377,7 +377,7 @@ def _laid(step: Step) -> Iterator[tuple[Use, Layout]]:
 
 
 def _overlap(step: Step) -> str:
-    """How what a step writes lies over what else it uses; empty where it does not.
+    """Return how what a step writes lies over what else it uses; empty where it does not.
 
     A loop over elements may write an operand that it reads where it walks both alike; a hand-written kernel may not. Views that
     interleave have bytes between the same bounds in common, but no elements.

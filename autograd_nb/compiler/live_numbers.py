@@ -12,7 +12,7 @@ from typing import Any
 
 
 class _Slot:
-    """What float and int slots share: ``read()`` gives the number's present value."""
+    """A slot is what float and int share here: ``read()`` gives the number's present value."""
 
     read: Callable[[], Any]
     decided: list[_Slot]  # slots whose value a program has come to depend on
@@ -78,7 +78,7 @@ def _compare(name: str) -> Callable:
 
 
 def _plainly(name: str) -> Callable:
-    """What the number itself does: the program depends on its value."""
+    """Return a method that does what the number itself does: the program depends on its value."""
     return lambda self, *args: getattr(self._decide(), name)(*args)
 
 

@@ -38,7 +38,7 @@ def flatten(value: Any, leaves: list, others: list | None = None) -> Any:
 
 
 def difference(now: Any, then: Any, path: str) -> str:
-    """Where two results of `flatten` differ, in words; empty where they do not. ``path``: what to call the value."""
+    """Say where two results of `flatten` differ, in words; empty where they do not. ``path``: what to call the value."""
     if now == then:
         return ""
     kind = now[0] if isinstance(now, tuple) else None

@@ -106,7 +106,7 @@ class Session:
         self.numbers = count(1_000_000)  # of buffers that passes make, far from those of the capture
 
     def run(self, args: tuple, kwargs: dict) -> Any:
-        """Run the function, watched."""
+        """Run the function while its launches are watched."""
         live = self.reach.optimizers if self.reach.live_numbers else []
         watched = watching(self.capture, live, self.reach.codes)
         with self.standing, watching_passes(self.capture, self.began), watched as self.replaced:
@@ -136,7 +136,7 @@ class Session:
         return places
 
     def variant(self, key: Any, reason: str, given: tuple, result: Any) -> Variant:
-        """What was captured, as a program. Problem or Unstable when it cannot be run again.
+        """Return what was captured, as a program. Problem or Unstable when it cannot be run again.
 
         ``given``: args, kwargs and values that are carried on. ``reason``: why this was captured.
         """
@@ -222,7 +222,7 @@ class Session:
         self, program: Executable, arguments: list[Argument], versions: list[tuple], held: list[InitialGradient],
         gradients: list[KeptGradient], places: list[Kept], back: Back,
     ) -> Changes | None:  # fmt: skip
-        """What another run of the function must begin from, if it or others may change anything."""
+        """Return what another run of the function must begin from, if it or others may change anything."""
         numbers = {u.buffer.number for step in program.steps for u in written(step)}
         memory = [t for t in self.watched if self.capture.buffer_of(t._data).number in numbers]
         mine = [i for i, a in enumerate(arguments) if a.written or a.buffer in numbers]
@@ -383,7 +383,8 @@ class Session:
         return "detached", -1 if t._version_ is a._version_ else t._version_[0]
 
     def _base(self, t: Tensor, flat: list[Tensor]) -> tuple | None:
-        """Of views and results that share memory: (number of the counter, the base's number and how the view of it was made).
+        """Tell of views and results that share memory: (number of the counter, the base's number and how the view of it was
+        made).
 
         A view that may be changed in place as others may is told by a word: only that it is one can be seen.
         """

@@ -366,7 +366,9 @@ def run(
 
 
 def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
-    """In a hook: what stands for the pass that calls it, and which edges that pass has still to reach or is at; None outside."""
+    """Return, in a hook, what stands for the pass that calls it, and which edges that pass has still to reach or is at; None
+    outside.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code is not run.__code__:
         frame = frame.f_back

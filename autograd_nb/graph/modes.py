@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class PerThread(threading.local):
-    """What a thread has set for the code that it runs, and hands on to a thread that works in its place."""
+    """A value that a thread has set for the code that it runs, and hands on to a thread that works in its place."""
 
     every: ClassVar[list[PerThread]] = []
 

@@ -89,7 +89,7 @@ class Node:
         return None
 
     def counters(self) -> tuple[Any, ...]:
-        """``versions`` as a tuple."""
+        """Return ``versions`` as a tuple."""
         return (self.versions,) if self.versions.__class__ is list else self.versions
 
     def saved_arrays(self) -> list[tuple[Any, ...]]:
@@ -331,7 +331,7 @@ def modified_error(node: Node) -> ModifiedError:
 
 
 def _plain_name(edge: Any) -> str:
-    """ "Mul" of a MulBackward0."""
+    """Return the op's name of an edge: "Mul" of a MulBackward0."""
     return getattr(edge, "node", edge).name().rstrip("0123456789").removesuffix("Backward")
 
 

@@ -112,7 +112,7 @@ class Store:
             )
 
     def load(self, key: str) -> bytes | None:
-        """What was saved under ``key``; None when there is nothing, or nothing that is whole."""
+        """Return what was saved under ``key``; None when there is nothing, or nothing that is whole."""
         folder = self.folder
         if folder is None:
             return None
@@ -208,7 +208,7 @@ def describe(path: Path) -> dict[str, Any] | None:
 
 
 class _NotOurs(Exception):
-    """What stands where a kernel should, and may not be loaded: the text says why."""
+    """The error about what stands where a kernel should, and may not be loaded: its text says why."""
 
 
 def _read(path: Path) -> bytes:

@@ -103,7 +103,7 @@ def written(module: str, name: str, package: str = "autograd_nb.kernels") -> Any
 
 
 def numba() -> Any:
-    """Numba."""
+    """Return the module Numba, imported if need be."""
     return imported("numba")
 
 
@@ -115,7 +115,7 @@ def foreign(function: Any) -> Any:
 
 @overridable
 def _entry(make: Callable[..., Entry], *args: Any) -> Entry:
-    """What ``make(*args)`` loads or compiles."""
+    """Return the entry point that ``make(*args)`` loads or compiles."""
     return apart(make, *args)
 
 

@@ -17,7 +17,7 @@ _machine_known: tuple | None = None
 
 
 def machine() -> tuple | None:
-    """What besides its text decides a kernel's machine code; None when this Numba has no way to keep machine code."""
+    """Return what besides its text decides a kernel's machine code; None when this Numba has no way to keep machine code."""
     global _machine_known
     if _machine_known is None:
         import llvmlite

@@ -43,7 +43,7 @@ class KernelLowering(NativeLowering):
 
 
 class Written(CompilerBase):
-    """Of kernels that are written by hand."""
+    """The pipeline of kernels that are written by hand."""
 
     idle: tuple[type, ...] = ALWAYS_IDLE
 
@@ -57,6 +57,6 @@ class Written(CompilerBase):
 
 
 class Generated(Written):
-    """Of kernels that are generated."""
+    """The pipeline of kernels that are generated."""
 
     idle = IDLE

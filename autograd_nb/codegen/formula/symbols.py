@@ -82,7 +82,7 @@ class Trace:
         return name
 
     def preamble(self) -> str:
-        """What the kernel's text needs before its function: the constant tables, and the scalar functions' module."""
+        """Return what the kernel's text needs before its function: the constant tables, and the scalar functions' module."""
         scalar = any(s.op == "libm" and s.args[0].startswith("iterative.") for s in self.instructions)
         return ("from autograd_nb.codegen import iterative\n" if scalar else "") + "".join(
             f"{name} = np.array([{', '.join(literal(v, dtype) for v in values)}], dtype=np.{dtype})\n"

@@ -81,7 +81,9 @@ def watching_passes(capture: Capture, began: int) -> Iterator[None]:
 
 
 class _Standing(local):
-    """What this thread's capture has put in the place of builtins, and what stood there before; None where nothing is captured."""
+    """A record of what this thread's capture has put in the place of builtins, and what stood there before; None where nothing
+    is captured.
+    """
 
     pair: tuple[list, list] | None = None
 
@@ -124,7 +126,7 @@ def _caller() -> types.FrameType:
 
 
 class _Watch:
-    """What stands in the place of builtins and other functions while a capture runs: it tells the capture what Python does.
+    """A watch stands in the place of builtins and other functions while a capture runs, and tells the capture what Python does.
 
     ``codes``: of the user's functions.
     """

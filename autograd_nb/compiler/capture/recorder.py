@@ -68,7 +68,7 @@ class Capture:
         return found
 
     def use(self, array: np.ndarray, written: bool) -> Use:
-        """An array operand."""
+        """Return the use of a buffer that stands for an array operand."""
         r = root(array)
         if id(r) not in self.buffers and id(r) not in self._foreign and not written:
             # memory that no kernel has written: Python's numbers, or tables of sizes
@@ -123,7 +123,7 @@ class Capture:
         self.problem(f"it reads values with {what}")
 
     def constant(self, array: np.ndarray) -> None:
-        """Values that Python wrote."""
+        """Note that Python wrote the values of an array, so that the program keeps them."""
         self.buffer_of(array, "constant")
 
     def cleared(self, tensor: Tensor) -> None:
@@ -183,7 +183,7 @@ def in_order(draws: list[tuple[Any, list]], before: dict[int, tuple[Any, int, in
 
 
 def places(draws: list[tuple[Any, list]]) -> list[tuple[Any, tuple[int, int]]] | None:
-    """Where the last run found its streams: (generator, its place); None where another thread has drawn in between."""
+    """Return where the last run found its streams: (generator, its place); None where another thread has drawn in between."""
     begun: dict[int, tuple[Any, int, int]] = {}
     count: dict[int, int] = {}
     for source, (seed, call) in draws:

@@ -36,7 +36,7 @@ class Section:
         self.uneven = False  # whether two outputs of one of its nodes are reached from different results
 
     def signature(self) -> tuple:
-        """What tells it from others in words."""
+        """Return what tells the section from others, in words."""
         return self.alive, tuple(n.name() for n in self.nodes), len(self.slots), len(self.exits)
 
 
@@ -52,7 +52,7 @@ def _used_up(node: Node) -> bool:
 
 
 def _nodes(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Node]:
-    """What the roots depend on, youngest first."""
+    """Return the nodes that the roots depend on, youngest first."""
     found: dict[int, Node] = {}
     stack = [node for node, _ in roots]
     while stack:
@@ -139,7 +139,9 @@ def _in_order(sections: list[Section]) -> list[Section]:
 
 
 def _goals(nodes: list[Node], roots: Sequence[Key]) -> dict[int, int]:
-    """For each node the ends of the graph and the results that it depends on, as bits: the inputs that passes may be asked for."""
+    """Return, for each node, the ends of the graph and the results that it depends on, as bits: the inputs that passes may be
+    asked for.
+    """
     results = {id(node) for node, _ in roots}
     bits: dict[int, int] = {}
     found: dict[int, int] = {}
@@ -154,7 +156,8 @@ def _goals(nodes: list[Node], roots: Sequence[Key]) -> dict[int, int]:
 
 
 def _apart(nodes: list[Node], goals: dict[int, int]) -> list[list[Node]]:
-    """What of a section passes can run and consume by itself, later results first; ``nodes``: of the section, youngest first.
+    """Return what of a section passes can run and consume by itself, later results first; ``nodes``: of the section, youngest
+    first.
 
     A pass towards some inputs (`grad`) runs what depends on them, and another may run the rest after it. Mostly there is a node
     that depends on all inputs, which every pass needs. Else what has no input in common is apart, and failing that what has not

@@ -24,11 +24,11 @@ class Kept:
 
     @property
     def place(self) -> tuple[int, Any]:
-        """What tells it from others while it lives."""
+        """Return what tells the place from others while it lives."""
         return id(self.holder), self.key
 
     def get(self) -> Any:
-        """What is there now."""
+        """Return what is there now."""
         try:
             return self.holder.cell_contents if isinstance(self.holder, types.CellType) else self.holder[self.key]
         except (LookupError, ValueError):
@@ -51,6 +51,6 @@ def keepable(value: Any) -> bool:
 
 
 def form(value: Any) -> tuple:
-    """What a function can tell of it without reading its values."""
+    """Return what a function can tell of a value without reading its numbers."""
     tensors: list[Tensor] = []
     return flatten(value, tensors), [t._layout for t in tensors]

@@ -48,7 +48,7 @@ class Guard:
         return self._words is not None and any(d is mapping for d in self._words.dicts)
 
     def describe(self, number: int) -> str:
-        """What has changed, in words."""
+        """Return what has changed, in words."""
         if not 0 <= number < len(self._places):
             return "a container that it reads has changed"
         p = self._places[number]

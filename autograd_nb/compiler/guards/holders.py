@@ -57,7 +57,7 @@ class _Leaf:
 
 
 def _ways(t: Tensor) -> list[Callable[[], Any]]:
-    """How somebody may have a tensor or its memory."""
+    """Return the ways in which somebody may have a tensor or its memory."""
     return [
         lambda: t, lambda: [t], lambda: {"t": t}, lambda: (lambda: t), t.detach, lambda: t._data, lambda: t._data[1:], lambda: memoryview(cast(Any, t._data)),
     ]  # fmt: skip

@@ -86,12 +86,12 @@ _offsets: dict[str, int] | None = None
 
 
 def word(address: int) -> int:
-    """What stands at an address."""
+    """Return what stands at an address."""
     return ctypes.c_int64.from_address(address).value
 
 
 def known() -> dict[str, int]:
-    """Where a Tensor's slots are; empty where this interpreter's objects are not known to look as described above."""
+    """Return where a Tensor's slots are; empty where this interpreter's objects are not known to look as described above."""
     global _offsets
     if _offsets is None:
         _offsets = _slot_offsets() if _as_described() else {}
@@ -168,7 +168,7 @@ def _has_versions() -> bool:
 
 
 def records(of: Any, part: str, values: list[Any]) -> list[Record] | None:
-    """What to compare to see whether a part of an object is what it was; None where no words tell.
+    """Return what to compare to see whether a part of an object is what it was; None where no words tell.
 
     ``part``: "entries" of a container, "cell" (what it holds), or the name of a tensor's slot. ``values``: what is there, kept
     alive by the caller, as an address tells an object only while it lives. Dicts have versions, see `versioned`.
@@ -214,13 +214,14 @@ class Watch:
         return [v.value for v in self._versions]
 
     def renew(self, versions: list[int]) -> None:
-        """These versions are fine."""
+        """Take these versions as fine from now on."""
         self.table[4 : 4 * len(versions) + 1 : 4] = versions
 
 
 def held_alone(kept: KeptGradient) -> list[Record] | None:
-    """What to compare to see whether a gradient is its leaf's and unchanged, nobody has it but these two, and nobody
-    else its memory; None where no words tell."""
+    """Return what to compare to see whether a gradient is its leaf's and unchanged, nobody has it but these two, and nobody
+    else its memory; None where no words tell.
+    """
     offsets, leaf, gradient, data = known(), kept.leaf, kept.tensor, kept.memory
     if not offsets or gradient is None:
         return None

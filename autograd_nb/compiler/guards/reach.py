@@ -54,7 +54,8 @@ _EXCHANGED = ("__getattr__", "__hash__")
 
 
 class Compared(Enum):
-    """How a value is compared with what it was: by identity, by type and digits (numbers and text), with ``==``, or not at all.
+    """The way in which a value is compared with what it was: by identity, by type and digits (numbers and text), with ``==``,
+    or not at all.
 
     `EMPTY` is for a container in which nothing may be.
     """
@@ -201,7 +202,7 @@ class Reach:
         self._methods = {}
 
     def value(self, path: str, value: Any) -> None:
-        """Walk from an object."""
+        """Walk on from an object: enter what it is, and all that can be reached from it."""
         self._value(path, "", value)
         self._run()
 
@@ -306,7 +307,7 @@ class Reach:
             self._object(path, value)
 
     def _length(self, path: str, value: Any) -> None:
-        """How many entries a container has."""
+        """Enter how many entries a container has."""
         name, size = self._name(value), len(value)
         self._place(path, f"len({name})" if size else name, size, BY_VALUE if size else EMPTY, (value, "entries"))
 
@@ -334,8 +335,9 @@ class Reach:
             self._entry(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", d, k, self._entry_of(d, k, text), v)
 
     def _entry(self, path: str, holder: Any, k: Any, code: str | Entry, value: Any, part: Any = None) -> None:
-        """What a mapping, a sequence or a cell holds. Where the function leaves tensors, only their form is noted; where it reads
-        them too they are arguments."""
+        """Enter what a mapping, a sequence or a cell holds. Where the function leaves tensors, only their form is noted; where
+        it reads them too they are arguments.
+        """
         kept = self._kept.get((id(holder), k))
         if kept is None:
             self._value(path, code, value, part)

@@ -10,7 +10,7 @@ from .fusion_group import Group
 
 
 class Lives:
-    """From which place to which a program's own buffers are in use, and which of them live on as others.
+    """Lives tell from which place to which a program's own buffers are in use, and which of them live on as others.
 
     ``places``: the steps at each place. ``live_out``: buffers that are read after the program.
     """
@@ -67,5 +67,5 @@ class Lives:
 
 
 def _memory(walked: tuple, use: Use) -> tuple:
-    """What two uses of different buffers have in common where one may have the other's memory."""
+    """Return what two uses of different buffers have in common where one may have the other's memory."""
     return *walked[1:], use.size, use.buffer.nbytes

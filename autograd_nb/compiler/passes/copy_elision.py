@@ -64,7 +64,9 @@ def elide_copies(steps: list[Step], live_out: Collection[int], numbers: Iterator
 
 
 def _target(step: Step, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[Use, tuple[int, ...]] | None:
-    """Where a step copies an array of this shape to, and the strides of all but the last dim there; that is dense in both."""
+    """Return where a step copies an array of this shape to, and the strides of all but the last dim there; that is dense in
+    both.
+    """
     m = member(step)
     if m is None or step.name not in ("clone", "copy_", "contiguous") or len(m.inputs) != 1 or len(m.outputs) != 1:
         return None

@@ -76,7 +76,7 @@ def _from(operand: Any, start: int) -> Any:
 
 
 class _Work:
-    """What a group's kernel reads and writes: by walk, or by number."""
+    """The work of a group's kernel is what it reads and writes: by walk, or by number."""
 
     def __init__(self, group: Group, needed: set[int]):
         self.group = group
@@ -105,17 +105,17 @@ class _Work:
 
     @property
     def own(self) -> list[tuple[Use, Layout, str]]:
-        """What is stored in arrays of its own."""
+        """Return the members' results that are stored in arrays of their own."""
         return [stored for k, stored in enumerate(self.stored.values()) if k not in self.over]
 
     @property
     def operands(self) -> list[Any]:
-        """In the kernel's order."""
+        """Return the operands in the kernel's order."""
         kinds: tuple[dict, ...] = self.arrays, self.numbers, self.ends, self.results
         return [operand for kind in kinds for operand, *_ in kind.values()] + [use for use, *_ in self.own]
 
     def entry(self, name: str) -> tuple[Callable, np.ndarray | None]:
-        """(entry point, dims)."""
+        """Return (entry point, dims) of the compiled kernel."""
         inputs = [Input(w[3]) for w in self.arrays] + [Input(dtype, scalar=True) for _, dtype in self.numbers.values()]
         layouts = [lay for _, lay in self.arrays.values()]
         stored = [lay for _, lay, _ in self.stored.values()]
@@ -134,7 +134,7 @@ class _Work:
         return fold_entry(name, of, BLOCKS)
 
     def formula(self, *symbols: Any) -> list:
-        """What is folded, then what is stored."""
+        """Return what is folded, then what is stored, for symbols of the operands."""
         values = dict(zip(self.arrays, symbols, strict=False))
         given = dict(zip(self.numbers, symbols[len(self.arrays) :], strict=False))
         folded = []
@@ -149,7 +149,7 @@ class _Work:
         return folded + [values[w] for w in self.stored]
 
     def finish(self, totals: list, symbols: list) -> list:
-        """What is made of the totals."""
+        """Return what is made of the totals."""
         numbers, ends = symbols[len(self.arrays) :][: len(self.numbers)], symbols[len(symbols) - len(self.ends) :]
         given = dict(zip(self.numbers, numbers, strict=True))
         values = dict(zip(self.ends, ends, strict=True))

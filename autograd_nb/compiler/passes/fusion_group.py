@@ -64,7 +64,7 @@ class Group:
         return any(o.buffer.number in self.written for o, _ in m.inputs if isinstance(o, Use))
 
     def add(self, m: Member) -> None:
-        """Take it in."""
+        """Take a member into the group."""
         self.members.append(m)
         walks, shape = (self.ends, self.kept) if m.late else (self.walks, self.shape)
         for use, layout in arrays(m):
@@ -151,7 +151,7 @@ class Group:
 
 
 def arrays(m: Member) -> list[tuple[Use, Layout]]:
-    """What it walks over its shape."""
+    """Return the arrays that a member walks over its shape."""
     written = [] if isinstance(m, FoldMember) else [(u, lay) for u, lay, _ in m.outputs]
     return [(o, lay) for o, lay in m.inputs if isinstance(o, Use)] + written
 

@@ -70,7 +70,7 @@ class _Work:
             self.places.setdefault(u.buffer.number, set()).add(place)
 
     def done(self) -> list[Step]:
-        """What comes out."""
+        """Return the steps that come out."""
         for i in range(len(self.slots)):
             step = self.slots[i][-1] if self.slots[i] else None
             if step is not None and is_product(step) and not self._sum(i, step):
@@ -214,7 +214,9 @@ class _Work:
 
 
 def columns(use: Use, lay: Layout, bias: Use, n: int) -> tuple[Use, Layout] | None:
-    """How a bias is walked beside a view of the rows of ``n`` elements that it belongs to, or None where that has no strides."""
+    """Return how a bias is walked beside a view of the rows of ``n`` elements that it belongs to, or None where that has no
+    strides.
+    """
     first = use.offset // use.dtype.itemsize % n
     strides, last = [], first
     for size, stride in zip(lay.shape, lay.strides, strict=True):

@@ -94,7 +94,7 @@ class _Places:
         return all(self.read[n] <= place for n in group.written)
 
     def steps(self, live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-        """What comes out. ``numbers``: of buffers that are unused."""
+        """Return the steps that come out. ``numbers``: of buffers that are unused."""
         placed = [[] if p is None else [p] if isinstance(p, Step) else [m.step for m in p.members] for p in self.places]
         lives = Lives(placed, live_out)
         found: list[Step] = []
@@ -111,7 +111,7 @@ class _Places:
 
 
 def _apart(m: Member, numbers: Iterator[int]) -> list[Step]:
-    """A member by itself."""
+    """Return the steps of a member by itself."""
     if m.step.call.entry is not None:
         return [m.step]
     alone = Group(m.shape)

@@ -63,12 +63,12 @@ class Member:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """What it loops over."""
+        """Return the shape that it loops over."""
         return tuple(self.outputs[0][1].shape)
 
     @cached_property
     def weight(self) -> int:
-        """How many instructions its formula takes."""
+        """Return how many instructions its formula takes."""
         of = self.step.call.recipe
         trace = Trace(next((c for c in self.compute if c != "bool"), "float32"))
         of.formula(*[trace.input(f"x{k}", c) for k, c in enumerate(self.compute)])
@@ -84,7 +84,7 @@ class FoldMember(Member):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """What it loops over."""
+        """Return the shape that it loops over."""
         return self.whole
 
 
@@ -142,7 +142,7 @@ def reshaped(m: Member, shape: tuple[int, ...]) -> Member | None:
 
 
 def _inputs(m: Member, shape: tuple[int, ...]) -> list[tuple[Any, Any]] | None:
-    """What a member reads, walked in another shape."""
+    """Return what a member reads, walked in another shape."""
     inputs: list[tuple[Any, Any]] = []
     for o, lay in m.inputs:
         if isinstance(o, Use):
@@ -166,6 +166,6 @@ def _flattened(m: FoldMember, shape: tuple[int, ...]) -> FoldMember | None:
 
 
 def walk(use: Use, layout: Layout, shape: tuple[int, ...]) -> tuple:
-    """How a use is walked: two equal walks meet the same element at the same index."""
+    """Return how a use is walked: two equal walks meet the same element at the same index."""
     strides = tuple(s if n != 1 else 0 for s, n in zip(broadcast_strides(layout, shape), shape, strict=True))
     return use.buffer.number, use.offset, strides, layout.dtype.name

@@ -68,14 +68,14 @@ class _Group:
         return self.outer == 1 or any(a.walk.strides)
 
     def add(self, place: int, p: Part) -> None:
-        """Take it in."""
+        """Take a part into the group."""
         self.parts[place] = p
         for n, events in _events(place, p).items():
             self.events.setdefault(n, set()).update(events)
 
 
 def _events(place: int, p: Part) -> dict[int, set[tuple]]:
-    """What a part does with each buffer; it reads before it writes."""
+    """Return what a part does with each buffer; it reads before it writes."""
     found: dict[int, set[tuple]] = {}
     for written, arrays in ((False, (r for r in p.reads if isinstance(r, Array))), (True, p.writes)):
         for a in arrays:
@@ -96,7 +96,7 @@ class _Work:
                 self.users.setdefault(n, []).append(step)
 
     def done(self) -> list[Step]:
-        """What comes out."""
+        """Return the steps that come out."""
         for i in range(len(self.steps)):
             step = self.steps[i]
             if step is None or (rows := rows_of(step)) is None or not rows[0]:

@@ -22,7 +22,8 @@ from .shared_factor import replay
 
 @dataclass(frozen=True)
 class Walk:
-    """Where a row's elements or its one value lie: the row's beginning by loops over rows, then ``inner`` apart."""
+    """A walk tells where a row's elements or its one value lie: the row's beginning by loops over rows, then ``inner`` apart.
+    """
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
@@ -52,13 +53,13 @@ class Part:
     tell: Callable[[Plan, list[str]], list[str]]  # from the names of what is read to those of what is written
 
     def arrays(self) -> Iterator[Array]:
-        """All that it touches."""
+        """Return all arrays that it touches."""
         yield from (r for r in self.reads if isinstance(r, Array))
         yield from self.writes
 
 
 def _walk(lay: Layout, shape: Sequence[int], first: int) -> Walk | None:
-    """How rows, the dims from ``first`` on of ``shape``, lie in an operand; None where they have no one stride."""
+    """Return how rows, the dims from ``first`` on of ``shape``, lie in an operand; None where they have no one stride."""
     strides = broadcast_strides(lay, shape)
     sizes, (steps,) = coalesce(shape[:first], [strides[:first]])
     _, (inner,) = coalesce(shape[first:], [strides[first:]])
@@ -68,12 +69,12 @@ def _walk(lay: Layout, shape: Sequence[int], first: int) -> Walk | None:
 
 
 def dense_walk(outer: int, n: int) -> Walk:
-    """That of an array of its own, of ``n`` elements a row, or of one value where ``n`` is 1."""
+    """Return the walk of an array of its own, of ``n`` elements a row, or of one value where ``n`` is 1."""
     return Walk((outer,), (n,), int(n > 1)) if outer > 1 else Walk((), (), int(n > 1))
 
 
 def _first(shape: Sequence[int], n: int) -> int | None:
-    """Where the dims begin that make rows of ``n`` elements."""
+    """Return where the dims begin that make rows of ``n`` elements."""
     at, size = len(shape), 1
     while size < n and at:
         at -= 1
@@ -242,7 +243,9 @@ def _row_kernel(step: Step, of: RowRecipe) -> Part | None:
 
 
 def by_elements(step: Step) -> Step | None:
-    """What a row kernel computes for each element, as a pointwise step that reads what it has found for each row; None for others."""
+    """Return what a row kernel computes for each element, as a pointwise step that reads what was found for each row; None for
+    others.
+    """
     recipe = getattr(step.call, "recipe", None)
     found = _row_kernel(step, recipe) if isinstance(recipe, RowRecipe) and rows_of(step) is not None else None
     if found is None:

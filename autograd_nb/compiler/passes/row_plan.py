@@ -20,7 +20,7 @@ CHEAP = 4  #: instructions that are as quickly computed again as kept
 
 @dataclass
 class Value:
-    """What a formula makes of named values, once an element or once a row."""
+    """A value is what a formula makes of named values, once an element or once a row."""
 
     rows: bool  #: whether it is a value of the row
     dtype: str
@@ -73,7 +73,7 @@ class Plan:
         return name
 
     def passes(self, wanted: Sequence[str]) -> int:
-        """How many passes over the elements of a row these values take."""
+        """Return how many passes over the elements of a row these values take."""
         mine = [self.values[name] for name in self.needed(wanted)]
         return 1 + max((v.phase - (v.fold is not None) for v in mine if not v.rows or v.fold is not None), default=0)
 

@@ -95,7 +95,7 @@ class _Factor:
 
 
 def _factor(early: Member, late: Member, buffer: Buffer) -> _Factor | None:
-    """What of ``late`` depends on ``buffer`` alone, if that is one value and shares enough with ``early``."""
+    """Return what of ``late`` depends on ``buffer`` alone, if that is one value and shares enough with ``early``."""
     if any(lay.dtype.name not in FLOATS for _, lay in _arrays(early) + _arrays(late)) or len(late.outputs) != 1:
         return None
     given = {walk(o, lay, early.shape): p for p, (o, lay) in enumerate(early.inputs) if isinstance(o, Use)}

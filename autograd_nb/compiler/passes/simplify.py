@@ -128,7 +128,7 @@ def eliminate_common_steps(steps: list[Step], live_out: Collection[int], numbers
 
 
 def _value_key(step: Step, version: Counter[int], writers: Counter[int], live_out: Collection[int]) -> tuple | None:
-    """What decides the values that a step writes; None where it may not be merged with another."""
+    """Return what decides the values that a step writes; None where it may not be merged with another."""
     if step.check is not None:
         return None
     parts: list[Any] = [id(getattr(step.call, "entry", None)), step.writes]

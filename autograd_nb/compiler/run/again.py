@@ -22,7 +22,8 @@ SMALL = 16_384  #: bytes that are copied at each call, in case that another run 
 
 
 class Changes:
-    """What another run of a captured function begins from that may be otherwise by then, as the function or the user changes it.
+    """Changes are what another run of a captured function begins from that may be otherwise by then, as the function or the
+    user changes it.
 
     ``memory``, ``arguments``: the tensors that it reaches, and which of its arguments, whose values are kept; ``counters``: the version
     lists that grow, ``held``: leaves to whose gradients it adds, ``left``: all leaves whose gradient it sets or adds to, ``numbers``:

@@ -92,7 +92,7 @@ class Part:
 
     @property
     def runs(self) -> list[Run]:
-        """All its programs."""
+        """Return all programs of the backward pass."""
         return [] if self.spent is not None else [self.whole, *[r for r in self.single if r is not None]]
 
     def run(self, frame: Frame, gs: Any) -> list[Any]:
@@ -111,7 +111,9 @@ class Part:
 
 
 class Frame:
-    """What a call leaves for the backward pass of one part. ``bound``: (buffer, memory, bytes before it) of all that it reads."""
+    """A frame is what a call leaves for the backward pass of one part. ``bound``: (buffer, memory, bytes before it) of all that
+    it reads.
+    """
 
     __slots__ = ("bound", "call", "numbers", "read")
 

@@ -18,7 +18,7 @@ class CompileError(AutogradError):
 
 
 class _State:
-    """What a call may change: memory, gradients, counters, random streams, places that it leaves tensors in."""
+    """A copy of what a call may change: memory, gradients, counters, random streams, places that it leaves tensors in."""
 
     def __init__(self, variant: Any, leaves: list[Tensor]):
         self.watched = [t for _, t in variant.reach.tensors.values()] + leaves
@@ -46,7 +46,7 @@ class _State:
             k.set(value)
 
     def found(self, result: Any) -> dict[str, list]:
-        """What a call has left, by what to call it."""
+        """Return what a call has left, by what to call it."""
         results = tensors_in((result, [k.get() for k, _ in self._places]))
         copies: dict[str, list] = {
             "a result": [t.detach().clone() for t in results],

@@ -24,7 +24,7 @@ from .records import AnyResult, ArgumentResult, GradientResult, Memory, NewResul
 
 
 class Source(Enum):
-    """What a result is: a tensor in new memory, an argument, a gradient, or a tensor of the function's state."""
+    """The kinds of source that a result has: a tensor in new memory, an argument, a gradient, or a tensor of the function's state."""
 
     NEW = 0
     ARGUMENT = 1
@@ -36,7 +36,7 @@ NEW, ARGUMENT, GRADIENT, STATE = Source
 
 
 class Result(NamedTuple):
-    """How a result is made. ``which``: the number of the memory, the argument or the gradient, or the tensor itself."""
+    """A result, and how it is made. ``which``: the number of the memory, the argument or the gradient, or the tensor itself."""
 
     source: Source
     which: Any
@@ -93,7 +93,7 @@ def _result(output: AnyResult, memories: list[Memory]) -> Result:
 
 
 class _Binding(NamedTuple):
-    """How addresses get into a program's cells: ``bind(values, cells, shifts, array, …)``, arguments' arrays first."""
+    """A binding writes addresses into a program's cells: ``bind(values, cells, shifts, array, …)``, arguments' arrays first."""
 
     bind: Callable[..., None] | None
     arguments: list[int]

@@ -19,7 +19,7 @@ class Profile:
 
     @property
     def total(self) -> float:
-        """All steps together."""
+        """Return the sum over all steps."""
         return sum(self.times.values())
 
     def by_name(self) -> list[tuple[str, int, float]]:

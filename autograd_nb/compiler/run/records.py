@@ -32,7 +32,7 @@ class Argument:
 
 
 def seen_as(t: Tensor) -> tuple | None:
-    """What decides whether a tensor may be changed in place, besides its own gradient; None where it is no view."""
+    """Return what decides whether a tensor may be changed in place, besides its own gradient; None where it is no view."""
     base = t._view
     return None if base is None else (t._view_kind, base.requires_grad, base.is_leaf)
 

@@ -38,7 +38,7 @@ from .records import (
 
 
 class RunState:
-    """What changes from run to run of a captured call.
+    """The state of a captured call that changes from run to run.
 
     ``changed``: whether live numbers may have, since the program was last given them. ``fast_path``: see `fast_path`.
     """
@@ -156,7 +156,7 @@ class Variant:
         return "an argument is of another kind"
 
     def _shared(self, leaves: list[Tensor]) -> str:
-        """Where arguments share memory in another way than when this was captured."""
+        """Return where arguments share memory in another way than when this was captured."""
         if not self.sharing:
             distinct = {id(root(t._data)) for t in leaves}
             if len(distinct) == len(leaves) and distinct.isdisjoint(self.state_roots):

@@ -10,7 +10,7 @@ COLOURS = {"input": "#d8ecff", "kernel": "#f4f4f4", "output": "#dff5dc"}
 
 
 def picture(graph: Any) -> str:
-    """The SVG text."""
+    """Return the picture of a graph as SVG text."""
     boxes: list[tuple[str, str, int]] = []  # (text, kind, column)
     writer: dict[int, int] = {}  # buffer -> box
     lines: list[tuple[int, int]] = []

@@ -96,7 +96,7 @@ def _imported(statement: ast.Import | ast.ImportFrom) -> set[str]:
 
 
 def _check_constant(statement: ast.Assign) -> None:
-    """What stands beside the function is run by Python: names of numbers, and of arrays of numbers."""
+    """Refuse a statement beside the function, which Python would run, unless it names a number or an array of numbers."""
     if len(statement.targets) != 1 or not isinstance(statement.targets[0], ast.Name) or not _allowed_name(statement.targets[0].id, _RUNTIME):
         raise SourceError(f"not a kernel: {ast.unparse(statement)[:80]}")
     value = statement.value
@@ -175,7 +175,8 @@ def _is_range(node: ast.AST) -> bool:
 
 
 class _Walks:
-    """What a kernel does with the functions that take literals, which are checked here: places, tables of sizes, and buffers.
+    """Walks tell what a kernel does with the functions that take literals, which are checked here: places, tables of sizes, and
+    buffers.
 
     ``needed``: how many elements the arguments that are such tables must have.
     """
@@ -268,7 +269,7 @@ class _Counted(ast.NodeTransformer):
     """Puts the counts of steps, and what hides undefined integers from LLVM, into a kernel's function."""
 
     def function(self, kernel: ast.FunctionDef, kinds: dict[str, str], needed: dict[str, int]) -> None:
-        """Change it in place."""
+        """Change the kernel's function in place, so that it checks what cannot be seen in the text."""
         self.generic_visit(kernel)
         kernel.body = self._block(kernel.body)
         sizes = " + ".join(["0", *[f"{a}.size" for a, kind in kinds.items() if kind.endswith("[:]")]])

@@ -75,7 +75,7 @@ def load_graph(path: Any, *, trusted: bool = False) -> Graph:
 
 
 class _Damaged(Exception):
-    """What is wrong with a file."""
+    """The error that says what is wrong with a file."""
 
 
 def _number(value: Any, what: str, least: int = 0, most: int = _WORD - 1) -> int:
@@ -120,14 +120,14 @@ def _reaches_lapack(function: types.FunctionType, seen: set) -> bool:
 
 
 class _Reader:
-    """One file being read."""
+    """A reader takes one file apart and checks every part of it."""
 
     def __init__(self, z: zipfile.ZipFile, trusted: bool):
         self.zip, self.trusted = z, trusted
         self.buffers: dict[int, Buffer] = {}
 
     def graph(self) -> Graph:
-        """The graph."""
+        """Return the graph that the file holds."""
         head = json.loads(self._entry("graph.json", _HEAD))
         if type(head) is not dict or head["format"] != 1:
             raise _Damaged(f"format {head['format'] if type(head) is dict else None!r:.40} is not known")
@@ -147,7 +147,7 @@ class _Reader:
 
     # ---- memory
     def _entry(self, name: str, most: int) -> bytes:
-        """What stands under a name in the archive, if it has at most so many bytes."""
+        """Return what stands under a name in the archive, if it has at most so many bytes."""
         info = self.zip.getinfo(name)
         if info.file_size > most or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _Damaged(f"{name} has {info.file_size} bytes")

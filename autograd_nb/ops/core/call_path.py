@@ -91,7 +91,8 @@ def single_edge_lines(operand: str) -> list[str]:
 
 
 def saving_lines(arrays: Sequence[str], counters: Sequence[str], fresh: int = 0, alone: bool = True) -> list[str]:
-    """What a node keeps: ``arrays`` as they stand, with the counters under which they were saved, the last ``fresh`` of which are new.
+    """Write the lines that save what a node keeps: ``arrays`` as they stand, with the counters under which they were saved, the
+    last ``fresh`` of which are new.
 
     ``alone``: a single counter stands without a tuple around it, and what keeps nothing has an empty one.
     """
@@ -165,7 +166,9 @@ def forward_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
 
 
 def _saved_lines(several: bool) -> list[str]:
-    """What a formula's derivative reads, as ``spec.save`` says: bit 0 the first operand, bit 1 the second, bit 2 the result."""
+    """Write the lines that save what a formula's derivative reads, as ``spec.save`` says: bit 0 the first operand, bit 1 the
+    second, bit 2 the result.
+    """
     arrays = {1: "input._data", 2: "b", 4: "data"}
     counters = {1: "input._version_", 2: "other._version_", 4: "t._version_"}
     lines: list[str] = []

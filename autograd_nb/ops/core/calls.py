@@ -91,7 +91,7 @@ def call_of_many(op: Pointwise) -> Callable:
 
 
 def inplace_call(op: Pointwise, scaled: Callable | None = None) -> Callable:
-    """``<name>_``; ``scaled`` takes ``alpha``."""
+    """Return the function ``<name>_`` of an op; ``scaled`` says that it takes ``alpha``."""
     n = len(op.params)
 
     def first(*args: Any) -> Tensor:

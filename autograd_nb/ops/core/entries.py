@@ -19,7 +19,8 @@ from .reduction_kernel import nested
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a generated pointwise kernel was made from; ``dims``: whether its first argument is the table of sizes."""
+    """A recipe is what a generated pointwise kernel was made from; ``dims``: whether its first argument is the table of sizes.
+    """
 
     formula: Callable
     inputs: list[Input]
@@ -41,7 +42,7 @@ def operand(key: Any) -> Input:
 
 
 def signature(keys: tuple) -> tuple:
-    """What of the operands decides all but sizes: dtypes and whether there are dims, the types of numbers."""
+    """Return what of the operands decides all but sizes: dtypes and whether there are dims, the types of numbers."""
     return (get_default_dtype(), *[(k.dtype, k.ndim > 0) if isinstance(k, Layout) else k for k in keys])
 
 

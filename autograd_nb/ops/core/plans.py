@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Kind:
-    """What a pointwise op does for operands of given dtypes, whatever their shapes: see `kind_of`."""
+    """A kind says what a pointwise op does for operands of given dtypes, whatever their shapes: see `kind_of`."""
 
     __slots__ = ("compute", "forward", "out", "over")
 
@@ -66,7 +66,9 @@ def kind_of(op: Pointwise, keys: tuple) -> Kind:
 
 
 class Plan:
-    """What to do for operands of given layouts: kernel, output, and how to record for each combination of requires_grad."""
+    """A plan says what to do for operands of given layouts: kernel, output, and how to record for each combination of
+    requires_grad.
+    """
 
     __slots__ = ("big", "carrier", "dims", "entry", "keys", "op", "out", "recorded", "size", "specs")
 

@@ -41,7 +41,7 @@ EVERY: list[Pointwise] = []  #: all that were declared
 
 
 class Pointwise:
-    """A declared pointwise op.
+    """A pointwise op, as it was declared: its formula, its derivatives and its kinds of results.
 
     ``result``: "same" (promoted dtype), "float" (integers become the default float), "number" (booleans become int64), "bool",
     "real" (complex numbers become real) or "complex" (real ones become complex).

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Above:
-    """What `double_backward`, which is made of ops, hands in here."""
+    """The functions that `double_backward`, which is made of ops, hands in here."""
 
     gradient_op: Callable[[Pointwise, int], tuple[Callable, tuple] | None]
 
@@ -128,7 +128,8 @@ class UnaryNode(PointwiseNode):
 
 
 class SpecKind:
-    """How a call is recorded and differentiated for one set of operands that require grad, whatever their shapes.
+    """A kind of spec says how a call is recorded and differentiated for one set of operands that require grad, whatever their
+    shapes.
 
     ``save``: what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
     """
@@ -159,7 +160,7 @@ class SpecKind:
 
 
 class Spec:
-    """How a call of given layouts is recorded and differentiated for one set of operands that require grad."""
+    """A spec says how a call of given layouts is recorded and differentiated for one set of operands that require grad."""
 
     __slots__ = ("backs", "keys", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
 
@@ -283,7 +284,7 @@ class BackKind:
                 self.full.append((k, i))
 
     def formulas(self, picked: Sequence[int]) -> Callable:
-        """From the gradient and what is saved to the gradients that the rules ``picked`` give."""
+        """Return the formula that makes, of the gradient and what is saved, the gradients that the rules ``picked`` give."""
         spec = self.spec
 
         def run(gx, *rest):

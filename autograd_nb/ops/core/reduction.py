@@ -338,7 +338,7 @@ class ReductionOp(Structured):
 
 
 class _Public:
-    """What the public function of a reduction does with its arguments."""
+    """The public function of a reduction: it checks and completes its arguments, and runs the op on them."""
 
     def __init__(self, op: ReductionOp, name: str, accepts: str, typed: bool, several: bool, empty: bool):
         self.op, self.name, self.accepts, self.typed, self.several, self.empty = op, name, accepts, typed, several, empty

@@ -25,7 +25,7 @@ FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as go
 
 @dataclass(frozen=True)
 class Folding:
-    """What a kernel that folds is made from. Its arguments: dims, the inputs, the results, what is stored.
+    """A folding is what a kernel that folds is made from. Its arguments: dims, the inputs, the results, what is stored.
 
     ``formula``: from the inputs (but the last ``late``) to the values that are folded over ``axes`` of ``shape``, one for each of
     ``folds``, and then those that are stored as they are, one for each of ``stored``. ``finish``: from (totals, inputs) to the
@@ -54,7 +54,7 @@ class Folding:
 
     @property
     def out_layouts(self) -> tuple[Layout, ...]:
-        """Of the arguments behind the inputs."""
+        """Return the layouts of the arguments behind the inputs."""
         return self.results + tuple([self.stored[k] for k in self.own])
 
 
@@ -62,7 +62,7 @@ def folding(
     formula: Callable, inputs: Sequence[Input], compute: str | Sequence[str], fold: Fold, finish: Callable | None, out: str,
     in_layouts: Sequence[Layout], shape: Sequence[int], axes: Sequence[int], count: int = 1,
 ) -> Folding:  # fmt: skip
-    """That folds the ``count`` values of ``formula(*inputs)``, each of them finished by ``finish(total, *numbers)``.
+    """Return the folding of the ``count`` values of ``formula(*inputs)``, each of them finished by ``finish(total, *numbers)``.
 
     The results have dtype ``out`` and are contiguous.
     """

@@ -16,7 +16,9 @@ from .recording import not_for_complex, real_only
 
 @dataclass(frozen=True)
 class RowRecipe:
-    """What a row kernel was made from; ``operands``, ``outputs``: (kind, dtype) by name, in the order of its arguments."""
+    """A recipe is what a row kernel was made from; ``operands``, ``outputs``: (kind, dtype) by name, in the order of its
+    arguments.
+    """
 
     operands: Mapping[str, tuple[str, str]]
     outputs: Mapping[str, tuple[str, str]]
@@ -83,7 +85,9 @@ class RowKernel:
 
 
 def split_rows(kinds: Sequence[str], steps: Sequence[Step]) -> Callable[[Any], Any] | None:
-    """How the launches of a row kernel are dealt out to threads, see `launch.entry`; ``kinds``: of its arrays and numbers."""
+    """Return how the launches of a row kernel are dealt out to threads, see `launch.entry`; ``kinds``: of its arrays and
+    numbers.
+    """
     if any(isinstance(step, Total) for step in steps):
         return None
     return lambda entry: _Rows(entry, kinds, PASS * len(steps))
@@ -101,7 +105,7 @@ class _Rows(threads.Split):
         self.entry, self.kinds, self.effort = entry, kinds, effort
 
     def work(self, outer: int, n: int, inner: int) -> int:
-        """What these rows cost."""
+        """Return what these rows cost."""
         return outer * n * inner * self.effort
 
     def __call__(self, outer: int, n: int, inner: int, *args: Any) -> None:

@@ -112,7 +112,8 @@ class SeveralNode(StructuredNode):
 
 
 class Recording:
-    """What is saved and which rules run, for one combination of operands that are tensors and that require grad.
+    """A recording says what is saved and which rules run, for one combination of operands that are tensors and that require
+    grad.
 
     ``rules``: for each operand with edges (rule or None where it needs no gradient, its names, edges of a tuple or -1).
     ``saved``: (operand, its index, its first edge) of what the rules read; ``shapes``: (name, index) of shapes. ``run``: the rules
@@ -151,7 +152,7 @@ class Recording:
 
 
 class Structured:
-    """A declared structured op."""
+    """A structured op, as it was declared."""
 
     def __init__(
         self,
@@ -334,7 +335,7 @@ class Structured:
 
     @staticmethod
     def _kept(recording: Recording, args: tuple, outs: Sequence[Tensor]) -> tuple[dict[str, Any], list[tuple], list]:
-        """What the rules read: (values that are no tensors, arrays of tensors, the versions of these)."""
+        """Return what the rules read: (values that are no tensors, arrays of tensors, the versions of these)."""
         saved: list[tuple] = []
         versions = []
         values: dict[str, Any] = {}
@@ -427,7 +428,7 @@ class Structured:
         return grads
 
     def _apply(self, recording: Recording, values: dict) -> tuple:
-        """What the rules make of their arguments."""
+        """Return what the rules make of their arguments."""
         if recording.every is not None:
             values["needs"] = recording.needed
             rule, names = recording.every

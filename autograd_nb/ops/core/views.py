@@ -102,7 +102,7 @@ def geometry(function: Callable[..., tuple]) -> Callable[..., Tensor]:
 
 
 def recipe_from(op: Any, lay: Layout, args: Sequence[Any]) -> tuple:
-    """How the view op looks at an operand of this layout, by its geometry."""
+    """Return how the view op looks at an operand of this layout, by its geometry."""
     shape, strides, offset = op.geometry(lay, *args)
     recording = op.recording(1, 1)
     values = {p: args[i - 1] for p, i, _ in recording.saved}
@@ -112,7 +112,7 @@ def recipe_from(op: Any, lay: Layout, args: Sequence[Any]) -> tuple:
 
 
 def recipe_of(op: Any, args: tuple, out: Any) -> tuple | None:
-    """How ``op(*args)`` made the view ``out`` (or several), or None where the layout alone does not tell."""
+    """Return how ``op(*args)`` made the view ``out`` (or several), or None where the layout alone does not tell."""
     x = args[0]
     several = isinstance(out, (tuple, list))
     views = tuple(out) if several else (out,)
