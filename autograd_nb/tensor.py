@@ -199,7 +199,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def _version(self) -> int:
-        """How often the storage was changed in place."""
+        """Return how often the storage was changed in place."""
         launch.escapes("_version")
         if self._version_[0] < 0:
             raise RuntimeError("Inference tensors do not track version counter.")

@@ -39,3 +39,22 @@ def test_a_function_fits_on_a_screen():
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (node.end_lineno or 0) - node.lineno + 1 > SCREEN:
                 long.add(f"{path.relative_to(PACKAGE).as_posix()}:{node.name}")
     assert long <= LONGER, sorted(long - LONGER)
+
+
+#: what a docstring that lacks its verb begins with
+FRAGMENTS = re.compile(r"(Of|For|To|In|By|From|What|How|Whose|Where) ")
+
+#: the rooms whose docstrings are sentences, and those that begin with one of the words and have their verb
+SENTENCES = ("compiler", "codegen/build", "graph", "ops/core", "launch.py", "tensor.py")
+WITH_VERB = {"ops/core/inplace.py:_answers_for", "ops/core/recording.py:NotImplemented"}
+
+
+def test_docstrings_are_sentences():
+    """They say what is returned: "Return where …", not "Where …"."""
+    fragments = set()
+    for room in SENTENCES:
+        for path in [PACKAGE / room] if room.endswith(".py") else (PACKAGE / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and FRAGMENTS.match(ast.get_docstring(node) or ""):
+                    fragments.add(f"{path.relative_to(PACKAGE).as_posix()}:{node.name}")
+    assert fragments == WITH_VERB

@@ -719,7 +719,7 @@ def empty_strided(
     size: _int | _size, stride: _int | Sequence[_int], *, dtype: _dtype | None = None, device: Device = None, requires_grad:
     _bool = False
 ) -> Tensor:
-    """Uninitialised memory under given strides."""
+    """Uninitialised memory under given strides. RuntimeError for negative ones, and where there is not one for each size."""
 
 def eq(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None, out: Tensor | None = None) -> Tensor:
     """Whether a = b, element by element."""
