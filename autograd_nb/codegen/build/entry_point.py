@@ -270,7 +270,7 @@ _new_function.argtypes = (ctypes.POINTER(_Method), ctypes.py_object, ctypes.c_vo
 
 
 def address_of(result: Any) -> int:
-    """Where a compile result's machine code begins; 0 where it is not known."""
+    """Return where a compile result's machine code begins; 0 where it is not known."""
     # the engine itself is asked: Numba's library knows only the symbols of the bitcode, which files on disk go without
     engine = result.library._codegen._engine
     return int(getattr(engine, "_ee", engine).get_function_address(result.fndesc.llvm_func_name))
