@@ -81,7 +81,7 @@ def _computing(kind: type) -> Any:
     return next(vars(c) for c in kind.__mro__ if not vars(c).keys().isdisjoint(("__call__", "forward")))
 
 
-def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """The function as it is."""
     return (lambda f: f) if fn is None else fn
 
@@ -105,7 +105,7 @@ def reset() -> None:
         compiled.forget()
 
 
-def assume_constant_result(fn: Callable) -> Callable:
+def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The function as it is."""
     return fn
 

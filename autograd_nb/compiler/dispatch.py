@@ -61,7 +61,7 @@ class Kind:
 class Compiled:
     """The callable that `compile` returns for a function: it is called like it, and captured once for each kind of call."""
 
-    def __init__(self, function: Callable, fullgraph: bool, check: bool):
+    def __init__(self, function: Callable[..., Any], fullgraph: bool, check: bool):
         functools.update_wrapper(self, function, updated=())
         self._function, self._fullgraph, self._check = function, fullgraph, 3 if check else 0
         self._kinds: dict[Any, Kind] = {}
@@ -78,7 +78,7 @@ class Compiled:
             return str(function.__qualname__)
         return compile_function, (function, self._fullgraph, self._check > 0)
 
-    def __deepcopy__(self, memo: dict) -> Any:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Any:
         function = self._function
         return (
             self
@@ -165,7 +165,7 @@ class Compiled:
 
     # ---- capturing
     def _capture(
-        self, key: Any, leaves: list[Tensor], args: tuple, kwargs: dict, carried: list[tuple[Kept, Any]], reason: str
+        self, key: Any, leaves: list[Tensor], args: tuple, kwargs: dict[Any, Any], carried: list[tuple[Kept, Any]], reason: str
     ) -> Any:
         kind = self._kinds.get(key)
         if sum(max(1, len(k.variants)) for k in self._kinds.values()) >= MOST_KINDS and (kind is None or kind.variants):

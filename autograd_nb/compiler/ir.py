@@ -69,7 +69,7 @@ class Use:
         """The memory as it is now."""
         return self.buffer.array.view(np.uint8)[self.offset : self.end].view(self.dtype)
 
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """Return what tells the use from others."""
         return self.buffer.number, self.offset, self.size, self.dtype.str
 
@@ -112,7 +112,7 @@ class Step:
     # ---- operands by the names that the kernel gives to its arguments
     def runs(self, module: str, *names: str) -> bool:
         """Whether it runs one of these hand-written kernels."""
-        origin: tuple = getattr(self.call, "origin", ())
+        origin: tuple[Any, ...] = getattr(self.call, "origin", ())
         return self.check is None and origin[:2] == ("kernel", module) and origin[2] in names
 
     def position(self, argument: str) -> int:
@@ -141,7 +141,7 @@ _PARAMETERS = re.compile(r"^def \w+\((.*?)\):", re.MULTILINE | re.DOTALL)
 
 
 @cache
-def argument_names(origin: tuple) -> tuple[str, ...]:
+def argument_names(origin: tuple[Any, ...]) -> tuple[str, ...]:
     """The names that a kernel gives to its arguments: those in its own signature. ``origin``: as `launch` tells it."""
     if origin[0] == "kernel":
         names = tuple(signature(compilation.written(origin[1], origin[2])).parameters)

@@ -17,7 +17,7 @@ class _Slot:
     read: Callable[[], Any]
     decided: list[_Slot]  # slots whose value a program has come to depend on
 
-    def _derived(self, operation: Callable, *operands: Any) -> Any:
+    def _derived(self, operation: Callable[..., Any], *operands: Any) -> Any:
         plain = operation(*(plain_number(o) for o in operands))
         if not isinstance(plain, (int, float)) or isinstance(plain, bool):
             return plain
@@ -37,7 +37,7 @@ class FloatSlot(_Slot, float):
     """A float that is read anew."""
 
     @classmethod
-    def make(cls, value: float, read: Callable[[], float], decided: list) -> FloatSlot:
+    def make(cls, value: float, read: Callable[[], float], decided: list[Any]) -> FloatSlot:
         """A slot that is ``value`` now and ``read()`` at each run."""
         slot = float.__new__(cls, value)
         slot.read, slot.decided = read, decided
@@ -48,7 +48,7 @@ class IntSlot(_Slot, int):
     """An int that is read anew."""
 
     @classmethod
-    def make(cls, value: int, read: Callable[[], int], decided: list) -> IntSlot:
+    def make(cls, value: int, read: Callable[[], int], decided: list[Any]) -> IntSlot:
         """A slot that is ``value`` now and ``read()`` at each run."""
         slot = int.__new__(cls, value)
         slot.read, slot.decided = read, decided
@@ -62,22 +62,22 @@ def plain_number(value: Any) -> Any:
     return int.__int__(value) if isinstance(value, IntSlot) else value
 
 
-def _forward(name: str) -> Callable:
+def _forward(name: str) -> Callable[..., Any]:
     function = getattr(operator, name)
     return lambda self, other: self._derived(function, self, other)
 
 
-def _backward(name: str) -> Callable:
+def _backward(name: str) -> Callable[..., Any]:
     function = getattr(operator, name)
     return lambda self, other: self._derived(function, other, self)
 
 
-def _compare(name: str) -> Callable:
+def _compare(name: str) -> Callable[..., Any]:
     function = getattr(operator, name)
     return lambda self, other: function(self._decide(), plain_number(other))
 
 
-def _plainly(name: str) -> Callable:
+def _plainly(name: str) -> Callable[..., Any]:
     """Return a method that does what the number itself does: the program depends on its value."""
     return lambda self, *args: getattr(self._decide(), name)(*args)
 

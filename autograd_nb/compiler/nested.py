@@ -15,7 +15,7 @@ from ..tensor import Tensor, make
 from .live_numbers import _Slot, plain_number
 
 
-def flatten(value: Any, leaves: list, others: list | None = None) -> Any:
+def flatten(value: Any, leaves: list[Any], others: list[Any] | None = None) -> Any:
     """Put tensors of nested containers into ``leaves``; what remains, as a hashable key. ``others``: receives other objects."""
     if isinstance(value, Tensor):
         leaves.append(value)
@@ -55,7 +55,7 @@ def difference(now: Any, then: Any, path: str) -> str:
     return ""
 
 
-def _ends(flat: tuple) -> bool:
+def _ends(flat: tuple[Any, ...]) -> bool:
     """Whether a flattened value is no container."""
     return flat[0] == "object" or not (issubclass(flat[0], (list, tuple, dict)) or hasattr(flat[0], "__dataclass_fields__"))
 
@@ -78,7 +78,7 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN) and not getattr(value, "__dict__", None)
 
 
-def _key(key: Any, others: list | None) -> Any:
+def _key(key: Any, others: list[Any] | None) -> Any:
     """The key of a mapping: 1 and True are not the same here, and a tensor is itself."""
     if key.__class__ is str:
         return key

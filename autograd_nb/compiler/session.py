@@ -61,7 +61,7 @@ _HARMLESS = (type, types.ModuleType, types.BuiltinFunctionType, dtypes.dtype, La
 class Session:
     """One capture: the run, and the program that is made of it."""
 
-    def __init__(self, function: Callable, reach: Reach, leaves: list[Tensor], given: list[tuple[Kept, Any]]):
+    def __init__(self, function: Callable[..., Any], reach: Reach, leaves: list[Tensor], given: list[tuple[Kept, Any]]):
         self.function, self.reach, self.leaves, self.given = function, reach, leaves, given
         known: list[tuple[str, str, Tensor]] = []
         self.watched: list[Tensor] = [t for _, t in reach.tensors.values()]
@@ -99,13 +99,13 @@ class Session:
         self.began = sequence()
         self.versions = [(t, t._version_, t._version_[0]) for t in [*self.watched, *leaves]]
         self.grad_versions = [(g._version_, g._version_[0]) for _, g in self.grads.values() if g is not None]
-        self.replaced: dict = {}
+        self.replaced: dict[Any, Any] = {}
         self.overwritten = [(k, k.get()) for k in reach.kept if not k.read]
         self.unwritten: list[Kept] = []  # those of them that this run left alone
         self.read: list[Kept] = []  # and that it read
         self.numbers = count(1_000_000)  # of buffers that passes make, far from those of the capture
 
-    def run(self, args: tuple, kwargs: dict) -> Any:
+    def run(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
         """Run the function while its launches are watched."""
         live = self.reach.optimizers if self.reach.live_numbers else []
         watched = watching(self.capture, live, self.reach.codes)
@@ -135,7 +135,7 @@ class Session:
             raise Unstable(f"it reads {self.read[0].path}, which an earlier call has left")
         return places
 
-    def variant(self, key: Any, reason: str, given: tuple, result: Any) -> Variant:
+    def variant(self, key: Any, reason: str, given: tuple[Any, ...], result: Any) -> Variant:
         """Return what was captured, as a program. Problem or Unstable when it cannot be run again.
 
         ``given``: args, kwargs and values that are carried on. ``reason``: why this was captured.
@@ -219,7 +219,7 @@ class Session:
                 b.array, b.owner = np.empty(0, b.array.dtype), None
 
     def _changes(
-        self, program: Executable, arguments: list[Argument], versions: list[tuple], held: list[InitialGradient],
+        self, program: Executable, arguments: list[Argument], versions: list[tuple[Any, ...]], held: list[InitialGradient],
         gradients: list[KeptGradient], places: list[Kept], back: Back,
     ) -> Changes | None:  # fmt: skip
         """Return what another run of the function must begin from, if it or others may change anything."""
@@ -382,7 +382,7 @@ class Session:
             return (t._view_kind if a._view is None else ""), -1
         return "detached", -1 if t._version_ is a._version_ else t._version_[0]
 
-    def _base(self, t: Tensor, flat: list[Tensor]) -> tuple | None:
+    def _base(self, t: Tensor, flat: list[Tensor]) -> tuple[Any, ...] | None:
         """Tell of views and results that share memory: (number of the counter, the base's number and how the view of it was
         made).
 
@@ -403,7 +403,7 @@ class Session:
         return counter, number, (shift, base._layout), t._view_kind
 
 
-def _hooks(t: Tensor) -> tuple:
+def _hooks(t: Tensor) -> tuple[Any, ...]:
     """The hooks on a tensor's gradient, of its own or of the node that made it."""
     e = edge(t)
     hooks = t._leaf_hook_set if e is None or e.is_leaf_edge else getattr(e, "node", e).hooks

@@ -47,7 +47,7 @@ class _Work:
 
     __slots__ = ("args", "context", "done", "error", "function", "result", "thread")
 
-    def __init__(self, function: Callable, args: tuple):
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]):
         self.function, self.args, self.context = function, args, copy_context()
         self.done = threading.Lock()
         self.done.acquire()
@@ -97,7 +97,7 @@ def _begin(thread: threading.Thread) -> None:
 
 
 @overridable
-def apart(function: Callable, *args: Any) -> Any:
+def apart(function: Callable[..., Any], *args: Any) -> Any:
     """``function(*args)``, which nothing interrupts and which does not begin while another such call goes on.
 
     RuntimeError where it never could: in code that such work itself, or Numba's own compiling, has been interrupted for.

@@ -40,7 +40,7 @@ ABI = 4  #: raised when machine code of old keys must not be used any more (what
 
 Entry = Callable[..., Any]
 
-_built: dict[tuple, Entry] = {}
+_built: dict[tuple[Any, ...], Entry] = {}
 _by_key: dict[str, Entry] = {}  # one text may be built under two names, one function be imported twice
 _results: dict[int, Any] = {}  # by the id of the entry point, which lives as long
 _alive: list[Any] = []  # compile results own what machine code refers to; they live as long as the process
@@ -58,7 +58,7 @@ def build(source: str, name: str, argtypes: tuple[str, ...], checked: bool = Fal
     return found if found is not None else _entry(_build, wanted, source, name, argtypes, checked)
 
 
-def _build(wanted: tuple, source: str, name: str, argtypes: tuple[str, ...], checked: bool) -> Entry:
+def _build(wanted: tuple[Any, ...], source: str, name: str, argtypes: tuple[str, ...], checked: bool) -> Entry:
     found = _built.get(wanted)  # another thread may have waited for it too
     if found is None:
         digest = hashlib.sha256(repr(wanted).encode()).hexdigest()
@@ -75,7 +75,7 @@ def _build(wanted: tuple, source: str, name: str, argtypes: tuple[str, ...], che
     return found
 
 
-def source_of(entry: Entry) -> tuple:
+def source_of(entry: Entry) -> tuple[Any, ...]:
     """("source", text, argument types) of an entry point that `build` made; empty for another."""
     for wanted, made in reversed(list(_built.items())):
         if made is entry and len(wanted) == 3:
@@ -90,7 +90,7 @@ def build_function(function: Any, argtypes: tuple[str, ...], checked: bool = Fal
     return found if found is not None else _entry(_build_function, wanted, function, argtypes, checked)
 
 
-def _build_function(wanted: tuple, function: Any, argtypes: tuple[str, ...], checked: bool) -> Entry:
+def _build_function(wanted: tuple[Any, ...], function: Any, argtypes: tuple[str, ...], checked: bool) -> Entry:
     found = _built.get(wanted)
     if found is None:
         found = _built[wanted] = _made(getattr(function, "py_func", function), argtypes, "", checked)
@@ -162,7 +162,7 @@ def _interpreted(function: pytypes.FunctionType) -> Entry:
     return run
 
 
-_NUMBERS: dict[type, Callable] = {int: np.int64, float: np.float64, complex: np.complex128}
+_NUMBERS: dict[type, Callable[..., Any]] = {int: np.int64, float: np.float64, complex: np.complex128}
 
 
 def _same(value: Any) -> Any:

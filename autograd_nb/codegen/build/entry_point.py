@@ -220,7 +220,7 @@ class Wrapper(PyCallWrapper):
 _shared: dict[tuple, tuple[int, tuple, Any]] = {}  # by the types of the arguments: address, serialised code, what owns it
 
 
-def shared(kinds: tuple) -> tuple:
+def shared(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
     """The code that entry points to kernels of these types share, serialised as Numba does."""
     known = _shared.get(kinds)
     if known is None:
@@ -238,7 +238,7 @@ def shared(kinds: tuple) -> tuple:
     return known[1]
 
 
-def share(kinds: tuple, code: tuple) -> None:
+def share(kinds: tuple[Any, ...], code: tuple[Any, ...]) -> None:
     """Use code that `shared` returned in another process."""
     if kinds not in _shared:
         library = cpu_target.target_context.codegen().unserialize_library(code)

@@ -13,10 +13,10 @@ from .digest import GENERATED
 
 store = Store()
 
-_machine_known: tuple | None = None
+_machine_known: tuple[Any, ...] | None = None
 
 
-def machine() -> tuple | None:
+def machine() -> tuple[Any, ...] | None:
     """Return what besides its text decides a kernel's machine code; None when this Numba has no way to keep machine code."""
     global _machine_known
     if _machine_known is None:
@@ -116,11 +116,11 @@ def _declare_runtime(context: Any) -> None:
     _runtime_declared = True
 
 
-def _plain(env: Any) -> tuple[str, list]:
+def _plain(env: Any) -> tuple[str, list[Any]]:
     return env.env_name, list(env.consts)
 
 
-def _environment(name: str, constants: list) -> Any:
+def _environment(name: str, constants: list[Any]) -> Any:
     """The objects that a compiled function refers to.
 
     Numba's own way to restore them imports the module of every function that was compiled along (SciPy, in the end),

@@ -61,8 +61,8 @@ class Trace:
         self.compute = compute
         self.prefix = prefix  # of the names it makes up; apart where one kernel holds several traces
         self.instructions: list[Sym] = []
-        self.tables: dict[str, tuple] = {}
-        self._known: dict[tuple, Sym] = {}
+        self.tables: dict[str, tuple[Any, ...]] = {}
+        self._known: dict[tuple[Any, ...], Sym] = {}
 
     def input(self, name: str, dtype: str) -> Sym:
         """A value that the loop loads under ``name`` before the body runs."""
@@ -72,7 +72,7 @@ class Trace:
         # repr keeps -0.0 and nan apart in the table of known values
         return self._emit("constant", (repr(value), value), dtype)
 
-    def table(self, values: tuple, dtype: str) -> str:
+    def table(self, values: tuple[Any, ...], dtype: str) -> str:
         """A constant array that ``gather`` reads; the name under which the kernel's text defines it."""
         for name, (known, kind) in self.tables.items():
             if known == values and kind == dtype:
@@ -89,7 +89,7 @@ class Trace:
             for name, (values, dtype) in self.tables.items()
         )
 
-    def _emit(self, op: str, args: tuple, dtype: str) -> Sym:
+    def _emit(self, op: str, args: tuple[Any, ...], dtype: str) -> Sym:
         key = (op, dtype, *(a.name if isinstance(a, Sym) else a for a in (args[:1] if op == "constant" else args)))
         known = self._known.get(key)
         if known is not None:
@@ -152,7 +152,7 @@ class Sym:
     __slots__ = ("args", "dtype", "name", "op", "trace")
     __array_ufunc__ = None  # a NumPy scalar on the left must not swallow a symbol
 
-    def __init__(self, trace: Trace, op: str, args: tuple, dtype: str, name: str):
+    def __init__(self, trace: Trace, op: str, args: tuple[Any, ...], dtype: str, name: str):
         self.trace, self.op, self.args, self.dtype, self.name = trace, op, args, dtype, name
 
     def text(self, names: Sequence[str] | None = None) -> str:
@@ -295,7 +295,7 @@ class Sym:
             return self
         return self.trace._emit("bitcast", (self,), dtype)
 
-    def gather(self, table: tuple, dtype: str) -> Sym:
+    def gather(self, table: tuple[Any, ...], dtype: str) -> Sym:
         """``table[self]`` from a constant table; ``self`` is an integer within range."""
         name = self.trace.table(tuple(table), dtype)
         return self.trace._emit("gather", (name, self), dtype)

@@ -434,7 +434,7 @@ class _Reduction:
         self.header = _REDUCE_HEADER + body.trace.preamble() + before + self.done_trace.preamble() + done_before
         self._operands(values, kinds, outs, over)
 
-    def _finished(self, finish: Callable, outs: Sequence[str]) -> str:
+    def _finished(self, finish: Callable[..., Any], outs: Sequence[str]) -> str:
         """Run ``finish`` on symbols of totals and inputs; the text of its constants."""
         self.done_trace = Trace(self.accs[0], "d")
         totals = [self.done_trace.input(f"total{k}", acc) for k, acc in enumerate(self.accs)]

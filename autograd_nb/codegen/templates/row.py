@@ -56,16 +56,16 @@ class Each:
     ``values``: what formulas of this pass further down have in common.
     """
 
-    values: Mapping[str, Callable] = field(default_factory=dict)
-    stores: Mapping[str, Callable] = field(default_factory=dict)
-    folds: Mapping[str, tuple[Fold, Callable]] = field(default_factory=dict)
+    values: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    stores: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    folds: Mapping[str, tuple[Fold, Callable[..., Any]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Row:
     """Values computed once a row from other row values; those named as row outputs are stored."""
 
-    values: Mapping[str, Callable]
+    values: Mapping[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,15 @@ class Put:
 
     output: str
     index: str
-    formula: Callable
+    formula: Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class Total:
     """Sum row values over all rows, and store a formula of the sums in outputs of one element."""
 
-    sums: Mapping[str, Callable]
-    outputs: Mapping[str, Callable]
+    sums: Mapping[str, Callable[..., Any]]
+    outputs: Mapping[str, Callable[..., Any]]
 
 
 Step = Each | Row | Pick | Put | Total
@@ -115,7 +115,7 @@ class _Writer:
         self.lane = "i" if columns else "k"  # the number of a row in its block
 
     # ---- formulas
-    def trace(self, formulas: Sequence[Callable], known: Mapping[str, Any]) -> tuple[list[Sym], list[str], list[str]]:
+    def trace(self, formulas: Sequence[Callable[..., Any]], known: Mapping[str, Any]) -> tuple[list[Sym], list[str], list[str]]:
         """(results, statements, names loaded) of formulas over named values; ``known`` names those of this step."""
         trace = Trace(self.compute or "float32", f"p{self.phases}t")
         self.phases += 1
@@ -264,7 +264,7 @@ class _Writer:
             self.row(Row({name: named(m.from_order_key, f"{name}_t") for name in step.folds if name in keyed}))
 
     @staticmethod
-    def _fed(name: str, fold: Fold, f: Callable, keyed: set[str]) -> Callable:
+    def _fed(name: str, fold: Fold, f: Callable[..., Any], keyed: set[str]) -> Callable[..., Any]:
         """What is folded; floats with an order by integers of the same order, which is then noted."""
         if fold not in (MAX, MIN):
             return f
@@ -322,7 +322,7 @@ class _Writer:
         self.body += _indent(lines, level + (2 if self.columns else 1))
 
 
-def named(f: Callable, *parameters: str) -> Callable:
+def named(f: Callable[..., Any], *parameters: str) -> Callable[..., Any]:
     """``f`` with its parameters called so."""
 
     def g(*args):

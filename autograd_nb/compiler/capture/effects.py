@@ -67,7 +67,7 @@ def watching_passes(capture: Capture, began: int) -> Iterator[None]:
     """Note backward passes that go on into nodes older than ``began``: what they leave there a program could not repeat."""
     watch = engine.watch
 
-    def ran(node: Any, found: tuple) -> None:
+    def ran(node: Any, found: tuple[Any, ...]) -> None:
         if node.seq < began and launch.observer() is capture:
             capture.problem("it runs a backward pass through a graph that was made before; make that inside, or return the loss")
         if watch is not None:
@@ -85,14 +85,14 @@ class _Standing(local):
     is captured.
     """
 
-    pair: tuple[list, list] | None = None
+    pair: tuple[list[Any], list[Any]] | None = None
 
 
 _standing = _Standing()
 _BUILDS = Overrides()
 
 
-def _exchange(functions: Sequence[tuple[Any, str, Callable | None]]) -> None:
+def _exchange(functions: Sequence[tuple[Any, str, Callable[..., Any] | None]]) -> None:
     for owner, name, function in functions:
         if function is None:
             delattr(owner, name)
@@ -101,7 +101,7 @@ def _exchange(functions: Sequence[tuple[Any, str, Callable | None]]) -> None:
 
 
 @_BUILDS.at(apart.apart)
-def _undisturbed(inner: Callable) -> Callable:
+def _undisturbed(inner: Callable[..., Any]) -> Callable[..., Any]:
     """Numba's compiler and imports ask for hundreds of thousands of attributes, none of which is the captured function's doing."""
 
     def apart(*args: Any) -> Any:
@@ -134,7 +134,7 @@ class _Watch:
     def __init__(self, capture: Capture, codes: Collection[types.CodeType]):
         self.capture, self.codes = capture, codes
 
-    def functions(self) -> list[tuple[Any, str, Callable]]:
+    def functions(self) -> list[tuple[Any, str, Callable[..., Any]]]:
         """(object, name of its attribute, function in its place)."""
         return [
             (generator, "drawn", self._drawn()), (builtins, "print", self._print()), (warnings, "warn", self._warn()),
@@ -155,7 +155,7 @@ class _Watch:
         return self._mine() and _caller().f_globals.get("__name__", "").partition(".")[0] not in (PACKAGE, "linecache", "llvmlite", "numba")
 
     # ---- functions that take the place of others
-    def _effect(self, function: Callable, what: str) -> Callable:
+    def _effect(self, function: Callable[..., Any], what: str) -> Callable[..., Any]:
         def seen(*args: Any, **kwargs: Any) -> Any:
             if self._told():
                 self.capture.problem(what)
@@ -163,7 +163,7 @@ class _Watch:
 
         return seen
 
-    def _drawn(self) -> Callable:
+    def _drawn(self) -> Callable[..., Any]:
         stream = generator.drawn
 
         def drawn(source: Any) -> tuple[int, int]:
@@ -171,7 +171,7 @@ class _Watch:
 
         return drawn
 
-    def _print(self) -> Callable:
+    def _print(self) -> Callable[..., Any]:
         write = print
 
         def printing(*args: Any, **kwargs: Any) -> None:
@@ -181,7 +181,7 @@ class _Watch:
 
         return printing
 
-    def _warn(self) -> Callable:
+    def _warn(self) -> Callable[..., Any]:
         warn = warnings.warn
 
         def warning(message: Any, category: Any = None, stacklevel: int = 1, *args: Any, **kwargs: Any) -> None:
@@ -195,7 +195,7 @@ class _Watch:
         if isinstance(holder, types.ModuleType) and not in_library(holder.__name__) and self._mine() and _caller().f_code in self.codes:
             self.capture.problem(f"it uses {name}() on the module {holder.__name__}; write the attribute's name itself")
 
-    def _attribute(self, function: Callable) -> Callable:
+    def _attribute(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def seen(holder: Any, *args: Any) -> Any:
             if isinstance(holder, types.ModuleType):
                 self._module(holder, function.__name__)
@@ -203,7 +203,7 @@ class _Watch:
 
         return seen
 
-    def _vars(self) -> Callable:
+    def _vars(self) -> Callable[..., Any]:
         look = vars
 
         def names(*holder: Any) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class _Watch:
 
         return names
 
-    def _missing(self) -> Callable:
+    def _missing(self) -> Callable[..., Any]:
         def missing(tensor: Tensor, name: str) -> Any:
             if self._told():
                 self.capture.asked.add(name)
@@ -222,7 +222,7 @@ class _Watch:
 
         return missing
 
-    def _identity(self) -> Callable:
+    def _identity(self) -> Callable[..., Any]:
         hashed: Any = Tensor.__hash__
 
         def identity(tensor: Tensor) -> int:
@@ -236,7 +236,7 @@ def _plain(value: Any) -> Any:
     return tuple(plain_number(v) for v in value) if isinstance(value, tuple) else plain_number(value)
 
 
-def _slotted(group: dict, name: str, value: Any, decided: list) -> Any:
+def _slotted(group: dict[Any, Any], name: str, value: Any, decided: list[Any]) -> Any:
     if isinstance(value, float):
         return FloatSlot.make(value, lambda: group[name], decided)
     if isinstance(value, tuple) and value and all(isinstance(v, float) for v in value):

@@ -38,7 +38,7 @@ class Capture:
         self.forgotten: set[int] = set()  # ids of tensors whose gradient was set without being read
         self.looked = False  # whether Python has looked at gradients
         self.grads: dict[int, tuple] = {}  # id of a tensor -> (tensor, its gradient before the run, the gradient's version)
-        self.draws: list[tuple[Any, list]] = []  # (generator, [seed, call]) in the order of drawing
+        self.draws: list[tuple[Any, list[Any]]] = []  # (generator, [seed, call]) in the order of drawing
         self.streams: dict[int, tuple[Any, int, int]] = {}  # generators as the first draw found them
         self.decided: list[_Slot] = []
         self.asked: set[str] = set()  # attributes that tensors were asked for and did not have
@@ -87,7 +87,7 @@ class Capture:
         self.problems.append(Problem(reason, user_line()))
 
     # ---- what `launch` calls
-    def __call__(self, call: Any, args: tuple) -> None:
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
         first = len(args) - call.outputs
         operands: list[Any] = []
         plain: list[Any] = []
@@ -109,7 +109,7 @@ class Capture:
         call.entry(*plain)
         self.steps.append(Step(call, operands, tuple(writes), here(2)))
 
-    def check(self, function: Callable[..., None], arrays: tuple, passes: tuple = ()) -> None:
+    def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: tuple[Any, ...] = ()) -> None:
         """A test of what kernels wrote, repeated at each run."""
         try:
             function(*arrays)
@@ -161,7 +161,7 @@ class Draw:
         return found  # type: ignore[no-any-return]
 
 
-def in_order(draws: list[tuple[Any, list]], before: dict[int, tuple[Any, int, int]]) -> list[tuple[Any, list]]:
+def in_order(draws: list[tuple[Any, list[Any]]], before: dict[int, tuple[Any, int, int]]) -> list[tuple[Any, list[Any]]]:
     """The draws of a capture as a run repeats them. ``before``: (generator, seed, call) when it began, by the generator's id.
 
     Mostly one key after another; a checkpointed function goes back in the stream to draw the same numbers again.
@@ -182,7 +182,7 @@ def in_order(draws: list[tuple[Any, list]], before: dict[int, tuple[Any, int, in
     return found
 
 
-def places(draws: list[tuple[Any, list]]) -> list[tuple[Any, tuple[int, int]]] | None:
+def places(draws: list[tuple[Any, list[Any]]]) -> list[tuple[Any, tuple[int, int]]] | None:
     """Return where the last run found its streams: (generator, its place); None where another thread has drawn in between."""
     begun: dict[int, tuple[Any, int, int]] = {}
     count: dict[int, int] = {}

@@ -35,7 +35,7 @@ class Section:
         self.exits: dict[Key, int] = {}
         self.uneven = False  # whether two outputs of one of its nodes are reached from different results
 
-    def signature(self) -> tuple:
+    def signature(self) -> tuple[Any, ...]:
         """Return what tells the section from others, in words."""
         return self.alive, tuple(n.name() for n in self.nodes), len(self.slots), len(self.exits)
 
@@ -96,7 +96,7 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
         for e in node.edges:
             if e is not None and id(to := _key(e)[0]) in inside:
                 level[id(to)] = max(level[id(to)], level[id(node)] + (alive[id(node)] is not alive[id(to)]))
-    together: dict[tuple, list[Node]] = {}
+    together: dict[tuple[Any, ...], list[Node]] = {}
     for node in nodes:
         me = id(node)
         together.setdefault((whole[me].bit_count(), level[me], alive[me], whole[me]), []).append(node)
@@ -209,7 +209,7 @@ def _join(sections: list[Section], roots: Sequence[Key], inside: set[int]) -> No
                     other.slots.setdefault(key, len(other.slots))
 
 
-def gradients(section: Section, gs: Sequence[Any], create_graph: bool) -> tuple:
+def gradients(section: Section, gs: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
     """The gradients at the exits of a section for those of its slots."""
     work = engine.Pass({}, False, create_graph, None)
     previous = state.grad
@@ -281,7 +281,7 @@ class _Alike:
 
     draws = ()
 
-    def __call__(self, call: Any, args: tuple) -> None:
+    def __call__(self, call: Any, args: tuple[Any, ...]) -> None:
         call.entry(*args)
 
 

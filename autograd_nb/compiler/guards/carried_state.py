@@ -50,7 +50,7 @@ def keepable(value: Any) -> bool:
     return bool(tensors) and not others and all(t.__class__ is Tensor for t in tensors)
 
 
-def form(value: Any) -> tuple:
+def form(value: Any) -> tuple[Any, ...]:
     """Return what a function can tell of a value without reading its numbers."""
     tensors: list[Tensor] = []
     return flatten(value, tensors), [t._layout for t in tensors]

@@ -43,7 +43,7 @@ class Guard:
             self.same = self._words.same
         return changed
 
-    def sees(self, mapping: dict) -> bool:
+    def sees(self, mapping: dict[Any, Any]) -> bool:
         """Whether a change of this dict is a change to `same`."""
         return self._words is not None and any(d is mapping for d in self._words.dicts)
 
@@ -67,7 +67,7 @@ def build_guard(reach: Reach, skip: Collection[tuple[int, Any]] = ()) -> Guard:
     for p in reach.places:
         if p.part is not None:
             parts.setdefault((id(p.part[0]), p.part[1]), []).append(p)
-    dicts: list[dict] = []
+    dicts: list[dict[Any, Any]] = []
     words: list[Record] = []
     told: set[tuple[int, str]] = set()  # the parts of which words tell
     for key, places in parts.items():

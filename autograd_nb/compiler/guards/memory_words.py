@@ -202,7 +202,7 @@ class Watch:
     somebody has looked into them; until then all has changed.
     """
 
-    def __init__(self, dicts: list[dict], others: list[Record]):
+    def __init__(self, dicts: list[dict[Any, Any]], others: list[Record]):
         self.dicts = dicts
         self._versions = [ctypes.c_int64.from_address(id(d) + _VERSION) for d in dicts]
         words = [w for d in dicts for w in (id(d) + _VERSION, 0, 1, -1)] + [w for r in others for w in r]

@@ -385,7 +385,7 @@ class Reach:
         elif kind.__module__.startswith(f"{PACKAGE}.nn."):
             self._functional(kind)
 
-    def _attributes(self, path: str, attributes: dict) -> None:
+    def _attributes(self, path: str, attributes: dict[Any, Any]) -> None:
         """The ``__dict__`` of an object."""
         self._length(f"attributes of {path}", attributes)
         for k, v in attributes.items():

@@ -271,7 +271,7 @@ class Table:
             self._constants[bits] = self.new_cell(bits)
         return self._constants[bits]
 
-    def add(self, entry: Any, operands: list[tuple], step: int) -> None:
+    def add(self, entry: Any, operands: list[tuple[Any, ...]], step: int) -> None:
         """A record: ``operands`` are ("array", *place), ("arrays", [place …]), ("cell", n) or ("cells", [n …]).
 
         A place is (cell, byte offset, elements).

@@ -39,7 +39,7 @@ class Executable:
     ``kept``: buffers that have memory of their own; ``fresh``: those that get new memory at each run.
     """
 
-    def __init__(self, steps: list[Step], draws: list, kept: set[int], fresh: set[int]):
+    def __init__(self, steps: list[Step], draws: list[Any], kept: set[int], fresh: set[int]):
         self._made_of = steps, draws, kept, fresh
         self.steps = steps
         self.draws = draws
@@ -120,9 +120,9 @@ class Executable:
             cell = self.cells[buffer.number] = self.table.new_cell(address(array))
         return cell, 0
 
-    def _operands(self, step: Step) -> list[tuple]:
+    def _operands(self, step: Step) -> list[tuple[Any, ...]]:
         _, argtypes = driver.compilation.native(step.call.entry)
-        found: list[tuple] = []
+        found: list[tuple[Any, ...]] = []
         for o, t in zip(grouped(step.operands, argtypes), argtypes, strict=True):
             if isinstance(o, Use):
                 found.append(("array", *self._place(o)))
@@ -139,10 +139,10 @@ class Executable:
         cell, offset = self._cell(use.buffer)
         return cell, offset + use.offset + shift, use.size if size is None else size
 
-    def _part(self, step: Step, part: list) -> list[tuple]:
+    def _part(self, step: Step, part: list[Any]) -> list[tuple[Any, ...]]:
         """The operands of one of a step's records, see `sharing.shared`."""
         _, argtypes = driver.compilation.native(step.call.entry)
-        found: list[tuple] = []
+        found: list[tuple[Any, ...]] = []
         for o, t in zip(part, argtypes, strict=True):
             if isinstance(o, np.ndarray):
                 self._holds.append(o)

@@ -25,7 +25,7 @@ def shared(step: Step) -> list[list[Any]] | None:
     return [[_placed(value, roots, operands) for value in piece] for piece in pieces]
 
 
-def _placed(value: Any, roots: dict[int, int], operands: list) -> Any:
+def _placed(value: Any, roots: dict[int, int], operands: list[Any]) -> Any:
     """An argument of a piece by the operand whose memory it is part of, and where in it."""
     if isinstance(value, list):
         return [_placed(v, roots, operands) for v in value]

@@ -48,7 +48,7 @@ def merged(
         for k, j in work.over.items():
             lives.inherit(writes[k][0].buffer, reads[j][0].buffer)
 
-    def step(entry: Callable, dims: np.ndarray | None, operands: list, written: int, over: Iterable[int]) -> Step:
+    def step(entry: Callable, dims: np.ndarray | None, operands: list[Any], written: int, over: Iterable[int]) -> Step:
         if dims is not None:
             buffer = Buffer(next(numbers), dims, "constant")
             operands = [Use(buffer, 0, dims.size, dims.dtype), *operands]
@@ -80,13 +80,13 @@ class _Work:
 
     def __init__(self, group: Group, needed: set[int]):
         self.group = group
-        arrays: dict[tuple, tuple[Use, Layout]] = {}
-        self.ends: dict[tuple, tuple[Use, Layout]] = {}  # read at the end of folds
+        arrays: dict[tuple[Any, ...], tuple[Use, Layout]] = {}
+        self.ends: dict[tuple[Any, ...], tuple[Use, Layout]] = {}  # read at the end of folds
         self.numbers: dict[Any, tuple[Any, str]] = {}
-        self.stored: dict[tuple, tuple[Use, Layout, str]] = {}
-        self.results: dict[tuple, tuple[Use, Layout, str]] = {}  # of folds
+        self.stored: dict[tuple[Any, ...], tuple[Use, Layout, str]] = {}
+        self.results: dict[tuple[Any, ...], tuple[Use, Layout, str]] = {}  # of folds
         self.over: dict[int, int] = {}  # which of ``stored`` -> which of ``arrays`` it overwrites
-        made: set[tuple] = set()
+        made: set[tuple[Any, ...]] = set()
         for m in group.members:
             for o, lay in m.inputs:
                 if isinstance(o, Use):
@@ -111,10 +111,10 @@ class _Work:
     @property
     def operands(self) -> list[Any]:
         """Return the operands in the kernel's order."""
-        kinds: tuple[dict, ...] = self.arrays, self.numbers, self.ends, self.results
+        kinds: tuple[dict[Any, Any], ...] = self.arrays, self.numbers, self.ends, self.results
         return [operand for kind in kinds for operand, *_ in kind.values()] + [use for use, *_ in self.own]
 
-    def entry(self, name: str) -> tuple[Callable, np.ndarray | None]:
+    def entry(self, name: str) -> tuple[Callable[..., Any], np.ndarray | None]:
         """Return (entry point, dims) of the compiled kernel."""
         inputs = [Input(w[3]) for w in self.arrays] + [Input(dtype, scalar=True) for _, dtype in self.numbers.values()]
         layouts = [lay for _, lay in self.arrays.values()]
@@ -133,7 +133,7 @@ class _Work:
         )  # fmt: skip
         return fold_entry(name, of, BLOCKS)
 
-    def formula(self, *symbols: Any) -> list:
+    def formula(self, *symbols: Any) -> list[Any]:
         """Return what is folded, then what is stored, for symbols of the operands."""
         values = dict(zip(self.arrays, symbols, strict=False))
         given = dict(zip(self.numbers, symbols[len(self.arrays) :], strict=False))
@@ -148,7 +148,7 @@ class _Work:
                 self._keep(m, values, made)
         return folded + [values[w] for w in self.stored]
 
-    def finish(self, totals: list, symbols: list) -> list:
+    def finish(self, totals: list[Any], symbols: list[Any]) -> list[Any]:
         """Return what is made of the totals."""
         numbers, ends = symbols[len(self.arrays) :][: len(self.numbers)], symbols[len(symbols) - len(self.ends) :]
         given = dict(zip(self.numbers, numbers, strict=True))
@@ -164,7 +164,7 @@ class _Work:
                 self._keep(m, values, self._run(m, values, given, totals[0].trace))
         return [values[w] for w in self.results]
 
-    def _run(self, m: Member, values: dict, given: dict, trace: Any) -> list:
+    def _run(self, m: Member, values: dict[Any, Any], given: dict[Any, Any], trace: Any) -> list[Any]:
         """A member's formula of values by walk and of given numbers."""
         operands = []
         for (o, lay), dtype in zip(m.inputs, m.compute, strict=True):
@@ -172,21 +172,21 @@ class _Work:
             operands.append(x.cast(dtype))
         return [trace.as_sym(v) for v in m.step.call.recipe.formula(*operands)]
 
-    def _keep(self, m: Member, values: dict, made: list) -> None:
+    def _keep(self, m: Member, values: dict[Any, Any], made: list[Any]) -> None:
         for (u, lay, dtype), value in zip(m.outputs, made, strict=True):
             values[self._written(m, u, lay)] = value.cast(dtype)
 
-    def _read(self, m: Member, use: Use, lay: Layout) -> tuple:
+    def _read(self, m: Member, use: Use, lay: Layout) -> tuple[Any, ...]:
         return walk(use, lay, self.group.kept if m.late else self.group.shape)
 
-    def _written(self, m: Member, use: Use, lay: Layout) -> tuple:
+    def _written(self, m: Member, use: Use, lay: Layout) -> tuple[Any, ...]:
         return walk(use, lay, self.group.kept if m.late or isinstance(m, FoldMember) else self.group.shape)
 
 
-def _over(walked: tuple, shape: tuple[int, ...]) -> Layout:
+def _over(walked: tuple[Any, ...], shape: tuple[int, ...]) -> Layout:
     """The layout of a walk over a shape."""
     return layout(shape, walked[2], BY_NAME[walked[3]])
 
 
-def _number_key(value: Any, dtype: str) -> tuple:
+def _number_key(value: Any, dtype: str) -> tuple[Any, ...]:
     return (id(value), dtype) if isinstance(value, _Slot) else (type(value), repr(value), dtype)

@@ -46,7 +46,7 @@ def _sum(a: Any, b: Any) -> Any:
     return [a + b]
 
 
-def _with_bias(formula: Callable, k: int) -> Callable:
+def _with_bias(formula: Callable[..., Any], k: int) -> Callable[..., Any]:
     """The formula of one that reads its operand ``k`` plus the last."""
 
     def added(*xs: Any) -> Any:

@@ -34,7 +34,7 @@ class Formula:
 
 def pointwise(
     name: str,
-    formula: Callable,
+    formula: Callable[..., Any],
     inputs: list[tuple[Any, Any]],
     compute: list[str],
     outputs: list[tuple[Use, Layout, str]],
@@ -165,7 +165,7 @@ def _flattened(m: FoldMember, shape: tuple[int, ...]) -> FoldMember | None:
     return replace(m, inputs=inputs, outputs=outputs, whole=shape, axes=tuple(range(len(shape))))
 
 
-def walk(use: Use, layout: Layout, shape: tuple[int, ...]) -> tuple:
+def walk(use: Use, layout: Layout, shape: tuple[int, ...]) -> tuple[Any, ...]:
     """Return how a use is walked: two equal walks meet the same element at the same index."""
     strides = tuple(s if n != 1 else 0 for s, n in zip(broadcast_strides(layout, shape), shape, strict=True))
     return use.buffer.number, use.offset, strides, layout.dtype.name

@@ -74,9 +74,9 @@ class _Group:
             self.events.setdefault(n, set()).update(events)
 
 
-def _events(place: int, p: Part) -> dict[int, set[tuple]]:
+def _events(place: int, p: Part) -> dict[int, set[tuple[Any, ...]]]:
     """Return what a part does with each buffer; it reads before it writes."""
-    found: dict[int, set[tuple]] = {}
+    found: dict[int, set[tuple[Any, ...]]] = {}
     for written, arrays in ((False, (r for r in p.reads if isinstance(r, Array))), (True, p.writes)):
         for a in arrays:
             found.setdefault(a.use.buffer.number, set()).add((place, written, a.key))
@@ -177,7 +177,7 @@ class _Work:
         plan = Plan()
         operands: dict[str, tuple[str, Any]] = {}  # name -> (kind, use or number or table of beginnings)
         names: dict[Any, str] = {}
-        outputs: dict[tuple, tuple[Array, str]] = {}  # by the array: what is written last stays
+        outputs: dict[tuple[Any, ...], tuple[Array, str]] = {}  # by the array: what is written last stays
         members = [group.parts[place] for place in sorted(group.parts)]
         mine = {id(p.step) for p in members}
         for p in members:
@@ -294,7 +294,7 @@ def _touched(step: Step) -> tuple[set[int], set[int]]:
     return reads, writes
 
 
-def _number_key(value: Any, dtype: str) -> tuple:
+def _number_key(value: Any, dtype: str) -> tuple[Any, ...]:
     return (id(value), dtype) if isinstance(value, _Slot) else (type(value), repr(value), dtype)
 
 

@@ -38,7 +38,7 @@ class Array:
     walk: Walk
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """Equal for uses that meet the same element at the same place of the same row."""
         return self.use.buffer.number, self.use.offset, self.walk, self.use.dtype.str
 
@@ -131,7 +131,7 @@ def _literals(compute: Sequence[str]) -> str:
     return next((c for c in compute if c != "bool"), "float32")
 
 
-def _one(formula: Callable, compute: Sequence[str], k: int, dtype: str | None) -> Callable:
+def _one(formula: Callable[..., Any], compute: Sequence[str], k: int, dtype: str | None) -> Callable[..., Any]:
     """The ``k``-th value of a formula of operands in their compute dtypes, as ``dtype``."""
 
     def value(*xs: Any) -> Any:
@@ -170,7 +170,7 @@ def _folding(step: Step, of: Folding, outer: int, n: int) -> Part | None:
         return None
     count, literals = len(of.folds), _literals(of.compute)
 
-    def fed(k: int, fold: Fold) -> Callable:
+    def fed(k: int, fold: Fold) -> Callable[..., Any]:
         value = _one(of.formula, of.compute, k, None)
 
         def wide(*xs: Any) -> Any:
@@ -183,7 +183,7 @@ def _folding(step: Step, of: Folding, outer: int, n: int) -> Part | None:
         totals = [plan.add(fed(k, fold), names, literals, fold) for k, fold in enumerate(of.folds)]
         late = [k for k, name in enumerate(names) if plan.values[name].rows]
 
-        def finish(k: int, lay: Layout) -> Callable:
+        def finish(k: int, lay: Layout) -> Callable[..., Any]:
             def finished(*xs: Any) -> Any:
                 given: list[Any] = [None] * len(names)
                 for j, x in zip(late, xs[count:], strict=True):
@@ -222,7 +222,7 @@ def _row_kernel(step: Step, of: RowRecipe) -> Part | None:
     def tell(plan: Plan, names: list[str]) -> list[str]:
         known = {"n": "n", "i": "i", **dict(zip(of.operands, names, strict=True))}
 
-        def add(formula: Callable, cast: bool, dtype: str | None = None, fold: Fold | None = None) -> str:
+        def add(formula: Callable[..., Any], cast: bool, dtype: str | None = None, fold: Fold | None = None) -> str:
             def value(*xs: Any) -> Any:
                 found = formula(*[x.cast(of.compute) if cast and x.dtype in FLOATS else x for x in xs])
                 return found if dtype is None else found.cast(dtype)
@@ -265,7 +265,7 @@ def by_elements(step: Step) -> Step | None:
     if not wanted or any(plan.values[name].fold is not None or plan.values[name].result is None for name in rest):
         return None
 
-    def formula(*xs: Any) -> list:
+    def formula(*xs: Any) -> list[Any]:
         values = {name: x.cast(plan.values[name].dtype) for name, x in zip(mine, xs, strict=True)}
         for name in rest:
             value = plan.values[name]

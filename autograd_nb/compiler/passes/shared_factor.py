@@ -75,7 +75,7 @@ class _Factor:
         between = Use(Buffer(number, stand_in, "temporary"), 0, lay.size, np.dtype(dtype))
         formula = early.step.call.recipe.formula
 
-        def first(*xs: Any) -> list:
+        def first(*xs: Any) -> list[Any]:
             known = {
                 self.symbols[k].name: xs[p].cast(self.symbols[k].dtype) for k, p in zip(self.mine, self.place, strict=True)
             }
@@ -83,7 +83,7 @@ class _Factor:
 
         rest = [k for k in range(len(late.inputs)) if k not in self.mine]
 
-        def second(*xs: Any) -> list:
+        def second(*xs: Any) -> list[Any]:
             known = {self.symbols[k].name: x for k, x in zip(rest, xs, strict=False)}
             known[self.factor.name] = xs[-1]
             return replay(self.results, known, xs[0].trace)

@@ -108,7 +108,7 @@ def eliminate_common_steps(steps: list[Step], live_out: Collection[int], numbers
     """Compute once what several steps compute from the same values."""
     version: Counter[int] = Counter()
     writers = _writers(steps)
-    seen: dict[tuple, Step] = {}
+    seen: dict[tuple[Any, ...], Step] = {}
     instead: dict[int, Buffer] = {}
     kept = []
     for step in steps:
@@ -127,7 +127,7 @@ def eliminate_common_steps(steps: list[Step], live_out: Collection[int], numbers
     return kept
 
 
-def _value_key(step: Step, version: Counter[int], writers: Counter[int], live_out: Collection[int]) -> tuple | None:
+def _value_key(step: Step, version: Counter[int], writers: Counter[int], live_out: Collection[int]) -> tuple[Any, ...] | None:
     """Return what decides the values that a step writes; None where it may not be merged with another."""
     if step.check is not None:
         return None

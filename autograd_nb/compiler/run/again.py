@@ -117,7 +117,7 @@ class Call:
 
     __slots__ = ("before", "counters", "drawn", "graph", "leaves", "memory", "stamp", "variant")
 
-    def __init__(self, variant: Any, leaves: list[Tensor], drawn: list | None, before: Before | None):
+    def __init__(self, variant: Any, leaves: list[Tensor], drawn: list[Any] | None, before: Before | None):
         self.drawn, self.before = drawn, before  # where it found the random streams, and what it has changed
         self.variant = variant
         self.leaves = leaves if not variant.carried else [_apart(t, i, variant.back.ends) for i, t in enumerate(leaves)]
@@ -126,7 +126,7 @@ class Call:
         self.memory = [t._data for t in leaves]
         self.graph: Any = None
 
-    def again(self, part: Any, gs: Any) -> tuple:
+    def again(self, part: Any, gs: Any) -> tuple[Any, ...]:
         """The gradients at the exits of a part as functions of everything.
 
         RuntimeError for a function of which a second run would do something else than the first.

@@ -34,7 +34,7 @@ class Run:
 
     __slots__ = ("gradients", "program", "saved", "seeds")
 
-    def __init__(self, seeds: list[tuple[int, int, Layout]], gradients: list, saved: list[Memory], program: Executable):
+    def __init__(self, seeds: list[tuple[int, int, Layout]], gradients: list[Any], saved: list[Memory], program: Executable):
         self.seeds, self.gradients, self.saved, self.program = seeds, gradients, saved, program
 
     def __call__(self, frame: Frame, numbers: Any, gs: Any) -> list[Any]:
@@ -79,7 +79,7 @@ class Part:
     than one of zeros.
     """
 
-    def __init__(self, slots: int, exits: list[tuple]):
+    def __init__(self, slots: int, exits: list[tuple[Any, ...]]):
         self.slots, self.exits = slots, exits
         self.spent: type[Spent] | None = None
         self.whole: Run
@@ -117,7 +117,7 @@ class Frame:
 
     __slots__ = ("bound", "call", "numbers", "read")
 
-    def __init__(self, call: Call, bound: list[tuple], numbers: list, read: list[Layout]):
+    def __init__(self, call: Call, bound: list[tuple[Any, ...]], numbers: list[Any], read: list[Layout]):
         self.call, self.bound, self.numbers, self.read = call, bound, numbers, read
 
 
@@ -129,17 +129,17 @@ class CompiledFunctionBackward(Node):
     several = True
     part: Part
 
-    def saved_arrays(self) -> list[tuple]:
+    def saved_arrays(self) -> list[tuple[Any, ...]]:
         read = [] if self.saved is None else self.saved.read
         return [(lay.shape, tensor_type(lay.dtype), None) for lay in read]
 
-    def run(self, g: Any) -> tuple:
+    def run(self, g: Any) -> tuple[Any, ...]:
         for value in g:  # it may be passed on, whole or in part, to several
             if value is not None:
                 share(value)
         return tuple(self.part.run(self.saved, g))
 
-    def run_graph(self, g: Any) -> tuple:
+    def run_graph(self, g: Any) -> tuple[Any, ...]:
         return self.saved.call.again(self.part, g)
 
 
@@ -148,16 +148,16 @@ class Spent(Node):
 
     __slots__ = ()
 
-    described: tuple = ()
+    described: tuple[Any, ...] = ()
 
-    def saved_arrays(self) -> list[tuple]:
+    def saved_arrays(self) -> list[tuple[Any, ...]]:
         return list(self.described)
 
 
-def spent_class(node: Node, edges: tuple) -> type[Spent]:
+def spent_class(node: Node, edges: tuple[Any, ...]) -> type[Spent]:
     """The kind of a node that is consumed, or has saved what has changed since; ``edges``: those that all calls have."""
     consumed, versions, stamp = node.consumed, [0], 0
-    described: tuple = ()
+    described: tuple[Any, ...] = ()
     if consumed is None and node.versions:
         counters = node.counters()
         which, stamp = changed(counters, node.stamp)
@@ -173,7 +173,7 @@ def spent_class(node: Node, edges: tuple) -> type[Spent]:
 class Back:
     """The backward pass of a program's results. ``results``: (index of the result, part, slot)."""
 
-    def __init__(self, parts: list[Part], results: list[tuple[int, int, int]], signature: list):
+    def __init__(self, parts: list[Part], results: list[tuple[int, int, int]], signature: list[Any]):
         self.parts, self.results, self.signature = parts, results, signature
         self.lives = any(p.spent is None for p in parts)  # whether any of it can be run
         self.observed = False  # whether another run makes this graph only where its launches are observed
@@ -192,7 +192,7 @@ class Back:
         leaves: list[Tensor],
         made: dict[int, np.ndarray],
         results: list[Tensor],
-        drawn: list | None = None,
+        drawn: list[Any] | None = None,
         before: Before | None = None,
     ) -> None:
         """Give the results of a call their place in the graph. ``made``: the memory that the run has left; the rest: see `Call`."""
@@ -202,7 +202,7 @@ class Back:
             return
         call = Call(variant, leaves, drawn, before) if self.lives else None
         code, lasti = here(3)
-        nodes: list[list] = [[]] * len(self.parts)  # the edges to each one's slots: every consumer's is the same object
+        nodes: list[list[Any]] = [[]] * len(self.parts)  # the edges to each one's slots: every consumer's is the same object
         for k in range(len(self.parts) - 1, -1, -1):
             part = self.parts[k]
             node: Any
@@ -219,13 +219,13 @@ class Back:
         for i, k, slot in self.results:
             results[i]._edge, results[i]._rg = nodes[k][slot], True
 
-    def _edge(self, target: tuple, leaves: list[Tensor], nodes: list[list]) -> Any:
+    def _edge(self, target: tuple[Any, ...], leaves: list[Tensor], nodes: list[list[Any]]) -> Any:
         kind, where, *slot = target
         if kind == "part":
             return nodes[where][slot[0]]
         return where if kind == "state" else edge(leaves[where])
 
-    def _save(self, node: Any, programs: list, call: Any, leaves: list, made: dict, results: list) -> None:
+    def _save(self, node: Any, programs: list, call: Any, leaves: list[Any], made: dict[Any, Any], results: list[Any]) -> None:
         part = node.part
         bound = [(n, made[n], 0) for n in {s[0]: None for r in part.runs for s in r.saved}]
         bound += [(buffer, leaves[i]._data, shift) for i, buffer, shift in part.arguments]

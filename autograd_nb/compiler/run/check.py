@@ -45,10 +45,10 @@ class _State:
         for k, value in self._places:
             k.set(value)
 
-    def found(self, result: Any) -> dict[str, list]:
+    def found(self, result: Any) -> dict[str, list[Any]]:
         """Return what a call has left, by what to call it."""
         results = tensors_in((result, [k.get() for k, _ in self._places]))
-        copies: dict[str, list] = {
+        copies: dict[str, list[Any]] = {
             "a result": [t.detach().clone() for t in results],
             "the strides of a result": [t.stride() for t in results],
             "requires_grad, grad_fn or is_leaf of a result": [
@@ -93,7 +93,7 @@ def _set_hooks(holders: list[Any], hooks: list[Any]) -> None:
             h.hooks = value
 
 
-def compared(variant: Any, leaves: list[Tensor], args: tuple, kwargs: dict) -> Any:
+def compared(variant: Any, leaves: list[Tensor], args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
     """The result of the eager call, after the compiled one was found to do the same. CompileError where they differ."""
     state = _State(variant, leaves)
     mine = state.found(variant.run(leaves))

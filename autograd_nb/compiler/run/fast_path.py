@@ -43,10 +43,10 @@ class Result(NamedTuple):
     offset: int = 0  #: elements from the memory's beginning
     layout: Any = None
     version: int = 0
-    view: tuple = ()  #: how it is a view of what nobody else has, see `records.NewResult`
+    view: tuple[Any, ...] = ()  #: how it is a view of what nobody else has, see `records.NewResult`
 
 
-def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[Any, list], Any] | None:
+def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[Any, list[Any]], Any] | None:
     """A function of a variant and the argument tensors that runs that variant, or None where that is of another kind.
 
     It does not hold the variant, which holds it: so a function that is dropped is freed at once. ``live``: the entries of parameter
@@ -171,11 +171,11 @@ def _settled(number: Any) -> bool:
     return number.__class__ in (float, int) or (number.__class__ is tuple and all(_settled(n) for n in number))
 
 
-def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list, list], Any]:
+def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list[Any], list[Any]], Any]:
     """``finish(variant, leaves, outs)``: what a run returns, of the argument tensors and the new memory."""
     back, gradients = variant.back, variant.gradients
 
-    def finish(variant: Any, leaves: list, outs: list) -> Any:
+    def finish(variant: Any, leaves: list[Any], outs: list[Any]) -> Any:
         found: list[Any] = []
         for source, which, offset, layout, version, view in results:
             if source is NEW:
@@ -213,7 +213,7 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     _, which, offset, layout, version, _ = single or Result(NEW, 0)
 
     @whole
-    def run(variant: Any, leaves: list) -> Any:
+    def run(variant: Any, leaves: list[Any]) -> Any:
         mine = True
         with lock:
             if busy[0]:  # a signal handler has interrupted this very run

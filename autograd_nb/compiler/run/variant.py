@@ -56,7 +56,7 @@ class Variant:
 
     key: Any
     reason: str  #: why it was captured
-    function: Callable
+    function: Callable[..., Any]
     given: Any  #: (args, kwargs) with places for tensors
     program: Executable
     guard: Guard
@@ -198,7 +198,7 @@ class Variant:
         return result
 
     @whole
-    def _run(self, leaves: list[Tensor]) -> tuple[list[Any], dict[int, np.ndarray], list | None]:
+    def _run(self, leaves: list[Tensor]) -> tuple[list[Any], dict[int, np.ndarray], list[Any] | None]:
         """Run the program: its results, the memory that was made by the buffers' numbers, and where it found random streams."""
         with self.program.alone() as program:
             for t, a in zip(leaves, self.arguments, strict=True):
@@ -239,7 +239,7 @@ class Variant:
     def _results(self, leaves: list[Tensor], made: dict[int, np.ndarray]) -> list[Any]:
         """The results of a run, which has left this memory."""
         results: list[Any] = []
-        bases: list[tuple[Tensor, int, tuple, str]] = []
+        bases: list[tuple[Tensor, int, tuple[Any, ...], str]] = []
         for output in self.outputs:
             if output.__class__ is NewResult:
                 memory, offset, layout, count, shared = output
@@ -284,7 +284,7 @@ class Variant:
         return there
 
 
-def _look_at_bases(results: list[Any], views: list[tuple[Tensor, int, tuple, str]]) -> None:
+def _look_at_bases(results: list[Any], views: list[tuple[Tensor, int, tuple[Any, ...], str]]) -> None:
     """Let results be views of another one (its number), or of a base that is none (below 0: one for each number)."""
     hidden: dict[int, Tensor] = {}
     for t, number, (data, offset, layout), how in views:

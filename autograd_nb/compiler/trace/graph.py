@@ -63,7 +63,7 @@ def label(tensor: Tensor, name: str) -> Tensor:
 class _Tracing(Capture):
     """A capture that collects labels."""
 
-    def __init__(self, known: list):
+    def __init__(self, known: list[Any]):
         super().__init__(known)
         self.labels: dict[str, Tensor] = {}
 
@@ -71,7 +71,7 @@ class _Tracing(Capture):
 class Graph:
     """A static graph. ``inputs``, ``outputs``: names; ``values``: everything that can be fetched or fed, by name."""
 
-    def __init__(self, name: str, steps: list[Step], draws: list):
+    def __init__(self, name: str, steps: list[Step], draws: list[Any]):
         self.name, self.steps, self.draws = name, steps, draws
         self.inputs: list[str] = []
         self.outputs: list[str] = []
@@ -79,7 +79,7 @@ class Graph:
         self._tensors: dict[str, Tensor] = {}
         self._capture: Capture | None = None
         self._numbers = count(1_000_000)  # of buffers that passes make
-        self._programs: dict[tuple, tuple[Executable, list[str], list[str]]] = {}
+        self._programs: dict[tuple[Any, ...], tuple[Executable, list[str], list[str]]] = {}
         self.checked = False  # whether it is from a file: its kernels look at bounds, and nothing is fused
 
     # ---- running

@@ -17,7 +17,7 @@ from ..lower.memory_plan import ALIGN
 from .graph import Graph, GraphError, Value, trace
 
 
-def numba_callable(function: Callable, example: Any) -> Any:
+def numba_callable(function: Callable[..., Any], example: Any) -> Any:
     """An njit-callable ``f(x, g)``: the value of ``function`` at the array ``x``, its gradient written into the array ``g``.
 
     The function takes one floating tensor and returns one number; it is captured once, at the example's shape and dtype.

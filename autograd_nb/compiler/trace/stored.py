@@ -91,7 +91,7 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
-def _list(value: Any, what: str) -> list:
+def _list(value: Any, what: str) -> list[Any]:
     if type(value) is not list:
         raise _Damaged(f"{what} is no list")
     return value
@@ -157,7 +157,7 @@ class _Reader:
             raise _Damaged(f"{name} is longer than it says")
         return data
 
-    def _read_buffers(self, given: list) -> None:
+    def _read_buffers(self, given: list[Any]) -> None:
         found = []
         for number, kind, where, size, dtype in given:
             d = _dtype(dtype)
@@ -182,7 +182,7 @@ class _Reader:
     def _buffer(self, number: Any) -> Buffer:
         return self.buffers[_number(number, "a buffer's number")]
 
-    def _value(self, given: list, steps: int) -> Value:
+    def _value(self, given: list[Any], steps: int) -> Value:
         name, number, offset, shape, strides, dtype, step = given
         b = self._buffer(number)
         _number(offset, f"the offset of {name!r:.40}")
@@ -198,7 +198,7 @@ class _Reader:
         return Value(_text(name, "a name"), b, offset, layout(tuple(shape), tuple(strides), d), step)
 
     # ---- steps
-    def _step(self, s: dict) -> Step:
+    def _step(self, s: dict[Any, Any]) -> Step:
         kind, *rest = _list(s["origin"], "an origin")
         argtypes = tuple(_text(t, "a type") for t in _list(rest[-1], "types"))
         if not all(_ARGTYPE.fullmatch(t) for t in argtypes):
@@ -224,7 +224,7 @@ class _Reader:
             raise _Damaged(f"the step {call.name!r:.40} writes a number")
         return Step(call, operands, writes, (None, 0))
 
-    def _generated(self, text: Any, argtypes: tuple[str, ...]) -> Callable:
+    def _generated(self, text: Any, argtypes: tuple[str, ...]) -> Callable[..., Any]:
         try:
             if self.trusted:
                 check_source(text)
@@ -233,7 +233,7 @@ class _Reader:
         except SourceError as error:
             raise _Damaged(str(error)) from None
 
-    def _written(self, module: str, name: str, argtypes: tuple[str, ...]) -> Callable:
+    def _written(self, module: str, name: str, argtypes: tuple[str, ...]) -> Callable[..., Any]:
         if not all(part.isidentifier() and not part.startswith("_") for part in (*module.split("."), name)):
             raise _Damaged(f"{module!r:.40}.{name!r:.40} is not a kernel")
         package = "autograd_nb.kernels" if self.trusted else "autograd_nb.checked.kernels"

@@ -44,7 +44,7 @@ def indented(lines: Sequence[str], by: int = 1) -> list[str]:
     return ["    " * by + line for line in lines]
 
 
-def compiled(name: str, parameters: str, lines: Sequence[str], **names: Any) -> Callable:
+def compiled(name: str, parameters: str, lines: Sequence[str], **names: Any) -> Callable[..., Any]:
     """The function of this text."""
     return written(name, parameters, list(lines), __file__, **NAMES, **names)
 
@@ -250,7 +250,7 @@ _MASK_OF_TWO = [
 ]
 
 
-def _scaled(op: Any, scaled: Callable | None, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
+def _scaled(op: Any, scaled: Callable[..., Any] | None, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
     """The op with ``alpha=`` in front of its second operand."""
     if scaled is None:
         raise TypeError(f"{op.name}() got an unexpected keyword argument 'alpha'")
@@ -274,7 +274,7 @@ def _factor(name: str, input: Any, other: Any, alpha: Any) -> Any:
 
 
 @cache
-def pointwise_maker(n: int) -> Callable:
+def pointwise_maker(n: int) -> Callable[..., Any]:
     """make(op, plans, rules, first, scaled): the public function of a formula of ``n`` operands, one or two.
 
     rules: which operands have a derivative, as bits. first: what becomes of operands that have no plan yet. scaled: the op that
@@ -284,7 +284,7 @@ def pointwise_maker(n: int) -> Callable:
     return compiled("pointwise", "_op, plans, rules, first, scaled", pointwise_lines(n), **names)
 
 
-def _inplace(n: int) -> Callable:
+def _inplace(n: int) -> Callable[..., Any]:
     """The maker of the in-place functions of ``n`` operands, all but the first of which may be numbers."""
     names = [["input"], ["input", "other"], ["input", "b", "c"]][n - 1]
     others = names[1:]
@@ -345,7 +345,7 @@ def _scaled_inplace(op: Any, scaled: Any, input: Any, other: Any, alpha: Any) ->
 
 
 @cache
-def inplace_maker(n: int) -> Callable:
+def inplace_maker(n: int) -> Callable[..., Any]:
     """make(op, plans, first, scaled): the in-place function of a formula of one to three operands, see `pointwise_maker`."""
     return _inplace(n)
 
@@ -400,7 +400,7 @@ def unsaved_lines(operand: str) -> list[str]:
 
 
 @cache
-def _known_maker(parameters: str, lines: tuple[str, ...], names: tuple[str, ...]) -> Callable:
+def _known_maker(parameters: str, lines: tuple[str, ...], names: tuple[str, ...]) -> Callable[..., Any]:
     body = [f"def call({parameters}):", *indented(lines), "return call"]
     return compiled("known", ", ".join(names), body)
 
@@ -408,7 +408,7 @@ def _known_maker(parameters: str, lines: tuple[str, ...], names: tuple[str, ...]
 class _Known:
     """A public function whose calls are `known`: its plans, its long way, and the text of what stands before that."""
 
-    def __init__(self, function: Callable, key: str, plan: Callable, takes: Sequence[str]):
+    def __init__(self, function: Callable[..., Any], key: str, plan: Callable[..., Any], takes: Sequence[str]):
         self.long, self.plans, self.plan, self.key = numpy_names(function), launch.plan_table(), plan, key
         ordered = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         self.names = [p.name for p in ordered]
@@ -434,13 +434,13 @@ class _Known:
                 launch.remember(self.plans, found, made)
         return None, out
 
-    def rest(self, values: Sequence[Any], options: dict) -> Any:
+    def rest(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
         """A call with other arguments than the plans know; what is left out may come under another name."""
         defaults = self.defaults
         sent = {n: v for n, v in zip(self.names, values, strict=True) if n not in defaults or v is not defaults[n]}
         return self.long(*[sent.pop(n) for n in self.names if n not in defaults], **sent, **options)
 
-    def lines(self, run: Callable | Sequence[str]) -> list[str]:
+    def lines(self, run: Callable[..., Any] | Sequence[str]) -> list[str]:
         """The text of the function."""
         given = ", ".join(self.read)
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
@@ -464,8 +464,8 @@ class _Known:
 
 
 def known(
-    key: str, plan: Callable, run: Callable | Sequence[str], *, takes: Sequence[str] = (), **space: Any
-) -> Callable[[Callable], Callable]:
+    key: str, plan: Callable[..., Any], run: Callable[..., Any] | Sequence[str], *, takes: Sequence[str] = (), **space: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of a public function: a call whose like was seen runs its plan, and the function itself is not called.
 
     - key: what calls are known by, as text over the names of arguments: layouts of operands, and constants as they were written (with
@@ -477,7 +477,7 @@ def known(
     - space: what the text refers to.
     """
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         of = _Known(function, key, plan, takes)
         used = {"plans": of.plans, "_first": of.first, "_rest": of.rest, "_run": run, **space}
         used.update({f"_default_{n}": d for n, d in of.defaults.items()})

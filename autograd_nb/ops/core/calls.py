@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from .pointwise import Pointwise
 
 
-def _named(call: Callable, name: str) -> Callable:
+def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = name
     return call
 
 
-def unary_call(op: Pointwise) -> Callable:
+def unary_call(op: Pointwise) -> Callable[..., Any]:
     """The op of one operand."""
     return _named(pointwise_maker(1)(op, op.plans, _mask(op), lambda input: op.slow((input,)), None), op.name)
 
 
-def binary_call(op: Pointwise, operator: bool = False, scaled: Callable | None = None) -> Callable:
+def binary_call(op: Pointwise, operator: bool = False, scaled: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """The op of two operands; as an ``operator`` it leaves operands that are not ours to Python; ``scaled`` takes ``alpha``."""
 
     def first(input: Any, other: Any) -> Any:
@@ -67,20 +67,20 @@ def acceptable(other: Any) -> bool:
     return hasattr(other, "__array__") and not isinstance(other, np.ndarray)  # NumPy comes back with a tensor made of it
 
 
-def operator_of(call: Callable) -> Callable:
+def operator_of(call: Callable[..., Any]) -> Callable[..., Any]:
     """A two-operand op's function as an operator method."""
     method = binary_call(call.op, operator=True)  # type: ignore[attr-defined]
     method.op = call.op  # type: ignore[attr-defined]
     return method
 
 
-def _counted(op: Pointwise, args: tuple) -> tuple:
+def _counted(op: Pointwise, args: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(args) != len(op.params):
         raise TypeError(f"{op.name}() takes {len(op.params)} arguments ({', '.join(op.params)}) but got {len(args)}")
     return args
 
 
-def call_of_many(op: Pointwise) -> Callable:
+def call_of_many(op: Pointwise) -> Callable[..., Any]:
     """The op of three operands or more."""
 
     def call(*args, out=None):
@@ -90,7 +90,7 @@ def call_of_many(op: Pointwise) -> Callable:
     return _named(call, op.name)
 
 
-def inplace_call(op: Pointwise, scaled: Callable | None = None) -> Callable:
+def inplace_call(op: Pointwise, scaled: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """Return the function ``<name>_`` of an op; ``scaled`` says that it takes ``alpha``."""
     n = len(op.params)
 

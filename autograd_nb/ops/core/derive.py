@@ -27,7 +27,7 @@ class Pair:
     def __init__(self, value: Any, tangent: Any = None):
         self.value, self.tangent = value, tangent
 
-    def __pointwise__(self, name: str, args: tuple, options: dict) -> Any:
+    def __pointwise__(self, name: str, args: tuple[Any, ...], options: dict[Any, Any]) -> Any:
         values = [value_of(a) for a in args]
         if name == "where":
             return _chosen(values[0], args[1], args[2])
@@ -47,7 +47,7 @@ class Pair:
                 tangent = part if tangent is None else tangent + part
         return Pair(out, tangent)
 
-    def _with(self, other: Any, value: Callable, mine: Callable, theirs: Callable) -> Pair:
+    def _with(self, other: Any, value: Callable[..., Any], mine: Callable[..., Any], theirs: Callable[..., Any]) -> Pair:
         """``mine`` and ``theirs`` scale the operands' tangents."""
         b = other if isinstance(other, Pair) else Pair(other)
         tangent = None
@@ -110,7 +110,7 @@ def _chosen(condition: Any, a: Any, b: Any) -> Pair:
     return Pair(value, m.where(condition, zero if ta is None else ta, zero if tb is None else tb))
 
 
-def derivative(formula: Callable, params: tuple[str, ...], index: int) -> Callable:
+def derivative(formula: Callable[..., Any], params: tuple[str, ...], index: int) -> Callable[..., Any]:
     """The rule of operand ``index``: a function of ``g`` and the operands by name, giving g · ∂formula/∂operand."""
 
     def rule(g: Any, *operands: Any) -> Any:

@@ -25,10 +25,10 @@ _NAMED = {"sigmoid", "tanh", "softplus", "elu", "leaky_relu", "gelu", "threshold
 #: derivatives that depend on the operand by jumps only: they are recorded all the same, so that asking for theirs gives zeros
 _JUMPS = {"relu", "leaky_relu", "hardtanh", "relu6"}
 _OPERATIONS = {"mul": "Mul", "div": "Div", "add": "Add", "sub": "Sub", "neg": "Neg"}
-_known: dict[tuple[Pointwise, int], tuple[Callable, tuple] | None] = {}
+_known: dict[tuple[Pointwise, int], tuple[Callable[..., Any], tuple[Any, ...]] | None] = {}
 
 
-def gradient_op(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
+def gradient_op(op: Pointwise, index: int) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
     """(function, which values it takes after the gradient) for the derivative by operand ``index``; None where ops do as well.
 
     The values are operands' indices or "out".
@@ -49,7 +49,7 @@ def gradient_op(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
 above.gradient_op = gradient_op
 
 
-def _declare(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
+def _declare(op: Pointwise, index: int) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
     rule = op.rules[index]
     assert rule is not None
     names = [n for n in rule.names if n != "g"]
@@ -67,7 +67,7 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
     namespace: dict[str, Any] = {"whole": whole}
     exec(f"def named({', '.join(params)}): return whole({', '.join(params)})", namespace)
     formula = namespace["named"]
-    rules: list[Callable | None] = []
+    rules: list[Callable[..., Any] | None] = []
     for k in range(len(params)):
         by = derivative(formula, params, k) if op.name in _JUMPS or _depends(formula, len(params), k) else None
         if by is not None and _length(by, len(params) + 1) > MOST:
@@ -81,15 +81,15 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable, tuple] | None:
     return (binary_call(gradient) if len(params) == 2 else lambda *args: gradient.run(args)), which
 
 
-def _traced(formula: Callable, count: int) -> loops.Body:
+def _traced(formula: Callable[..., Any], count: int) -> loops.Body:
     return loops.trace_body(lambda *x: (formula(*x),), [Input("float64")] * count, "float64", [None])
 
 
-def _length(formula: Callable, count: int) -> int:
+def _length(formula: Callable[..., Any], count: int) -> int:
     return sum(s.op not in _FREE for s in _traced(formula, count).trace.instructions)
 
 
-def _depends(formula: Callable, count: int, index: int) -> bool:
+def _depends(formula: Callable[..., Any], count: int, index: int) -> bool:
     """Whether the derivative by an operand is anything but 0."""
     found = []
 

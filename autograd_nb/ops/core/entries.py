@@ -22,7 +22,7 @@ class Recipe:
     """A recipe is what a generated pointwise kernel was made from; ``dims``: whether its first argument is the table of sizes.
     """
 
-    formula: Callable
+    formula: Callable[..., Any]
     inputs: list[Input]
     compute: Any
     outputs: list[str]
@@ -41,7 +41,7 @@ def operand(key: Any) -> Input:
     return Input(_NUMBER[key], scalar=True)
 
 
-def signature(keys: tuple) -> tuple:
+def signature(keys: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return what of the operands decides all but sizes: dtypes and whether there are dims, the types of numbers."""
     return (get_default_dtype(), *[(k.dtype, k.ndim > 0) if isinstance(k, Layout) else k for k in keys])
 
@@ -55,7 +55,7 @@ class PointwiseKernel:
     __slots__ = ("argtypes", "body", "compute", "effort", "formula", "inputs", "name", "outputs", "over", "own", "texts")
 
     def __init__(
-        self, name: str, formula: Callable, inputs: list[Input], compute: Any, outputs: list[str],
+        self, name: str, formula: Callable[..., Any], inputs: list[Input], compute: Any, outputs: list[str],
         over: Mapping[int, int] = loops.APART,
     ):  # fmt: skip
         self.name, self.formula, self.inputs, self.compute, self.outputs, self.over = name, formula, inputs, compute, outputs, over
@@ -99,7 +99,7 @@ class PointwiseKernel:
             return None
         return Recipe(self.formula, self.inputs, self.compute, self.outputs, in_layouts, out_layouts, dims)
 
-    def flat(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> Callable:
+    def flat(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> Callable[..., Any]:
         """The entry point of the loop over contiguous operands of one size."""
         over, size = self.over.get(0), out_layouts[0].size
         text = self.texts.get("")
@@ -112,14 +112,14 @@ class PointwiseKernel:
 
     def _walk(
         self, sizes: list[int], steps: list[list[int]], in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]
-    ) -> tuple[Callable, np.ndarray]:
+    ) -> tuple[Callable[..., Any], np.ndarray]:
         own, over = len(self.own), self.over
         lead = max(0, len(sizes) - loops.RANK)
         inner_sizes = [1] * (loops.RANK - len(sizes) + lead) + sizes[lead:]
         inner_steps = [[0] * (loops.RANK - len(t) + lead) + t[lead:] for t in steps]
         kinds = loops.arrange(inner_sizes, inner_steps, len(in_layouts), not overlaps_itself(out_layouts[-1]))
 
-        def split(entry: Callable) -> Callable:
+        def split(entry: Callable[..., Any]) -> Callable[..., Any]:
             whole = threads.writes_apart(out_layouts)
             return threads.walk(entry, inner_sizes, range(loops.RANK), self.effort) if whole else entry
 
@@ -138,13 +138,13 @@ class PointwiseKernel:
 
 def pointwise_entry(
     name: str,
-    formula: Callable,
+    formula: Callable[..., Any],
     inputs: list[Input],
     compute: Any,
     outputs: list[str],
     in_layouts: Sequence[Layout],
     out_layouts: Sequence[Layout],
     over: Mapping[int, int] = loops.APART,
-) -> tuple[Callable, np.ndarray | None]:
+) -> tuple[Callable[..., Any], np.ndarray | None]:
     """(entry point, dims) of a pointwise kernel that is not asked for again, see `PointwiseKernel`."""
     return PointwiseKernel(name, formula, inputs, compute, outputs, over).entry(in_layouts, out_layouts)

@@ -108,7 +108,7 @@ def map_(input, tensor, callable):
     return _map("map_", input, (tensor,), callable)
 
 
-def _map(name: str, input: Any, others: tuple, function: Callable) -> Tensor:
+def _map(name: str, input: Any, others: tuple[Any, ...], function: Callable[..., Any]) -> Tensor:
     x = tensor_argument(input, name)
     if x.requires_grad:
         raise TypeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")

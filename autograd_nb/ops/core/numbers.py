@@ -65,7 +65,7 @@ def number_as(value: Any, d: dtype, name: str) -> Any:
     return value
 
 
-def numbers_among(tensors: list[Tensor], values: list, name: str) -> list:
+def numbers_among(tensors: list[Tensor], values: list[Any], name: str) -> list[Any]:
     """Numbers as the dtype keeps them that a pointwise result of them and these tensors has. Errors: as `number_as`."""
     kinds = [(t.dtype, 2 if t.ndim else 1) for t in tensors] + [(dtypes.of_scalar(type(v)), 0) for v in values]
     kind = dtypes.result_of(kinds)
@@ -76,10 +76,10 @@ _C_NAMES = {
     "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "float16": "c10::Half", "float32": "float",
     "float64": "double", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
-_limits: dict[dtype, tuple] = {}  # the least and the greatest number of a dtype
+_limits: dict[dtype, tuple[Any, ...]] = {}  # the least and the greatest number of a dtype
 
 
-def limits(d: dtype) -> tuple:
+def limits(d: dtype) -> tuple[Any, ...]:
     """The least and the greatest number of an integer or floating dtype; a complex one's are its parts'."""
     found = _limits.get(d)
     if found is None:

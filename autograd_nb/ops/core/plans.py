@@ -26,12 +26,12 @@ class Kind:
 
     __slots__ = ("compute", "forward", "out", "over")
 
-    def __init__(self, op: Pointwise, keys: tuple):
+    def __init__(self, op: Pointwise, keys: tuple[Any, ...]):
         self.compute, self.out = op.result_dtypes(keys)
         self.forward: PointwiseKernel | None = None
         self.over: PointwiseKernel | None = None  # writes over the first operand
 
-    def kernel(self, op: Pointwise, keys: tuple) -> PointwiseKernel:
+    def kernel(self, op: Pointwise, keys: tuple[Any, ...]) -> PointwiseKernel:
         """The kernel whose result has memory of its own."""
         if self.forward is None:
             self.forward = PointwiseKernel(
@@ -39,7 +39,7 @@ class Kind:
             )
         return self.forward
 
-    def over_kernel(self, op: Pointwise, keys: tuple) -> PointwiseKernel:
+    def over_kernel(self, op: Pointwise, keys: tuple[Any, ...]) -> PointwiseKernel:
         """The kernel that writes over the first operand; where the op only overwrites, it is not given the old values."""
         if self.over is None:
             target, computes, formula = keys[0].dtype, op.compute_list(self.compute), op.formula
@@ -56,7 +56,7 @@ class Kind:
         return self.over
 
 
-def kind_of(op: Pointwise, keys: tuple) -> Kind:
+def kind_of(op: Pointwise, keys: tuple[Any, ...]) -> Kind:
     """The `Kind` of operands given by layout or number type, which an op makes once."""
     of = signature(keys)
     found = op.kinds.get(of)
@@ -72,7 +72,7 @@ class Plan:
 
     __slots__ = ("big", "carrier", "dims", "entry", "keys", "op", "out", "recorded", "size", "specs")
 
-    def __init__(self, op: Pointwise, keys: tuple):
+    def __init__(self, op: Pointwise, keys: tuple[Any, ...]):
         self.op, self.keys = op, keys
         arrays = [k for k in keys if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in arrays])
@@ -83,7 +83,7 @@ class Plan:
         self.carrier = kind.out.carrier
         self.big = self.size * kind.out.itemsize >= launch.BIG
         self.entry, self.dims = kind.kernel(op, keys).entry(arrays, [self.out])
-        self.specs: list = [None] * (1 << len(keys))
+        self.specs: list[Any] = [None] * (1 << len(keys))
 
     def spec(self, mask: int) -> Spec:
         found = self.specs[mask]
@@ -97,7 +97,7 @@ class InplacePlan:
 
     __slots__ = ("dims", "entry", "reads", "record", "size")
 
-    def __init__(self, op: Pointwise, keys: tuple):
+    def __init__(self, op: Pointwise, keys: tuple[Any, ...]):
         target = keys[0]
         kind = kind_of(op, keys)
         self.record = plan = _InplaceRecord(op, keys, kind.out)
@@ -130,13 +130,13 @@ class _InplaceRecord:
 
     __slots__ = ("copies", "keys", "op", "out", "recorded", "specs")
 
-    def __init__(self, op: Pointwise, keys: tuple, d: dtype):
+    def __init__(self, op: Pointwise, keys: tuple[Any, ...], d: dtype):
         self.op, self.keys = op, keys
-        self.copies: dict = {}
+        self.copies: dict[Any, Any] = {}
         shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
         target = keys[0]
         self.out = target if shape == target.shape and d is target.dtype else layout(shape, None, d)
-        self.specs: list = [None] * (1 << len(keys))
+        self.specs: list[Any] = [None] * (1 << len(keys))
         if shape == target.shape and can_cast(d, target.dtype):
             self.out = target
         self.recorded = self.out.dtype.category >= 2

@@ -65,15 +65,15 @@ class Pointwise:
         self.node = type(
             node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
         )
-        self.check: Callable | None = None
+        self.check: Callable[..., Any] | None = None
         self.holomorphic = True
         self.reads = True  # whether the formula looks at its first operand, or only overwrites it in place
         self.repeats = False  # whether it writes one value everywhere, and so into expanded tensors too
         self.numbers = "both"
-        self.plans: dict = launch.plan_table()
+        self.plans: dict[Any, Any] = launch.plan_table()
         EVERY.append(self)
-        self.inplace_plans: dict = launch.plan_table()
-        self.kinds: dict = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackKind`
+        self.inplace_plans: dict[Any, Any] = launch.plan_table()
+        self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackKind`
 
     # ---- dtypes
     def result_dtypes(self, keys: Sequence[Any]) -> tuple[str, dtype]:
@@ -112,7 +112,7 @@ class Pointwise:
         return ["bool" if p in self.conditions else compute for p in self.params]
 
     # ---- calls
-    def slow(self, args: tuple) -> Tensor:
+    def slow(self, args: tuple[Any, ...]) -> Tensor:
         """Operands of any kind: convert what can be, make the plan, run."""
         args = tuple([self.operand(p, a) for p, a in zip(self.params, args, strict=True)])
         if not any(isinstance(a, Tensor) for a in args):
@@ -260,7 +260,7 @@ class Pointwise:
 
 
 def pointwise(
-    *rules: Callable | None,
+    *rules: Callable[..., Any] | None,
     result: str = "same",
     conditions: Sequence[str] = (),
     name: str = "",
@@ -270,12 +270,12 @@ def pointwise(
     method: bool = True,
     inplace: bool = True,
     public: bool = True,
-    check: Callable | None = None,
-    scaled: Callable | None = None,
+    check: Callable[..., Any] | None = None,
+    scaled: Callable[..., Any] | None = None,
     holomorphic: bool = True,
     numbers: str = "both",
     **info: Any,
-) -> Callable[[Callable], Callable]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
     result, holomorphic: see `Pointwise`. conditions: operands read as bool. aliases: other names.
@@ -284,7 +284,7 @@ def pointwise(
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
     """
 
-    def declare(formula: Callable) -> Callable:
+    def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
         op = Pointwise(formula, rules, result, conditions, name, node)
         op.check, op.holomorphic, op.numbers = check, holomorphic, numbers
         n = len(op.params)

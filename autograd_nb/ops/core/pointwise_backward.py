@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Above:
     """The functions that `double_backward`, which is made of ops, hands in here."""
 
-    gradient_op: Callable[[Pointwise, int], tuple[Callable, tuple] | None]
+    gradient_op: Callable[[Pointwise, int], tuple[Callable[..., Any], tuple[Any, ...]] | None]
 
 
 above = Above()
@@ -47,7 +47,7 @@ class PointwiseNode(Node):
     __slots__ = ("spec",)
 
     @overridable
-    def run(self, g: Tensor) -> tuple:
+    def run(self, g: Tensor) -> tuple[Any, ...]:
         lay = g._layout
         plan = self.spec.backs.get(lay)
         if plan is None:
@@ -89,10 +89,10 @@ class PointwiseNode(Node):
             return (make(a, lay, [0, OURS]), make(b, lay, [0, OURS]))
         return plan.run(g, self.saved)
 
-    def run_graph(self, g: Tensor) -> tuple:
+    def run_graph(self, g: Tensor) -> tuple[Any, ...]:
         return self.spec.run_graph(self, g)
 
-    def saved_arrays(self) -> list[tuple]:
+    def saved_arrays(self) -> list[tuple[Any, ...]]:
         spec = self.spec
         out = []
         for which in spec.saved:
@@ -119,11 +119,11 @@ class UnaryNode(PointwiseNode):
     __slots__ = ("edge",)
 
     @property
-    def edges(self) -> tuple:
+    def edges(self) -> tuple[Any, ...]:
         return (self.edge,)
 
     @edges.setter
-    def edges(self, edges: tuple) -> None:
+    def edges(self, edges: tuple[Any, ...]) -> None:
         (self.edge,) = edges
 
 
@@ -136,12 +136,12 @@ class SpecKind:
 
     __slots__ = ("backs", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
 
-    def __init__(self, op: Pointwise, keys: tuple, out: dtype, mask: int):
+    def __init__(self, op: Pointwise, keys: tuple[Any, ...], out: dtype, mask: int):
         self.op = op
         self.needs = [bool(mask >> i & 1) and op.rules[i] is not None for i in range(len(keys))]
         self.rules: list[tuple[int, Rule]] = [(i, op.rules[i]) for i, need in enumerate(self.needs) if need]  # type: ignore[misc]
         wanted = {n for _, r in self.rules for n in r.names if n != "g"}
-        self.saved: list = [i for i, p in enumerate(op.params) if p in wanted and isinstance(keys[i], Layout)]
+        self.saved: list[Any] = [i for i, p in enumerate(op.params) if p in wanted and isinstance(keys[i], Layout)]
         if any(n not in op.params for n in wanted):
             self.saved.append("out")
         self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(keys[i], Layout)]
@@ -149,10 +149,10 @@ class SpecKind:
         # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
         self.conjugate = out.is_complex and op.holomorphic
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
-        self.backs: dict[tuple, BackKind] = {}  # by the gradient's dtype, and which operands were broadcast
+        self.backs: dict[tuple[Any, ...], BackKind] = {}  # by the gradient's dtype, and which operands were broadcast
         self.ops: Any = None  # of a recorded backward pass, one for each rule
 
-    def factors(self, g: Any, values: dict) -> list:
+    def factors(self, g: Any, values: dict[Any, Any]) -> list[Any]:
         """The gradient formulas of the needed operands, on symbols or on tensors."""
         if self.conjugate:  # f'(conj x) = conj f'(x) for every formula with real coefficients: conjugate what it reads
             values = {which: m.conj(value) for which, value in values.items()}
@@ -164,7 +164,7 @@ class Spec:
 
     __slots__ = ("backs", "keys", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
 
-    def __init__(self, op: Pointwise, keys: tuple, out: Layout, mask: int):
+    def __init__(self, op: Pointwise, keys: tuple[Any, ...], out: Layout, mask: int):
         self.op, self.keys, self.out, self.mask, self.node = op, keys, out, mask, op.node
         of = (signature(keys), out.dtype, mask)
         kind = op.kinds.get(of)
@@ -172,15 +172,15 @@ class Spec:
             kind = op.kinds[of] = SpecKind(op, keys, out.dtype, mask)
         self.kind: SpecKind = kind
         self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
-        self.backs: dict = launch.plan_table()
+        self.backs: dict[Any, Any] = launch.plan_table()
 
     def plan_back(self, g: Layout) -> BackPlan:
         return launch.keep(self.backs, g, BackPlan(self, g))
 
     # ---- the same on tensors
-    def unpack(self, node: PointwiseNode) -> dict:
+    def unpack(self, node: PointwiseNode) -> dict[Any, Any]:
         """operand index (or "out") -> tensor with its place in the graph, or the number."""
-        values: dict = {}
+        values: dict[Any, Any] = {}
         arrays = len(self.saved)
         for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=False):
             lay = self.out if which == "out" else self.keys[which]
@@ -195,8 +195,8 @@ class Spec:
         values.update(zip(self.scalar_names, node.saved[arrays:], strict=True))
         return values
 
-    def run_graph(self, node: PointwiseNode, g: Tensor) -> tuple:
-        grads: list = [None] * len(self.keys)
+    def run_graph(self, node: PointwiseNode, g: Tensor) -> tuple[Any, ...]:
+        grads: list[Any] = [None] * len(self.keys)
         values = self.unpack(node)
         # the formulas compute in the result's dtype, whatever the operands have (1 / b of integers would be float32)
         d = self.out.dtype
@@ -214,7 +214,7 @@ class Spec:
             grads[i] = _fit(value, g, self.keys[i])
         return tuple(grads)
 
-    def _by_ops(self, g: Tensor, values: dict) -> list | None:
+    def _by_ops(self, g: Tensor, values: dict[Any, Any]) -> list[Any] | None:
         """The gradients, those of longer formulas computed by ops of their own (see `ops.core.double_backward`); only of one real dtype."""
         lay = self.out.dtype
         if g.__class__ is not Tensor or g._layout.dtype is not lay or not lay.is_floating_point or lay.compute != lay.name:
@@ -225,7 +225,7 @@ class Spec:
             kind.ops = [above.gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
         if not any(kind.ops):
             return None
-        out: list = []
+        out: list[Any] = []
         for (_, rule), found in zip(self.rules, kind.ops, strict=True):
             if found is None:
                 out.append(rule.whole(g, values, self.op.params))
@@ -257,7 +257,7 @@ class BackKind:
 
     __slots__ = ("alias", "compute", "folds", "full", "inputs", "kernels", "reduced", "spec")
 
-    def __init__(self, spec: SpecKind, keys: tuple, g: dtype, saved: list[dtype], stretched: Sequence[bool]):
+    def __init__(self, spec: SpecKind, keys: tuple[Any, ...], g: dtype, saved: list[dtype], stretched: Sequence[bool]):
         self.spec = spec
         self.inputs = [Input(d.name) for d in (g, *saved)] + [operand(keys[i]) for i in spec.scalar_names]
         per_operand = spec.op.compute_list(spec.compute)
@@ -266,7 +266,7 @@ class BackKind:
         for w, d in zip(spec.saved, saved, strict=True):  # (the output of real operands may be complex)
             self.compute.append((d.compute if d.is_complex else spec.compute) if w == "out" else per_operand[w])
         self.compute += [per_operand[i] for i in spec.scalar_names]
-        self.kernels: dict[tuple, PointwiseKernel] = {}
+        self.kernels: dict[tuple[Any, ...], PointwiseKernel] = {}
         self.folds: dict[int, FoldKernel] = {}
         self.alias, self.full, self.reduced = [], [], []
         every = range(len(spec.rules))
@@ -283,7 +283,7 @@ class BackKind:
             else:
                 self.full.append((k, i))
 
-    def formulas(self, picked: Sequence[int]) -> Callable:
+    def formulas(self, picked: Sequence[int]) -> Callable[..., Any]:
         """Return the formula that makes, of the gradient and what is saved, the gradients that the rules ``picked`` give."""
         spec = self.spec
 
@@ -303,7 +303,7 @@ class BackKind:
             self.kernels[picked, bool(over)] = found
         return found
 
-    def fold(self, k: int, out: str, layouts: list[Layout], shape: Sequence[int], axes: list[int]) -> tuple:
+    def fold(self, k: int, out: str, layouts: list[Layout], shape: Sequence[int], axes: list[int]) -> tuple[Any, ...]:
         """(entry point, dims) of the kernel that sums what rule ``k`` gives."""
         def of() -> Folding:
             return folding(self.formulas((k,)), self.inputs, self.compute, loops.SUM, None, out, layouts, shape, axes)
@@ -375,8 +375,8 @@ class BackPlan:
                 self.both = self.outs[0][1:]
                 if self.both[0].size <= 64 and not launch._observing:
                     self.first = self.both[0]
-        self.reductions: list[tuple] = []
-        self.nested: list[tuple] = []
+        self.reductions: list[tuple[Any, ...]] = []
+        self.nested: list[tuple[Any, ...]] = []
         for k, i in kind.reduced:
             self._reduce(kind, k, i, keys[i], out, layouts)
 
@@ -393,14 +393,14 @@ class BackPlan:
         else:
             self.reductions.append((i, entry, dims, layout(to.shape, None, to.dtype), to.dtype.carrier))
 
-    def placed(self, t: Tensor) -> tuple:
+    def placed(self, t: Tensor) -> tuple[Any, ...]:
         """The one gradient in its operand's place."""
-        grads: list = [None] * self.count
+        grads: list[Any] = [None] * self.count
         grads[self.outs[0][0]] = t
         return tuple(grads)
 
-    def run(self, g: Tensor, saved: Any) -> tuple:
-        grads: list = [None] * self.count
+    def run(self, g: Tensor, saved: Any) -> tuple[Any, ...]:
+        grads: list[Any] = [None] * self.count
         if self.entry is not None:
             outs = [launch.empty(lay.size, carrier) for _, lay, carrier in self.outs]
             if self.dims is None:
@@ -438,11 +438,11 @@ class Rule:
 
     __slots__ = ("function", "names")
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable[..., Any]):
         self.function = function
         self.names = tuple(inspect.signature(function).parameters)
 
-    def whole(self, g: Any, values: dict, params: Sequence[str]) -> Any:
+    def whole(self, g: Any, values: dict[Any, Any], params: Sequence[str]) -> Any:
         """The operand's gradient: g · derivative, or what the formula makes of ``g`` itself."""
         args = [g if n == "g" else values[params.index(n) if n in params else "out"] for n in self.names]
         value = self.function(*args)

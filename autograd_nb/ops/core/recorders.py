@@ -23,7 +23,7 @@ def _unpacked(op: Any) -> str:
     return ", ".join(op.params) + ", = _args"
 
 
-def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
+def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
     """``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``.
 
     The user's frame is ``depth`` above, or further up.
@@ -43,9 +43,9 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
         return compiled("record", "_args, out, _depth", lines, _Tensor=Tensor, _op=op, **names)
     lines.append("_mask = " + (" | ".join(f"{p}._rg << {edge}" for edge, p in enumerate(operands)) or "0"))
     lines += ["if _mask:", "    (_writers.get(_mask) or _write(_mask))(_args, out, _depth)"]
-    writers: dict[int, Callable] = {}
+    writers: dict[int, Callable[..., Any]] = {}
 
-    def write(mask: int) -> Callable:
+    def write(mask: int) -> Callable[..., Any]:
         writers[mask] = found = writer(op, op.recording(mask, present))
         return found
 
@@ -54,7 +54,7 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable:
     )
 
 
-def writer(op: Any, recording: Any) -> Callable:
+def writer(op: Any, recording: Any) -> Callable[..., Any]:
     """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
     lines, names = _writing(op, recording, "_depth + 1")
     return compiled("write", "_args, out, _depth", [_unpacked(op), *lines], **names)
@@ -91,7 +91,7 @@ def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, 
     return node, {"_class": op.node, "_recording": recording}
 
 
-def runner(op: Any, recording: Any) -> Callable:
+def runner(op: Any, recording: Any) -> Callable[..., Any]:
     """``run(node, g)``: gradients for the node's edges, outside any graph, for operands that are tensors."""
     lines, names = ["_values = _node.values"], {"g": "g"}
     tensors = [p for p, i, _ in recording.saved if recording.present >> i & 1] + ["out"] * recording.out

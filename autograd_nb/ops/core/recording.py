@@ -56,7 +56,7 @@ def fresh(out: Tensor) -> Tensor:
     return out
 
 
-def gather(operands: Iterable[Any]) -> tuple[int, int, tuple]:
+def gather(operands: Iterable[Any]) -> tuple[int, int, tuple[Any, ...]]:
     """(which of the operands require grad, as bits; ``plain``; where their gradients flow) for a node, see `graph.node.Node`.
 
     What is no tensor, or has no derivative, stands as None.
@@ -223,7 +223,7 @@ def too_large(name: str, value: Any) -> RuntimeError:
     return RuntimeError(f"{name}(): value cannot be converted to type int64_t without overflow: {shorten(value)}")
 
 
-def fitting(name: str, args: Sequence[Any]) -> list:
+def fitting(name: str, args: Sequence[Any]) -> list[Any]:
     """A call's operands with integers beyond int64 as PyTorch takes them: up to 64 bits they wrap among integers, else are floats.
 
     Errors: RuntimeError where there is no such one among them, that is for larger ones.

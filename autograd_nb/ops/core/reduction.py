@@ -56,8 +56,8 @@ class Reduction:
     def __init__(self, name: str, fold: Fold, feed: Callable | None = None, finish: Callable | None = None, count: int = 1):
         self.name, self.fold, self.finish, self.count = name, fold, finish, count
         self.feed = feed or (lambda x: x)
-        self.plans: dict = launch.plan_table()
-        self.kernels: dict[tuple, FoldKernel] = {}
+        self.plans: dict[Any, Any] = launch.plan_table()
+        self.kernels: dict[tuple[Any, ...], FoldKernel] = {}
 
     @overridable
     def __call__(
@@ -104,7 +104,7 @@ class Reduction:
         entry, array = kernel.at(shape, dims, (*layouts, *[whole] * self.count), of)
         return entry, array, whole if keepdim else layout(reduced_shape(shape, dims, False), None, out)
 
-    def _of(self, compute: str) -> tuple[Fold, Callable, Callable | None]:
+    def _of(self, compute: str) -> tuple[Fold, Callable[..., Any], Callable[..., Any] | None]:
         """The fold, feed and finish for values of this dtype."""
         fold, feed, finish = self.fold, self.feed, self.finish
         if fold not in (MAX, MIN):
@@ -128,7 +128,7 @@ def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> l
     return [n for d, n in enumerate(shape) if d not in dims]
 
 
-_expanded: dict[tuple, Layout] = launch.plan_table()
+_expanded: dict[tuple[Any, ...], Layout] = launch.plan_table()
 
 
 def expand_reduced(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
@@ -181,7 +181,7 @@ class KnownPlan:
 
     __slots__ = ("args", "carrier", "dims", "entry", "layout", "numbers", "recorded", "recording", "size", "values")
 
-    def __init__(self, op: Structured, found: tuple, numbers: tuple, args: tuple, lay: Layout):
+    def __init__(self, op: Structured, found: tuple[Any, ...], numbers: tuple[Any, ...], args: tuple[Any, ...], lay: Layout):
         self.entry, self.dims, self.layout = found
         self.carrier = self.layout.dtype.carrier
         self.numbers, self.args, self.size = numbers, args, self.layout.size
@@ -195,7 +195,7 @@ class KnownPlan:
                 self.values[name] = lay.shape
 
 
-def known_reduction(op: ReductionOp, several: bool) -> Callable[[Callable], Callable]:
+def known_reduction(op: ReductionOp, several: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of the public function of a reduction, whose calls are `known`; ``several``: whether ``dim`` may be a tuple."""
 
     def plan(checked: bool, input: Any, dim: Any, keepdim: Any) -> KnownPlan | None:
@@ -242,7 +242,7 @@ EVERY: list[ReductionOp] = []  #: all that were declared
 REQUIRED = inspect.Parameter.empty  #: the default of a ``dim`` that must be given
 
 
-def _parameters(function: Callable) -> tuple[str, ...]:
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
@@ -251,7 +251,7 @@ def _kept(t: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -
     return t if keepdim or not dims else t.reshape(reduced_shape(shape, dims, True))
 
 
-def _derivative(grad: Callable | float, options: Sequence[str]) -> Callable:
+def _derivative(grad: Callable[..., Any] | float, options: Sequence[str]) -> Callable[..., Any]:
     """The rule of a structured op ``(x, dims, keepdim, …options)`` from a declaration's ``grad``."""
     if not callable(grad):
         factor = grad
@@ -305,16 +305,16 @@ class ReductionOp(Structured):
         super().__init__(forward, rules, None, False, node, linear=linear, batch="shift")
         EVERY.append(self)
 
-    def _picking(self) -> tuple[Callable, Callable | None]:
+    def _picking(self) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
         """Formula and finish, which take the numbers that they ask for, as functions of all numbers."""
 
-        def picking(function: Callable) -> Callable:
+        def picking(function: Callable[..., Any]) -> Callable[..., Any]:
             which = [self.numbers.index(p) for p in _parameters(function)[1:]]
             return lambda first, *numbers: function(first, *[numbers[k] for k in which])
 
         return picking(self.formula), None if self.finish is None else picking(self.finish)
 
-    def how(self, lay: Layout, dims: tuple[int, ...], options: tuple = ()) -> tuple[dtype, Any, tuple]:
+    def how(self, lay: Layout, dims: tuple[int, ...], options: tuple[Any, ...] = ()) -> tuple[dtype, Any, tuple[Any, ...]]:
         """(dtype of the result, dtypes to compute in, numbers)."""
         d = lay.dtype
         given = dict(zip(self.options, options, strict=False))
@@ -327,7 +327,7 @@ class ReductionOp(Structured):
         """``dim=`` as dims counted from the front: no dims are all of them, but for `any` and `all`, which then ask each element."""
         return () if self.result == "truth" and isinstance(dim, (tuple, list)) and not dim else all_dims(dim, ndim)
 
-    def plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple, tuple]:
+    def plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(the plan of such a call, which is not kept; its numbers). `NestedReduction` where it takes more than one kernel."""
         out, compute, numbers = self.how(lay, dims)
         return self.recipe.new_plan((lay, *[float] * len(numbers)), dims, keepdim, out, compute), numbers
@@ -389,8 +389,8 @@ def reduction(
     combine: Fold | Callable[[Any, Any], Any] | None = None,
     *,
     init: float | None = None,
-    finish: Callable | None = None,
-    grad: Callable | float | None = None,
+    finish: Callable[..., Any] | None = None,
+    grad: Callable[..., Any] | float | None = None,
     linear: str = "no",
     result: str = "same",
     accepts: str = "any",
@@ -406,7 +406,7 @@ def reduction(
     method: bool = True,
     public: bool = True,
     **info: Any,
-) -> Callable[[Callable], Any]:
+) -> Callable[[Callable[..., Any]], Any]:
     """Declare a reduction (see the module's text for combine, init, finish and grad).
 
     linear: "jointly", where the result is linear in the operand. result: "same", "float" (integers become the default float), "sum"
@@ -418,7 +418,7 @@ def reduction(
     if combine is not None and not isinstance(combine, Fold):
         assert init is not None, "a formula that combines needs init=, what changes nothing that it is combined with"
 
-    def declare(formula: Callable) -> Any:
+    def declare(formula: Callable[..., Any]) -> Any:
         own = name or formula.__name__.strip("_")
         fold = combine if combine is None or isinstance(combine, Fold) else Fold(own, init, combine)  # type: ignore[arg-type]
         op = ReductionOp(formula, fold, finish, grad, own, node, linear, result)

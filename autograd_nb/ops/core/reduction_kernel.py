@@ -40,7 +40,7 @@ class Folding:
     shape: tuple[int, ...]
     axes: tuple[int, ...]
     folds: tuple[Fold, ...]
-    finish: Callable[[list, list], Sequence]
+    finish: Callable[[list[Any], list[Any]], Sequence]
     results: tuple[Layout, ...]
     stored: tuple[Layout, ...] = ()
     wide: bool = False
@@ -69,7 +69,7 @@ def folding(
     whole = layout([1 if d in axes else n for d, n in enumerate(shape)], None, dtypes.BY_NAME[out])
     compute = [compute] * len(inputs) if isinstance(compute, str) else list(compute)
 
-    def finished(totals: list, given: list) -> list:
+    def finished(totals: list[Any], given: list[Any]) -> list[Any]:
         if finish is None:
             return totals
         kind = COMPONENT.get(totals[0].dtype, totals[0].dtype)
@@ -147,13 +147,13 @@ class FoldKernel:
         self.blocks: FoldKernel | None = None  # folds the blocks of one long fold
         self.totals: FoldKernel | None = None  # and their results
 
-    def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
+    def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
         """(entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
         return self.at(of.shape, of.axes, [*of.in_layouts, *of.out_layouts], lambda: of, least)
 
     def at(
         self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = threads.MANY
-    ) -> tuple[Callable, np.ndarray]:
+    ) -> tuple[Callable[..., Any], np.ndarray]:
         """The same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
         walk = arranged(shape, axes, [broadcast_strides(lay, shape) for lay in layouts])
         sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
@@ -163,7 +163,7 @@ class FoldKernel:
             if blocks is not None:
                 return blocks, dims
 
-        def split(entry: Callable) -> Callable:
+        def split(entry: Callable[..., Any]) -> Callable[..., Any]:
             axes = [*range(loops.KEPT), *[loops.RANK - 1] * (walk.inner == "kept")]
             return threads.walk(entry, sizes, axes, self.effort, loops.CHUNK)
 
@@ -194,12 +194,12 @@ class FoldKernel:
         return found
 
 
-def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable, np.ndarray]:
+def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
     """(entry point, dims) of a kernel that is not asked for again, see `FoldKernel`."""
     return FoldKernel(name, of).entry(of, least)
 
 
-def nested(entry: Callable, sizes: list[int], steps: list[list[int]], scalars: list[bool]) -> Callable:
+def nested(entry: Callable[..., Any], sizes: list[int], steps: list[list[int]], scalars: list[bool]) -> Callable[..., Any]:
     """More loops than the template has: the outermost run here, each step one launch on sliced arrays."""
 
     def run(dims: np.ndarray, *args: Any) -> None:
@@ -232,7 +232,7 @@ class Launch:
     """One of the launches of `Blocks`. ``picks``: (argument or partial result, its first element) in the order of its arguments,
     the last ``written`` of which it writes, and those at ``over``."""
 
-    entry: Callable
+    entry: Callable[..., Any]
     dims: np.ndarray
     picks: list[tuple[int, int]]
     written: int
@@ -357,9 +357,9 @@ class _Cut:
         return Launch(entry, dims, [*picks, *[(self.results + k, 0) for k in range(len(of.results))]], len(of.results))
 
 
-def _placed(values: Sequence, which: list[int], count: int) -> list:
+def _placed(values: Sequence, which: list[int], count: int) -> list[Any]:
     """Values in their places, among others that nobody asks for."""
-    found: list = [None] * count
+    found: list[Any] = [None] * count
     for j, x in zip(which, values, strict=True):
         found[j] = x
     return found

@@ -27,7 +27,7 @@ class OpInfo:
     samples: Callable[..., Any] | None = None
     reference: Callable[..., Any] | None = None
     rule: Any = None
-    notes: dict = field(default_factory=dict)
+    notes: dict[Any, Any] = field(default_factory=dict)
 
 
 OPS: dict[str, OpInfo] = {}
@@ -81,10 +81,10 @@ def register(
 
 def public(
     *aliases: str, method: bool = True, namespaces: tuple[str, ...] = ("torch",), kind: str = "composite", name: str = "", **info: Any
-) -> Callable[[Callable], Callable]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: register a function under its own name (a trailing underscore of reserved words dropped) and aliases."""
 
-    def enter(function: Callable) -> Callable:
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         own = name or function.__name__
         register(own, function, kind, method=method, namespaces=namespaces, aliases=aliases, **info)
         return function

@@ -26,10 +26,10 @@ class RowRecipe:
     compute: str
 
 
-def as_rows(operands: Mapping[str, str], outputs: Mapping[str, str], step: Step) -> Callable[[tuple], RowRecipe]:
+def as_rows(operands: Mapping[str, str], outputs: Mapping[str, str], step: Step) -> Callable[[tuple[Any, ...]], RowRecipe]:
     """The recipe of a hand-written kernel of (outer, n, inner, operands, outputs) that does as this step would."""
 
-    def recipe(args: tuple) -> RowRecipe:
+    def recipe(args: tuple[Any, ...]) -> RowRecipe:
         dtypes = [launch.argument_type(a).removesuffix("[:]") for a in args[3:]]
         mine = list(zip([*operands.values(), *outputs.values()], dtypes, strict=True))
         given, made = dict(zip(operands, mine, strict=False)), dict(zip(outputs, mine[len(operands) :], strict=True))
@@ -50,7 +50,7 @@ class RowKernel:
     def __init__(self, name: str, operands: Mapping[str, str], outputs: Mapping[str, str], steps: Sequence[Step]):
         self.name, self.operands, self.outputs, self.steps = name, dict(operands), dict(outputs), list(steps)
         self.entries = launch.plan_table()
-        self.texts: dict[tuple, str] = {}
+        self.texts: dict[tuple[Any, ...], str] = {}
 
     def __call__(
         self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]
@@ -114,7 +114,7 @@ class _Rows(threads.Split):
         else:
             threads.Split.__call__(self, outer, n, inner, *args)
 
-    def parts(self, args: tuple) -> list[tuple]:
+    def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         outer, n, inner = args[:3]
         work = self.work(outer, n, inner)
         if work < threads.WORTH:

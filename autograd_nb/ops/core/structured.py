@@ -80,12 +80,12 @@ class StructuredNode(Node):
     __slots__ = ("made", "recording", "values")
     op: Structured
 
-    def run(self, g: Any) -> tuple:
+    def run(self, g: Any) -> tuple[Any, ...]:
         return self.op.gradients(self, g)
 
     run_graph = run
 
-    def saved_arrays(self) -> list[tuple]:
+    def saved_arrays(self) -> list[tuple[Any, ...]]:
         return [
             (s[2].shape, tensor_type(s[2].dtype), self if s[0][:3] == "out" else None if s[3] is None else self.edges[s[3]])
             for s in self.saved or ()
@@ -122,11 +122,11 @@ class Recording:
 
     __slots__ = ("every", "needed", "out", "outs", "present", "rules", "run", "saved", "shapes", "simple")
 
-    def __init__(self, op: Structured, mask: int, present: int, lengths: tuple):
+    def __init__(self, op: Structured, mask: int, present: int, lengths: tuple[Any, ...]):
         counts = dict(zip(lengths[::2], lengths[1::2], strict=True))
         first: dict[str, int] = {}  # operand -> its first edge
         self.needed: set[str] = set()
-        self.rules: list[tuple] = []
+        self.rules: list[tuple[Any, ...]] = []
         self.every = op.every
         wanted: set[str] = set(op.every[1]) - {"g", "needs"} if op.every else set()
         edge = 0
@@ -148,7 +148,7 @@ class Recording:
         self.saved = [(p, i, first.get(p)) for i, p in enumerate(op.params) if p in wanted]
         self.shapes = [(p + "_shape", i) for i, p in enumerate(op.params) if p + "_shape" in wanted]
         self.simple, self.present = not lengths, present
-        self.run: Callable | None = None
+        self.run: Callable[..., Any] | None = None
 
 
 class Structured:
@@ -156,9 +156,9 @@ class Structured:
 
     def __init__(
         self,
-        forward: Callable,
-        rules: dict[str, Callable],
-        every: Callable | None,
+        forward: Callable[..., Any],
+        rules: dict[str, Callable[..., Any]],
+        every: Callable[..., Any] | None,
         view: bool,
         node: str,
         holomorphic: bool = True,
@@ -171,10 +171,10 @@ class Structured:
         assert set(dtypes.split()) <= set(DTYPES.split()), dtypes
         self.dtypes, self.samples = dtypes, (samples,) if isinstance(samples, str) else samples
         self.holomorphic, self.linear = holomorphic, linear
-        self.batch: str | Callable | None = batch
+        self.batch: str | Callable[..., Any] | None = batch
         self.ours = True  # whether the rules are this library's: a user's may keep what they get and give
         self.forward = forward
-        self.geometry: Callable | None = getattr(forward, "geometry", None)  # of a view, see `views.geometry`
+        self.geometry: Callable[..., Any] | None = getattr(forward, "geometry", None)  # of a view, see `views.geometry`
         self.name = forward.__name__.strip("_")
         self.params = tuple(inspect.signature(forward).parameters)
         self.rules = {p: (r, tuple(inspect.signature(r).parameters)) for p, r in rules.items()}
@@ -188,9 +188,9 @@ class Structured:
         self.node, self.several_node = (
             type(self.node_name, (base,), {"__slots__": (), "op": self}) for base in (StructuredNode, SeveralNode)
         )
-        self._recordings: dict[tuple, Recording] = {}
-        self._recorders: dict[tuple, Callable] = {}  # by the classes of the arguments
-        self.recipes: dict[tuple, tuple] = launch.plan_table()  # of views, see `ops.core.views`
+        self._recordings: dict[tuple[Any, ...], Recording] = {}
+        self._recorders: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by the classes of the arguments
+        self.recipes: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()  # of views, see `ops.core.views`
 
     def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable) -> Structured:
         """The same computation under another grad_fn, with another forward function or other derivatives if any are given."""
@@ -201,7 +201,7 @@ class Structured:
         op.batch = self.batch
         return op
 
-    def batched(self, rule: Callable) -> Callable:
+    def batched(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Decorator: the op's rule for batches, ``rule(op, args, batch)`` (see the module's text)."""
         self.batch = rule
         return rule
@@ -225,7 +225,7 @@ class Structured:
             launch.keep(self.recipes, key, recipe)
         return out
 
-    def _call(self, args: tuple) -> Any:
+    def _call(self, args: tuple[Any, ...]) -> Any:
         if not state.grad:
             out = self.forward(*args)
             if self.view:
@@ -256,7 +256,7 @@ class Structured:
             self.record(args, out, 3)
         return out
 
-    def _plain(self, args: tuple, out: Tensor) -> None:
+    def _plain(self, args: tuple[Any, ...], out: Tensor) -> None:
         """A result that looks at a tensor which the op made for itself is no view to anybody else."""
         given = [t for a in args for t in (a if isinstance(a, _SEQUENCES) else (a,)) if isinstance(t, Tensor)]
         if not any(t._version_ is out._version_ for t in given):
@@ -269,7 +269,7 @@ class Structured:
         else:
             share_view(source, out)
 
-    def recording(self, mask: int, present: int, lengths: tuple = ()) -> Recording:
+    def recording(self, mask: int, present: int, lengths: tuple[Any, ...] = ()) -> Recording:
         """``mask``: which edges need a gradient; ``present``: which arguments are tensors; ``lengths``: index and length of tuples."""
         key = (mask, present, lengths)
         found = self._recordings.get(key)
@@ -278,7 +278,7 @@ class Structured:
         return found
 
     @overridable
-    def record(self, args: tuple, out: Any, depth: int = 1) -> None:
+    def record(self, args: tuple[Any, ...], out: Any, depth: int = 1) -> None:
         """Give ``out``, computed from ``args``, its history, if one of the operands has one.
 
         The user's frame is ``depth`` above, or further up.
@@ -292,10 +292,10 @@ class Structured:
             found = self._recorders[classes] = recorder(self, classes)
         found(args, out, depth + 1)
 
-    def record_any(self, args: tuple, out: Any) -> None:
+    def record_any(self, args: tuple[Any, ...], out: Any) -> None:
         """`record` for any number of outputs and tuples of tensors among the operands."""
         present = sum([1 << i for i, a in enumerate(args) if isinstance(a, Tensor)])
-        lengths: tuple = ()
+        lengths: tuple[Any, ...] = ()
         for i, a in enumerate(args):
             if isinstance(a, _SEQUENCES) and a and isinstance(a[0], Tensor):
                 present |= 1 << i
@@ -334,9 +334,9 @@ class Structured:
             out._rg = True
 
     @staticmethod
-    def _kept(recording: Recording, args: tuple, outs: Sequence[Tensor]) -> tuple[dict[str, Any], list[tuple], list]:
+    def _kept(recording: Recording, args: tuple, outs: Sequence[Tensor]) -> tuple[dict[str, Any], list[tuple], list[Any]]:
         """Return what the rules read: (values that are no tensors, arrays of tensors, the versions of these)."""
-        saved: list[tuple] = []
+        saved: list[tuple[Any, ...]] = []
         versions = []
         values: dict[str, Any] = {}
         for p, i, first in recording.saved:
@@ -358,7 +358,7 @@ class Structured:
             versions.append(o._version_)
         return values, saved, versions
 
-    def _conjugate(self, g: Any, values: dict, node: StructuredNode) -> None:
+    def _conjugate(self, g: Any, values: dict[Any, Any], node: StructuredNode) -> None:
         """Conjugate what the rules read of complex operands: so they give g · conj(dy/dx) (see `pointwise_backward.Spec.factors`)."""
         if not any(t is not None and t._layout.dtype.is_complex for t in (g if node.several else (g,))):
             return  # a real function of complex numbers: its rule is written for them
@@ -368,7 +368,7 @@ class Structured:
             values[p] = [conj(t) for t in value] if isinstance(value, list) else conj(value)
 
     @overridable
-    def gradients(self, node: StructuredNode, g: Any) -> tuple:
+    def gradients(self, node: StructuredNode, g: Any) -> tuple[Any, ...]:
         recording = node.recording
         if state.grad or node.several or not recording.simple or not self.ours:
             return self.gradients_any(node, g)
@@ -386,7 +386,7 @@ class Structured:
             t._edge = Output(node, index)
         return t
 
-    def gradients_any(self, node: StructuredNode, g: Any) -> tuple:
+    def gradients_any(self, node: StructuredNode, g: Any) -> tuple[Any, ...]:
         """`gradients` of any kind of op and pass."""
         values = dict(node.values)
         values["g"] = g
@@ -427,7 +427,7 @@ class Structured:
             settle(grads, g if node.several else (g,), node.counters())
         return grads
 
-    def _apply(self, recording: Recording, values: dict) -> tuple:
+    def _apply(self, recording: Recording, values: dict[Any, Any]) -> tuple[Any, ...]:
         """Return what the rules make of their arguments."""
         if recording.every is not None:
             values["needs"] = recording.needed
@@ -446,7 +446,7 @@ class Structured:
 
 
 def structured(
-    every: Callable | None = None,
+    every: Callable[..., Any] | None = None,
     *,
     view: bool = False,
     node: str = "",
@@ -455,15 +455,15 @@ def structured(
     batch: str | None = None,
     dtypes: str = DTYPES,
     samples: str | tuple[str, ...] = (),
-    **rules: Callable,
-) -> Callable[[Callable], Structured]:
+    **rules: Callable[..., Any],
+) -> Callable[[Callable[..., Any]], Structured]:
     """Declare a structured op from its forward function (see the module's text for ``linear``, ``batch``, ``dtypes``, ``samples``).
 
     view: the result reads the first operand's memory. node: the name of its grad_fn, else made of the function's name.
     holomorphic: the rules are derivatives in the complex sense (complex operands are conjugated before they read them).
     """
 
-    def declare(forward: Callable) -> Structured:
+    def declare(forward: Callable[..., Any]) -> Structured:
         return Structured(forward, rules, every, view, node, holomorphic, linear, batch, dtypes, samples)
 
     return declare

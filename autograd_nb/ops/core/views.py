@@ -23,7 +23,7 @@ from .call_path import ordinary, write_node
 from .registry import numpy_names
 
 
-def look(x: Tensor, recipe: tuple) -> Any:
+def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
     """The view of ``x`` that a recipe for its layout tells of; the user's frame is two above, or further up."""
     lay, cut, node_class, recording, values = recipe
     if lay.__class__ is tuple:
@@ -55,7 +55,7 @@ def look(x: Tensor, recipe: tuple) -> Any:
     return t
 
 
-def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
+def _look_at_several(x: Tensor, recipe: tuple[Any, ...]) -> tuple[Tensor, ...]:
     lays, cuts, node_class, recording, values = recipe
     node = None
     if x._view is not None:
@@ -83,7 +83,7 @@ def _look_at_several(x: Tensor, recipe: tuple) -> tuple[Tensor, ...]:
     return tuple(out)
 
 
-def geometry(function: Callable[..., tuple]) -> Callable[..., Tensor]:
+def geometry(function: Callable[..., tuple[Any, ...]]) -> Callable[..., Tensor]:
     """Decorator: the forward function of a view op whose shape, strides and offset ``function(layout, \\*args)`` tells.
 
     Such an op runs nothing for a layout that it has not seen: what it says is all that its recipe takes (see `recipe_from`).
@@ -101,7 +101,7 @@ def geometry(function: Callable[..., tuple]) -> Callable[..., Tensor]:
     return forward
 
 
-def recipe_from(op: Any, lay: Layout, args: Sequence[Any]) -> tuple:
+def recipe_from(op: Any, lay: Layout, args: Sequence[Any]) -> tuple[Any, ...]:
     """Return how the view op looks at an operand of this layout, by its geometry."""
     shape, strides, offset = op.geometry(lay, *args)
     recording = op.recording(1, 1)
@@ -111,7 +111,7 @@ def recipe_from(op: Any, lay: Layout, args: Sequence[Any]) -> tuple:
     return (layout(shape, strides, lay.dtype), slice(offset, None) if offset else None, op.node, recording, values)
 
 
-def recipe_of(op: Any, args: tuple, out: Any) -> tuple | None:
+def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | None:
     """Return how ``op(*args)`` made the view ``out`` (or several), or None where the layout alone does not tell."""
     x = args[0]
     several = isinstance(out, (tuple, list))
@@ -200,7 +200,7 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def known(op: Any, lay: Layout, arguments: Iterable[Any]) -> tuple | None:
+def known(op: Any, lay: Layout, arguments: Iterable[Any]) -> tuple[Any, ...] | None:
     """The recipe by which ``op`` looks at such a layout, if it has one."""
     try:
         return op.recipes.get((lay, *arguments))
