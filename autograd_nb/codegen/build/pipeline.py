@@ -30,7 +30,7 @@ IDLE = (
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class KernelLowering(NativeLowering):
-    """To machine code; what Python calls is apart (`entry_point`)."""
+    """The pass that lowers a kernel to machine code; what Python calls is apart (`entry_point`)."""
 
     _name = "kernel_lowering"
 
