@@ -85,7 +85,7 @@ class Node:
 
     @property
     def shown(self) -> int | None:
-        """How many of the outputs have a gradient that the node's hooks see; None for all."""
+        """Return how many of the outputs have a gradient that the node's hooks see; None for all."""
         return None
 
     def counters(self) -> tuple[Any, ...]:
