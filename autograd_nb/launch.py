@@ -35,8 +35,9 @@ _epoch = 0  # how often observation has begun
 _observers = threading.local()  # each thread's ``current`` observer, and the epoch in which it was last given an entry point
 _plans = threading.RLock()  # held while plans are kept or forgotten (a finalizer may come in between, in the same thread)
 
-KEPT = 20_000  #: plans that are remembered in all tables together: a program with ever new shapes must not fill memory
-_order: deque[tuple[dict[Any, Any], Any]] = deque()  # (table, key) of every plan, the oldest first
+KEPT = 20_000  #: what the plans in all tables weigh together at most: a program with ever new shapes must not fill memory
+_order: deque[tuple[dict[Any, Any], Any, int]] = deque()  # (table, key, weight) of every plan, the oldest first
+_held = 0  # the sum of their weights
 
 
 def plan_table() -> dict[Any, Any]:
@@ -44,11 +45,12 @@ def plan_table() -> dict[Any, Any]:
     return {}
 
 
-def keep(table: dict[Any, Any], key: Any, plan: Any, most: int = KEPT) -> Any:
+def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
     """``table[key] = plan``, until observation begins or ends or so many other plans were kept that it is the oldest.
 
-    Returns the plan. A key that cannot be one is passed over. ``most``: entries that the table may have.
+    Returns the plan. A key that cannot be one is passed over. ``weight``: for how many ordinary plans it counts, some hundred bytes each.
     """
+    global _held
     with _plans:
         if _observing and getattr(_observers, "planned", 0) != _epoch:
             return plan  # this thread began to make it before the observation: its entry points may tell nobody
@@ -59,21 +61,17 @@ def keep(table: dict[Any, Any], key: Any, plan: Any, most: int = KEPT) -> Any:
             return plan
         if known:  # it has its place in the order
             return plan
-        _order.append((table, key))
-        if len(_order) > KEPT:
-            _drop()
-        if len(table) > most:
-            try:
-                table.pop(next(iter(table)), None)
-            except (RuntimeError, StopIteration):  # what has died meanwhile had a plan
-                pass
+        _order.append((table, key, weight))
+        _held += weight
+        while _held > KEPT and _drop():
+            pass
     return plan
 
 
-def remember(table: dict[Any, Any], key: Any, plan: Any, most: int = KEPT) -> None:
+def remember(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> None:
     """`keep` a plan that passes by what observers are told of: not while there are any, who find such tables empty."""
     if not _observing:
-        keep(table, key, plan, most)
+        keep(table, key, plan, weight)
 
 
 def move(tables: list[tuple[dict[Any, Any], dict[Any, Any]]]) -> None:
@@ -86,15 +84,17 @@ def move(tables: list[tuple[dict[Any, Any], dict[Any, Any]]]) -> None:
         if to:
             entries = list(_order)
             _order.clear()
-            _order.extendleft([(to.get(id(table), table), key) for table, key in reversed(entries)])
+            _order.extendleft([(to.get(id(table), table), key, weight) for table, key, weight in reversed(entries)])
 
 
 def _drop() -> bool:
     """Forget the oldest plan; whether there was one."""
+    global _held
     try:
-        table, key = _order.popleft()
+        table, key, weight = _order.popleft()
     except IndexError:
         return False
+    _held -= weight
     table.pop(key, None)
     return True
 
@@ -257,9 +257,12 @@ class Kernel:
         """Return from what the entry point for arguments of these types can be made again; empty where it cannot."""
         return ("kernel", self.module, self.name, types)
 
-    def entry(self, key: Any) -> Entry | None:
-        """The entry point for a key, for plans that forget it when observing begins (see `plan_table`); None before its first call."""
-        return self._entries.get(key)
+    def entry(self, key: Any, *args: Any) -> Entry | None:
+        """The entry point for a key, for plans that forget it when observing begins (see `plan_table`).
+
+        Before its first call it is compiled for ``args``; where these are not given, it is None.
+        """
+        return self._entries.get(key) or (self._compile(key, args) if args else None)
 
     def each(self, key: Any, parts: list[tuple[Any, ...]]) -> None:
         """``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""

@@ -15,7 +15,7 @@ from .. import launch
 from ..overriding import overridable, whole
 from .modes import state
 from .nested import DEEP, elsewhere
-from .node import Node, Output, consumed_error, here, modified_error
+from .node import Node, Output, consumed_error, here, modified_error, written
 from .ownership import handed, share
 
 _by_age = attrgetter("seq")
@@ -216,6 +216,17 @@ class Pass:
                 if further:
                     share(value)
 
+    def leave(self) -> None:
+        """Targets below which nothing had to run: their gradients are still pending."""
+        for inner in self.inner:
+            if inner in self.pending:
+                g = self.pending.pop(inner)
+                if inner.hooks is not None:
+                    several = inner.several
+                    grads = inner.hooks.beside(g if several else [g], self.create_graph)  # the node's own do not run, as it does not
+                    g = grads if several else grads[0]
+                self.capture(inner, g, False)
+
     @overridable
     def run_node(self, node: Node, g: Any) -> None:
         """A node with hooks or special edges, or a pass with targets, a recorded or watched one."""
@@ -242,6 +253,71 @@ class Pass:
                 self.arrive(e, value)
 
 
+def _deliver(e: str, value: str, wanted: str) -> list[str]:
+    """A gradient goes to an edge, where it is ``wanted``."""
+    lines = [f"if {e} in pending:", f"    add_to({e}, {value})", "else:", f"    pending[{e}] = {value}"]
+    return [f"if {wanted}:", *["    " + line for line in lines]] if wanted else lines
+
+
+def _walker(targeted: bool) -> Callable[..., None]:
+    """walk(work, nodes, quick, consumer, create_graph): run the ``nodes`` from the last to the first, which lets them go.
+
+    ``quick``: nodes without hooks and special edges run at once. ``consumer``: where the user's line is that consumes them, or None.
+    ``targeted``: one more argument, ``running``, has the edges that lead to targets; all others get nothing. It is text for what each
+    node of each pass goes through: one frame for all of them.
+    """
+
+    def loop(wanted: str) -> list[str]:  # (strict would cost time; rules give as many as there are edges)
+        return ["for e, value in zip(node.edges, result):", *["    " + line for line in _deliver("e", "value", wanted)], "value = None"]
+
+    if targeted:
+        deliveries = loop("e in running and value is not None")
+    else:
+        deliveries = [
+            "if plain == 3:",
+            "    e = node.edge",
+            *["    " + line for line in _deliver("e", "result[0]", "")],
+            "elif len(result) == 2:",  # the loop below, written out for the commonest
+            "    e, f = node.edges",
+            "    value, other = result",
+            *["    " + line for line in _deliver("e", "value", "e is not None and value is not None")],
+            "    value = None",
+            *["    " + line for line in _deliver("f", "other", "f is not None and other is not None")],
+            "    other = f = None",
+            "else:",
+            *["    " + line for line in loop("e is not None and value is not None")],
+        ]
+    consumed = ["if consumer is not None:", "    node.consumed = consumer", "    node.saved = None"]
+    lines = [
+        "pending, finals, add_to = work.pending, work.finals, work.add",
+        "take = pending.pop",
+        "while nodes:",
+        "    node = nodes.pop()",  # the list must not keep alive what was passed
+        "    g = take(node, None)",
+        "    if quick and g is not None and node.hooks is None and node.plain:",
+        "        result = node.run_graph(g) if create_graph else node.run(g)",
+        "        g = None",
+        "        plain = node.plain",
+        *["        " + line for line in deliveries],
+        "        result = e = None",
+        *["        " + line for line in consumed],
+        "        if plain > 1:",
+        "            continue",  # no leaf can be complete now
+        "    elif g is not None or node.hooks is not None:",
+        "        work.run_node(node, g)",
+        "        g = None",
+        *["    " + line for line in consumed],
+        "    if node in finals:",
+        "        for leaf in finals[node]:",
+        "            work.finish(leaf)",
+    ]
+    parameters = "work, nodes, quick, consumer, create_graph" + (", running" if targeted else "")
+    return written("walk", parameters, lines, __file__)  # type: ignore[no-any-return]
+
+
+_walk, _walk_to_targets = _walker(False), _walker(True)
+
+
 @whole
 def run(
     roots: Sequence[Any],
@@ -266,10 +342,7 @@ def run(
         return elsewhere(lambda: run(roots, gradients, at=at, **options))
     nodes, last = collect(roots, None if targets is None else set(targets))
     work = Pass(last, accumulate, create_graph, targets)
-    pending, finals = work.pending, work.finals
-    take, add_to = pending.pop, work.add
     consumer = None if retain_graph else at or here(depth + 1)
-    quick = watch is None and not work.inner
     running = None
     if targets is not None:
         work.running = set(nodes)
@@ -278,85 +351,22 @@ def run(
     state.grad = create_graph
     try:
         if len(roots) == 1 and running is None and roots[0].__class__ is not Output:
-            pending[roots[0]] = gradients[0]
+            work.pending[roots[0]] = gradients[0]
         else:
             for root, g in zip(roots, gradients, strict=True):
                 work.arrive(root, g)
         if running is not None and len(roots) == 1:
             work.beside(roots[0], gradients[0])
-        if None in finals:
-            for leaf in finals[None]:
+        if None in work.finals:
+            for leaf in work.finals[None]:
                 work.finish(leaf)
-        g = None
         nodes.reverse()
-        while nodes:
-            node = nodes.pop()  # the list must not keep alive what was passed
-            g = take(node, None)
-            if quick and g is not None and node.hooks is None and node.plain:
-                result: Any = node.run_graph(g) if create_graph else node.run(g)
-                g = None
-                plain = node.plain
-                if running is not None:  # not all edges lead to a target
-                    for e, value in zip(node.edges, result):  # noqa: B905
-                        if e in running and value is not None:
-                            if e in pending:
-                                add_to(e, value)
-                            else:
-                                pending[e] = value
-                    value = None
-                elif plain == 3:
-                    e = node.edge
-                    if e in pending:
-                        add_to(e, result[0])
-                    else:
-                        pending[e] = result[0]
-                elif len(result) == 2:  # the loop below, written out for the commonest
-                    e, f = node.edges
-                    value, other = result
-                    if e is not None and value is not None:
-                        if e in pending:
-                            add_to(e, value)
-                        else:
-                            pending[e] = value
-                    if f is not None and other is not None:
-                        value = None
-                        if f in pending:
-                            add_to(f, other)
-                        else:
-                            pending[f] = other
-                    value = other = f = None
-                else:
-                    for e, value in zip(node.edges, result):  # noqa: B905  (strict costs time here; rules are of equal length)
-                        if e is not None and value is not None:
-                            if e in pending:
-                                add_to(e, value)
-                            else:
-                                pending[e] = value
-                    value = None
-                result = e = None
-                if consumer is not None:
-                    node.consumed = consumer
-                    node.saved = None
-                if plain > 1:
-                    continue  # no leaf can be complete now
-            elif g is not None or node.hooks is not None:
-                work.run_node(node, g)
-                g = None
-            if consumer is not None:
-                node.consumed = consumer
-                node.saved = None
-            if node in finals:
-                for leaf in finals[node]:
-                    work.finish(leaf)
-        # targets below which nothing had to run: their gradients are still pending
-        for inner in work.inner:
-            if inner in pending:
-                g = pending.pop(inner)
-                if inner.hooks is not None:
-                    several = inner.several
-                    grads = inner.hooks.beside(g if several else [g], create_graph)  # the node's own do not run, as it does not
-                    g = grads if several else grads[0]
-                work.capture(inner, g, False)
+        quick = watch is None and not work.inner
+        if running is None:
+            _walk(work, nodes, quick, consumer, create_graph)
+        else:
+            _walk_to_targets(work, nodes, quick, consumer, create_graph, running)
+            work.leave()
     finally:
         state.grad = previous
     if targets is None:
@@ -365,12 +375,16 @@ def run(
     return found if create_graph or accumulate else [None if g is None else own(g, None, False) for g in found]
 
 
+#: frames that know of a pass
+_FRAMES = {run.__code__, _walk.__code__, _walk_to_targets.__code__}
+
+
 def current_pass() -> tuple[Any, Callable[[Any], bool]] | None:
     """Return, in a hook, what stands for the pass that calls it, and which edges that pass has still to reach or is at; None
     outside.
     """
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code is not run.__code__:
+    while frame is not None and frame.f_code not in _FRAMES:
         frame = frame.f_back
     if frame is None:
         return None

@@ -8,7 +8,7 @@ state (see `Update`). So a class says which kernel serves a group, and how state
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,10 +18,12 @@ from .. import dtypes, launch, threads
 from ..codegen.build import compilation
 from ..graph.modes import enable_grad, no_grad
 from ..launch import Kernel
+from ..ops.core.memo import Memo
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.registry import OPS
 from ..ops.creation.cast import dense
 from ..overriding import whole
+from ..shapes import Layout
 from ..tensor import Tensor
 from .optimizer import Optimizer, check_options, number, zeros_of
 
@@ -180,7 +182,11 @@ _PLAIN = (dtypes.float32, dtypes.float64)
 
 def is_plain(row: list[Tensor]) -> bool:
     """Whether a kernel can work on the memory of a row itself; the gradient may be laid out in another way."""
-    return row[1]._layout.dtype in _PLAIN and all(t._layout.contiguous for t in row[1:])
+    return _plain([t._layout for t in row])
+
+
+def _plain(row: Sequence[Layout]) -> bool:
+    return row[1].dtype in _PLAIN and all(lay.contiguous for lay in row[1:])
 
 
 @whole
@@ -212,38 +218,36 @@ class _Plan:
 
     __slots__ = ("launches", "odd")
 
-    def __init__(self, rows: list[list[Tensor]], counters: int):
+    def __init__(self, rows: list[tuple[Layout, ...]], counters: int):
         for g, p, *states in rows:
-            for t in (g, *states[: len(states) - counters]):
-                if t._layout.size != p._layout.size:  # the parameter's memory has been replaced
-                    raise RuntimeError(
-                        f"The size of tensor a ({p._layout.size}) must match the size of tensor b ({t._layout.size})"
-                    )
+            for lay in (g, *states[: len(states) - counters]):
+                if lay.size != p.size:  # the parameter's memory has been replaced
+                    raise RuntimeError(f"The size of tensor a ({p.size}) must match the size of tensor b ({lay.size})")
         self.odd: list[int] = []
         alike: dict[tuple[Any, ...], list[int]] = {}
         for i, row in enumerate(rows):
-            same = alike.setdefault(tuple([t.dtype for t in row]), []) if is_plain(row) else self.odd
+            same = alike.setdefault(tuple([lay.dtype for lay in row]), []) if _plain(row) else self.odd
             same.append(i)
         self.launches = []
         for key, everyone in alike.items():
             for k in range(0, len(everyone), launch.MOST):
                 chosen = everyone[k : k + launch.MOST]
-                sizes = [rows[i][1]._layout.size for i in chosen]
-                scattered = [k for k, i in enumerate(chosen) if rows[i][0]._layout is not rows[i][1]._layout]
+                sizes = [rows[i][1].size for i in chosen]
+                scattered = [k for k, i in enumerate(chosen) if rows[i][0] is not rows[i][1]]
                 self.launches.append((key, chosen, sizes, scattered, 4 * sum(sizes)))
 
 
-_plans: dict[tuple[Any, ...], _Plan] = launch.plan_table()
+_plans = Memo()
 
 
 @whole
 def update(kernel: Update, numbers: tuple[Any, ...], columns: list[list[Tensor]]) -> None:
     """Run an update in the parameters' own memory. ``columns``: gradients, parameters, and what the kernel's names stand for."""
     layouts = (kernel, *[t._layout for column in columns for t in column])
-    plan = _plans.get(layouts)
+    plan = _plans.plans.get(layouts)
     if plan is None:
-        everyone = [list(row) for row in zip(*columns, strict=True)]
-        plan = launch.keep(_plans, layouts, _Plan(everyone, len(kernel.counters)), launch.MOST)
+        rows = list(zip(*[[t._layout for t in column] for column in columns], strict=True))
+        plan = _plans.keep(layouts, _Plan(rows, len(kernel.counters)), 1 + len(layouts) // 8)
     for i in plan.odd:
         through_copies([column[i] for column in columns], lambda row: update(kernel, numbers, [[t] for t in row]))
     for key, rows, sizes, scattered, work in plan.launches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import re
 import sys
@@ -142,3 +143,116 @@ def test_records_the_users_line():
     for step in (lambda: x.sum(), lambda: F.softmax(x, 1), lambda: x @ x.t(), lambda: x.view(-1), lambda: F.linear(x, x), lambda: x.tanh()):
         for _ in range(2):
             assert step().grad_fn.code.co_filename == __file__
+
+
+#: what asks `launch` for tables of plans: the memo, and the ops of formulas, whose plans are exchanged while hooks on saved tensors are
+MEMOS = {"ops/core/memo.py", "ops/core/pointwise.py", "ops/core/pointwise_backward.py", "autograd/saved.py"}
+
+#: functions with a memo of their own, and why it is none of calls: what they keep has values, or there are only so many
+OWN_CACHES = {
+    "ops/nn/interpolate.py": {"_nearest_index", "_tables", "_operation"},  # tables that kernels have written; an op for each mode
+}
+
+#: dicts that are filled while the program runs: what is in them depends on dtypes and kinds of loops only, of which there are few
+OF_KINDS = {
+    "ops/creation/cast.py": {"_casts"}, "ops/creation/create.py": {"_ONES"}, "ops/random/draws.py": {"texts"},
+    "ops/reduce/fused_reduction.py": {"folds"}, "optim/fused.py": {"_readers"},
+}  # fmt: skip
+
+
+def families() -> list[tuple[str, ast.Module]]:
+    """What is above the core of ops: families of ops, and the optimizers."""
+    paths = sorted([*(PACKAGE / "ops").rglob("*.py"), *(PACKAGE / "optim").rglob("*.py"), *(PACKAGE / "nn").glob("*.py")])
+    named = [(p.relative_to(PACKAGE).as_posix(), ast.parse(p.read_text(encoding="utf-8"))) for p in paths]
+    return [(name, tree) for name, tree in named if not name.startswith("ops/core/")]
+
+
+def test_one_memo_of_calls():
+    """No family has tables of plans that it makes, fills or looks up by itself: that is what `ops.core.memo` is for."""
+    users = {
+        p.relative_to(PACKAGE).as_posix()
+        for p in PACKAGE.rglob("*.py")
+        if re.search(r"\blaunch\.(plan_table|keep|remember)\(|import .*\b(plan_table|remember)\b|partial\(launch", p.read_text(encoding="utf-8"))
+    }
+    assert users <= MEMOS
+    bounded = {}
+    for name, tree in families():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                marks = [ast.unparse(d) for d in node.decorator_list]
+                if any("lru_cache" in mark for mark in marks):
+                    bounded.setdefault(name, set()).add(node.name)
+    assert bounded == OWN_CACHES
+
+
+def filled_dicts(tree: ast.Module) -> set[str]:
+    """The names of dicts, of the module or of an object, that begin empty and get their entries in functions."""
+
+    def name_of(node: ast.AST) -> str:
+        return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+    empty = set()
+    outside = [n for n in tree.body if isinstance(n, (ast.Assign, ast.AnnAssign))]
+    attributes = [
+        n for n in ast.walk(tree) if isinstance(n, (ast.Assign, ast.AnnAssign))
+        and any(isinstance(t, ast.Attribute) for t in (n.targets if isinstance(n, ast.Assign) else [n.target]))
+    ]  # fmt: skip
+    for node in [*outside, *attributes]:
+        value = node.value
+        if (isinstance(value, ast.Dict) and not value.keys) or (isinstance(value, ast.Call) and name_of(value.func) in ("dict", "OrderedDict")):
+            empty.update(name_of(t) for t in (node.targets if isinstance(node, ast.Assign) else [node.target]))
+    filled = set()
+    for function in (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                filled.add(name_of(node.value))
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+                filled.add(name_of(node.func.value))
+    return empty & filled
+
+
+def test_no_family_keeps_calls_in_dicts_of_its_own():
+    found = {name: filled_dicts(tree) for name, tree in families() if name.startswith("ops/") or name == "optim/fused.py"}
+    assert {name: dicts for name, dicts in found.items() if dicts} == OF_KINDS
+
+
+def test_a_dict_of_its_own_is_found():
+    """The test above can fail."""
+    text = "seen = {}\nclass Op:\n    def __init__(self):\n        self.plans = {}\n    def run(self, x):\n        self.plans[x] = 1\n"
+    assert filled_dicts(ast.parse(text)) == {"plans"}
+    assert filled_dicts(ast.parse(text + "def call(x):\n    return seen.setdefault(x, 2)\n")) == {"plans", "seen"}
+
+
+@pytest.mark.parametrize("call, one, other", [
+    (torch.full, ((2,), 1), ((2,), 1.0)), (torch.full, ((2,), True), ((2,), 1)), (torch.full, ((2,), 0.0), ((2,), -0.0)),
+    (torch.arange, (1, 3.0), (1.0, 3)), (torch.arange, (0, 4, 1), (0, 4.0, 1)), (torch.arange, (1.0, 3, 1), (1, 3, 1)),
+])  # fmt: skip
+def test_equal_numbers_are_not_the_same_argument(call, one, other):
+    """What is made for 1 is not given for 1.0 or True, nor 0.0 for -0.0, whichever came first."""
+    for args in (one, other, one, other):
+        launch.forget()
+        anew = call(*args)
+        for given in (one, other, args):
+            again = call(*given)
+        assert again.dtype is anew.dtype
+        assert repr(again) == repr(anew)
+
+
+def test_an_index_is_not_what_it_is_equal_to():
+    x = torch.arange(6).view(2, 3)
+    assert x[1].tolist() == [3, 4, 5] and x[True].shape == (1, 2, 3) and x[1].shape == (3,)
+    assert x[0, 1].item() == 1 and x[[0, 1]].shape == (2, 3) and x[0, 1].ndim == 0
+    x[1] = 7
+    x[True] = 8
+    x[1] = 9
+    assert x.tolist() == [[8, 8, 8], [9, 9, 9]]
+
+
+def test_plans_have_one_bound(monkeypatch):
+    """Whatever they belong to; what is big counts for more."""
+    monkeypatch.setattr(launch, "KEPT", 300)
+    launch.forget()
+    for n in range(1, 90):
+        torch.zeros(n + 20), torch.arange(500 + n), torch.ones(n)[0], torch.cat((torch.ones(n), torch.ones(2))), torch.ones(2, n).t()
+    assert launch._held == sum(weight for *_, weight in launch._order) <= 300
+    assert all(key in table for table, key, _ in launch._order)

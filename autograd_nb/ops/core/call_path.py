@@ -9,8 +9,7 @@ written. All that is done for each of millions of calls, so it is one function w
   and where there is none asks for one; only what has no plan goes by the long way;
 - `node_lines`: the writer of nodes, which all of them and `recorders` share; `write_node` is the same as a function.
 
-Plans are kept by `launch.keep`, so that all of them together have one bound, and plans that pass by what an observer of launches
-sees are kept by `launch.remember`, which asks whether there is one: that is the only place that does.
+Plans are found and kept by `memo`, of which there is one for all kinds of calls.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from ... import launch
 from ...dtypes import of_scalar, result_of
 from ...graph.modes import state
 from ...graph.node import FINISHING, Output, finishing, written
-from ...shapes import Layout
 from ...tensor import Tensor, blank, refresh, rewrite_history
+from .memo import Memo, indented, look_up_lines, ordinary
 from .numbers import number_argument, number_as
 from .recording import fitting, mark_inference, refuse_inference, store
 from .registry import numpy_names
@@ -37,11 +36,6 @@ NAMES: dict[str, Any] = {
     "_new": blank, "_state": state, "_empty": np.empty, "_allocate": launch.empty, "_refresh": refresh, "_Output": Output,
     "_mark_inference": mark_inference, "_refuse_inference": refuse_inference, **FINISHING,
 }  # fmt: skip
-
-
-def indented(lines: Sequence[str], by: int = 1) -> list[str]:
-    """The lines further to the right."""
-    return ["    " * by + line for line in lines]
 
 
 def compiled(name: str, parameters: str, lines: Sequence[str], **names: Any) -> Callable[..., Any]:
@@ -353,15 +347,6 @@ def inplace_maker(n: int) -> Callable[..., Any]:
 # ------------------------------------------------------------------------------------------------------- all others
 
 
-def ordinary(*parts: Any) -> bool:
-    """Whether a call with operands of these layouts may take the short way to its plan: not within a transform, nor while somebody
-    observes. What is no layout is passed over."""
-    for part in parts:
-        if part.__class__ is not Layout and isinstance(part, Layout):
-            return False
-    return not launch.observing()
-
-
 def result_lines(entry: str, recorded: Sequence[str]) -> list[str]:
     """A plan with one kernel, run on new memory; ``entry``: its call, ``recorded``: what follows where calls are recorded."""
     return [
@@ -409,7 +394,7 @@ class _Known:
     """A public function whose calls are `known`: its plans, its long way, and the text of what stands before that."""
 
     def __init__(self, function: Callable[..., Any], key: str, plan: Callable[..., Any], takes: Sequence[str]):
-        self.long, self.plans, self.plan, self.key = numpy_names(function), launch.plan_table(), plan, key
+        self.long, self.memo, self.plan, self.key = numpy_names(function), Memo(), plan, key
         ordered = [p for p in inspect.signature(function).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         self.names = [p.name for p in ordered]
         self.defaults = {p.name: p.default for p in ordered if p.default is not p.empty}
@@ -426,12 +411,12 @@ class _Known:
         if usual:
             made = self.plan(False, *args)
             if made is not None:
-                return launch.keep(self.plans, found, made), None
+                return self.memo.keep(found, made), None
         out = self.long(**dict(zip(self.read, args, strict=True)))
         if usual:
             made = self.plan(True, *args)
             if made is not None:
-                launch.remember(self.plans, found, made)
+                self.memo.remember(found, made)
         return None, out
 
     def rest(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
@@ -447,10 +432,7 @@ class _Known:
         return [
             f"if {' or '.join(['_options', *others])}:",
             f"    return _rest(({', '.join(self.names)},), _options)",
-            "try:",
-            f"    plan = plans[{self.key},]",
-            "except (KeyError, TypeError, AttributeError):",
-            "    plan = None",  # what the function raises is not raised in here
+            *look_up_lines(self.key + ","),
             "if plan is None:",
             f"    plan, out = _first({given})",
             "    if plan is None:",
@@ -479,7 +461,7 @@ def known(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         of = _Known(function, key, plan, takes)
-        used = {"plans": of.plans, "_first": of.first, "_rest": of.rest, "_run": run, **space}
+        used = {"plans": of.memo.plans, "_first": of.first, "_rest": of.rest, "_run": run, **space}
         used.update({f"_default_{n}": d for n, d in of.defaults.items()})
         return wraps(function)(_known_maker(of.parameters(), tuple(of.lines(run)), tuple(used))(*used.values()))
 

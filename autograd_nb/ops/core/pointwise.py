@@ -133,14 +133,20 @@ class Pointwise:
             + f", got {shorten(value)}"
         )
 
+    def plan(self, keys: tuple[Any, ...]) -> Plan:
+        """The plan for several operands given by layout or number type."""
+        return self.plans.get(keys) or launch.keep(self.plans, keys, Plan(self, keys))  # type: ignore[no-any-return]
+
+    def inplace_plan(self, keys: tuple[Any, ...]) -> InplacePlan:
+        """The plan for writing over the first of several such operands."""
+        return self.inplace_plans.get(keys) or launch.keep(self.inplace_plans, keys, InplacePlan(self, keys))  # type: ignore[no-any-return]
+
     @overridable
     def run(self, args: Sequence[Any]) -> Tensor:
         """Any number of operands, tensors and Python numbers."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = keys if len(keys) > 1 else keys[0]  # one operand: found by its bare layout
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = launch.keep(self.plans, key, Plan(self, keys))
+        plan = self.plans.get(key) or launch.keep(self.plans, key, Plan(self, keys))
         out = launch.empty(plan.size, plan.carrier)
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         try:
@@ -205,9 +211,7 @@ class Pointwise:
         check_inplace(target)
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = keys if len(keys) > 1 else keys[0]
-        plan = self.inplace_plans.get(key)
-        if plan is None:
-            plan = launch.keep(self.inplace_plans, key, InplacePlan(self, keys))
+        plan = self.inplace_plans.get(key) or launch.keep(self.inplace_plans, key, InplacePlan(self, keys))
         for i in range(1, len(args)):
             a = args[i]
             # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view

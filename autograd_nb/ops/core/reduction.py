@@ -30,13 +30,13 @@ from ...codegen.formula.namespace import m
 from ...codegen.formula.symbols import FLOATS
 from ...codegen.templates.loops import ALL, ANY, MAX, MIN, Fold
 from ...dtypes import dtype
-from ...graph.modes import state
 from ...graph.node import written
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout, wrap_dim, wrap_dims
 from ...tensor import Tensor, make
-from .call_path import known, result_lines, unsaved_lines
+from .call_path import NAMES, known, result_lines, tensor_lines, unsaved_lines
 from .entries import operand, signature
+from .memo import Memo, shortcut
 from .recording import computed_in, store
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 from .registry import register
@@ -56,7 +56,7 @@ class Reduction:
     def __init__(self, name: str, fold: Fold, feed: Callable | None = None, finish: Callable | None = None, count: int = 1):
         self.name, self.fold, self.finish, self.count = name, fold, finish, count
         self.feed = feed or (lambda x: x)
-        self.plans: dict[Any, Any] = launch.plan_table()
+        self.memo = Memo()
         self.kernels: dict[tuple[Any, ...], FoldKernel] = {}
 
     @overridable
@@ -81,8 +81,7 @@ class Reduction:
     def plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
         """(entry point, its dims, layout of the result) for operands given by layout or number type."""
         key = (keys, dims, keepdim, out, compute)
-        found = self.plans.get(key)
-        return found if found is not None else launch.keep(self.plans, key, self.new_plan(*key))
+        return self.memo.plans.get(key) or self.memo.keep(key, self.new_plan(*key))  # type: ignore[no-any-return]
 
     def new_plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
         """`plan`, made anew. `NestedReduction` where the dims do not merge into the kernel's loops."""
@@ -128,22 +127,31 @@ def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> l
     return [n for d, n in enumerate(shape) if d not in dims]
 
 
-_expanded: dict[tuple[Any, ...], Layout] = launch.plan_table()
-
-
-def expand_reduced(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
-    """A gradient of a reduction read with the shape of its input."""
-    if g.__class__ is Tensor and not (state.grad and (g._rg or g._view is not None)):  # without a history: only another layout
-        key = (g._layout, x_shape, dims, keepdim)
-        found = _expanded.get(key)
-        if found is None:
-            lay = g._layout
-            found = layout(x_shape, _expanded_strides(lay, x_shape, dims, keepdim), lay.dtype)
-            launch.keep(_expanded, key, found)
-        return make(g._data, found, g._version_)
+def _expand_recorded(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
     if not keepdim and dims:
         g = g.reshape([1 if d in dims else n for d, n in enumerate(x_shape)])
     return g.expand(x_shape)
+
+
+_expanded = Memo()
+
+
+def _plan_expanded(lay: Layout, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Layout:
+    wanted = layout(shape, _expanded_strides(lay, shape, dims, keepdim), lay.dtype)
+    return _expanded.keep((lay, shape, dims, keepdim), wanted)  # type: ignore[no-any-return]
+
+
+#: a gradient of a reduction read with the shape of its input: without a history, only another layout
+expand_reduced: Callable[[Tensor, Sequence[int], Sequence[int], bool], Tensor] = shortcut(
+    "g, x_shape, dims, keepdim", "g._layout, x_shape, dims, keepdim",
+    ["data = g._data", *tensor_lines("plan", "g._version_"), "return t"], ["plan = _plan(g._layout, x_shape, dims, keepdim)"],
+    memo=_expanded,
+    first=[
+        "if g.__class__ is not _Tensor or (_state.grad and (g._rg or g._view is not None)):",
+        "    return _expand_recorded(g, x_shape, dims, keepdim)",
+    ],
+    **NAMES, _Tensor=Tensor, _plan=_plan_expanded, _expand_recorded=_expand_recorded,
+)  # fmt: skip
 
 
 def _expanded_strides(lay: Layout, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
@@ -282,7 +290,7 @@ class ReductionOp(Structured):
     public: _Public  #: what the op takes that has a public function
 
     def __init__(
-        self, formula: Callable, fold: Fold | None, finish: Callable | None, grad: Any, name: str, node: str, linear: str, result: str
+        self, formula: Callable[..., Any], fold: Fold | None, finish: Callable | None, grad: Any, name: str, node: str, linear: str, result: str
     ):
         self.formula, self.fold, self.finish, self.result = formula, fold, finish, result
         first = inspect.signature(formula).parameters

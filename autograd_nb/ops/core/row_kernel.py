@@ -11,6 +11,7 @@ import numpy as np
 from ... import launch, threads
 from ...codegen.templates.row import Step, Total, row_kernel, together
 from ...shapes import numel
+from .memo import Memo
 from .recording import not_for_complex, real_only
 
 
@@ -49,7 +50,7 @@ class RowKernel:
 
     def __init__(self, name: str, operands: Mapping[str, str], outputs: Mapping[str, str], steps: Sequence[Step]):
         self.name, self.operands, self.outputs, self.steps = name, dict(operands), dict(outputs), list(steps)
-        self.entries = launch.plan_table()
+        self.entries = Memo()
         self.texts: dict[tuple[Any, ...], str] = {}
 
     def __call__(
@@ -61,9 +62,7 @@ class RowKernel:
         """The entry point for such arguments, for plans that forget it when observing begins."""
         columns = sizes[2] > 1
         key = (compute, columns, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
-        entry = self.entries.get(key)
-        if entry is None:
-            entry = launch.keep(self.entries, key, self._build(compute, columns, operands, outputs))
+        entry = self.entries.plans.get(key) or self.entries.keep(key, self._build(compute, columns, operands, outputs))
         if entry.__class__ is _Rows and entry.work(*sizes) < threads.WORTH:
             return entry.entry  # which does not ask at each call
         return entry

@@ -44,13 +44,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ... import launch
 from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...graph.node import Node, Output, finish
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
 from ...tensor import Tensor, attach, make, share_view
+from .memo import Memo
 from .recorders import recorder, runner
 from .recording import gather, mark_inference, refuse_inference, tensor_type
 from .views import look, recipe_from, recipe_of
@@ -190,9 +190,9 @@ class Structured:
         )
         self._recordings: dict[tuple[Any, ...], Recording] = {}
         self._recorders: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by the classes of the arguments
-        self.recipes: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()  # of views, see `ops.core.views`
+        self.recipes = Memo()  # of views, see `ops.core.views`
 
-    def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable) -> Structured:
+    def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable[..., Any]) -> Structured:
         """The same computation under another grad_fn, with another forward function or other derivatives if any are given."""
         rules = rules or {p: r for p, (r, _) in self.rules.items()}
         op = Structured(
@@ -212,17 +212,17 @@ class Structured:
             return self._call(args)
         key = (args[0]._layout, *args[1:])
         try:
-            recipe = self.recipes.get(key)
+            recipe = self.recipes.plans.get(key)
         except TypeError:  # an argument that cannot be a key
             recipe = None
         if recipe is not None:
             return look(args[0], recipe)
         if self.geometry is not None:
-            return look(args[0], launch.keep(self.recipes, key, recipe_from(self, args[0]._layout, args[1:])))
+            return look(args[0], self.recipes.keep(key, recipe_from(self, args[0]._layout, args[1:])))
         out = self._call(args)
         recipe = recipe_of(self, args, out)
         if recipe is not None:
-            launch.keep(self.recipes, key, recipe)
+            self.recipes.keep(key, recipe)
         return out
 
     def _call(self, args: tuple[Any, ...]) -> Any:

@@ -12,14 +12,13 @@ from functools import wraps
 from inspect import Signature, signature
 from typing import Any
 
-from ... import launch
-from ...dtypes import dtype
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.node import Output
-from ...shapes import Layout, Size, layout
+from ...shapes import Layout, layout
 from ...tensor import Tensor, blank, make, offset_in, refresh
-from .call_path import ordinary, write_node
+from .call_path import write_node
+from .memo import Memo, ordinary, shortcut, written_lines
 from .registry import numpy_names
 
 
@@ -135,47 +134,15 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     return (out._layout, cuts[0], op.node, recording, values)
 
 
-def plain(args: Iterable[Any]) -> bool:
-    """Whether arguments tell by themselves what they ask for: not tensors, whose values may change, nor what must be converted."""
-    for a in args:  # noqa: SIM110  (a generator takes thrice as long)
-        if type(a) not in _NUMBERS and not exact(a):
-            return False
-    return True
-
-
-_NUMBERS = frozenset((int, float, bool, complex))
-
-
-_INTS = frozenset((int,))
-
-
-def exact(value: Any) -> bool:
-    """Whether an argument is surely what it is equal to: True and 1.0 are keys of 1 too, and no sizes."""
-    kind = type(value)
-    return kind is Size or value is None or kind is dtype or (kind is tuple and _INTS.issuperset(map(type, value)))
-
-
 def quick(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first.
 
     It may return a result too. Recipes are forgotten while launches are observed, when ops are to be seen being called.
     """
     slow, first = numpy_names(function), function.__code__.co_varnames[0]
-    recipes = launch.plan_table()
+    memo = Memo()
 
-    @wraps(function)
-    def call(x: Any = None, /, *args: Any, **options: Any) -> Any:
-        try:
-            recipe = None if options else recipes.get((x._layout, args))
-        except (AttributeError, TypeError):  # no tensor, or an argument that cannot be a key
-            recipe = None
-        if recipe is not None:
-            for a in args:
-                kind = type(a)
-                if kind is not int and kind is not Size and not exact(a):
-                    break
-            else:
-                return look(x, recipe)
+    def miss(key: Any, x: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         found = slow(**options) if x is None else slow(x, *args, **options)
         if found.__class__ is not tuple or not found:
             return found
@@ -185,24 +152,27 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
         lay = x._layout
         if op.geometry is not None and ordinary(lay):
             recipe = recipe_from(op, lay, arguments)
-            if not options and plain(args):
-                launch.keep(recipes, (lay, args), recipe)
+            if key is not None:
+                memo.keep((key, lay), recipe)
             return look(x, recipe)
         out = op(x, *arguments)
         if out.__class__ is list:
             out = tuple(out)
-        if not options and plain(args):
-            found = known(op, x._layout, arguments)
-            if found is not None:
-                launch.remember(recipes, (x._layout, args), found)
+        seen = None if key is None else known(op, lay, arguments)
+        if seen is not None:
+            memo.remember((key, lay), seen)
         return out
 
-    return call
+    call = shortcut(
+        "x=None, /, *args, **options", "key, x._layout", ["return _look(x, plan)"], ["return _miss(key, x, args, options)"], memo=memo,
+        first=["if options:", "    return _miss(None, x, args, options)"], before=written_lines("args"), _look=look, _miss=miss,
+    )  # fmt: skip
+    return wraps(function)(call)
 
 
 def known(op: Any, lay: Layout, arguments: Iterable[Any]) -> tuple[Any, ...] | None:
     """The recipe by which ``op`` looks at such a layout, if it has one."""
     try:
-        return op.recipes.get((lay, *arguments))
+        return op.recipes.plans.get((lay, *arguments))  # type: ignore[no-any-return]
     except TypeError:
         return None

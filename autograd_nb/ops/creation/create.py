@@ -16,12 +16,13 @@ from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
-from ...tensor import Tensor, above, blank, make, ndarray, set_requires_grad, wrap
+from ...tensor import Tensor, above, make, ndarray, set_requires_grad, wrap
+from ..core.call_path import NAMES, tensor_lines
+from ..core.memo import Memo, shortcut, written_lines
 from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, mark_inference
 from ..core.registry import public
 from ..core.structured import tensor_argument
-from ..core.views import exact, plain
 from .cast import as_device, cast, format_name
 
 _dtype = dtype
@@ -325,26 +326,25 @@ def _legacy(args: tuple[Any, ...], d: dtype) -> Tensor:
 # ------------------------------------------------------------------------------------------------- filled
 
 
-_MOST = 256  #: patterns kept of each function
-_BYTES = 4096  #: the largest
+_BYTES = 4096  #: the largest pattern
+
+#: a new tensor with the contents of a pattern (layout, array), or where there is no array with any
+COPY = [
+    "lay, pattern = plan",
+    "data = _allocate(lay.size, lay.dtype.carrier) if pattern is None else pattern.copy()",
+    *tensor_lines("lay"),
+    "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
+]
+_COPY_NAMES = {**NAMES, "_modes": modes, "_finish": _finish, "_as_device": as_device}
+_ON_DEVICE = ["if device is not None:", "    _as_device(device)"]
 
 
-def _copied(lay: Layout, data: np.ndarray | None, requires_grad: bool) -> Tensor:
-    """A new tensor with the contents of a pattern, or where there is none with any."""
-    t = blank()
-    t._data = launch.empty(lay.size, lay.dtype.carrier) if data is None else data.copy()
-    t._layout = lay
-    t._version_ = [0, 0]
-    t._rg = False
-    t._edge = t._grad = t._view = t._leaf_hook_set = None
-    return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
-
-
-def _keep_pattern(patterns: dict[Any, Any], key: tuple[Any, ...], t: Tensor, blank: bool, args: tuple[Any, ...] | None = None) -> None:
+def _keep_pattern(memo: Memo, key: tuple[Any, ...], t: Tensor, blank: bool) -> None:
     lay = t._layout
-    small = lay.size * lay.dtype.itemsize <= _BYTES
-    if small or blank:
-        launch.remember(patterns, key, (lay, t._data[: lay.size].copy() if small else None, args), _MOST)
+    bytes_ = lay.size * lay.dtype.itemsize
+    if blank or bytes_ <= _BYTES:
+        pattern = None if bytes_ > _BYTES else t._data[: lay.size].copy()
+        memo.remember(key, (lay, pattern), 1 + bytes_ // 256 if pattern is not None else 1)
 
 
 def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[..., Tensor]:
@@ -352,42 +352,25 @@ def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[.
 
     Not so while launches are observed: a captured program must make it anew. ``blank``: the contents do not matter.
     """
-    patterns: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()
+    memo = Memo()
 
-    @wraps(function)
-    def call(*args: Any, dtype: Any = None, device: Any = None, requires_grad: Any = False, **options: Any) -> Tensor:
-        if device is not None:
-            as_device(device)
-        key = (args, dtype, _default[0])
-        try:
-            pattern = None if options else patterns.get(key)
-        except TypeError:
-            pattern = None
-        if pattern is not None:
-            lay, data, seen = pattern
-            if seen is None:
-                for a in args:
-                    if type(a) is not int:  # 2.0 and True are equal to ints too
-                        break
-                else:
-                    return _copied(lay, data, requires_grad)
-            elif _alike(args, seen):
-                return _copied(lay, data, requires_grad)
-        t = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)
-        # 0.0 is equal to -0.0, also in a part of a complex number
-        if not options and plain(args) and not any(type(a) is complex or (type(a) is float and a == 0) for a in args):
-            _keep_pattern(patterns, key, t, blank, None if all(type(a) is int for a in args) else args)
+    def miss(key: Any, args: tuple[Any, ...], dtype: Any, device: Any, requires_grad: Any) -> Tensor:
+        t = function(*args, dtype=dtype, device=device, requires_grad=requires_grad)
+        if key is not None:
+            _keep_pattern(memo, (key, dtype), t, blank)
         return t
 
-    return call
-
-
-def _alike(args: tuple[Any, ...], seen: tuple[Any, ...]) -> bool:
-    """Whether arguments that are equal to others are of their types too; mostly they are the same objects."""
-    for a, b in zip(args, seen):  # noqa: B905, SIM110  (equal tuples are of equal length; a generator would take thrice as long)
-        if a is not b and (type(a) is not type(b) or (type(a) is tuple and not exact(a))):
-            return False
-    return True
+    call = shortcut(
+        "*args, dtype=None, device=None, requires_grad=False, **options", "key, dtype", COPY,
+        ["return _miss(key, args, dtype, device, requires_grad)"], memo=memo, before=written_lines("args", True),
+        first=[
+            "if options:",
+            "    return _function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **options)",
+            *_ON_DEVICE,
+        ],
+        **_COPY_NAMES, _function=function, _miss=miss,
+    )  # fmt: skip
+    return wraps(function)(call)
 
 
 def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name: str) -> Tensor:
@@ -421,15 +404,10 @@ def _filled(name: str, value: Any) -> Any:
     make_filled.__doc__ = f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
     sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
     own_name = name + "_like"
-    patterns: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()
+    memo = Memo()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
         lay = tensor_argument(input, own_name)._layout
-        pattern = patterns.get((lay, dtype)) if memory_format is None else None
-        if pattern is not None:
-            if device is not None:
-                as_device(device)
-            return _copied(pattern[0], pattern[1], requires_grad)
         d = _options(dtype or lay.dtype, device)
         if memory_format is None and lay.contiguous:
             fresh = make_filled(lay.shape, dtype=d, requires_grad=requires_grad)
@@ -441,12 +419,22 @@ def _filled(name: str, value: Any) -> Any:
             _finish(fresh, requires_grad)
         t = input._beside(fresh)
         if t is fresh and memory_format is None:
-            _keep_pattern(patterns, (lay, dtype), t, value is None)
+            _keep_pattern(memo, (lay, dtype), t, value is None)
         return t
 
     like.__name__ = like.__qualname__ = own_name
     like.__doc__ = f"`{name}` with the shape and dtype of another tensor."
-    public(method=False, name=own_name)(like)
+    quick = shortcut(
+        "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
+        COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
+        first=[
+            *_ON_DEVICE,
+            "if memory_format is not None:",
+            "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)",
+        ],
+        **_COPY_NAMES, _like=like,
+    )  # fmt: skip
+    public(method=False, name=own_name)(wraps(like)(quick))
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
         return self._beside(

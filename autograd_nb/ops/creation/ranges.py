@@ -12,33 +12,32 @@ from ...codegen.templates import loops
 from ...dtypes import dtype
 from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
+from ..core.memo import planned
 from ..core.numbers import number_argument, number_as
 from ..core.recording import store
 from ..core.registry import OPS, public
 from .cast import cast
 from .create import _finish, _options, new_empty, new_full, repeated
 
-_ranges: dict[Any, Any] = launch.plan_table()
+
+@planned
+def _ramp_entry(d: dtype, kind: type) -> Any:
+    """The kernel that writes a ramp of numbers of a kind into memory of a dtype."""
+    number = "int64" if kind is int else "float64"
+    value = "start + i * step if i < half else stop - (n - 1 - i) * step"
+    source = (
+        loops.HEADER + "def kernel(n, start, step, half, stop, out):\n    for i in range(n):\n"
+        f"        out[i] = np.{d.np.name if d.name != 'bool' else 'bool_'}({value})\n"
+    )
+    return launch.entry(source, "kernel", ("int64", number, number, "int64", number, d.kernel), "arange")
 
 
 def _ramp(n: int, start: float, step: float, d: dtype, half: int | None = None, stop: float = 0.0) -> Tensor:
     """start + i·step for i < n; from element ``half`` on counted back from ``stop``, so that both ends are exact."""
+    if d is dtypes.float16:
+        return cast(_ramp(n, start, step, dtypes.float32, half, stop), d)
     t = new_empty((n,), d)
-    key = (d, type(start))
-    number = "int64" if isinstance(start, int) else "float64"
-    entry = _ranges.get(key)
-    if entry is None:
-        value = "start + i * step if i < half else stop - (n - 1 - i) * step"
-        cast_text = f"np.{d.np.name if d.name != 'bool' else 'bool_'}({value})" if d.name != "float16" else None
-        if cast_text is None:
-            return cast(_ramp(n, start, step, dtypes.float32, half, stop), d)
-        source = (
-            loops.HEADER + "def kernel(n, start, step, half, stop, out):\n    for i in range(n):\n"
-            f"        out[i] = {cast_text}\n"
-        )
-        entry = launch.entry(source, "kernel", ("int64", number, number, "int64", number, d.kernel), "arange")
-        launch.keep(_ranges, key, entry)
-    entry(n, start, step, n if half is None else half, type(start)(stop), t._data)
+    _ramp_entry(d, type(start))(n, start, step, n if half is None else half, type(start)(stop), t._data)
     return t
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,9 +11,11 @@ from ...codegen.templates.loops import Input
 from ...dtypes import dtype
 from ...graph import engine, ownership
 from ...graph.ownership import OURS
+from ...shapes import Layout
 from ...tensor import Tensor, make
 from ..core.calls import acceptable, operator_of
 from ..core.entries import PointwiseKernel
+from ..core.memo import Memo, shortcut
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
 from ..creation.cast import relaid
@@ -92,28 +95,38 @@ def _install() -> None:
 _install()
 
 
-_sums: dict[Any, Any] = launch.plan_table()
-
-
 @cache
 def _adding(name: str, target: dtype, source: dtype) -> PointwiseKernel:
     inputs = [Input(target.name), Input(source.name)]
     return PointwiseKernel(name, lambda a, b: (a + b,), inputs, target.compute, [target.name])
 
 
-def _engine_add_in_place(target: Tensor, g: Tensor) -> None:
-    """target += g without a history: gradients meeting in a buffer that is the engine's or a leaf's."""
-    plan = _sums.get((target._layout, g._layout))
-    if plan is None:
-        plan = _adding("add_", target.dtype, g.dtype).entry([target._layout, g._layout], [target._layout])
-        launch.keep(_sums, (target._layout, g._layout), plan)
-    entry, dims = plan
-    if dims is None:
-        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
-        entry(target._data, g._data, target._data[:n])
-    else:
-        entry(dims, target._data, g._data, target._data)
-    target._version_[0] += 1
+def _adder(name: str, after: Sequence[str] = ()) -> Callable[[Tensor, Tensor], None]:
+    """add(target, source): target += source without a history; ``after``: what follows."""
+    memo = Memo()
+
+    def plan(target: Layout, source: Layout) -> tuple[Any, Any]:
+        found = _adding(name, target.dtype, source.dtype).entry([target, source], [target])
+        return memo.keep((target, source), found)  # type: ignore[no-any-return]
+
+    run = [
+        "entry, dims = plan",
+        "if dims is None:",  # a flat loop runs over all that it is given, and memory may go on behind the tensor
+        "    entry(target._data, source._data, target._data[: target._layout.size])",
+        "else:",
+        "    entry(dims, target._data, source._data, target._data)",
+    ]
+    return shortcut(
+        "target, source", "target._layout, source._layout", [*run, *after], ["plan = _plan(target._layout, source._layout)"],
+        memo=memo, _plan=plan,
+    )  # fmt: skip
+
+
+#: gradients meeting in a buffer that is the engine's or a leaf's
+_engine_add_in_place = _adder("add_", ["target._version_[0] += 1"])
+
+#: one element after the other, where the target's elements may share memory
+add_overlapping = _adder("add_overlapping")
 
 
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
@@ -162,21 +175,3 @@ engine.add_in_place = _engine_add_in_place
 engine.merge = _engine_merge
 engine.own = _engine_own
 ownership.copy = _copy
-
-
-_overlapping: dict[Any, Any] = launch.plan_table()
-
-
-def add_overlapping(target: Tensor, source: Tensor) -> None:
-    """target += source one element after the other, where the target's elements may share memory (no history)."""
-    key = (target._layout, source._layout)
-    plan = _overlapping.get(key)
-    if plan is None:
-        plan = _adding("add_overlapping", target.dtype, target.dtype).entry([target._layout, source._layout], [target._layout])
-        launch.keep(_overlapping, key, plan)
-    entry, dims = plan
-    if dims is None:
-        n = target._layout.size  # a flat loop runs over all that it is given, and memory may go on behind the tensor
-        entry(target._data, source._data, target._data[:n])
-    else:
-        entry(dims, target._data, source._data, target._data)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import dtypes, launch
+from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...tensor import Tensor
 from ..core.call_path import forward_lines, known
 from ..core.numbers import numbers_among
-from ..core.plans import Plan
 from ..core.pointwise import pointwise
 from ..core.recording import store
 from ..core.registry import OPS, public
@@ -31,10 +30,10 @@ def _where(condition, a, b):
 
 def _plan_where(checked: bool, condition: Any, input: Any, other: Any) -> Any:
     """The op's own plan, for three tensors."""
-    kind, keys = condition._layout.dtype, (condition._layout, input._layout, other._layout)
+    kind = condition._layout.dtype
     if kind is not dtypes.bool_ and kind is not dtypes.uint8:
         return None
-    return _where.op.plans.get(keys) or launch.keep(_where.op.plans, keys, Plan(_where.op, keys))
+    return _where.op.plan((condition._layout, input._layout, other._layout))
 
 
 _KEY = "condition._layout, input._layout, other._layout"

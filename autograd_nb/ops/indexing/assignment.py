@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes, launch
+from ... import dtypes
 from ...graph.modes import state
 from ...overriding import whole
 from ...shapes import Size, is_expanded
 from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
 from ..core.inplace import write_inplace
+from ..core.memo import Memo, shortcut
 from ..core.numbers import SINGLE, number_as, plain_number
-from ..core.plans import InplacePlan
 from ..core.recording import fresh, guarded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
@@ -22,8 +22,8 @@ from ..core.structured import tensor_argument
 from ..creation.cast import copying
 from ..creation.create import new_full
 from ..shape.shape import expand, reshape
-from .indexing import _key_of, advanced_index, split_index
-from .picking import _fill_at, _write_put, index_put_op, places
+from .indexing import VIEW_NAMES, advanced_index, index_lines, split_index
+from .picking import _write_put, fill_at, index_put_op, places
 
 
 def _value_tensor(self: Tensor, value: Any) -> Tensor:
@@ -44,35 +44,12 @@ def _assigned(number: Any, d: dtypes.dtype) -> Any:
     return number_as(number, d, "__setitem__")
 
 
-_assignments = launch.plan_table()
+_assignments = Memo()
 
 
-def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    kind = type(index)
-    key: Any = None
-    if kind is int or kind is slice or kind is tuple:
-        of: Any = type(value)
-        if of is not int and of is not float:
-            of = value._layout if isinstance(value, Tensor) else None
-        if kind is int:
-            key = (self._layout, index, of)
-        else:
-            try:
-                view_key = _key_of(self._layout, index if kind is tuple else (index,))
-                key = None if view_key is None else (view_key, of)
-            except (TypeError, ValueError):
-                pass  # no index; what reads it will say why
-        found = _assignments.get(key)
-        if found is not None and _assign(self, value, found):
-            return
-    elif (
-        kind is Tensor
-        and index._layout.dtype is dtypes.int64
-        and (type(value) is float or type(value) is int)
-        and _fill_at(self, index, value)
-    ):
-        return
-    if self._rg and self._edge is None and (self._view is not None or (kind is Tensor and self._layout.ndim)):
+def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
+    """self[index] = value, whose like was not seen."""
+    if self._rg and self._edge is None and (self._view is not None or (type(index) is Tensor and self._layout.ndim)):
         check_inplace(self)  # a part of it is a view of another tensor, whose own check would not know
     number = None if isinstance(value, Tensor) else plain_number(value)
     if number is None:
@@ -114,9 +91,9 @@ def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None
         expanded = isinstance(value, Tensor) and value._layout.ndim <= lay.ndim
         kept = key[-1] is int if d is dtypes.int64 else key[-1] in (int, float) and d in (dtypes.float32, dtypes.float64)
         if expanded or kept:
-            plan = launch.keep(copying.inplace_plans, (lay, key[-1]), InplacePlan(copying, (lay, key[-1])))
+            plan = copying.inplace_plan((lay, key[-1]))
     if plan is not None and offset >= 0:
-        launch.remember(_assignments, key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
+        _assignments.remember(key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
 
 
 @whole
@@ -152,6 +129,27 @@ def _assign(x: Tensor, value: Any, found: tuple[Any, ...]) -> bool:
     if node is not False:
         rewrite_part(x, node, part, offset)
     return True
+
+
+_setitem = shortcut(
+    "self, index, value", "key", ["if not _assign(self, value, plan):", "    _write(self, index, value, key)"], ["return _write(self, index, value, key)"],
+    memo=_assignments, name="__setitem__",
+    first=[
+        "kind, key = index.__class__, None",
+        "if kind is Tensor:",
+        "    number = value.__class__",
+        "    if index._layout.dtype is _int64 and (number is float or number is int) and _fill_at(self, index, value):",
+        "        return",
+        "    return _write(self, index, value, None)",
+    ],
+    before=[
+        "of = value.__class__",
+        "if of is not int and of is not float:",
+        "    of = value._layout",
+        *index_lines(", of"),
+    ],
+    **VIEW_NAMES, Tensor=Tensor, _assign=_assign, _write=_write, _int64=dtypes.int64, _fill_at=fill_at,
+)  # fmt: skip
 
 
 def _kind(d: Any) -> str:
@@ -192,6 +190,7 @@ def put_in_place(
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
 
 
+_setitem.__annotations__ = {"index": "Any", "value": "Any", "return": "None"}
 Tensor.__setitem__ = _setitem  # type: ignore[assignment]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...shapes import Layout, broadcast_shapes
 from ...tensor import Tensor
-from ..core.call_path import ordinary
+from ..core.memo import Memo, ordinary, shortcut
 from ..core.recording import guarded
 from ..core.registry import OPS
 from ..core.structured import structured
@@ -325,12 +325,13 @@ def advanced_index(
     return total, dims, dims[0] if adjacent else 0
 
 
-_recipes = launch.plan_table()
 _FAR = 1 << 62
 
+_views = Memo()
 
-def _key_of(lay: Layout, index: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What tells the view of a tuple of ints, slices, None and Ellipsis from others; None where there is more to an index."""
+
+def _key_of(lay: Layout, index: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What tells the view of a tuple of ints, slices, None and Ellipsis from others; TypeError where there is more to an index."""
     key: list[Any] = [lay]
     for item in index:
         kind = type(item)
@@ -339,41 +340,62 @@ def _key_of(lay: Layout, index: tuple[Any, ...]) -> tuple[Any, ...] | None:
         elif kind is int or item is None or item is Ellipsis:
             key.append(item)
         else:
-            return None
+            raise TypeError("no key")
     return tuple(key)
 
 
-def _getitem(self: Tensor, index: Any) -> Tensor:
-    kind = type(index)
+def index_lines(more: str = "") -> list[str]:
+    """``key``: what an index without tensors, whose class is ``kind``, and ``more`` are known by."""
+    return [
+        "if kind is int:",
+        f"    key = self._layout, index{more}",
+        "elif kind is slice:",
+        f"    key = self._layout, index.indices(_FAR){more}",
+        "elif kind is tuple:",
+        f"    key = _key_of(self._layout, index){more}",
+        "else:",
+        "    raise TypeError",  # (what reads it will say why)
+    ]
+
+
+VIEW_NAMES = {"_FAR": _FAR, "_key_of": _key_of}
+
+
+def _read(self: Tensor, index: Any, key: Any) -> Any:
+    """self[index], whose like was not seen."""
     lay = self._layout
-    key: Any = None
-    if kind is int:
-        key = (lay, index)
-    elif kind is Tensor:
-        if lay.ndim and index._layout.ndim and index._layout.dtype is dtypes.int64:
-            y = quick_pick(pick, (self, index, (0,), 0), 0)
-            return pick(self, checked_index(index, lay.shape[0], 0, idle=not lay.size), (0,), 0) if y is None else y
-    else:
-        try:
-            if kind is slice:
-                key = (lay, index.indices(_FAR))
-            elif kind is tuple:
-                key = _key_of(lay, index)
-        except (TypeError, ValueError):
-            pass  # no index; what reads it will say why
-    recipe = _recipes.get(key)
-    if recipe is not None:
-        return look(self, recipe)
-    if kind is int and lay.ndim:
+    if index.__class__ is int and lay.ndim:
         view, tensors = (_select, 0, _select_number(index, lay.shape, 0)), None
     else:
         view, tensors = read_index(self, index)
     if tensors is None and key is not None and ordinary(lay):
-        return look(self, launch.keep(_recipes, key, recipe_from(view[0], lay, view[1:])))
+        return look(self, _views.keep(key, recipe_from(view[0], lay, view[1:])))
     out = view[0](self, *view[1:]) if view else self
     if tensors is not None:
         return guarded(pick(out, *advanced_index(out, tensors)), *tensors)
     return out
 
 
+def _read_by_tensor(self: Tensor, index: Tensor) -> Tensor:
+    """self[index] of integers, some of which are counted from the end or out of range."""
+    lay = self._layout
+    return pick(self, checked_index(index, lay.shape[0], 0, idle=not lay.size), (0,), 0)
+
+
+_getitem = shortcut(
+    "self, index", "key", ["return _look(self, plan)"], ["return _read(self, index, key)"],
+    memo=_views, name="__getitem__",
+    first=[
+        "kind, key = index.__class__, None",
+        "if kind is Tensor:",
+        "    if self._layout.ndim and index._layout.ndim and index._layout.dtype is _int64:",
+        "        y = _quick_pick(_pick, (self, index, (0,), 0), 0)",
+        "        return _read_by_tensor(self, index) if y is None else y",
+        "    return _read(self, index, None)",
+    ],
+    before=index_lines(),
+    **VIEW_NAMES, Tensor=Tensor, _look=look, _read=_read, _int64=dtypes.int64, _quick_pick=quick_pick, _pick=pick,
+    _read_by_tensor=_read_by_tensor,
+)  # fmt: skip
+_getitem.__annotations__ = {"index": "Any", "return": "Tensor"}
 Tensor.__getitem__ = _getitem  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,10 @@ from ...launch import Kernel
 from ...overriding import overridable, whole
 from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout, numel, view_strides
 from ...tensor import Tensor, make
+from ..core.call_path import NAMES, tensor_lines
+from ..core.memo import Memo, planned, shortcut
 from ..core.numbers import SINGLE, number_as, plain_number
-from ..core.recording import mark_inference, store
+from ..core.recording import store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, copied, dense, relaid
@@ -207,16 +209,17 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
     return (*[1] * pad_b, *b, *[1] * pad_a, *a, *[0] * pad_b, *bs, step, *tail)
 
 
-_places: dict[tuple[Any, ...], Places] = launch.plan_table()
-_picked: dict[tuple[Any, ...], tuple[Places, Layout]] = launch.plan_table()  # how a pick reads, and the layout of what it gives
-
-
+@planned
 def places(lay: Layout, dims: tuple[int, ...], pos: int) -> Places:
-    key = (lay, dims, pos)
-    found = _places.get(key)
-    if found is None:
-        found = launch.keep(_places, key, Places(lay, dims, pos))
-    return found
+    """How a tensor of this layout is read along ``dims``, whose index stands at ``pos`` of the others."""
+    return Places(lay, dims, pos)
+
+
+@planned
+def _reading(lay: Layout, index: Layout, dims: tuple[int, ...], pos: int) -> tuple[Places, Layout]:
+    """How a pick reads, and the layout of what it gives."""
+    p = places(lay, dims, pos)
+    return p, layout([*p.kept[:pos], *index.shape, *p.kept[pos:]], None, lay.dtype)
 
 
 def _readable(x: Tensor, p: Places) -> np.ndarray:
@@ -247,13 +250,7 @@ def pick(x, index, dims, pos):
 
 def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
     """What `pick` gives, in C order."""
-    key = (x._layout, index._layout, dims, pos)
-    found = _picked.get(key)
-    if found is None:
-        p = places(x._layout, dims, pos)
-        lay = layout([*p.kept[:pos], *index._layout.shape, *p.kept[pos:]], None, x._layout.dtype)
-        found = launch.keep(_picked, key, (p, lay))
-    p, lay = found
+    p, lay = _reading(x._layout, index._layout, dims, pos)
     data = launch.empty(lay.size, lay.dtype.carrier)
     if lay.size:
         args = (p.loops, _readable(x, p), dense(index), data)
@@ -288,40 +285,44 @@ def _pick_of_batch(op, args, batch):
     return op(xv, index_of_batch(iv, x.shape, dims, batch.size), (0, *_later(dims)), pos).movedim(pos, 0)
 
 
-_quick_picks = launch.plan_table()  # (entry point, the kernel's dims and n, the result's layout) of `quick_pick`
-_quick_fills = launch.plan_table()  # (entry point, the kernel's dims and n) of `_fill_at`
+_picks, _fills = Memo(), Memo()
 
 
-def quick_pick(op: Structured, args: tuple[Any, ...], d: int) -> Tensor | None:
-    """``op(*args)`` of an op that picks slices of args[0] along dim ``d`` at args[1], checked and read by one kernel.
-
-    None where there is more to it: large tensors, other dtypes, indices that are not in [0, n).
-    """
-    x, index = args[:2]
+def _plan_pick(x: Tensor, index: Tensor, d: int) -> tuple[Any, ...] | None:
+    """(entry point, the kernel's dims and n, the result's layout) of `quick_pick`."""
     key = (x._layout, index._layout, d)
-    found = _quick_picks.get(key)
-    if found is None:
-        if (plan := _quick_plan(*key)) is None:
-            return None
-        p, lay = plan
-        found = None, p.loops, key[0].shape[d], lay
-    entry, loops, n, lay = found
-    data = launch.empty(lay.size, lay.dtype.carrier)
-    try:
-        if entry is None:
-            _pick_within(lay.dtype.carrier, loops, n, x._data, index._data[: index._layout.size], data)
-            launch.keep(_quick_picks, key, (_pick_within.entry(lay.dtype.carrier), loops, n, lay))
-        else:
-            whole = index._data
-            entry(loops, n, x._data, whole if whole.size == index._layout.size else whole[: index._layout.size], data)
-    except IndexError:
+    if (plan := _quick_plan(*key)) is None:
         return None
-    out = make(data, lay, [0, 0])
-    if state.grad:
-        op.record(args, out)
-    elif state.inference:
-        mark_inference(out)
-    return out
+    (p, lay), n = plan, x._layout.shape[d]
+    entry = _pick_within.entry(lay.dtype.carrier, p.loops, n, x._data, index._data, x._data)
+    return _picks.keep(key, (entry, p.loops, n, lay))  # type: ignore[no-any-return]
+
+
+#: the flat memory of an index, which may go on behind it
+_AT = ["at = index._data", "if at.size != index._layout.size:", "    at = at[: index._layout.size]"]
+
+#: quick_pick(op, args, d): ``op(*args)`` of an op that picks slices of args[0] along dim ``d`` at args[1], checked and read by one kernel;
+#: None where there is more to it: large tensors, other dtypes, indices that are not in [0, n)
+quick_pick: Callable[[Structured, tuple[Any, ...], int], Tensor | None] = shortcut(
+    "op, args, d", "x._layout, index._layout, d",
+    [
+        "entry, loops, n, lay = plan",
+        "data = _allocate(lay.size, lay.dtype.carrier)",
+        *_AT,
+        "try:",
+        "    entry(loops, n, x._data, at, data)",
+        "except IndexError:",
+        "    return None",
+        *tensor_lines("lay"),
+        "if _state.grad:",
+        "    op.record(args, t)",
+        "elif _state.inference:",
+        "    _mark_inference(t)",
+        "return t",
+    ],
+    ["plan = _plan(x, index, d)", "if plan is None:", "    return None"],
+    memo=_picks, first=["x, index = args[0], args[1]"], **NAMES, _plan=_plan_pick,
+)  # fmt: skip
 
 
 def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
@@ -336,39 +337,43 @@ def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | N
     return (p, out) if p.copied is None and out.size and MOVE * out.size < threads.WORTH else None
 
 
-@whole
-def _fill_at(x: Tensor, index: Tensor, number: Any) -> bool:
-    """x[index] = number, where nothing is recorded and one kernel does it; whether that was all, else nothing has happened."""
-    version = x._version_
-    if version[0] < 0 or version is index._version_ or (state.grad and (x._rg or x._view is not None)):
-        return False
-    kind = type(number)
-    if not -SINGLE <= number <= SINGLE:
-        return False
-    key = (x._layout, index._layout, kind)
-    found = _quick_fills.get(key)
-    carrier = x._layout.dtype.carrier
-    if found is None:
-        kept = x._layout.dtype
-        suits = carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
-        plan = _quick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
-        if plan is None:
-            return False
-        found = None, plan[0].loops, key[0].shape[0]
-    entry, loops, n = found
-    at = index._data
-    if at.size != index._layout.size:
-        at = at[: index._layout.size]
-    try:
-        if entry is None:
-            _fill_within((carrier, kind), loops, n, number, at, x._data)
-            launch.keep(_quick_fills, key, (_fill_within.entry((carrier, kind)), loops, n))
-        else:
-            entry(loops, n, number, at, x._data)
-    except (IndexError, OverflowError):
-        return False
-    version[0] += 1
-    return True
+def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
+    """(entry point, the kernel's dims and n) of `fill_at`."""
+    kept = x._layout.dtype
+    suits = kept.carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
+    plan = _quick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
+    if plan is None:
+        return None
+    loops, n = plan[0].loops, x._layout.shape[0]
+    entry = _fill_within.entry((kept.carrier, kind), loops, n, kind(), index._data, x._data)
+    return _fills.keep((x._layout, index._layout, kind), (entry, loops, n))  # type: ignore[no-any-return]
+
+
+#: fill_at(x, index, number): x[index] = number, where nothing is recorded and one kernel does it; whether that was all, else nothing has
+#: happened
+fill_at: Callable[[Tensor, Tensor, Any], bool] = whole(shortcut(
+    "x, index, number", "x._layout, index._layout, kind",
+    [
+        "entry, loops, n = plan",
+        *_AT,
+        "try:",
+        "    entry(loops, n, number, at, x._data)",
+        "except (IndexError, OverflowError):",
+        "    return False",
+        "version[0] += 1",
+        "return True",
+    ],
+    ["plan = _plan(x, index, kind)", "if plan is None:", "    return False"],
+    memo=_fills,
+    first=[
+        "version, kind = x._version_, number.__class__",
+        "if version[0] < 0 or version is index._version_ or (_state.grad and (x._rg or x._view is not None)):",
+        "    return False",
+        "if not -_SINGLE <= number <= _SINGLE:",
+        "    return False",
+    ],
+    _plan=_plan_fill, _SINGLE=SINGLE, _state=state,
+))  # fmt: skip
 
 
 def _pick_parts(args: tuple[Any, ...]) -> list[tuple[Any, ...]]:

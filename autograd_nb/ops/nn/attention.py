@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from ... import dtypes, launch, threads
@@ -17,6 +17,7 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel, overlaps_itself, view_strides
 from ...tensor import Tensor, make
+from ..core.memo import planned
 from ..core.recording import fresh, guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -72,7 +73,7 @@ def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple[Any, ..
         kernel.split(key, whole, lambda args: [(begin, end, *args[2:]) for begin, end in threads.pieces(count, work)])
 
 
-@lru_cache(maxsize=1024)
+@planned
 def _walk(lay: Layout) -> Any:
     """Elements from one batch, head, row and column to the next, heads being the last batch dim; None where no strides tell."""
     *batch, length, width = lay.shape
@@ -88,7 +89,7 @@ def _rows(t: Tensor) -> tuple[Any, tuple[int, int, int]]:
     return t._data[: t._layout.extent], strides[:3]
 
 
-@lru_cache(maxsize=1024)
+@planned
 def _beside(lay: Layout, width: int) -> Layout:
     """The layout without gaps of rows of ``width`` elements, whose dims lie in memory in the order of those of ``lay``."""
     shape = (*lay.shape[:-1], width)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import product
 from math import gcd
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from ... import dtypes, launch, threads
 from ...shapes import as_int, layout, numel
 from ...tensor import Tensor, make
+from ..core.memo import planned
 from ..core.recording import guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -27,7 +27,7 @@ _PLANES_BY_INPUT = launch.Kernel("nn.depthwise", "by_input")
 _PLANES_BY_WEIGHT = launch.Kernel("nn.depthwise", "by_weight")
 
 
-@lru_cache(4096)
+@planned
 def _geometry(x_shape: Sequence[int], w_shape: Sequence[int], y_shape: Sequence[int], how: tuple[Any, ...]) -> tuple[int, ...]:
     """The 18 ints of the kernels, with the dims that a 1-D or 2-D convolution lacks filled in front."""
     stride, padding, dilation, _ = how
@@ -113,7 +113,7 @@ def _steps(n: int, m: int, k: int, s: int, p: int, d: int) -> list[tuple[Any, ..
     return found
 
 
-@lru_cache(1024)
+@planned
 def _plan(x_shape: tuple[Any, ...], y_shape: tuple[Any, ...], w_shape: tuple[Any, ...], how: tuple[Any, ...]) -> tuple[bool, list[tuple[Any, ...]]]:
     """Whether inputs are left over that no tap reaches, and for each step (its weights, its inputs, their shape, the geometry)."""
     stride, padding, dilation, groups = how

@@ -21,7 +21,7 @@ from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import layout
 from ...tensor import Tensor, make
-from ..core.call_path import known
+from ..core.call_path import known, tensor_lines
 from ..core.recording import constant, guarded, mark_inference
 from ..core.registry import OPS
 from ..core.row_kernel import RowKernel, row_sizes
@@ -172,44 +172,53 @@ def _constants(x: Tensor, target: Tensor, w: Tensor | None, ignore: int, eps: fl
         return keep.unsqueeze(1), whole.unsqueeze(1), taken
 
 
-_BACKWARD: dict[tuple[Any, ...], tuple[Any, ...]] = launch.plan_table()
-
-
 def _rule(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
     if state.grad:
         keep, whole, taken = _constants(x, target, w, ignore, eps)
         scale = g.unsqueeze(1) if reduction == "none" else g / wsum if reduction == "mean" else g
         return (softmax(x, 1) * whole - taken) * m.where(keep, scale, 0.0)  # the scale is infinite where no row is kept
+    return _gradient(g, x, target, w, total, lse, wsum, reduction, ignore, eps)
+
+
+def _gradient_arguments(g, x, target, w, total, lse, wsum, reduction, ignore, eps) -> list[Any]:
+    mean = 1.0 if reduction == "mean" else 0.0
+    args = [x._data, target._data, *_weights(w, total), ignore, eps, mean, lse._data, g._data]
+    return args if reduction == "none" else [*args, wsum._data]
+
+
+def _plan_gradient(checked: bool, g, x, target, w, total, lse, wsum, reduction, ignore, eps) -> tuple[Any, ...] | None:
+    """What the gradient of a loss without weights takes."""
+    d = x._layout.dtype
+    if w is not None or d is dtypes.float16 or reduction == "none" or g._layout.dtype is not d or not x._layout.size:
+        return None
+    if not all(t._layout.contiguous for t in (x, target, g)):
+        return None
+    sizes, args = row_sizes(x.shape, 1), _gradient_arguments(g, x, target, w, total, lse, wsum, reduction, ignore, eps)
+    return sizes, _backward(False, eps != 0, False).entry(d.name, sizes, args, [x._data]), args[4]
+
+
+_RUN_GRADIENT = [
+    "sizes, entry, mean = plan",
+    "lay = x._layout",
+    "data = _allocate(lay.size, lay.dtype.carrier)",
+    "entry(*sizes, x._data, target._data, ignore, eps, mean, lse._data, g._data, wsum._data, data)",
+    *tensor_lines("lay"),
+    "return t",
+]
+
+
+@known("x._layout, target._layout, g._layout, w is None, reduction, eps", _plan_gradient, _RUN_GRADIENT)
+def _gradient(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
+    """The gradient outside the graph."""
     half = x.dtype is dtypes.float16
     wide = dtypes.float32 if half else x.dtype
-    data = launch.empty(x._layout.size, wide.carrier)
-    key = (x._layout, target._layout, g._layout, reduction, eps)
-    found = _BACKWARD.get(key) if w is None else None
-    if found is not None:
-        sizes, entry, mean = found
-        entry(*sizes, x._data, target._data, ignore, eps, mean, lse._data, g._data, wsum._data, data)
-        return make(data, x._layout, [0, 0])
-    source = cast(x, wide)
-    rows = reduction == "none"
-    if x._layout.size:
-        args = [
-            dense(source),
-            dense(target),
-            *_weights(w, total),
-            ignore,
-            eps,
-            1.0 if reduction == "mean" else 0.0,
-            lse._data,
-            dense(cast(g, wide)),
-        ]
-        if not rows:
-            args.append(wsum._data)
-        kernel, sizes = _backward(w is not None, eps != 0, rows), row_sizes(x.shape, 1)
-        kernel(wide.name, sizes, args, [data])
-        plain = w is None and not half and not rows and all(t._layout.contiguous for t in (x, target, g))
-        if plain and g._layout.dtype is wide:
-            launch.remember(_BACKWARD, key, (sizes, kernel.entry(wide.name, sizes, args, [data]), args[4]))
-    return cast(make(data, layout(x.shape, None, wide), [0, 0]), x.dtype)
+    lay = layout(x.shape, None, wide)
+    data = launch.empty(lay.size, wide.carrier)
+    if lay.size:
+        source, index, scale = (make(dense(t), t._layout.dense, t._version_) for t in (cast(x, wide), target, cast(g, wide)))
+        args = _gradient_arguments(scale, source, index, w, total, lse, wsum, reduction, ignore, eps)
+        _backward(w is not None, eps != 0, reduction == "none")(wide.name, row_sizes(x.shape, 1), args, [data])
+    return cast(make(data, lay, [0, 0]), x.dtype)
 
 
 @structured(

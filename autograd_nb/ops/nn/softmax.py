@@ -11,7 +11,8 @@ from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Row
 from ...shapes import Layout, wrap_dim
 from ...tensor import Tensor, make
-from ..core.call_path import known, recorded_lines, result_lines
+from ..core.call_path import NAMES, known, recorded_lines, result_lines, tensor_lines
+from ..core.memo import Memo, shortcut
 from ..core.recording import store
 from ..core.registry import public, register
 from ..core.row_kernel import RowKernel, row_sizes
@@ -47,30 +48,36 @@ _LOG_SOFTMAX_BACK = RowKernel("log_softmax_backward", {"g": "full", "y": "full"}
 ])  # fmt: skip
 
 
-def _run(kernel: RowKernel, d: int, *operands: Tensor) -> Tensor:
-    """A kernel from full operands of one shape to a full output."""
-    key = (kernel, d, *[x._layout for x in operands])
-    plan = _plans.get(key)
-    if plan is None:
-        lay = operands[0]._layout.dense
-        if lay.dtype is dtypes.float16:
-            return cast(_run(kernel, d, *[cast(x, dtypes.float32) for x in operands]), dtypes.float16)
-        arrays = [dense(x) for x in operands]
-        out = launch.empty(lay.size, lay.dtype.carrier)
-        if lay.size:
-            sizes = row_sizes(lay.shape, d)
-            entry = kernel.entry(lay.dtype.name, sizes, arrays, [out])
-            entry(*sizes, *arrays, out)
-            if all(x._layout.contiguous for x in operands):
-                launch.keep(_plans, key, (entry, lay, *sizes))
-        return make(out, lay, [0, 0])
-    entry, lay, outer, n, inner = plan
+_runs = Memo()
+
+
+def _run_new(kernel: RowKernel, d: int, operands: tuple[Tensor, ...]) -> Tensor:
+    lay = operands[0]._layout.dense
+    if lay.dtype is dtypes.float16:
+        return cast(_run(kernel, d, *[cast(x, dtypes.float32) for x in operands]), dtypes.float16)
+    arrays = [dense(x) for x in operands]
     out = launch.empty(lay.size, lay.dtype.carrier)
-    entry(outer, n, inner, *[x._data for x in operands], out)
+    if lay.size:
+        sizes = row_sizes(lay.shape, d)
+        entry = kernel.entry(lay.dtype.name, sizes, arrays, [out])
+        entry(*sizes, *arrays, out)
+        if all(x._layout.contiguous for x in operands):
+            _runs.keep((kernel, d, *[x._layout for x in operands]), (entry, lay, sizes))
     return make(out, lay, [0, 0])
 
 
-_plans = launch.plan_table()
+#: run(kernel, d, *operands): a kernel from full operands of one shape to a full output
+_run = shortcut(
+    "kernel, d, *operands", "(kernel, d, *[x._layout for x in operands])",
+    [
+        "entry, lay, sizes = plan",
+        "data = _allocate(lay.size, lay.dtype.carrier)",
+        "entry(*sizes, *[x._data for x in operands], data)",
+        *tensor_lines("lay"),
+        "return t",
+    ],
+    ["return _run_new(kernel, d, operands)"], memo=_runs, **NAMES, _run_new=_run_new,
+)  # fmt: skip
 
 
 def _dot(a: Tensor, b: Tensor, d: int) -> Tensor:

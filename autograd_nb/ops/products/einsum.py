@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from ...dtypes import promote_types
 from ...shapes import Layout, numel
 from ...tensor import Tensor
+from ..core.memo import planned
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..reduce.sums import sum as sum_
@@ -58,7 +58,7 @@ def _term(text: str, what: str) -> Labels:
     return tuple(out)
 
 
-@lru_cache(2_000)
+@planned
 def _parsed(equation: str) -> tuple[tuple[Labels, ...], Labels | None]:
     left, arrow, right = equation.partition("->")
     if "->" in right:
@@ -105,7 +105,7 @@ class _Plan:
             sets = [*rest, (sets[i] | sets[j]) & keep]
 
 
-@lru_cache(5_000)
+@planned
 def _planned(
     terms: tuple[Labels, ...], output: Labels | None, shapes: tuple[tuple[int, ...], ...], strategy: str | None
 ) -> _Plan:
@@ -330,7 +330,7 @@ class _Step:
         return y if y.shape == self.shape else y.reshape(self.shape)
 
 
-_step = lru_cache(5_000)(_Step)
+_step = planned(_Step)
 
 
 def _planner() -> bool:

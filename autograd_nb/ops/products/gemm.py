@@ -10,6 +10,7 @@ from ... import dtypes, launch, threads
 from ...shapes import Layout, layout
 from ...tensor import Tensor, make
 from ..core.call_path import known, recorded_lines, result_lines
+from ..core.memo import planned
 from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone
 from ..reduce.sums import sum as sum_
@@ -120,20 +121,16 @@ def _turned(lay: Layout) -> Layout:
     return layout(tuple(lay.shape)[::-1], lay.strides[::-1], lay.dtype)
 
 
-_PLANS: dict[tuple[Layout, Layout, str], ProductPlan | None] = launch.plan_table()
 _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
 
 
+@planned
 def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
     """The plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
-    try:
-        return _PLANS[la, lb, kind]
-    except KeyError:
-        pass
     first, second = (_turned(lay) if turn else lay for lay, turn in zip((la, lb), _TURNS[kind], strict=True))
     (m, k), n = first.shape, second.shape[1]
     fits = la.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
-    return launch.keep(_PLANS, (la, lb, kind), ProductPlan(first, second) if fits else None)
+    return ProductPlan(first, second) if fits else None
 
 
 def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:

@@ -16,17 +16,18 @@ from ... import dtypes, launch, strides, threads
 from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
 from ...codegen.templates.loops import Input
-from ...dtypes import _default, as_dtype, dtype
+from ...dtypes import as_dtype, dtype
 from ...graph import modes
 from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import whole
 from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, check_inplace, make, rewrite_history
+from ..core.call_path import NAMES, tensor_lines
+from ..core.memo import Memo, planned, shortcut, written_lines
 from ..core.recording import store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
-from ..core.views import exact
 from ..creation.cast import as_device, cast, format_name
 from ..creation.create import _finish, new_empty
 from ..creation.ranges import _stored_in_order
@@ -52,27 +53,22 @@ class Law:
 
     def __init__(self, name: str, draw: Callable[..., Any], finish: Callable[..., Any], compute: str | None = None):
         self.name, self.draw, self.finish, self.compute = name, draw, finish, compute
-        self.entries: dict[Any, Any] = launch.plan_table()
         self.texts: dict[tuple[Any, ...], str] = {}
 
     def __call__(self, key: tuple[int, int], out: np.ndarray, d: dtype, *operands: Any) -> None:
         """Fill the flat array ``out`` of dtype ``d``; operands are (flat array, dtype), ints or floats."""
         if not operands:
-            entry = self.entries.get(d)
-            if entry is None:
-                entry = launch.keep(self.entries, d, self._compile((d,)))
+            entry = _entry_of(self, (d,))
             seed, call = key
             if entry.__class__ is _Drawn and out.size * DRAW < threads.WORTH:
                 entry = entry.entry
             entry(seed, call, 0, out)
             return
         kinds = (d, *[a[1] if type(a) is tuple else type(a) for a in operands])
-        entry = self.entries.get(kinds)
-        if entry is None:
-            entry = launch.keep(self.entries, kinds, self._compile(kinds))
-        entry(*key, 0, *[a[0] if type(a) is tuple else a for a in operands], out)
+        _entry_of(self, kinds)(*key, 0, *[a[0] if type(a) is tuple else a for a in operands], out)
 
-    def _compile(self, kinds: tuple[Any, ...]) -> Callable[..., Any]:
+    def compiled(self, kinds: tuple[Any, ...]) -> Callable[..., Any]:
+        """The kernel for a dtype of the output and the kinds of the operands."""
         d, *rest = kinds
         inputs = [
             Input({int: "int64", float: "float64"}[k], scalar=True) if isinstance(k, type) else Input(k.name) for k in rest
@@ -83,6 +79,11 @@ class Law:
             source = self.texts[kinds] = draws.random_map(self.draw, self.finish, inputs, compute, d.name)
         types = [s.dtype if s.scalar else k.kernel for s, k in zip(inputs, rest, strict=True)]
         return launch.entry(source, "kernel", ("int64", "int64", "int64", *types, d.kernel), self.name, split=_Drawn)
+
+
+@planned
+def _entry_of(law: Law, kinds: tuple[Any, ...]) -> Any:
+    return law.compiled(kinds)
 
 
 class _Drawn(threads.Split):
@@ -196,51 +197,52 @@ def _new(
     return _finish(t, requires_grad)
 
 
-_known: dict[Any, Any] = launch.plan_table()  # (layout, entry point) of small tensors, by law and arguments
-
-
 def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
     """The public function that makes tensors of a law without operands; ``kernel``: what PyTorch calls it in errors."""
-    name = law.name
+    name, memo = law.name, Memo()
 
-    def call(
-        *size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw
-    ):  # fmt: skip
-        if device is not None:
-            as_device(device)
-        key = (law, size, dtype, _default[0])
-        try:
-            known = _known.get(key)
-        except TypeError:  # a list cannot be a key
-            known = None
-        if known is not None and out is None and not kw:
-            for n in size:
-                if type(n) is not int and not exact(n):
-                    break
-            else:
-                lay, entry = known
-                seed, served = default_generator._next() if generator is None else stream(generator)
-                data = np.empty(lay.size, lay.dtype.carrier)
-                entry(seed, served, 0, data)
-                t = make(data, lay, [0, 0])
-                return _finish(t, requires_grad) if requires_grad or modes.inference_used else t
+    def miss(key, size, generator, out, dtype, requires_grad, kw):
         shape = _sized(name, size, _only_size(name, kw) if kw else None)
         d = _float_dtype(dtype if dtype is not None or out is None else out.dtype, kernel)
         t = _new(shape, d, law, generator, out, requires_grad, name)
-        if out is None and not kw:
-            _keep_drawing(key, law, t._layout)
+        if key is not None:
+            _keep_drawing(memo, (key, dtype), law, t._layout)
         return t
 
+    call = shortcut(
+        "*size, generator=None, names=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw",
+        "key, dtype", _DRAWING, ["return _miss(key, size, generator, None, dtype, requires_grad, kw)"], memo=memo,
+        first=[
+            "if device is not None:",
+            "    _as_device(device)",
+            "if out is not None or kw:",
+            "    return _miss(None, size, generator, out, dtype, requires_grad, kw)",
+        ],
+        before=written_lines("size"),
+        **NAMES, _miss=miss, _as_device=as_device, _default_generator=default_generator, _stream=stream, _modes=modes, _finish=_finish,
+    )  # fmt: skip
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
+    call.__doc__, call.__module__ = doc, __name__
     return public(method=False, name=name)(call)
 
 
-def _keep_drawing(key: tuple[Any, ...], law: Law, lay: Layout) -> None:
+#: a small tensor drawn, by its layout and the entry point of the law
+_DRAWING = [
+    "lay, entry = plan",
+    "seed, served = _default_generator._next() if generator is None else _stream(generator)",
+    "data = _empty(lay.size, lay.dtype.carrier)",
+    "entry(seed, served, 0, data)",
+    *tensor_lines("lay"),
+    "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
+]
+
+
+def _keep_drawing(memo: Memo, key: tuple[Any, ...], law: Law, lay: Layout) -> None:
     """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
-    entry = law.entries.get(lay.dtype)
-    if entry is not None and lay.size * max(lay.dtype.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
-        launch.remember(_known, key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
+    d = lay.dtype
+    if not d.is_complex and lay.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
+        entry = _entry_of(law, (d,))
+        memo.remember(key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
 
 
 rand: Callable[..., Any] = _drawing(

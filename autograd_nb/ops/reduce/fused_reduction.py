@@ -17,6 +17,7 @@ from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout
 from ...tensor import Tensor, make
 from ..core.entries import operand
+from ..core.memo import planned
 from ..core.plans import Kind, Plan, kind_of
 from ..core.pointwise import Pointwise
 from ..core.pointwise_backward import PointwiseNode
@@ -78,7 +79,6 @@ class _ReducedPlan:
 class Reduced(Pointwise):
     """The sum or mean of a pointwise op's values; made by `reduced`."""
 
-    plans: dict[Any, Any]
     kinds: dict[Any, Any]
 
     def __init__(self, op: Pointwise, node: str):
@@ -88,7 +88,6 @@ class Reduced(Pointwise):
                 f"{op.name}: a rule needs the unreduced output"
             )
         self.node = type(node, (_ReducedNode,), {"__slots__": ()})
-        self.plans = launch.plan_table()
         self.kinds = {}
         self.folds: dict[Kind, FoldKernel] = {}
 
@@ -98,14 +97,11 @@ class Reduced(Pointwise):
     ) -> Tensor:
         """Σ or mean of the formula over ``dims`` (None: all) of the broadcast shape of the operands, tensors and numbers."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
-        key = (keys, dims, keepdim, mean)
-        plan = self.plans.get(key)
-        if plan is None:
-            try:
-                plan = launch.keep(self.plans, key, _ReducedPlan(self, keys, dims, keepdim, mean))
-            except NestedReduction:
-                shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
-                return self([a.expand(shape).contiguous() if isinstance(a, Tensor) else a for a in args], dims, keepdim, mean)
+        try:
+            plan = _plan(self, keys, dims, keepdim, mean)
+        except NestedReduction:
+            shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
+            return self([a.expand(shape).contiguous() if isinstance(a, Tensor) else a for a in args], dims, keepdim, mean)
         data = launch.empty(plan.lay.size, plan.lay.dtype.carrier)
         plan.entry(plan.array, *[a._data if isinstance(a, Tensor) else a for a in args], plan.factor, data)
         t = make(data, plan.lay, [0, 0])
@@ -116,6 +112,11 @@ class Reduced(Pointwise):
         if state.inference:
             mark_inference(t)
         return t
+
+
+@planned
+def _plan(op: Reduced, keys: tuple[Any, ...], dims: Any, keepdim: bool, mean: bool) -> _ReducedPlan:
+    return _ReducedPlan(op, keys, dims, keepdim, mean)
 
 
 def reduced(call: Any, node: str) -> Reduced:

@@ -11,11 +11,12 @@ import numpy as np
 
 from ... import launch
 from ...codegen.templates.loops import HEADER, storage
-from ...graph.modes import state
 from ...graph.node import finish
 from ...shapes import Layout, layout, numel
-from ...tensor import Tensor, make
-from ..core.recording import gather, mark_inference
+from ...tensor import Tensor
+from ..core.call_path import NAMES, tensor_lines, unrecorded_lines
+from ..core.memo import Memo, shortcut
+from ..core.recording import gather
 
 ARITIES = (2, 4, 8)  #: how many parts the kernels take; what is missing has no elements
 MOST = 1 << 16  #: bytes up to which copying is cheaper than a launch for each part
@@ -98,52 +99,51 @@ def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
 _layout_of, _data_of = attrgetter("_layout"), attrgetter("_data")
 
 
+_NO_PARTS = ["if dim.__class__ is not int or (parts.__class__ is not list and parts.__class__ is not tuple):", "    return None"]
+_PARTS = [
+    "pair = len(parts) == 2",
+    "if pair:",
+    "    a, b = parts",
+    "    key = dim, a._layout, b._layout",
+    "else:",
+    "    key = dim, *map(_layout_of, parts)",
+]
+_JOIN = [
+    "data = _empty(plan.size, plan.carrier)",
+    "if pair:",
+    "    plan.entry(plan.dims, a._data, b._data, data)",
+    "elif plan.entry is not None:",
+    "    plan.entry(plan.dims, *map(_data_of, parts), data)",
+    "else:",
+    "    plan.run(parts, data)",
+    *tensor_lines("plan.out"),
+    *unrecorded_lines(),
+    "for x in parts:",
+    "    if x._rg or x._view is not None:",
+    "        _record(plan, parts, t)",
+    "        break",
+    "return t",
+]
+
+
 class Joins:
     """The plans of an op that joins: by the dim as the user wrote it and the parts' layouts."""
 
-    plans: dict[Any, Any]
-
     def __init__(self, op: Any):
-        self.op = op
-        self.plans = launch.plan_table()
+        self.op, self.memo = op, Memo()
+        #: find(dim, parts): the parts joined and recorded, or None where there is no plan for them
+        self.find: Callable[[Any, Any], Tensor | None] = shortcut(
+            "dim, parts", "key", _JOIN, ["return None"], memo=self.memo, first=_NO_PARTS, before=_PARTS, **NAMES, _layout_of=_layout_of,
+            _data_of=_data_of, _record=self._record,
+        )  # fmt: skip
 
     def first(self, dim: Any, parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Tensor | None:
         """Remember how parts like these are joined to ``shape``, and join them, where one launch pays."""
         plan = join(parts, d, shape) if dim.__class__ is int else None
         if plan is None:
             return None
-        launch.keep(self.plans, (dim, *map(_layout_of, parts)), plan)
+        self.memo.keep((dim, *map(_layout_of, parts)), plan)
         return self.find(dim, parts)
-
-    def find(self, dim: Any, parts: Any) -> Tensor | None:
-        """The parts joined and recorded, if there is a plan for them."""
-        if dim.__class__ is not int or (parts.__class__ is not list and parts.__class__ is not tuple):
-            return None
-        pair = len(parts) == 2
-        try:
-            if pair:
-                a, b = parts
-                plan = self.plans[dim, a._layout, b._layout]
-            else:
-                plan = self.plans[(dim, *map(_layout_of, parts))]
-        except (KeyError, AttributeError):
-            return None
-        data = np.empty(plan.size, plan.carrier)
-        if pair:
-            plan.entry(plan.dims, a._data, b._data, data)
-        elif plan.entry is not None:
-            plan.entry(plan.dims, *map(_data_of, parts), data)
-        else:
-            plan.run(parts, data)
-        y = make(data, plan.out, [0, 0])
-        if state.grad:
-            for t in parts:
-                if t._rg or t._view is not None:
-                    self._record(plan, parts, y)
-                    break
-        elif state.inference:
-            mark_inference(y)
-        return y
 
     def _record(self, plan: Join, parts: Sequence[Tensor], y: Tensor) -> None:
         """What `Structured.record` does, of which here all but the edges is known."""
