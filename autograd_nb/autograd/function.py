@@ -267,15 +267,15 @@ class Function:
             )
         separate = cls.setup_context is not Function.setup_context
         if kwargs or separate:  # (setup_context sees what forward was called with, defaults too)
-            bound = inspect.signature(cls.forward).bind(*args, **kwargs) if separate else inspect.signature(cls.forward).bind(None, *args, **kwargs)
+            of_context = () if separate else (None,)
+            bound = inspect.signature(cls.forward).bind(*of_context, *args, **kwargs)
             bound.apply_defaults()
-            args = bound.args if separate else bound.args[1:]
+            args = bound.args[len(of_context) :]
         node = cls._node_class()
         edges = [edge(a) if isinstance(a, Tensor) else None for a in args]
         previous = state.grad
         recording = previous and any(e is not None for e in edges)
         node.needs_input_grad = tuple(e is not None for e in edges)
-        before = [(a._version_[0] if isinstance(a, Tensor) else 0) for a in args]
         with no_grad():
             if separate:
                 output = cls.forward(*args)
@@ -284,50 +284,48 @@ class Function:
                 output = cls.forward(node, *args)
         single = not isinstance(output, tuple)
         outs = [output] if single else list(output)
-        dirty = {id(t) for t in node._dirty}
         for t in node._dirty:
             if not any(t is a for a in args):
                 raise RuntimeError("mark_dirty only accepts input tensors of forward")
             if not any(t is o for o in outs):
                 raise RuntimeError("Some elements marked as dirty during the forward method were not returned as output.")
-        del before
         node._input_layouts = [a._layout if isinstance(a, Tensor) else None for a in args]  # type: ignore[attr-defined]
         if not recording:
             for t in node._dirty:
                 t._version_[0] += 1
             return output
-        constant = {id(t) for t in node._constant}
         for t in node._dirty:
             if t._view is None and t._rg and t._edge is None:
                 raise AutogradError("a leaf Variable that requires grad has been used in an in-place operation.")
             check_inplace(t)
         finish(node)
         set_edges(node, tuple(e for a, e in zip(args, edges, strict=True) if isinstance(a, Tensor)))
-        results = []
-        for k, o in enumerate(outs):
-            if not isinstance(o, Tensor):
-                node._layouts.append((None, None))
-                results.append(o)
-                continue
-            given = any(o is a for a in args)
-            if id(o) in dirty:
-                o._version_[0] += 1
-                node._layouts.append((o._layout, o._data))
-                rewrite_history(o, Output(node, k))
-                results.append(o)
-                continue
-            if given:  # an input returned as it is: the output is a view of it
-                o = share_view(o, make(o._data, o._layout, o._version_))
-            elif o._rg or o._edge is not None:
-                o = o.detach()
-            node._layouts.append((o._layout, o._data))
-            if id(outs[k]) in constant or o.dtype.category < 2:
-                o._edge, o._rg = None, False
-            else:
-                o._edge, o._rg = Output(node, k), True
-            results.append(o)
+        results = [_recorded(node, k, o, args) for k, o in enumerate(outs)]
         _save(node, args, outs, results)
         return results[0] if single else tuple(results)
+
+
+def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...]) -> Any:
+    """Output ``k`` of a function as its caller gets it, with its place in the graph."""
+    if not isinstance(out, Tensor):
+        node._layouts.append((None, None))
+        return out
+    if any(out is t for t in node._dirty):
+        out._version_[0] += 1
+        node._layouts.append((out._layout, out._data))
+        rewrite_history(out, Output(node, k))
+        return out
+    o = out
+    if any(out is a for a in args):  # an input returned as it is: the output is a view of it
+        o = share_view(out, make(out._data, out._layout, out._version_))
+    elif out._rg or out._edge is not None:
+        o = out.detach()
+    node._layouts.append((o._layout, o._data))
+    if o.dtype.category < 2 or any(out is t for t in node._constant):
+        o._edge, o._rg = None, False
+    else:
+        o._edge, o._rg = Output(node, k), True
+    return o
 
 
 @overridable

@@ -16,8 +16,8 @@ from .capture.sections import Key, Section, divide, gradients
 from .ir import Buffer, Step, address, needed, written
 from .lower.executable import Executable
 from .passes.pipeline import optimize
-from .run.backward import Back, Part, Run, spent_class
-from .run.records import Memory
+from .run.backward import Back, Part, Run, SpentPart, back_of, spent_class
+from .run.records import ArgumentExit, Exit, ExpandedGradient, Gradient, Memory, NewGradient, PartExit, SameGradient, StateExit
 
 if TYPE_CHECKING:
     from .session import Session
@@ -54,44 +54,54 @@ class Derivatives:
         parts = [self._part(s) for s in sections]
         if any(t._grad is not g for t, g in before):
             raise Problem("the backward pass of its results sets gradients")
-        back = Back(parts, [(i, *self.places[key]) for i, key in zip(which, roots, strict=True)], [s.signature() for s in sections])
-        live = [p for p in parts if p.spent is None]
+        live = [p for p in parts if isinstance(p, Part)]
         checked = [{id(t) for t in p.state} | {id(session.leaves[i]) for i in p.given} for p in live]
         known = set.intersection(*checked) if checked else set()  # a change of these is refused whichever part runs
         read = {u.buffer.number for s in self.forward for u, _ in s.uses() if u.buffer.kind in ("state", "argument")}
-        back.reads = [t for t in session.watched if id(t) not in known and self.capture.buffer_of(t._data).number in read]
-        reached = {id(t) for t in session.watched}
-        back.reads_given = [
-            i for i, t in enumerate(session.leaves)
-            if id(t) not in known | reached and self.capture.buffer_of(t._data).number in read
-        ]  # fmt: skip
-        return back
+        reads = [t for t in session.watched if id(t) not in known and self.capture.buffer_of(t._data).number in read]
+        known |= {id(t) for t in session.watched}
+        given = [i for i, t in enumerate(session.leaves) if id(t) not in known and self.capture.buffer_of(t._data).number in read]
+        results = [(i, *self.places[key]) for i, key in zip(which, roots, strict=True)]
+        return back_of(parts, results, [s.signature() for s in sections], reads, given)
 
-    def _part(self, section: Section) -> Part:
-        part = Part(len(section.slots), [self._target(key) for key in section.exits])
+    def _part(self, section: Section) -> Part | SpentPart:
+        exits = [self._target(key) for key in section.exits]
         if not section.alive:
             node = next((n for n in section.nodes if n.consumed is not None), section.nodes[0])
-            part.spent = spent_class(node, tuple(where for kind, where, *_ in part.exits if kind == "state"))
-            return part
+            return SpentPart(len(section.slots), exits, spent_class(node, tuple([e.tensor for e in exits if isinstance(e, StateExit)])))
         slots = list(section.slots)
         self.read = {}
-        part.whole, found = self._run(section, slots)
+        whole, found = self._run(section, slots)
         for key, g in zip(section.exits, found, strict=True):
             if g is not None and key in self.places:
                 self.incoming.setdefault(key, g._layout.dense)
-        if section.uneven:
-            part.single = [self._run(section, [key])[0] if key in self.incoming else None for key in slots]
-        self._reading(part, section)
-        return part
+        single = [self._run(section, [key])[0] if key in self.incoming else None for key in slots] if section.uneven else []
+        session, saved = self.session, {id(c) for n in section.nodes for c in n.counters()}
+        watched, leaves = {id(t) for t in session.watched}, {id(t) for t in session.leaves}
+        return Part(
+            len(slots), exits, whole, single, self._arguments(),
+            state=list({id(t._version_): t for t in session.watched if id(t._version_) in saved}.values()),
+            given=[i for i, t in enumerate(session.leaves) if id(t._version_) in saved and id(t) not in watched],
+            made=[i for i, t in enumerate(self.flat) if id(t._version_) in saved and id(t) not in watched | leaves],
+        )  # fmt: skip
 
-    def _target(self, key: Key) -> tuple:
+    def _arguments(self) -> list[tuple[int, int, int]]:
+        """(index, buffer, shift) of the arguments whose memory the section at hand reads."""
+        found: dict[int, tuple[int, int, int]] = {}
+        for i, t in enumerate(self.session.leaves):
+            b = self.capture.buffer_of(t._data)
+            if b.kind == "argument" and b.number in self.read:
+                found.setdefault(b.number, (i, b.number, address(t._data) - address(b.array)))
+        return list(found.values())
+
+    def _target(self, key: Key) -> Exit:
         node, index = key
         if index >= 0:
-            return ("argument", self.ends[id(node)]) if id(node) in self.ends else ("part", *self.places[key])
+            return ArgumentExit(self.ends[id(node)]) if id(node) in self.ends else PartExit(*self.places[key])
         number = next((i for i, a in enumerate(self.session.leaves) if a is node), None)
         if number is None and id(node) not in self.session.reach.tensors:
             raise Problem("its result depends on a tensor that requires grad and cannot be found from the function")
-        return ("state", node) if number is None else ("argument", number)
+        return StateExit(node) if number is None else ArgumentExit(number)
 
     def _run(self, section: Section, given: Collection[Key]) -> tuple[Run, tuple]:
         """The program for gradients that come in at some slots, and the gradients that it makes of ones."""
@@ -132,38 +142,24 @@ class Derivatives:
         program = Executable(steps, [], fresh, {n for n, *_ in keep} | {n for _, n, _ in into})
         return Run(into, specs, keep, program), found
 
-    def _specs(self, found: tuple, into: list[tuple], seeds: list[Tensor | None]) -> tuple[list, set[int]]:
+    def _specs(self, found: tuple, into: list[tuple], seeds: list[Tensor | None]) -> tuple[list[Gradient], set[int]]:
         """Return how a run tells of the gradients that it has made, and the buffers of those."""
         owner = {buffer: k for k, (_, buffer, _) in enumerate(into)}
-        specs: list[tuple | None] = []
-        fresh: set[int] = set()
-        for g in found:
-            if g is None:
+        buffers = [None if g is None else self.capture.buffer_of(g._data) for g in found]
+        numbers = [b.number for b in buffers if b is not None]
+        specs: list[Gradient] = []
+        for g, b in zip(found, buffers, strict=True):
+            if g is None or b is None:
                 specs.append(None)
                 continue
-            b = self.capture.buffer_of(g._data)
-            offset = (address(g._data) - address(b.array)) // g._data.itemsize
+            offset, alike = (address(g._data) - address(b.array)) // g._data.itemsize, b.array.dtype == g._data.dtype
             if b.number in owner and g._layout is into[owner[b.number]][2]:
-                specs.append(("seed", owner[b.number]))
-            elif b.number in owner and b.array.dtype == g._data.dtype:  # of a sum, say: the incoming gradient, expanded
-                specs.append(("view", owner[b.number], offset, g._layout))
-            elif b.kind == "temporary" and b.array.dtype == g._data.dtype and b.number not in self.made:
-                fresh.add(b.number)
-                specs.append(("new", b.number, b.array.size, b.array.dtype, offset, g._layout))
+                specs.append(SameGradient(owner[b.number]))
+            elif b.number in owner and alike:
+                specs.append(ExpandedGradient(owner[b.number], offset, g._layout))
+            elif b.kind == "temporary" and alike and b.number not in self.made:
+                memory = Memory(b.number, b.array.size, b.array.dtype)
+                specs.append(NewGradient(memory, offset, g._layout, alone=numbers.count(b.number) == 1))
             else:
                 raise Problem("a gradient shares memory with the function's state")
-        return specs, fresh
-
-    def _reading(self, part: Part, section: Section) -> None:
-        """Note what memory a part reads, and whose changes make its backward pass an error as they do the eager one."""
-        session, buffer_of = self.session, self.capture.buffer_of
-        for i, t in enumerate(session.leaves):
-            b = buffer_of(t._data)
-            if b.kind == "argument" and b.number in self.read and b.number not in [n for _, n, _ in part.arguments]:
-                part.arguments.append((i, b.number, address(t._data) - address(b.array)))
-        saved = {id(c) for n in section.nodes for c in n.counters()}
-        part.state = list({id(t._version_): t for t in session.watched if id(t._version_) in saved}.values())
-        known = {id(t) for t in session.watched}
-        part.given = [i for i, t in enumerate(session.leaves) if id(t._version_) in saved and id(t) not in known]
-        known |= {id(t) for t in session.leaves}
-        part.made = [i for i, t in enumerate(self.flat) if id(t._version_) in saved and id(t) not in known]
+        return specs, {g.memory.buffer for g in specs if isinstance(g, NewGradient)}

@@ -159,10 +159,10 @@ class Call:
             )
         found = None
         if variant.key[2][1] is get_default_dtype():
-            found = None if variant.back.observed else self._made(False)
+            found = None if variant.state.observed else self._made(False)
             if found is None and launch.observer() is None:
                 found = self._made(True)
-                variant.back.observed = True
+                variant.state.observed = True
         if found is None:
             raise RuntimeError("create_graph=True through a compiled function whose graph is another the second time is not supported")
         return found

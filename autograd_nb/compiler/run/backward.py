@@ -7,7 +7,8 @@ needs them is refused as the eager one is.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,20 +23,17 @@ from ...shapes import Layout
 from ...tensor import Tensor, edge, make
 from ..lower.executable import Executable
 from .again import Before, Call
-from .records import Memory
+from .records import ArgumentExit, Exit, Gradient, Memory, NewGradient, PartExit, SameGradient, StateExit
 
 
+@dataclass(frozen=True, slots=True)
 class Run:
-    """A program that makes gradients of some incoming ones.
+    """A program that makes gradients of some incoming ones."""
 
-    ``seeds``: (slot, buffer, layout) of what comes in. ``gradients``, for each exit of the part: ("new", buffer, elements, dtype,
-    offset, layout), ("seed", which), ("view", which, offset, layout) or None. ``saved``: what the forward pass leaves for it.
-    """
-
-    __slots__ = ("gradients", "program", "saved", "seeds")
-
-    def __init__(self, seeds: list[tuple[int, int, Layout]], gradients: list[Any], saved: list[Memory], program: Executable):
-        self.seeds, self.gradients, self.saved, self.program = seeds, gradients, saved, program
+    seeds: list[tuple[int, int, Layout]]  #: (slot, buffer, layout) of what comes in
+    gradients: list[Gradient]  #: for each exit of the part
+    saved: list[Memory]  #: what the forward pass leaves for it
+    program: Executable
 
     def __call__(self, frame: Frame, numbers: Any, gs: Any) -> list[Any]:
         incoming = []
@@ -45,55 +43,58 @@ class Run:
                 g = new_full(layout.shape, 0, layout.dtype)
             incoming.append(dense(g if g.dtype is layout.dtype else g.to(layout.dtype)))
         made: dict[int, np.ndarray] = {}
+        for g in self.gradients:
+            if isinstance(g, NewGradient) and g.memory.buffer not in made:
+                made[g.memory.buffer] = launch.empty(g.memory.size, g.memory.carrier)
         with self.program.alone() as program:
             for (_, buffer, _), g in zip(self.seeds, incoming, strict=True):
                 program.bind(buffer, g._data if isinstance(g, Tensor) else g)
             for buffer, data, shift in frame.bound:
                 program.bind(buffer, data, shift)
-            for spec in self.gradients:
-                if spec is not None and spec[0] == "new" and spec[1] not in made:
-                    made[spec[1]] = launch.empty(spec[2], spec[3])
-                    program.bind(spec[1], made[spec[1]])
+            for buffer, data in made.items():
+                program.bind(buffer, data)
             program.run(numbers)
-        found: list[Any] = []
-        taken = [spec[1] for spec in self.gradients if spec is not None and spec[0] == "new"]
-        for spec in self.gradients:
-            if spec is None:
-                found.append(None)
-            elif spec[0] == "seed":
-                found.append(gs[self.seeds[spec[1]][0]])
-            elif spec[0] == "view":
-                found.append(make(incoming[spec[1]][spec[2] :], spec[3], [0, 0]))
-            else:
-                data = made[spec[1]]
-                mine = OURS if taken.count(spec[1]) == 1 else 0
-                found.append(make(data[spec[4] :] if spec[4] else data, spec[5], [0, mine]))
-        return found
+        return [self._gradient(g, gs, incoming, made) for g in self.gradients]
+
+    def _gradient(self, how: Gradient, gs: Any, incoming: list[Any], made: dict[int, np.ndarray]) -> Any:
+        if isinstance(how, NewGradient):
+            data = made[how.memory.buffer]
+            return make(data[how.offset :] if how.offset else data, how.layout, [0, OURS if how.alone else 0])
+        if isinstance(how, SameGradient):
+            return gs[self.seeds[how.which][0]]
+        return None if how is None else make(incoming[how.which][how.offset :], how.layout, [0, 0])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SpentPart:
+    """A part of the graph behind the results that cannot be run, as the function itself has used up a node of it."""
+
+    slots: int
+    exits: list[Exit]
+    node: type[Spent]  #: the class of its node
+
+    runs: ClassVar[list[Run]] = []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A part of the graph behind the results, as one node: where its gradients go, and how they are computed.
+    """A part of the graph behind the results, as one node: where its gradients go, and how they are computed."""
 
-    ``exits``: ("argument", index), ("state", tensor) or ("part", number, slot). ``spent``: instead of the rest, the class of
-    the node of a part that cannot be run. ``single``: a run for each slot by itself, where a missing gradient is another answer
-    than one of zeros.
-    """
+    slots: int
+    exits: list[Exit]
+    whole: Run
+    single: list[Run | None]  #: a run for each slot by itself, where a missing gradient is another answer than one of zeros
+    arguments: list[tuple[int, int, int]]  #: (index, buffer, shift) of those whose memory it reads
 
-    def __init__(self, slots: int, exits: list[tuple[Any, ...]]):
-        self.slots, self.exits = slots, exits
-        self.spent: type[Spent] | None = None
-        self.whole: Run
-        self.single: list[Run | None] = []
-        self.arguments: list[tuple[int, int, int]] = []  # (index, buffer, shift) of those whose memory it reads
-        #: tensors, arguments and results that must not have changed when it runs
-        self.state: list[Tensor] = []
-        self.given: list[int] = []
-        self.made: list[int] = []
+    # what must not have changed when it runs
+    state: list[Tensor]
+    given: list[int]  #: arguments
+    made: list[int]  #: results
 
     @property
     def runs(self) -> list[Run]:
-        """Return all programs of the backward pass."""
-        return [] if self.spent is not None else [self.whole, *[r for r in self.single if r is not None]]
+        """All its programs."""
+        return [self.whole, *[r for r in self.single if r is not None]]
 
     def run(self, frame: Frame, gs: Any) -> list[Any]:
         """The gradients at the exits for those of the slots, of which at least one is there."""
@@ -170,21 +171,24 @@ def spent_class(node: Node, edges: tuple[Any, ...]) -> type[Spent]:
     return type(node.name(), (Spent,), what)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Back:
-    """The backward pass of a program's results. ``results``: (index of the result, part, slot)."""
+    """The backward pass of a program's results; `back_of` makes it."""
 
-    def __init__(self, parts: list[Part], results: list[tuple[int, int, int]], signature: list[Any]):
-        self.parts, self.results, self.signature = parts, results, signature
-        self.lives = any(p.spent is None for p in parts)  # whether any of it can be run
-        self.observed = False  # whether another run makes this graph only where its launches are observed
-        self.ends = {e[1] for p in parts for e in p.exits if e[0] == "argument"}
-        #: tensors, and arguments, that the forward pass reads and whose changes do not make every backward pass an error
-        self.reads: list[Tensor] = []
-        self.reads_given: list[int] = []
-        self.saved = list({s.buffer: s for p in parts for r in p.runs for s in r.saved}.values())
-        self.live = [[r.program for r in p.runs] for p in parts]
-        #: the class of the only result's node, where a call has nothing to add to it
-        self.simple = parts[0].spent if len(parts) == len(results) == 1 and all(e[0] == "state" for e in parts[0].exits) else None
+    parts: list[Part | SpentPart]
+    results: list[tuple[int, int, int]]  #: (index of the result, part, slot)
+    signature: list  #: tells whether another run makes the same graph
+
+    # what the forward pass reads and whose changes do not make every backward pass an error
+    reads: list[Tensor]
+    reads_given: list[int]  #: arguments
+
+    # what follows from these
+    lives: bool  #: whether any of it can be run
+    ends: set[int]  #: the arguments that get gradients
+    saved: list[Memory]  #: what the forward pass leaves for all parts
+    live: list[list[Executable]]  #: the programs of each part
+    simple: type[Spent] | None  #: the class of the only result's node, where a call has nothing to add to it
 
     def attach(
         self,
@@ -206,8 +210,8 @@ class Back:
         for k in range(len(self.parts) - 1, -1, -1):
             part = self.parts[k]
             node: Any
-            if part.spent is not None:
-                node = part.spent()
+            if isinstance(part, SpentPart):
+                node = part.node()
                 node.seq = sequence()
             else:
                 node = CompiledFunctionBackward()
@@ -215,15 +219,14 @@ class Back:
                 node.part, node.outputs = part, part.slots
                 self._save(node, self.live[k], call, leaves, made, results)
             set_edges(node, tuple([self._edge(e, leaves, nodes) for e in part.exits]))
-            nodes[k] = [node if part.spent is not None else Output(node, slot) for slot in range(part.slots)]
+            nodes[k] = [node if isinstance(part, SpentPart) else Output(node, slot) for slot in range(part.slots)]
         for i, k, slot in self.results:
             results[i]._edge, results[i]._rg = nodes[k][slot], True
 
-    def _edge(self, target: tuple[Any, ...], leaves: list[Tensor], nodes: list[list[Any]]) -> Any:
-        kind, where, *slot = target
-        if kind == "part":
-            return nodes[where][slot[0]]
-        return where if kind == "state" else edge(leaves[where])
+    def _edge(self, target: Exit, leaves: list[Tensor], nodes: list[list]) -> Any:
+        if isinstance(target, PartExit):
+            return nodes[target.part][target.slot]
+        return target.tensor if isinstance(target, StateExit) else edge(leaves[target.argument])
 
     def _save(self, node: Any, programs: list, call: Any, leaves: list[Any], made: dict[Any, Any], results: list[Any]) -> None:
         part = node.part
@@ -234,3 +237,19 @@ class Back:
         node.stamp = sum([c[0] for c in node.versions])
         numbers = [p.numbers() if p._live else None for p in programs]
         node.saved = Frame(call, bound, numbers, [t._layout for t in read])
+
+
+def back_of(
+    parts: list[Part | SpentPart], results: list[tuple[int, int, int]], signature: list, reads: list[Tensor], reads_given: list[int]
+) -> Back:
+    """The backward pass of results, of its parts."""
+    first = parts[0]
+    alone = isinstance(first, SpentPart) and len(parts) == len(results) == 1 and all(isinstance(e, StateExit) for e in first.exits)
+    return Back(
+        parts, results, signature, reads, reads_given,
+        lives=any(isinstance(p, Part) for p in parts),
+        ends={e.argument for p in parts for e in p.exits if isinstance(e, ArgumentExit)},
+        saved=list({s.buffer: s for p in parts for r in p.runs for s in r.saved}.values()),
+        live=[[r.program for r in p.runs] for p in parts],
+        simple=first.node if alone else None,  # type: ignore[union-attr]
+    )  # fmt: skip

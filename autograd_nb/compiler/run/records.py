@@ -101,6 +101,54 @@ class StateResult(NamedTuple):
 AnyResult = NewResult | ArgumentResult | GradientResult | StateResult
 
 
+class ArgumentExit(NamedTuple):
+    """Where a gradient leaves a part of the graph behind results: to an argument."""
+
+    argument: int
+
+
+class StateExit(NamedTuple):
+    """The same, to a tensor of the function's state."""
+
+    tensor: Tensor
+
+
+class PartExit(NamedTuple):
+    """The same, to a slot of another part."""
+
+    part: int
+    slot: int
+
+
+Exit = ArgumentExit | StateExit | PartExit
+
+
+class NewGradient(NamedTuple):
+    """A gradient in new memory, from element ``offset`` on; ``alone``: whether no other gradient lies there."""
+
+    memory: Memory
+    offset: int
+    layout: Layout
+    alone: bool
+
+
+class SameGradient(NamedTuple):
+    """A gradient that is an incoming one."""
+
+    which: int
+
+
+class ExpandedGradient(NamedTuple):
+    """A gradient that looks at the memory of an incoming one: of a sum, say."""
+
+    which: int
+    offset: int
+    layout: Layout
+
+
+Gradient = NewGradient | SameGradient | ExpandedGradient | None
+
+
 class InitialGradient(NamedTuple):
     """A gradient that a program starts from: its leaf, buffer and layout, bytes before it, and how much its version grows."""
 

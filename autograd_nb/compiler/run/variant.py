@@ -41,12 +41,13 @@ class RunState:
     """The state of a captured call that changes from run to run.
 
     ``changed``: whether live numbers may have, since the program was last given them. ``fast_path``: see `fast_path`.
+    ``observed``: whether another run makes the graph behind results only where its launches are observed.
     """
 
-    __slots__ = ("changed", "fast_path")
+    __slots__ = ("changed", "fast_path", "observed")
 
     def __init__(self) -> None:
-        self.changed = True
+        self.changed, self.observed = True, False
         self.fast_path: Callable[[Any, list[Tensor]], Any] | None = None
 
 

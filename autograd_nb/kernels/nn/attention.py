@@ -225,13 +225,26 @@ def forward(
                 )  # fmt: skip
 
 
+@helper
+def slope_scores(slopes, p, weight, start, rows, source, causal, factor):
+    """From the gradients of the weights ``p`` of ``rows`` of queries, from ``start`` on, to those of their scores, in place."""
+    for i in range(rows):
+        end = reach(start + i, source) if causal else source
+        seen = min(end, start + i + 1) if causal else source
+        s, w = row(slopes, i * source, end, ONE), row(p, weight + i * source, end, ONE)
+        for j in range(seen, end):
+            rolled()
+            s[j] = slopes.dtype.type(0)
+        mean = dot(s, w, end)
+        for j in range(end):
+            s[j] = w[j] * (s[j] - mean) * factor
+
+
 def backward(
     first, last, heads, length, source, width, value_width, scale, causal, block, q_steps, k_steps, v_steps, g_steps, dq_steps, dk_steps,
     dv_steps, q, k, v, g, p, dq, dk, dv,
 ):  # fmt: skip
     """Gradients of `forward` to q, k and v, given that of y."""
-    zero = g.dtype.type(0)
-    factor = g.dtype.type(scale)
     slopes = room_like(g, min(block, length) * source)
     values = room_like(g, value_width * source)
     result, early, late = (RESULT, FIRST_TERMS, LAST_TERMS) if causal else (ALL, ALL, ALL)
@@ -259,16 +272,7 @@ def backward(
             product(
                 result, start, rows, source, value_width, g, grad, g_steps[2], ONE, values, ZERO, source, slopes, ZERO, source, NO,
             )  # fmt: skip
-            for i in range(rows):
-                end = reach(start + i, source) if causal else source
-                seen = min(end, start + i + 1) if causal else source
-                s, w = row(slopes, i * source, end, ONE), row(p, weight + i * source, end, ONE)
-                for j in range(seen, end):
-                    rolled()
-                    s[j] = zero
-                mean = dot(s, w, end)
-                for j in range(end):
-                    s[j] = w[j] * (s[j] - mean) * factor
+            slope_scores(slopes, p, weight, start, rows, source, causal, g.dtype.type(scale))
             more = start > 0
             product(
                 early, start, rows, width, source, slopes, ZERO, source, ONE, k, key, k_steps[2], dq, dquery, dq_steps[2], NO

@@ -225,6 +225,21 @@ def correlate(images, groups, inputs, outputs, begin, end, geometry, flipped, x,
                         copy_lines(1, side, own, j * wo, pitch, place, wo, wo, 0, wo, 0, ho, ho, here, ld, n_out)
 
 
+@helper
+def channels_together(geometry, images, inputs, room):
+    """As many channels at a time as leave room for enough positions: (channels, lines of the output, lines and elements of a widened
+    image, images)."""
+    ho, wo = geometry[4], geometry[5]
+    channels = inputs
+    while True:
+        lines, tall, planes = block_of(geometry, channels, room)
+        size = planes * tall * wo
+        count = max(1, min(images, room // size, POSITIONS // (lines * wo)))
+        if channels <= 8 or count * lines * wo >= min(POSITIONS // 2, images * ho * wo):
+            return channels, lines, tall, size, count
+        channels = (channels + 1) // 2
+
+
 def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
     """The gradient by the weights of outputs from ``begin`` to ``end`` of each group, summed in an order that the sizes decide."""
     n_in = geometry[0] * geometry[1] * geometry[2]
@@ -239,16 +254,8 @@ def by_weight(images, groups, inputs, outputs, begin, end, geometry, g, x, out):
             own[i] = 0
     if out.size == 0 or g.size == 0:
         return
-    # as many channels at a time as leave room for enough positions
     room = WIDE // out.itemsize
-    channels = inputs
-    while True:
-        lines, tall, planes = block_of(geometry, channels, room)
-        size = planes * tall * wo
-        count = max(1, min(images, room // size, POSITIONS // (lines * wo)))
-        if channels <= 8 or count * lines * wo >= min(POSITIONS // 2, images * ho * wo):
-            break
-        channels = (channels + 1) // 2
+    channels, lines, tall, size, count = channels_together(geometry, images, inputs, room)
     rows, kept = channels * taps, end - begin
     beside = images_together(images, n_out, wo, rows, size, room) > 1 and lines == ho
     ld = lines * count * wo if beside else n_out

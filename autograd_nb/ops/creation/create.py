@@ -383,6 +383,40 @@ def _filled_output(out: Any, shape: Sequence[int], value: Any, dtype: Any, name:
     return out if value is None else out.fill_(value)
 
 
+def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> Callable[..., Tensor]:
+    memo = Memo()
+
+    def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
+        lay = tensor_argument(input, name)._layout
+        d = _options(dtype or lay.dtype, device)
+        if memory_format is None and lay.contiguous:
+            fresh = make_filled(lay.shape, dtype=d, requires_grad=requires_grad)
+        else:
+            fresh = new_like(input, d, memory_format)
+            if value is not None:
+                fresh.fill_(value)
+                fresh._version_[0] = 0
+            _finish(fresh, requires_grad)
+        t = input._beside(fresh)
+        if t is fresh and memory_format is None:
+            _keep_pattern(memo, (lay, dtype), t, value is None)
+        return t
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"`{make_filled.__name__}` with the shape and dtype of another tensor."
+    quick = shortcut(
+        "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
+        COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
+        first=[
+            *_ON_DEVICE,
+            "if memory_format is not None:",
+            "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)",
+        ],
+        **_COPY_NAMES, _like=like,
+    )  # fmt: skip
+    return wraps(like)(quick)
+
+
 def _filled(name: str, value: Any) -> Any:
     def make_filled(
         *args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, memory_format=None
@@ -403,38 +437,7 @@ def _filled(name: str, value: Any) -> Any:
     make_filled.__name__ = make_filled.__qualname__ = name
     make_filled.__doc__ = f"A tensor of ``size`` filled with {value if value is not None else 'whatever was in memory'}, of the default dtype or ``dtype``."
     sized = public(method=False, name=name)(repeated(make_filled, blank=value is None))
-    own_name = name + "_like"
-    memo = Memo()
-
-    def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
-        lay = tensor_argument(input, own_name)._layout
-        d = _options(dtype or lay.dtype, device)
-        if memory_format is None and lay.contiguous:
-            fresh = make_filled(lay.shape, dtype=d, requires_grad=requires_grad)
-        else:
-            fresh = new_like(input, d, memory_format)
-            if value is not None:
-                fresh.fill_(value)
-                fresh._version_[0] = 0
-            _finish(fresh, requires_grad)
-        t = input._beside(fresh)
-        if t is fresh and memory_format is None:
-            _keep_pattern(memo, (lay, dtype), t, value is None)
-        return t
-
-    like.__name__ = like.__qualname__ = own_name
-    like.__doc__ = f"`{name}` with the shape and dtype of another tensor."
-    quick = shortcut(
-        "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
-        COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
-        first=[
-            *_ON_DEVICE,
-            "if memory_format is not None:",
-            "    return _like(input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)",
-        ],
-        **_COPY_NAMES, _like=like,
-    )  # fmt: skip
-    public(method=False, name=own_name)(wraps(like)(quick))
+    public(method=False, name=name + "_like")(_filled_like(name + "_like", make_filled, value))
 
     def new(self, *size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **kw):
         return self._beside(

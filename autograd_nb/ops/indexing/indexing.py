@@ -124,11 +124,10 @@ def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: l
     return k, ""
 
 
-def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
-    """((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
+def _read_items(index: Any, ndim: int) -> tuple[list[Any], int]:
+    """(the items of an index, of which lists and arrays have become tensors, how many dims they name)."""
     if index.__class__ is not tuple:
         index = tuple(index) if isinstance(index, tuple) or (isinstance(index, list) and _is_tuple(index)) else (index,)
-    ndim = x._layout.ndim
     taken = 0  # dims of x that the expression names
     items: list[Any] = []
     for item in index:
@@ -149,6 +148,13 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None
         items.append(item)
     if taken > ndim:
         _too_many(ndim, items, taken)
+    return items, taken
+
+
+def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None]:
+    """((the op that makes the view of the basic part of ``index``, its arguments) or (), the tensor index of each dim or None)."""
+    items, taken = _read_items(index, x._layout.ndim)
+    ndim = x._layout.ndim
     # the view as a recipe: for each dim an int (select), (start, count, step), or None (a new dim)
     lay = x._layout
     recipe: list[Any] = []
