@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,11 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     d = like.dtype if like is not None else dtypes.get_default_dtype()
     tensors = [v if isinstance(v, Tensor) else T.tensor(float(v), dtype=d) for v in values]
     return tuple(T.broadcast_tensors(*tensors))
+
+
+def part(path: str, doc: str) -> Any:
+    """A property that a distribution within this one has: ``base_dist.loc``, say."""
+    return property(attrgetter(path), doc=doc)
 
 
 class lazy_property:

@@ -10,7 +10,7 @@ from ..graph.modes import no_grad
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
-from .common import F, T, broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from .common import F, T, broadcast_all, lazy_property, logits_to_probs, part, probs_to_logits
 from .distribution import Distribution, ExponentialFamily
 
 
@@ -24,13 +24,18 @@ class _Binary(Distribution):
 
     _binary = True
 
-    def _parameters(self, probs: Any, logits: Any) -> Tensor:
-        _one_of(probs, logits)
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-            return self.probs
-        (self.logits,) = broadcast_all(logits)
-        return self.logits
+    def _parameters(self, probs: Any, logits: Any, *count: Any) -> Tensor:
+        """Keep what is given, with a count of one shape and dtype with it; returns that."""
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        *counts, given = broadcast_all(*count, logits if probs is None else probs)
+        if probs is None:
+            self.logits = given
+        else:
+            self.probs = given
+        for total in counts:
+            self.total_count = total.to(given.dtype)
+        return given
 
     @lazy_property
     def logits(self) -> Tensor:
@@ -141,14 +146,7 @@ class Binomial(_Binary):
     has_enumerate_support = True
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        _one_of(probs, logits)
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-            self.total_count = self.total_count.to(self.probs.dtype)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-            self.total_count = self.total_count.to(self.logits.dtype)
-        super().__init__(self.total_count.shape, validate_args=validate_args)
+        super().__init__(self._parameters(probs, logits, total_count).shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True)
     def support(self) -> Any:
@@ -209,14 +207,7 @@ class NegativeBinomial(_Binary):
     support = constraints.nonnegative_integer
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        _one_of(probs, logits)
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-            self.total_count = self.total_count.to(self.probs.dtype)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-            self.total_count = self.total_count.to(self.logits.dtype)
-        super().__init__(self.total_count.shape, validate_args=validate_args)
+        super().__init__(self._parameters(probs, logits, total_count).shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -386,15 +377,8 @@ class OneHotCategorical(Distribution):
         new._batch_shape, new._event_shape = Size(batch_shape), self._event_shape
         return new
 
-    @property
-    def probs(self) -> Tensor:
-        """The value is p."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The value is ln p."""
-        return self._categorical.logits
+    probs = part("_categorical.probs", "The value is p.")
+    logits = part("_categorical.logits", "The value is ln p.")
 
     @property
     def mean(self) -> Tensor:
@@ -451,15 +435,8 @@ class Multinomial(Distribution):
         """Counts that add up to total_count."""
         return constraints.multinomial(self.total_count)
 
-    @property
-    def probs(self) -> Tensor:
-        """The value is p."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The value is ln p."""
-        return self._categorical.logits
+    probs = part("_categorical.probs", "The value is p.")
+    logits = part("_categorical.logits", "The value is ln p.")
 
     @property
     def mean(self) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
-from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .common import T, broadcast_all, clamp_probs, lazy_property, logits_to_probs, part, probs_to_logits
 from .composed import TransformedDistribution
 from .continuous import _open_uniform
 from .discrete import Categorical
@@ -19,20 +19,9 @@ from .transforms import ExpTransform, SigmoidTransform
 class _Relaxed(TransformedDistribution):
     """What has its parameters from the distribution that it transforms."""
 
-    @property
-    def temperature(self) -> Any:
-        """The value is the temperature."""
-        return self.base_dist.temperature  # type: ignore[attr-defined]
-
-    @property
-    def logits(self) -> Tensor:
-        """ln p/(1 − p), or ln p of each category."""
-        return self.base_dist.logits  # type: ignore[attr-defined,no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """The value is p."""
-        return self.base_dist.probs  # type: ignore[attr-defined,no-any-return]
+    temperature = part("base_dist.temperature", "The value is the temperature.")
+    logits = part("base_dist.logits", "ln p/(1 − p), or ln p of each category.")
+    probs = part("base_dist.probs", "The value is p.")
 
 
 class LogitRelaxedBernoulli(Distribution):
@@ -105,15 +94,8 @@ class ExpRelaxedCategorical(Distribution):
         new._batch_shape, new._event_shape = Size(batch_shape), self._event_shape
         return new
 
-    @property
-    def logits(self) -> Tensor:
-        """The value is ln p."""
-        return self._categorical.logits  # type: ignore[no-any-return]
-
-    @property
-    def probs(self) -> Tensor:
-        """The value is p."""
-        return self._categorical.probs  # type: ignore[no-any-return]
+    logits = part("_categorical.logits", "The value is ln p.")
+    probs = part("_categorical.probs", "The value is p.")
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -9,7 +9,7 @@ from .. import dtypes
 from ..shapes import Size
 from ..tensor import Tensor
 from . import constraints
-from .common import T, broadcast_all
+from .common import T, broadcast_all, part
 from .composed import TransformedDistribution
 from .continuous import EULER, Cauchy, Exponential, Normal, Uniform
 from .gammas import Gamma
@@ -25,15 +25,8 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of ln X."""
-        return self.base_dist.loc  # type: ignore[attr-defined,no-any-return]
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation of ln X."""
-        return self.base_dist.scale  # type: ignore[attr-defined,no-any-return]
+    loc = part("base_dist.loc", "The mean of ln X.")
+    scale = part("base_dist.scale", "The standard deviation of ln X.")
 
     @property
     def mean(self) -> Tensor:
@@ -58,10 +51,7 @@ class _Half(TransformedDistribution):
     support: Any = constraints.nonnegative  # type: ignore[assignment]
     arg_constraints: Any = {"scale": constraints.positive}
 
-    @property
-    def scale(self) -> Tensor:
-        """The scale of X."""
-        return self.base_dist.scale  # type: ignore[attr-defined,no-any-return]
+    scale = part("base_dist.scale", "The scale of X.")
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
@@ -285,15 +275,8 @@ class LogisticNormal(TransformedDistribution):
         base = base if base.batch_shape else base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean of the normal vector."""
-        return self.base_dist.base_dist.loc  # type: ignore[attr-defined,no-any-return]
-
-    @property
-    def scale(self) -> Tensor:
-        """The value is its standard deviation."""
-        return self.base_dist.base_dist.scale  # type: ignore[attr-defined,no-any-return]
+    loc = part("base_dist.base_dist.loc", "The mean of the normal vector.")
+    scale = part("base_dist.base_dist.scale", "The value is its standard deviation.")
 
 
 class InverseGamma(TransformedDistribution):
@@ -306,15 +289,8 @@ class InverseGamma(TransformedDistribution):
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-T.ones((), dtype=base.rate.dtype)), validate_args=validate_args)
 
-    @property
-    def concentration(self) -> Tensor:
-        """The value is α."""
-        return self.base_dist.concentration  # type: ignore[attr-defined,no-any-return]
-
-    @property
-    def rate(self) -> Tensor:
-        """The value is β."""
-        return self.base_dist.rate  # type: ignore[attr-defined,no-any-return]
+    concentration = part("base_dist.concentration", "The value is α.")
+    rate = part("base_dist.rate", "The value is β.")
 
     @property
     def mean(self) -> Tensor:

@@ -163,16 +163,7 @@ class BackwardHook:
             assert self.inputs is not None
             found = self._spread(self.inputs, grad_input, self.n_inputs)
             for user in self.hooks:
-                out = user(self.module, found, self.grad_outputs)
-                if out is None:
-                    continue
-                if isinstance(out, Tensor):
-                    out = (out,)
-                if len(out) != len(found):
-                    raise RuntimeError(
-                        f"Backward hook returned an invalid number of grad_input, got {len(out)}, but expected {len(found)}"
-                    )
-                found = tuple(out)
+                found = _replaced(found, user(self.module, found, self.grad_outputs), "hook returned an invalid number of grad_input")
             self.grad_outputs = None
             return tuple(found[i] for i in self.inputs)
 
@@ -187,16 +178,7 @@ class BackwardHook:
             assert self.outputs is not None
             grads = self._spread(self.outputs, grad_output, self.n_outputs)
             for user in self.pre_hooks:
-                out = user(self.module, grads)
-                if out is None:
-                    continue
-                if isinstance(out, Tensor):
-                    out = (out,)
-                if len(out) != len(grads):
-                    raise RuntimeError(
-                        f"Backward pre hook returned an invalid number of grad_output, got {len(out)}, but expected {len(grads)}"
-                    )
-                grads = tuple(out)
+                grads = _replaced(grads, user(self.module, grads), "pre hook returned an invalid number of grad_output")
             self.grad_outputs = grads
             if self.inputs is None:
                 warnings.warn(
@@ -218,6 +200,16 @@ class BackwardHook:
         out, self.outputs = self._through((result,) if single else result, hook)
         self.n_outputs = len(out)
         return out[0] if single else out
+
+
+def _replaced(grads: tuple[Any, ...], out: Any, wrong: str) -> tuple[Any, ...]:
+    """What a hook has put in place of gradients, or these where it returned None."""
+    if out is None:
+        return grads
+    found = (out,) if isinstance(out, Tensor) else tuple(out)
+    if len(found) != len(grads):
+        raise RuntimeError(f"Backward {wrong}, got {len(found)}, but expected {len(grads)}")
+    return found
 
 
 def bind_old_hook(module: Any, hook: Callable[..., Any], result: Any) -> None:

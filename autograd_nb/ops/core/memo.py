@@ -51,7 +51,7 @@ def ordinary(*parts: Any) -> bool:
     for part in parts:
         if part.__class__ is not Layout and isinstance(part, Layout):
             return False
-    return not launch.observing()
+    return not launch._observing
 
 
 # ------------------------------------------------------------------------------------------- arguments as written

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ... import strides
 from ...shapes import as_int
 from ...tensor import Tensor
@@ -20,20 +22,23 @@ def _own(y: Tensor, x: Tensor) -> Tensor:
     return y if y._view is None and strides.is_in(y._layout, name) else _clones[name](y)
 
 
+def _image(input: Any, factor: Any, name: str, factor_name: str) -> tuple[Tensor, int]:
+    """The image and the factor of a shuffle, checked."""
+    x, r = tensor_argument(input, name), as_int(factor, factor_name)
+    if x.ndim < 3:
+        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)")
+    if r <= 0:
+        raise RuntimeError(f"{name} expects a positive {factor_name}, but got {r}")
+    return x, r
+
+
 @public(method=False, namespaces=_WHERE)
 def pixel_shuffle(input, upscale_factor):
     """(…, C r², H, W) → (…, C, H r, W r). RuntimeError unless the channels divide by r².
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelShuffle.html
     """
-    x = tensor_argument(input, "pixel_shuffle")
-    r = as_int(upscale_factor, "upscale_factor")
-    if x.ndim < 3:
-        raise RuntimeError(
-            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    x, r = _image(input, upscale_factor, "pixel_shuffle", "upscale_factor")
     *lead, c, h, w = x.shape
     if c % (r * r):
         raise RuntimeError(
@@ -51,14 +56,7 @@ def pixel_unshuffle(input, downscale_factor):
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.PixelUnshuffle.html
     """
-    x = tensor_argument(input, "pixel_unshuffle")
-    r = as_int(downscale_factor, "downscale_factor")
-    if x.ndim < 3:
-        raise RuntimeError(
-            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)"
-        )
-    if r <= 0:
-        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    x, r = _image(input, downscale_factor, "pixel_unshuffle", "downscale_factor")
     *lead, c, h, w = x.shape
     for name, d, size in (("height", -2, h), ("width", -1, w)):
         if size % r:
