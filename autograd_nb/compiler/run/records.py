@@ -102,19 +102,19 @@ AnyResult = NewResult | ArgumentResult | GradientResult | StateResult
 
 
 class ArgumentExit(NamedTuple):
-    """Where a gradient leaves a part of the graph behind results: to an argument."""
+    """A gradient leaves a part of the graph behind results here, and goes to an argument."""
 
     argument: int
 
 
 class StateExit(NamedTuple):
-    """The same, to a tensor of the function's state."""
+    """A gradient goes to a tensor of the function's state."""
 
     tensor: Tensor
 
 
 class PartExit(NamedTuple):
-    """The same, to a slot of another part."""
+    """A gradient goes to a slot of another part."""
 
     part: int
     slot: int
