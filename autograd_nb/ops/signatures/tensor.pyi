@@ -224,7 +224,7 @@ class TensorMethods:
         """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """In-place version of `addbmm`."""
+        """In-place version of `addbmm`. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
         """x + value·(tensor1 / tensor2), ``value`` a number."""
@@ -599,7 +599,7 @@ class TensorMethods:
         """In-place version of `cumsum`."""
 
     def data_ptr(self) -> _int:
-        """The address of the first element."""
+        """The address of the first element; 0 where there is none."""
 
     def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
         """y = x·π/180."""
@@ -787,7 +787,7 @@ class TensorMethods:
     def fmod(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
 
-    def fmod_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def fmod_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `fmod`."""
 
     def frac(self, *, out: Tensor | None = None) -> Tensor:
@@ -1608,7 +1608,7 @@ class TensorMethods:
     def remainder(self, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
         """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
 
-    def remainder_(self, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+    def remainder_(self, other: Tensor | Number | _complex) -> Tensor:
         """In-place version of `remainder`."""
 
     def renorm(self, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:

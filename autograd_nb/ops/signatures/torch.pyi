@@ -601,7 +601,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float = 1, 
     """The running area under ``y`` along ``dim`` by trapezoids."""
 
 def data_ptr(input: Tensor) -> _int:
-    """The address of the first element."""
+    """The address of the first element; 0 where there is none."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """y = x·π/180."""
@@ -841,7 +841,7 @@ def fmin(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | No
 def fmod(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
 
-def fmod_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+def fmod_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """In-place version of `fmod`."""
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1752,7 +1752,7 @@ def relu_(input: Tensor) -> Tensor:
 def remainder(input: Tensor, other: Tensor | Number | _complex, *, out: Tensor | None = None) -> Tensor:
     """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
 
-def remainder_(input: Tensor, other: Tensor | Number | _complex, *, alpha: _float | None = None) -> Tensor:
+def remainder_(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """In-place version of `remainder`."""
 
 def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
