@@ -303,7 +303,10 @@ def _underived(g):
     raise RuntimeError("derivative for aten::scatter is not implemented (with reduce=; use scatter_reduce() or scatter_add())")
 
 
-@structured(x=_underived, src=_underived, node="NotImplemented", linear="no")
+@structured(
+    x=_underived, src=_underived, node="NotImplemented", linear="no",
+    samples='x(3, 4).scatter(0, mask(1, 4).long(), x(1, 4), reduce="multiply")',
+)
 def _combined(x, d, index, src, reduce):
     return _reduced(x, d, index, src, reduce, True)
 

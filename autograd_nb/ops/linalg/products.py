@@ -110,7 +110,8 @@ def chain_matmul(*matrices, out=None):
 
 
 @structured(
-    x=lambda g, y, d: _cross(y, g, d), y=lambda g, x, d: _cross(g, x, d), node="LinalgCrossBackward0", linear="each", batch="shift"
+    x=lambda g, y, d: _cross(y, g, d), y=lambda g, x, d: _cross(g, x, d), node="LinalgCrossBackward0", linear="each", batch="shift",
+    dtypes="half float complex integer", samples="torch.linalg.cross(x(2, 3), x(2, 3))",
 )
 def _cross(x, y, d):
     return roll(x, -1, d) * roll(y, -2, d) - roll(x, -2, d) * roll(y, -1, d)

@@ -92,7 +92,10 @@ def _mv_of_batch(op, args, batch):
     return mm(v, a.t()) if not in_a else _bmm(a, v.unsqueeze(2)).squeeze(2)
 
 
-@structured(a=lambda g, b: g * b, b=lambda g, a: g * a, node="DotBackward0", linear="each", samples="torch.dot(x(4), x(4))")
+@structured(
+    a=lambda g, b: g * b, b=lambda g, a: g * a, node="DotBackward0", linear="each",
+    dtypes="half float complex integer", samples="torch.dot(x(4), x(4))",
+)
 def _dot(a, b):
     y = product(_batch_of_one(a.unsqueeze(0)), _batch_of_one(b.unsqueeze(1)))
     return make(y._data, layout((), None, y.dtype), [0, 0])
