@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -69,7 +71,8 @@ _WITHOUT: set[type] = set()  # types of what has no variables
 
 # ------------------------------------------------------------------------------------------------ sizes and overloads
 
-_takes_loc = functools.lru_cache(1 << 12)(base._has_loc)  # whether the code of an overload asks for its place in the text
+# whether the code of an overload asks for its place in the text
+_takes_loc = functools.lru_cache(1 << 12)(getattr(base, "_has_loc", lambda fn: False))
 
 _size_of = BaseContext.get_abi_sizeof
 _sizes: dict[tuple, int] = {}
@@ -102,7 +105,7 @@ def _resolved(self: Any, context: Any, args: Any, kws: Any) -> Any:
         return found[0]
     signature = _call_type(self, context, args, kws)
     # an overload in Python has another key, and is compiled for the options of its caller
-    if signature is not None and self._impl_keys.get(signature.args) is key:
+    if signature is not None and getattr(self, "_impl_keys", {}).get(signature.args) is key:
         _signatures[wanted] = (signature, self)  # itself: an id names what lives
     return signature
 
@@ -121,7 +124,11 @@ def _refreshed(self: Any) -> None:
     """What is looked for in vain may have been registered since: entries of registries are counted, and modules."""
     global _seen
     count = len(sys.modules)
-    for registry in (*self._registries, *self.typing_context._registries):
+    known = [getattr(context, "_registries", None) for context in (self, self.typing_context)]
+    if None in known:
+        _refresh(self)
+        return
+    for registry in itertools.chain(*known):
         count += sum([len(entries) for entries in vars(registry).values() if isinstance(entries, list)])
     if count != _seen:
         _refresh(self)
@@ -130,12 +137,24 @@ def _refreshed(self: Any) -> None:
 
 # ------------------------------------------------------------------------------------------------------- in their place
 
-_PLACES: tuple[tuple[Any, str, Callable], ...] = (
-    (ir.Inst, "_rec_list_vars", _variables_of),
-    (BaseContext, "get_abi_sizeof", _size),
-    (BaseFunction, "get_call_type", _resolved),
-    (BaseContext, "refresh", _refreshed),
-    (base, "_has_loc", _takes_loc),
+
+
+def fits(place: Any, name: str, function: Callable) -> bool:
+    """Whether this version of Numba has such a function with as many parameters; otherwise it keeps its own."""
+    own = vars(place).get(name)
+    return callable(own) and len(inspect.signature(own).parameters) == len(inspect.signature(function).parameters)
+
+
+_PLACES: tuple[tuple[Any, str, Callable], ...] = tuple(
+    place
+    for place in (
+        (ir.Inst, "_rec_list_vars", _variables_of),
+        (BaseContext, "get_abi_sizeof", _size),
+        (BaseFunction, "get_call_type", _resolved),
+        (BaseContext, "refresh", _refreshed),
+        (base, "_has_loc", _takes_loc),
+    )
+    if fits(*place)
 )
 
 
@@ -145,7 +164,7 @@ def brief() -> Iterator[None]:
     before = [(place, name, place.__dict__[name]) for place, name, _ in _PLACES]
     global _seen
     _seen = 0
-    told = ffi.lib._lock._cblist
+    told = getattr(getattr(ffi.lib, "_lock", None), "_cblist", [])
     callbacks = list(told)
     for place, name, function in _PLACES:
         setattr(place, name, function)

@@ -106,3 +106,11 @@ def test_kernels_of_the_same_types_share_what_python_calls():
     assert y.tolist() == [2.0, 3.0, 4.0] and z.tolist() == [0.0, 2.0, 4.0]
     with pytest.raises(TypeError, match="not of its type"):
         second(x, 2)
+
+
+def test_what_another_numba_lacks_is_left_alone():
+    """Where a version of Numba has no such function, or one with other parameters, it keeps its own."""
+    assert all(frontend.fits(*place) for place in frontend._PLACES)
+    assert frontend.fits(BaseContext, "refresh", lambda context: None)
+    assert not frontend.fits(BaseContext, "refresh", lambda context, registries: None)
+    assert not frontend.fits(BaseContext, "refreshed", lambda context: None)
