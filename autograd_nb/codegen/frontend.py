@@ -124,7 +124,7 @@ def _refreshed(self: Any) -> None:
     """What is looked for in vain may have been registered since: entries of registries are counted, and modules."""
     global _seen
     count = len(sys.modules)
-    known = [getattr(context, "_registries", None) for context in (self, self.typing_context)]
+    known: list[Any] = [getattr(context, "_registries", None) for context in (self, self.typing_context)]
     if None in known:
         _refresh(self)
         return
