@@ -16,7 +16,7 @@ from autograd_nb.codegen.templates import draws, loops
 from autograd_nb.ops.core import row_kernel
 from autograd_nb.ops.core.registry import OPS
 
-from .table import INTEGER_ONLY, sample
+from .table import dtype_of, sample
 
 FIRST, LATER = (12, 13, 14), (15, 17, 19)
 COLUMNS = 7
@@ -51,7 +51,7 @@ def backward(y) -> None:
 
 
 def pointwise(name: str):
-    dtype = "int64" if name in INTEGER_ONLY else "float64"
+    dtype = dtype_of(name)
     count = min(len(OPS[name].rule.params), 3)
 
     def step(n: int) -> None:
@@ -62,8 +62,8 @@ def pointwise(name: str):
 
 
 def in_place(name: str):
-    dtype = "int64" if name.removesuffix("_") in INTEGER_ONLY else "float64"
     of = OPS[name.removesuffix("_")]
+    dtype = dtype_of(of.name)
     count = min(len(of.rule.params), 3)
 
     def step(n: int) -> None:

@@ -1,6 +1,7 @@
-"""What the generated op tests know beyond the op table itself: domains of operands, and better references than an op's own formula.
+"""Operands for the generated op tests, as declarations describe them, and better references than an op's own formula.
 
-A new op needs no line here: its formula on Python floats is the reference, and ``samples=`` of its declaration the domain.
+A new op needs no line here: its formula on Python floats is the reference, ``samples=`` of its declaration the domain
+of its operands, ``dtypes=`` the kinds of numbers that they are.
 """
 
 from __future__ import annotations
@@ -12,22 +13,6 @@ import numpy as np
 import scipy.special as special
 
 from autograd_nb.ops.core.registry import OPS
-
-#: op -> (low, high) for every operand, or a tuple of such pairs; the default is (-2, 2)
-DOMAINS = {
-    "log": (0.1, 3), "log2": (0.1, 3), "log10": (0.1, 3), "sqrt": (0.1, 3), "rsqrt": (0.1, 3), "log1p": (-0.8, 3),
-    "reciprocal": (0.3, 3), "asin": (-0.9, 0.9), "acos": (-0.9, 0.9), "atanh": (-0.9, 0.9), "erfinv": (-0.9, 0.9),
-    "acosh": (1.2, 3), "lgamma": (0.3, 4), "digamma": (0.3, 4), "trigamma": (0.3, 4), "tan": (-1.2, 1.2), "pow": ((0.3, 2), (-2, 2)),
-    "div": ((-2, 2), (0.4, 2)), "remainder": ((-5, 5), (0.6, 2)), "fmod": ((-5, 5), (0.6, 2)), "floor_div": ((-5, 5), (0.6, 2)),
-    "trunc_div": ((-5, 5), (0.6, 2)), "xlogy": ((0.2, 2), (0.3, 2)), "special.xlog1py": ((0.2, 2), (-0.6, 2)),
-    "sinc": (0.2, 1.8), "special.xlogy": ((0.2, 2), (0.3, 2)), "gcd": (1, 20), "lcm": (1, 20), "bitwise_left_shift": (0, 5), "bitwise_right_shift": (0, 5),
-    "addcdiv": ((-2, 2), (-2, 2), (0.4, 2), (0.5, 1.5)), "abs": (0.2, 2), "sign": (0.2, 2), "relu": (0.1, 2),
-    "frac": (0.1, 0.9), "floor": (0.1, 0.9), "ceil": (0.1, 0.9), "trunc": (0.1, 0.9), "copysign": ((0.2, 2), (0.2, 2)),
-    "bessel_y0": (0.3, 9), "bessel_y1": (0.3, 9), "modified_bessel_k0": (0.3, 4), "modified_bessel_k1": (0.3, 4),
-    "scaled_modified_bessel_k0": (0.3, 4), "scaled_modified_bessel_k1": (0.3, 4), "ndtri": (0.05, 0.95), "entr": (0.2, 2),
-    "bessel_j0": (-9, 9), "bessel_j1": (-9, 9), "airy_ai": (-8, 4), "log_ndtr": (-4, 3),
-    "hypot": ((0.2, 2), (0.2, 2)), "where": ((0, 1), (-2, 2), (-2, 2)),
-}  # fmt: skip
 
 #: op -> NumPy/SciPy function of the same operands; for others the op's formula on floats
 REFERENCES = {
@@ -57,17 +42,19 @@ REFERENCES = {
 }  # fmt: skip
 
 
-
 def reference(name: str) -> Callable[..., np.ndarray]:
     """What an op computes, as a function of arrays that is not ours where there is one."""
     return REFERENCES.get(name) or np.vectorize(OPS[name].rule.formula)
 
 
-INTEGER_ONLY = {"gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift", "bitwise_and", "bitwise_or", "bitwise_xor"}
+def dtype_of(name: str) -> str:
+    """The widest dtype of an op's operands that is not complex."""
+    return "float64" if "float" in OPS[name].dtypes else "int64"
 
 
 def domain(name: str, operand: int) -> tuple[float, float]:
-    found = DOMAINS.get(name) or (OPS[name].samples if name in OPS else None) or (-2, 2)
+    """The range of the values that an operand has in tests, as the op's declaration says it."""
+    found = OPS[name].samples
     return found[operand] if isinstance(found[0], tuple) else found
 
 

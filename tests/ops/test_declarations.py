@@ -19,7 +19,7 @@ from autograd_nb.ops.core import pointwise, reduction
 from autograd_nb.ops.core.registry import OPS
 
 from .samples import ours, structured_ops
-from .table import INTEGER_ONLY, sample
+from .table import sample
 
 NAMESPACES = {
     "torch": torch, "nn.functional": torch.nn.functional, "linalg": torch.linalg, "fft": torch.fft, "special": torch.special,
@@ -90,7 +90,7 @@ def test_every_reduction_says_how_it_is_tested():
         assert op.result in reduction.RESULTS
 
 
-HALF = [n for n, o in OWN.items() if o.kind == "pointwise" and hasattr(o.rule, "params") and n not in INTEGER_ONLY]
+HALF = [n for n, o in OWN.items() if o.kind == "pointwise" and hasattr(o.rule, "params") and "half" in o.dtypes]
 
 
 @pytest.mark.slow  # a kernel each
@@ -104,6 +104,17 @@ def test_half_precision(name):
     assert found.dtype is (torch.float16 if exact.dtype is torch.float32 else exact.dtype)
     tolerance = 0 if found.dtype is torch.bool else 2e-3
     np.testing.assert_allclose(found.double().numpy(), exact.double().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def test_pointwise_ops_refuse_the_dtypes_that_they_do_not_name():
+    """As what a declaration says of dtypes is which of them the other tests leave out."""
+    narrow = {n: o for n, o in OWN.items() if o.kind == "pointwise" and "float" not in o.dtypes.split()}
+    assert narrow
+    for op in narrow.values():
+        for kind, dtype in (("half", torch.float16), ("float", torch.float32), ("complex", torch.complex64), ("bool", torch.bool)):
+            if kind not in op.dtypes.split():
+                with pytest.raises(NotImplementedError, match="not implemented for"):
+                    op.call(*[torch.ones(2, dtype=dtype)] * len(op.rule.params))
 
 
 def test_no_table_names_ops_by_file_and_function():

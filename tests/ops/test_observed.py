@@ -12,7 +12,7 @@ import autograd_nb.nn.functional as F
 from autograd_nb import launch
 from autograd_nb.ops.core.registry import OPS
 
-from .table import INTEGER_ONLY, sample
+from .table import dtype_of, sample
 
 pytestmark = pytest.mark.slow  # many kernels
 
@@ -133,9 +133,8 @@ def assert_told(function, arrays, others):
 
 @pytest.mark.parametrize("name", POINTWISE)
 def test_pointwise(name):
-    dtype = "int64" if name in INTEGER_ONLY else "float64"
     count = min(len(OPS[name].rule.params), 3)
-    first, second = ([sample(name, i, (3, 4), dtype, seed) for i in range(count)] for seed in (0, 1))
+    first, second = ([sample(name, i, (3, 4), dtype_of(name), seed) for i in range(count)] for seed in (0, 1))
     assert_told(lambda *args: OPS[name].call(*args), first, second)
 
 

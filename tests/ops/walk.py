@@ -17,7 +17,7 @@ import autograd_nb.nn.functional as F
 from autograd_nb import nn
 from autograd_nb.ops.core.registry import OPS
 
-from .table import INTEGER_ONLY, sample
+from .table import dtype_of, sample
 from .test_observed import OTHERS, POINTWISE
 
 Case = tuple[str, Callable, list[np.ndarray]]
@@ -148,9 +148,8 @@ class Pair(nn.Module):
 def cases() -> Iterator[Case]:
     """(name, function of tensors, arrays) of each call."""
     for name in POINTWISE:
-        dtype = "int64" if name in INTEGER_ONLY else "float64"
         count = min(len(OPS[name].rule.params), 3)
-        yield f"op {name}", OPS[name].call, [sample(name, i, (3, 4), dtype) for i in range(count)]
+        yield f"op {name}", OPS[name].call, [sample(name, i, (3, 4), dtype_of(name)) for i in range(count)]
     for name, function in OTHERS.items():
         yield f"other {name}", function, [sample("add", i, (3, 4), "float32", ord(name[-1])) for i in range(2)]
     for kind in (LINALG, RANDOM, LOSSES):

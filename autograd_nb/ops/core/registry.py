@@ -9,13 +9,18 @@ from typing import Any
 
 from ...tensor import Tensor
 
+#: kinds of numbers; "half" is float16, "integer" any that is no bool
+DTYPES = "half float complex integer bool"
+
 
 @dataclass
 class OpInfo:
     """An op as users see it.
 
     ``call``: the public function. ``kind``: "pointwise", "reduction", "structured", "view", "composite". ``namespace``: where
-    the function is offered ("torch", "nn.functional", "linalg", …). ``samples``: optional maker of test inputs.
+    the function is offered ("torch", "nn.functional", "linalg", …). The rest is for tests: ``samples``, the range of the operands'
+    values, one for all or one each; ``dtypes``, the kinds of numbers that they are, of `DTYPES`; ``reference``, a function of
+    arrays that gives the same values.
     """
 
     name: str
@@ -24,7 +29,8 @@ class OpInfo:
     differentiable: bool = True
     namespaces: tuple[str, ...] = ("torch",)
     method: bool = True
-    samples: Callable[..., Any] | None = None
+    samples: Any = (-2, 2)
+    dtypes: str = DTYPES
     reference: Callable[..., Any] | None = None
     rule: Any = None
     notes: dict[Any, Any] = field(default_factory=dict)

@@ -53,12 +53,10 @@ from ...tensor import Tensor, attach, make, share_view
 from .memo import Memo
 from .recorders import recorder, runner
 from .recording import gather, mark_inference, refuse_inference, tensor_type
+from .registry import DTYPES
 from .views import look, recipe_from, recipe_of
 
 _SEQUENCES = (tuple, list)
-
-#: kinds of numbers; "half" is float16, "integer" any that is no bool
-DTYPES = "half float complex integer bool"
 
 #: how an argument of an op on samples is moved by a batch in front, by the argument's name: (value, number of samples) -> value
 SHIFTED: dict[str, Callable[[Any, int], Any]] = {

@@ -146,7 +146,7 @@ def _no_integer_zero(a: Any, b: Any, name: str) -> None:
         raise RuntimeError(f"ZeroDivisionError: {name}() of integers by zero")
 
 
-@public("divide", "true_divide")
+@public("divide", "true_divide", samples=((-2, 2), (0.4, 2)))
 def div(input, other, *, rounding_mode=None, out=None):
     """Quotient: y = a/b, dy/da = 1/b, dy/db = −a/b²; integers give floats. ``rounding_mode`` "trunc" or "floor" rounds."""
     if rounding_mode is None:
@@ -198,7 +198,7 @@ def _fmod(a, b):
     return m.fmod(a, b)
 
 
-@public()
+@public(samples=((-5, 5), (0.6, 2)))
 def remainder(input, other, *, out=None):
     """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
     only_tensors("remainder", input, other, "either")
@@ -207,7 +207,7 @@ def remainder(input, other, *, out=None):
     return y if out is None else store(out, y, "remainder")
 
 
-@public()
+@public(samples=((-5, 5), (0.6, 2)))
 def fmod(input, other, *, out=None):
     """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
     only_tensors("fmod", input, other, "second")
@@ -261,7 +261,7 @@ def cube(x):
     return x * x * x
 
 
-@public()
+@public(samples=((0.3, 2), (-2, 2)))
 def pow(input: Tensor | float, exponent, *, out=None):
     """Power: y = aᵇ, dy/da = b·aᵇ⁻¹, dy/db = y·ln a (0 where a is 0 and b ≥ 0).
 
@@ -330,25 +330,28 @@ def positive(input):
     return input
 
 
-@pointwise(lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real", check=lambda keys: need_numbers("abs_cpu", keys))
+@pointwise(
+    lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real", samples=(0.2, 2),
+    check=lambda keys: need_numbers("abs_cpu", keys),
+)  # fmt: skip
 def _abs(x):
     """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""
     return m.abs(x)
 
 
-@pointwise(lambda y: -(y * y), result="float")
+@pointwise(lambda y: -(y * y), result="float", samples=(0.3, 3))
 def reciprocal(x):
     """y = 1/x, dy/dx = −y²."""
     return 1 / x
 
 
-@pointwise(lambda y: 1 / (2 * y), result="float")
+@pointwise(lambda y: 1 / (2 * y), result="float", samples=(0.1, 3))
 def sqrt(x):
     """y = √x, dy/dx = 1/(2y)."""
     return m.sqrt(x)
 
 
-@pointwise(lambda y: -0.5 * (y * y * y), result="float")
+@pointwise(lambda y: -0.5 * (y * y * y), result="float", samples=(0.1, 3))
 def rsqrt(x):
     """y = 1/√x, dy/dx = −y³/2."""
     return m.rsqrt(x)

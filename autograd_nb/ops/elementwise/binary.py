@@ -30,13 +30,15 @@ def atan2(a, b):
     return m.atan2(a, b)
 
 
-@pointwise(lambda a, y: a / y, lambda b, y: b / y, numbers="none", check=lambda keys: need_floats("hypot_cpu", keys))
+@pointwise(
+    lambda a, y: a / y, lambda b, y: b / y, numbers="none", samples=(0.2, 2), check=lambda keys: need_floats("hypot_cpu", keys)
+)
 def hypot(a, b):
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
     return m.hypot(a, b)
 
 
-@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second")
+@pointwise(lambda g, a, y: m.where(a == 0, 0.0, g * (y / a)), lambda y: 0, result="float", numbers="second", samples=(0.2, 2))
 def copysign(a, b):
     """|a| with the sign of b."""
     return m.copysign(a, b)
@@ -56,6 +58,7 @@ def _xlog1py(x, y):
     result="float",
     numbers="either",
     check=real_operands('"xlogy" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
+    samples=((0.2, 2), (0.3, 2)),
 )
 def xlogy(x, y):
     """x·ln y, 0 where x is 0 (unless y is nan)."""
@@ -72,8 +75,9 @@ def xlog1py(x, y):
     return _xlog1py(x, y)
 
 
-register("special.xlog1py", xlog1py, "pointwise", method=False, namespaces=("special",), rule=xlog1py.op)
-register("special.xlogy", xlogy, "pointwise", method=False, namespaces=("special",), rule=xlogy.op)
+for _function, _samples in ((xlog1py, ((0.2, 2), (-0.6, 2))), (xlogy, OPS["xlogy"].samples)):
+    _name = f"special.{_function.__name__}"
+    register(_name, _function, "pointwise", method=False, namespaces=("special",), rule=_function.op, samples=_samples)
 
 
 @pointwise(
@@ -234,7 +238,7 @@ def _addcdiv(x, a, b, value):
     return x + value * (a / b)
 
 
-def _addc(name: str, op: Any) -> None:
+def _addc(name: str, op: Any, **info: Any) -> None:
     def check(input: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
         tensors = [tensor_argument(t, name, n) for t, n in ((input, "input"), (tensor1, "tensor1"), (tensor2, "tensor2"))]
         if name == "addcdiv" and all(t.dtype.category < 2 for t in tensors[1:]):
@@ -263,12 +267,12 @@ def _addc(name: str, op: Any) -> None:
     call.__name__, inner.__name__ = name, name + "_"
     call.__doc__ = f"x + value·(tensor1 {'·' if name == 'addcmul' else '/'} tensor2), ``value`` a number."
     inner.__doc__ = f"In-place version of `{name}`."
-    register(name, call, "pointwise", rule=op.op)
+    register(name, call, "pointwise", rule=op.op, **info)
     register(name + "_", inner, "inplace")
 
 
 _addc("addcmul", _addcmul)
-_addc("addcdiv", _addcdiv)
+_addc("addcdiv", _addcdiv, samples=((-2, 2), (-2, 2), (0.4, 2), (0.5, 1.5)))
 
 
 @public(method=False)

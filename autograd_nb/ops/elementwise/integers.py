@@ -71,8 +71,9 @@ def _shift_right(a, b):
     return a >> m.where((b < 0) | (b >= n), n - 1, b)
 
 
-def _integers_only(name: str, op: Any, numbers: str, booleans: bool = False) -> Any:
+def _integers_only(name: str, op: Any, numbers: str, dtypes: str = "integer", **info: Any) -> Any:
     """The public op and its in-place form; ``numbers``: see `only_tensors`."""
+    booleans = "bool" in dtypes
     kinds = "integers and booleans" if booleans else "integers"
     kernel = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}.get(name, name) + "_cpu"
 
@@ -94,18 +95,18 @@ def _integers_only(name: str, op: Any, numbers: str, booleans: bool = False) -> 
     call.__name__, inner.__name__ = name, name + "_"
     call.__doc__ = f"{name.replace('_', ' ')} of {kinds}. RuntimeError for others."
     inner.__doc__ = f"In-place version of `{name}`."
-    register(name, call, "pointwise", differentiable=False, rule=op.op)
+    register(name, call, "pointwise", differentiable=False, rule=op.op, dtypes=dtypes, **info)
     register(name + "_", inner, "inplace")
     return call
 
 
-bitwise_and: Any = _integers_only("bitwise_and", _bitwise_and, "either", booleans=True)
-bitwise_or: Any = _integers_only("bitwise_or", _bitwise_or, "either", booleans=True)
-bitwise_xor: Any = _integers_only("bitwise_xor", _bitwise_xor, "either", booleans=True)
-gcd: Any = _integers_only("gcd", _gcd, "none")
-lcm: Any = _integers_only("lcm", _lcm, "none")
-bitwise_left_shift: Any = _integers_only("bitwise_left_shift", _shift_left, "either")
-bitwise_right_shift: Any = _integers_only("bitwise_right_shift", _shift_right, "either")
+bitwise_and: Any = _integers_only("bitwise_and", _bitwise_and, "either", "integer bool")
+bitwise_or: Any = _integers_only("bitwise_or", _bitwise_or, "either", "integer bool")
+bitwise_xor: Any = _integers_only("bitwise_xor", _bitwise_xor, "either", "integer bool")
+gcd: Any = _integers_only("gcd", _gcd, "none", samples=(1, 20))
+lcm: Any = _integers_only("lcm", _lcm, "none", samples=(1, 20))
+bitwise_left_shift: Any = _integers_only("bitwise_left_shift", _shift_left, "either", samples=(0, 5))
+bitwise_right_shift: Any = _integers_only("bitwise_right_shift", _shift_right, "either", samples=(0, 5))
 for _name, _function in (("lshift", bitwise_left_shift), ("rshift", bitwise_right_shift)):
     _inplace = OPS[_function.__name__ + "_"].call
     setattr(Tensor, f"__{_name}__", _function)

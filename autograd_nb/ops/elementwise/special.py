@@ -115,7 +115,10 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 
 
 @_by_formula
-@pointwise(lambda x: m.polygamma_order(x, 2), result="float", method=False, namespaces=(), node="PolygammaBackward0")
+@pointwise(
+    lambda x: m.polygamma_order(x, 2),
+    result="float", method=False, namespaces=(), node="PolygammaBackward0", samples=(0.3, 4),
+)  # fmt: skip
 def trigamma(x):
     """ψ'(x), the derivative of `digamma`."""
     x = x.cast("float64")
@@ -207,7 +210,7 @@ def mvlgamma_(input, p: int):
 # ------------------------------------------------------------------------ Bessel functions (of derivatives PyTorch has I's)
 
 
-@pointwise(lambda x: -m.bessel_j1(x), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(lambda x: -m.bessel_j1(x), result="float", namespaces=("special",), method=False, inplace=False, samples=(-9, 9))
 def bessel_j0(x):
     """The Bessel function of the first kind J₀; dJ₀/dx = −J₁."""
     return m.bessel_j0(x)
@@ -218,19 +221,25 @@ def _over(y, x):
     return m.where(x == 0, 0.5, y / m.where(x == 0, 1.0, x))
 
 
-@pointwise(lambda x, y: m.bessel_j0(x) - _over(y, x), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda x, y: m.bessel_j0(x) - _over(y, x),
+    result="float", namespaces=("special",), method=False, inplace=False, samples=(-9, 9),
+)  # fmt: skip
 def bessel_j1(x):
     """The Bessel function of the first kind J₁; dJ₁/dx = J₀ − J₁/x."""
     return m.bessel_j1(x)
 
 
-@pointwise(lambda x: -m.bessel_y1(x), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(lambda x: -m.bessel_y1(x), result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 9))
 def bessel_y0(x):
     """The Bessel function of the second kind Y₀; dY₀/dx = −Y₁. nan for x < 0."""
     return m.bessel_y0(x)
 
 
-@pointwise(lambda x, y: m.bessel_y0(x) - y / x, result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda x, y: m.bessel_y0(x) - y / x,
+    result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 9),
+)  # fmt: skip
 def bessel_y1(x):
     """The Bessel function of the second kind Y₁; dY₁/dx = Y₀ − Y₁/x. nan for x < 0."""
     return m.bessel_y1(x)
@@ -271,21 +280,28 @@ def i1e(x):
     return m.i1e(x)
 
 
-@pointwise(lambda x: -m.modified_bessel_k1(x), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda x: -m.modified_bessel_k1(x),
+    result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 4),
+)  # fmt: skip
 def modified_bessel_k0(x):
     """The modified Bessel function of the second kind K₀; dK₀/dx = −K₁. nan for x < 0."""
     return m.modified_bessel_k0(x)
 
 
-@pointwise(lambda x, y: -m.modified_bessel_k0(x) - y / x, result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda x, y: -m.modified_bessel_k0(x) - y / x,
+    result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 4),
+)  # fmt: skip
 def modified_bessel_k1(x):
     """The modified Bessel function of the second kind K₁; dK₁/dx = −K₀ − K₁/x. nan for x < 0."""
     return m.modified_bessel_k1(x)
 
 
 @pointwise(
-    lambda x, y: y - m.scaled_modified_bessel_k1(x), result="float", namespaces=("special",), method=False, inplace=False
-)
+    lambda x, y: y - m.scaled_modified_bessel_k1(x),
+    result="float", namespaces=("special",), method=False, inplace=False, samples=(0.3, 4),
+)  # fmt: skip
 def scaled_modified_bessel_k0(x):
     """y = eˣ·K₀(x); dy/dx = y − eˣ·K₁. nan for x < 0."""
     return m.scaled_modified_bessel_k0(x)
@@ -297,13 +313,14 @@ def scaled_modified_bessel_k0(x):
     namespaces=("special",),
     method=False,
     inplace=False,
+    samples=(0.3, 4),
 )
 def scaled_modified_bessel_k1(x):
     """y = eˣ·K₁(x); dy/dx = y − eˣ·K₀ − y/x. nan for x < 0."""
     return m.scaled_modified_bessel_k1(x)
 
 
-@pointwise(None, result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(None, result="float", namespaces=("special",), method=False, inplace=False, samples=(-8, 4))
 def airy_ai(x):
     """Airy's function Ai, a solution of y″ = x·y. Not differentiable, as in PyTorch."""
     return m.airy_ai(x)
@@ -339,7 +356,7 @@ register("ndtr", ndtr, "pointwise", method=False, namespaces=("special",), rule=
 
 @pointwise(
     lambda g, x, y: g / m.erfcx(x * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
-    result="float", namespaces=("special",), method=False, inplace=False,
+    result="float", namespaces=("special",), method=False, inplace=False, samples=(-4, 3),
 )  # fmt: skip
 def log_ndtr(x):
     """ln Φ(x), exact also where Φ is 0 or 1 in floating point; dy/dx = √(2/π)/erfcx(−x/√2)."""
@@ -352,13 +369,17 @@ def log_ndtr(x):
     namespaces=("special",),
     method=False,
     inplace=False,
+    samples=(0.05, 0.95),
 )
 def ndtri(p):
     """The inverse of `ndtr`: the x with Φ(x) = p; dx/dp = √(2π)·e^(x²/2). nan outside [0, 1]."""
     return m.ndtri(p)
 
 
-@pointwise(lambda g, x: g * (-1 - m.log(x)), result="float", namespaces=("special",), method=False, inplace=False)
+@pointwise(
+    lambda g, x: g * (-1 - m.log(x)),
+    result="float", namespaces=("special",), method=False, inplace=False, samples=(0.2, 2),
+)  # fmt: skip
 def entr(x):
     """The entropy −x·ln x: 0 at 0, −∞ for negative x; dy/dx = −1 − ln x."""
     return m.where(x > 0, -x * m.log(x), m.where(x == 0, 0.0, m.where(x < 0, -math.inf, x)))

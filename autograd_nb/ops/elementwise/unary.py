@@ -37,25 +37,25 @@ def expm1(x):
     return m.expm1(x)
 
 
-@pointwise(lambda g, x: g / x, result="float")
+@pointwise(lambda g, x: g / x, result="float", samples=(0.1, 3))
 def log(x):
     """y = ln x, dy/dx = 1/x."""
     return m.log(x)
 
 
-@pointwise(lambda g, x: g / (x * LN2), result="float")
+@pointwise(lambda g, x: g / (x * LN2), result="float", samples=(0.1, 3))
 def log2(x):
     """y = log₂ x, dy/dx = 1/(x·ln 2)."""
     return m.log2(x)
 
 
-@pointwise(lambda g, x: g / (x * LN10), result="float")
+@pointwise(lambda g, x: g / (x * LN10), result="float", samples=(0.1, 3))
 def log10(x):
     """y = log₁₀ x, dy/dx = 1/(x·ln 10)."""
     return m.log10(x)
 
 
-@pointwise(lambda g, x: g / (x + 1), result="float")
+@pointwise(lambda g, x: g / (x + 1), result="float", samples=(-0.8, 3))
 def log1p(x):
     """y = ln(1 + x), without the loss of digits near 0; dy/dx = 1/(1 + x)."""
     return m.log1p(x)
@@ -76,19 +76,19 @@ def cos(x):
     return m.cos(x)
 
 
-@pointwise(lambda y: 1 + y * y, result="float")
+@pointwise(lambda y: 1 + y * y, result="float", samples=(-1.2, 1.2))
 def tan(x):
     """y = tan x, dy/dx = 1 + y²."""
     return m.tan(x)
 
 
-@pointwise(lambda x: m.rsqrt(1 - x * x), result="float", aliases=("arcsin",))
+@pointwise(lambda x: m.rsqrt(1 - x * x), result="float", aliases=("arcsin",), samples=(-0.9, 0.9))
 def asin(x):
     """y = arcsin x, dy/dx = 1/√(1 − x²)."""
     return m.asin(x)
 
 
-@pointwise(lambda x: -m.rsqrt(1 - x * x), result="float", aliases=("arccos",))
+@pointwise(lambda x: -m.rsqrt(1 - x * x), result="float", aliases=("arccos",), samples=(-0.9, 0.9))
 def acos(x):
     """y = arccos x, dy/dx = −1/√(1 − x²)."""
     return m.acos(x)
@@ -129,13 +129,13 @@ def _acosh_slope(x):
     return m.rsqrt(x - 1) * m.rsqrt(x + 1) if "complex" in str(x.dtype) else m.rsqrt(x * x - 1)
 
 
-@pointwise(lambda x: _acosh_slope(x), result="float", aliases=("arccosh",))
+@pointwise(lambda x: _acosh_slope(x), result="float", aliases=("arccosh",), samples=(1.2, 3))
 def acosh(x):
     """y = arcosh x, dy/dx = 1/√(x² − 1)."""
     return m.acosh(x)
 
 
-@pointwise(lambda g, x: g / (1 - x * x), result="float", aliases=("arctanh",))
+@pointwise(lambda g, x: g / (1 - x * x), result="float", aliases=("arctanh",), samples=(-0.9, 0.9))
 def atanh(x):
     """y = artanh x, dy/dx = 1/(1 − x²)."""
     return m.atanh(x)
@@ -144,6 +144,7 @@ def atanh(x):
 @pointwise(
     lambda g, x: m.where(x == 0, 0.0, g * ((math.pi * x) * m.cos(math.pi * x) - m.sin(math.pi * x)) / (math.pi * (x * x))),
     result="float",
+    samples=(0.2, 1.8),
 )
 def sinc(x):
     """y = sin(πx)/(πx), 1 at 0."""
@@ -226,19 +227,19 @@ def _erfinv_slope(x):
     return (math.sqrt(math.pi) / 2) * m.exp(y * y)
 
 
-@pointwise(lambda x: _erfinv_slope(x), result="float")
+@pointwise(lambda x: _erfinv_slope(x), result="float", samples=(-0.9, 0.9))
 def erfinv(x):
     """The inverse of `erf` on [−1, 1]; dy/dx = √π/2 · e^(y²), with y found again, so that it may be changed in between."""
     return m.erfinv(x)
 
 
-@pointwise(lambda x: m.digamma(x), result="float")
+@pointwise(lambda x: m.digamma(x), result="float", samples=(0.3, 4))
 def lgamma(x):
     """y = ln|Γ(x)|, dy/dx = ψ(x), the `digamma` function."""
     return m.lgamma(x)
 
 
-@pointwise(lambda x: m.trigamma(x), result="float")
+@pointwise(lambda x: m.trigamma(x), result="float", samples=(0.3, 4))
 def digamma(x):
     """y = ψ(x) = Γ'(x)/Γ(x); dy/dx = the trigamma function. nan at negative integers, ∓∞ at ±0."""
     return m.digamma(x)
@@ -247,25 +248,25 @@ def digamma(x):
 # ------------------------------------------------------------------------------------------ rounding and signs
 
 
-@pointwise(lambda: 0, check=lambda keys: need_numbers("floor_vml_cpu", keys))
+@pointwise(lambda: 0, check=lambda keys: need_numbers("floor_vml_cpu", keys), samples=(0.1, 0.9))
 def floor(x):
     """The largest integer ≤ x; the gradient is 0."""
     return m.floor(x)
 
 
-@pointwise(lambda: 0, check=lambda keys: need_numbers("ceil_vml_cpu", keys))
+@pointwise(lambda: 0, check=lambda keys: need_numbers("ceil_vml_cpu", keys), samples=(0.1, 0.9))
 def ceil(x):
     """The smallest integer ≥ x; the gradient is 0."""
     return m.ceil(x)
 
 
-@pointwise(lambda: 0, aliases=("fix",), check=lambda keys: need_numbers("trunc_vml_cpu", keys))
+@pointwise(lambda: 0, aliases=("fix",), check=lambda keys: need_numbers("trunc_vml_cpu", keys), samples=(0.1, 0.9))
 def trunc(x):
     """x without its fraction; the gradient is 0."""
     return m.trunc(x)
 
 
-@pointwise(lambda: 1, check=lambda keys: need_floats("frac_cpu", keys))
+@pointwise(lambda: 1, check=lambda keys: need_floats("frac_cpu", keys), samples=(0.1, 0.9))
 def frac(x):
     """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
     return x - m.trunc(x)
@@ -353,7 +354,7 @@ def _check_sign(keys):
         )
 
 
-@pointwise(lambda: 0, check=_check_sign)
+@pointwise(lambda: 0, check=_check_sign, samples=(0.2, 2))
 def sign(x):
     """−1, 0 or 1; the gradient is 0. RuntimeError for complex numbers (see `sgn`)."""
     return _sign(x)
@@ -411,7 +412,7 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     return counted(x) if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
 
 
-@pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda keys: need_numbers("relu_cpu", keys))
+@pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda keys: need_numbers("relu_cpu", keys), samples=(0.1, 2))
 def relu(x):
     """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
     return m.where(x <= 0, 0, x)
