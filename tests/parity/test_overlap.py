@@ -69,3 +69,11 @@ def test_ops_in_place_that_change_nothing_count():
 @pytest.mark.parametrize("source", WINDOWS)
 def test_windows(source):
     check({call: f"{call}\nr = x, b" for call in [*COMMUTING, "x.add_(w)", "x.mul_(w)", "x.sub_(w)", "x[i] = w[:2]"]}, WINDOWS[source] + OPERANDS)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("d", ["float32", "int64"])
+def test_addmv_of_an_expanded_tensor(d):
+    before = f"b = t.arange(1, 4).to(t.{d}); x = b.as_strided((3,), (0,)); m = t.arange(6).reshape(3, 2).to(b.dtype); v = b[1:].clone(); kept = b"
+    calls = ["x.addmv_(m, v)", "x.addmv_(m, v, beta=2, alpha=3)", "x.addmv_(m[:2], v)", "x.addmv_(m.half(), v.half())", "x.addmv_(m, b)"]
+    check({call: f"{call}\nr = x, b, b._version" for call in calls}, before)

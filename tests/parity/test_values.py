@@ -122,3 +122,53 @@ def test_ends_of_ranges_that_the_dtype_has_no_place_for():
         if not (name == "logspace" and d != "int8")
     })  # fmt: skip
     check({d: f"r = t.arange(0, 5, dtype=t.{d})" for d in ("bool", "uint8", "float16")})
+
+
+@pytest.mark.parity
+def test_an_input_times_0_is_not_read():
+    """beta=0, also where a gradient of zeros flows to the input."""
+    nothing = "x = t.full((2, 2), float('nan'), requires_grad={})"
+    for needed in (True, False):
+        check({
+            call: f"{nothing.format(needed)}; y = {call}; r = y, *t.autograd.grad(y.sum(), [x, v] if {needed} else [v])"
+            for call in ("t.addr(x, v, g(2), beta=0)", "t.addmm(x, v[:, None], g(1, 2), beta=0)", "t.addmv(x[0], g(2, 2), v, beta=0, alpha=2)",
+                         "t.baddbmm(x[None], v[None, :, None], g(1, 1, 2), beta=0)", "t.addbmm(x, v[None, :, None], g(1, 1, 2), beta=0, alpha=0)")
+        }, BEFORE + "; v = g(2).requires_grad_()")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_permutations_in_half_precision():
+    check({f"{pivots}": f"r = t.lu_unpack(g(2, 2).half(), t.tensor({pivots}, dtype=t.int32))" for pivots in ([2, 2], [1, 2])}, BEFORE)
+
+
+@pytest.mark.parity
+def test_dtypes_of_unpooling_and_of_the_bias_of_transposed_convolutions():
+    unpool = {f"max_unpool{n}d, {d}": f"r = F.max_unpool{n}d(t.ones((1,) * {n + 2}).to(t.{d}), t.zeros((1,) * {n + 2}, dtype=t.int64), 2)"
+              for n in (1, 2, 3) for d in ("int64", "int32", "bool", "complex64", "float64")}  # fmt: skip
+    bias = {f"bias of {n} dims, {d}": f"r = F.conv_transpose{n}d(t.ones((1, 2) + (3,) * {n}), t.ones((2, 1) + (2,) * {n}), t.ones(1).to(t.{d}))"
+            for n in (1, 2, 3) for d in ("int64", "bool", "float64", "complex64")}  # fmt: skip
+    check(unpool | bias, BEFORE)
+
+
+@pytest.mark.parity
+def test_put_keeps_the_order_of_dims():
+    check({x: f"y = {x}.put(t.tensor([1, 4]), g(2)); r = y, y.stride()" for x in ("g(3, 4)", "g(3, 4).T", "g(3, 8)[:, ::2].T", "g(2, 3, 2).permute(1, 2, 0)")},
+          BEFORE)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_resizing_counts_as_a_change():
+    check({sizes: f"x = g(2, 3); v = x._version; x.resize_({sizes}); r = x._version - v" for sizes in ("2, 3", "3, 2", "4", "0")}, BEFORE)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("weights", [True, False])
+def test_dtypes_of_attention_masks(weights):
+    given = "F.multi_head_attention_forward(*[g(3, 1, 2).to(t.{})] * 3, 2, 1, g(6, 2).to(t.{}), None, None, None, False, 0., g(2, 2).to(t.{}), None"
+    check({
+        f"{d}, {mask}": f"r = {given.format(d, d, d)}, need_weights={weights}, {mask})[0]"
+        for d in ("float32", "float64")
+        for mask in (*(f"attn_mask=t.zeros(3, 3).to(t.{e})" for e in ("float32", "float64", "bool", "int64")),
+                     *(f"key_padding_mask=t.zeros(1, 3).to(t.{e})" for e in ("float32", "float64", "bool")),
+                     "attn_mask=t.zeros(3, 3), key_padding_mask=t.zeros(1, 3, dtype=t.float64)")
+    }, BEFORE)  # fmt: skip

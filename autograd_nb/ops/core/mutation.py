@@ -8,7 +8,7 @@ from typing import Any
 from ... import launch
 from ...graph.modes import state
 from ...overriding import whole
-from ...shapes import as_shape, check_sizes, contiguous_strides, layout
+from ...shapes import as_shape, check_sizes, contiguous_strides, is_expanded, layout
 from ...tensor import Tensor, _storage, check_inplace, look_as, make
 from .inplace import assign_inplace, before, in_place, inplace_version
 from .recording import fit_output
@@ -19,7 +19,7 @@ from .structured import tensor_argument
 _ALIASES = {
     "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
     "logical_and": (), "logical_or": (), "logical_xor": (), "logical_not": (), "bitwise_not": (), "float_power": (),
-    "addmm": (), "addmv": (), "addr": (), "baddbmm": (), "renorm": (), "cumsum": (), "cumprod": (),
+    "addmm": (), "addr": (), "baddbmm": (), "renorm": (), "cumsum": (), "cumprod": (),
 }  # fmt: skip
 
 for _name, _aliases in _ALIASES.items():
@@ -28,6 +28,21 @@ for _name, _aliases in _ALIASES.items():
         for _alias in _aliases:
             OPS[_alias] = OPS[_name + "_"]
             setattr(Tensor, _alias, _call)
+
+
+@public(kind="inplace", namespaces=())
+def addmv_(input, mat, vec, *, beta=1, alpha=1):
+    """In-place version of `addmv`. Of an expanded tensor each element is the last one's successor, row by row, as in PyTorch."""
+    x, function = tensor_argument(input, "addmv_"), OPS["addmv"].call
+    rows = tensor_argument(mat, "addmv_", "mat")
+    if not is_expanded(x._layout) or x.ndim != 1 or rows.ndim != 2 or rows.shape[0] != x.shape[0]:
+        return in_place("addmv_", function, x, rows, vec, beta=beta, alpha=alpha)
+    check_inplace(x)
+    y = before(x)[:1]
+    for row in rows.split(1):
+        y = function(y, row, vec, beta=beta, alpha=alpha)
+    assign_inplace(x[:1], y)
+    return x
 
 
 @public(kind="inplace", namespaces=())
@@ -151,6 +166,7 @@ def resize_(input, *sizes, memory_format=None):
     else:
         x._data = base[offset:] if offset else base
     x._layout = new
+    x._version_[0] += x._version_[0] >= 0
     return x
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ... import dtypes
+from ... import dtypes, strides
 from ...shapes import as_int, broadcast_shapes, wrap_dim
 from ...tensor import Tensor, check_inplace
 from ..core.inplace import in_place, write_inplace
@@ -14,7 +14,7 @@ from ..core.recording import fresh, guarded
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
-from ..creation.cast import cast, contiguous
+from ..creation.cast import cast, contiguous, relaid
 from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
@@ -255,6 +255,9 @@ def put(input, index, source, accumulate=False):
     """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
     x, places, values = _put_args(input, index, source, "put")
     y = fresh(reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape))
+    lay = strides.like(x._layout)
+    if not lay.contiguous:
+        y = relaid(y, lay)
     return _with_source(guarded(y, index), source)
 
 

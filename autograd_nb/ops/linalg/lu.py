@@ -12,7 +12,7 @@ from ...tensor import Tensor
 from ..core.recording import fresh, guarded
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense
+from ..creation.cast import cast, dense
 from ..creation.create import new_empty, new_full
 from ..shape.rearrange import tril, triu
 from .common import (
@@ -84,6 +84,8 @@ def _solved(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool = False) -> Tenso
 
 def _permutation(pivots: Tensor, m: int, d: dtypes.dtype) -> Tensor:
     """The matrix P of P·L·U, with ``m`` rows."""
+    if d is dtypes.float16:  # its memory is not of numbers
+        return cast(_permutation(pivots, m, dtypes.float32), d)
     p = new_empty((*pivots.shape[:-1], m, m), d)
     if p._layout.size:
         _PERMUTATION(d, count(p), m, pivots.shape[-1], dense(pivots), p._data)

@@ -300,10 +300,10 @@ def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
 def _prepare(
     op: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, dilation: Any, groups: Any, transposed: bool, free: bool = False
 ) -> tuple[Any, ...]:
-    """(x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another real floating dtype."""
+    """(x, w, stride, dilation, groups, whether there is a batch), checked. ``free``: the bias may have another real dtype."""
     x, w = tensor_argument(input, op), tensor_argument(weight, op, "weight")
     other = w if x.dtype is not w.dtype else bias if bias is not None and bias.dtype is not x.dtype else None
-    if free and other is bias and other is not None and bias.dtype.category == x.dtype.category == 2:
+    if free and other is bias and other is not None and bias.dtype.category <= x.dtype.category == 2:
         other = None
     if w.ndim != n + 2:
         raise RuntimeError(f"{op}(): expected weight to be {n + 2}-D, but got {w.ndim}-D weight of size {list(w.shape)}")

@@ -47,7 +47,7 @@ def _added(mask: Any, name: str, d: dtypes.dtype, other: Any = None) -> Any:
         )
     if mask.dtype is dtypes.bool_:
         return OPS["zeros_like"].call(mask, dtype=d).masked_fill_(mask, -math.inf)
-    return mask.to(d)
+    return mask
 
 
 def _projected(q: Tensor, k: Tensor, v: Tensor, packed: Any, separate: tuple[Any, ...] | None, bias: Any) -> list[Tensor]:
@@ -161,6 +161,8 @@ def multi_head_attention_forward(
         k, v = cat([k, zero], 2), cat([v, zero], 2)
         mask, padding = (t if t is None else pad(t, (0, 1)) for t in (mask, padding))
     mask = _joined(mask, padding, n, num_heads, length, k.shape[2])
+    if need_weights and mask is not None and mask.dtype is not q.dtype:
+        raise RuntimeError(f"Input dtypes must be the same, got: a mask of {mask.dtype} and a query of {q.dtype} ({op}())")
     p = dropout_p if training else 0.0
     if need_weights:
         # as PyTorch, where nothing may be seen this path gives nan

@@ -8,7 +8,7 @@ from typing import Any
 from ... import dtypes, launch
 from ...shapes import as_int, layout, numel
 from ...tensor import Tensor, make
-from ..core.recording import guarded, store
+from ..core.recording import guarded, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images
@@ -310,6 +310,8 @@ def _unpooled(op: str, n: int, input: Any, indices: Any, kernel: Any, stride: An
         raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got {list(index.shape)}")
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {index.dtype}")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f"\"max_unpool{max(n, 2)}d\" not implemented for '{scalar_type(x.dtype)}' (cast it with .to(), e.g. x.float())")
     k = tuple_of(kernel, n, "kernel_size", op)
     s = k if stride is None else tuple_of(stride, n, "stride", op)
     p = tuple_of(padding, n, "padding", op)

@@ -310,7 +310,7 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
     if beta == 0:  # PyTorch then ignores what input holds, nan too
-        y = y + input.detach().new_zeros(()) if not input._rg else y + input * 0
+        y = y + (input.masked_fill(input.new_ones((), dtype=dtypes.bool_), 0) if input._rg else input.detach().new_zeros(()))
     else:
         scaled = _scaled(input, beta)
         y = scaled + y if name == "addr" else y + scaled

@@ -248,7 +248,7 @@ class TensorMethods:
         """y = beta·input + alpha·A·v."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """In-place version of `addmv`."""
+        """In-place version of `addmv`. Of an expanded tensor each element is the last one's successor, row by row, as in PyTorch."""
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """y = beta·input + alpha·a⊗b; of booleans with 'or' for the sum and 'and' for products."""
