@@ -28,7 +28,7 @@ from .ir import Step, address, root, written
 from .lower.executable import Executable
 from .nested import containers, emptied, flatten, rebuild, slots_in, tensors_in
 from .passes.pipeline import optimize
-from .run.again import Changes
+from .run.again import Changes, changes_of
 from .run.backward import Back
 from .run.fast_path import build_fast_path
 from .run.records import (
@@ -43,7 +43,7 @@ from .run.records import (
     StateResult,
     seen_as,
 )
-from .run.variant import Variant
+from .run.variant import RunState, Variant
 
 
 class Unstable(Exception):
@@ -168,12 +168,12 @@ class Session:
             changes = self._changes(program, arguments, versions, held, gradients, [*stores, *[k for k, _ in carried]], back)
         variant = Variant(
             key=key, reason=reason, function=self.function, given=emptied(given[:2]), program=program, guard=guard, reach=reach, back=back,
-            changes=changes, arguments=arguments, written=[i for i, a in enumerate(arguments) if a.written], asked=capture.asked,
+            arguments=arguments, written=[i for i, a in enumerate(arguments) if a.written], asked=capture.asked,
             exclusive=program.writes or reach.tells_apart or capture.hashed, sharing=any(a.shares is not None for a in arguments),
             state_roots=self.state_roots, result=emptied(result), plain=isinstance(result, Tensor), outputs=outputs, order=order,
             decided=[(s, s.__class__.__mro__[2](s.read())) for s in capture.decided if id(s) in decided], stores=stores, carried=carried,
             carried_leaves=len(tensors_in([value for _, value in self.given])), held=held, gradients=gradients, expects_none=expects_none,
-            expects_some=expects_some, versions=versions,
+            expects_some=expects_some, versions=versions, state=RunState(changes),
         )  # fmt: skip
         variant.state.fast_path = build_fast_path(variant, self.replaced)
         self._release()
@@ -227,9 +227,8 @@ class Session:
         memory = [t for t in self.watched if self.capture.buffer_of(t._data).number in numbers]
         mine = [i for i, a in enumerate(arguments) if a.written or a.buffer in numbers]
         counters = [counter for counter, _ in versions]
-        changes = Changes(memory, mine, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program)
-        changes.reads(back.reads, [(i, self.leaves[i]) for i in back.reads_given])
-        return changes or None
+        read = [(i, self.leaves[i]) for i in back.reads_given]
+        return changes_of(memory, mine, back.reads, read, counters, [h.leaf for h in held], [g.leaf for g in gradients], places, program)
 
     def _same_arguments(self) -> None:
         """Problem where the run has made something else of an argument than other values."""

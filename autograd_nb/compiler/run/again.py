@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,49 +22,61 @@ from ..nested import rebuild
 SMALL = 16_384  #: bytes that are copied at each call, in case that another run needs them
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Changes:
     """Changes are what another run of a captured function begins from that may be otherwise by then, as the function or the
-    user changes it.
+    user changes it; `changes_of` makes them."""
 
-    ``memory``, ``arguments``: the tensors that it reaches, and which of its arguments, whose values are kept; ``counters``: the version
-    lists that grow, ``held``: leaves to whose gradients it adds, ``left``: all leaves whose gradient it sets or adds to, ``numbers``:
-    the live numbers that it reads. ``others``, ``other_arguments``: what it reads and is not kept, as it is large.
+    memory: list[Tensor]  #: the tensors that it reaches whose values are kept,
+    arguments: list[int]  #: and which of its arguments are
+    others: list[Tensor]  #: what it reads and is not kept, as it is large
+    other_arguments: list[int]
+    counters: list[list[int]]  #: the version lists that grow
+    held: list[Tensor]  #: leaves to whose gradients it adds
+    left: list[Tensor]  #: all leaves whose gradient it sets or adds to
+    places: list[Kept]  #: what is stored
+    numbers: list[FloatSlot]  #: the live numbers that it reads
+
+    def whole(self) -> Changes:
+        """The same, with large values kept too."""
+        memory, arguments = self.memory + self.others, self.arguments + self.other_arguments
+        return replace(self, memory=memory, arguments=arguments, others=[], other_arguments=[])
+
+
+def changes_of(
+    memory: list[Tensor], arguments: list[int], read: list[Tensor], read_arguments: list[tuple[int, Tensor]], counters: list[list[int]],
+    held: list[Tensor], gradients: list[Tensor], places: list[Kept], program: Executable,
+) -> Changes | None:  # fmt: skip
+    """Return the changes of a function; None where there are none.
+
+    ``memory``, ``arguments``: what it changes itself, ``read``, ``read_arguments``: what it reads and others may change. Of these small
+    tensors are kept from the first call on.
     """
+    known = {id(t) for t in memory}
+    small, large, room = _by_size([(t, t) for t in read if id(t) not in known], SMALL)
+    small_arguments, large_arguments, _ = _by_size([(i, t) for i, t in read_arguments if i not in arguments], room)
+    left = list({id(leaf): leaf for leaf in (*gradients, *held)}.values())
+    stored = list({k.place: k for k in places}.values())
+    numbers = [slot for _, slot, _ in program._live if isinstance(slot, FloatSlot)]
+    if not (known or arguments or small or large or small_arguments or large_arguments or counters or left or stored or numbers):
+        return None
+    return Changes(
+        memory=memory + small, arguments=arguments + small_arguments, others=large, other_arguments=large_arguments,
+        counters=counters, held=held, left=left, places=stored, numbers=numbers,
+    )  # fmt: skip
 
-    def __init__(
-        self, memory: list[Tensor], arguments: list[int], counters: list, held: list[Tensor], gradients: list[Tensor], places: list[Kept],
-        program: Executable,
-    ):  # fmt: skip
-        self.memory, self.arguments, self.counters, self.held = memory, arguments, counters, held
-        self.others: list[Tensor] = []
-        self.other_arguments: list[int] = []
-        self.left = list({id(leaf): leaf for leaf in (*gradients, *held)}.values())
-        self.places = list({k.place: k for k in places}.values())
-        self.numbers = [slot for _, slot, _ in program._live if isinstance(slot, FloatSlot)]
 
-    def __bool__(self) -> bool:
-        kept = self.memory or self.arguments or self.counters or self.left or self.places or self.numbers
-        return bool(kept or self.others or self.other_arguments)
-
-    def reads(self, tensors: list[Tensor], arguments: list[tuple[int, Tensor]]) -> None:
-        """Note what the function reads and others may change: small tensors are kept from the first call on."""
-        room = SMALL
-        known = {id(t) for t in self.memory}
-        for t in tensors:
-            if id(t) not in known:
-                size = t._layout.extent * t._data.itemsize
-                (self.memory if size <= room else self.others).append(t)
-                room -= size * (size <= room)
-        for i, t in arguments:
-            if i not in self.arguments:
-                size = t._layout.extent * t._data.itemsize
-                (self.arguments if size <= room else self.other_arguments).append(i)
-                room -= size * (size <= room)
-
-    def keep_all(self) -> None:
-        """Keep large values too, from now on."""
-        self.memory, self.others = self.memory + self.others, []
-        self.arguments, self.other_arguments = self.arguments + self.other_arguments, []
+def _by_size(tensors: list[tuple[Any, Tensor]], room: int) -> tuple[list[Any], list[Any], int]:
+    """The names of those that go into ``room`` bytes, one after the other, of the rest, and the room that is left."""
+    small, large = [], []
+    for name, t in tensors:
+        size = t._layout.extent * t._data.itemsize
+        if size <= room:
+            small.append(name)
+            room -= size
+        else:
+            large.append(name)
+    return small, large, room
 
 
 class Before:
@@ -132,8 +145,8 @@ class Call:
         RuntimeError for a function of which a second run would do something else than the first.
         """
         back = self.variant.back
-        if self.before is not None:
-            self.before.changes.keep_all()
+        if self.before is not None:  # others may follow
+            self.variant.state.changes = self.before.changes.whole()
         if self.graph is None:
             self.graph = self._graph()
         return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)

@@ -41,13 +41,14 @@ class RunState:
     """The state of a captured call that changes from run to run.
 
     ``changed``: whether live numbers may have, since the program was last given them. ``fast_path``: see `fast_path`.
-    ``observed``: whether another run makes the graph behind results only where its launches are observed.
+    ``observed``: whether another run makes the graph behind results only where its launches are observed. ``changes``, for results of
+    which another run may be needed: what the function changes, once there was such a run with all values that it reads.
     """
 
-    __slots__ = ("changed", "fast_path", "observed")
+    __slots__ = ("changed", "changes", "fast_path", "observed")
 
-    def __init__(self) -> None:
-        self.changed, self.observed = True, False
+    def __init__(self, changes: Changes | None = None) -> None:
+        self.changed, self.observed, self.changes = True, False, changes
         self.fast_path: Callable[[Any, list[Tensor]], Any] | None = None
 
 
@@ -63,7 +64,6 @@ class Variant:
     guard: Guard
     reach: Reach
     back: Back | None
-    changes: Changes | None  #: for results of which another run may be needed: what the function changes
 
     # arguments and state
     arguments: list[Argument]
@@ -181,7 +181,8 @@ class Variant:
         fast = self.state.fast_path
         if fast is not None:
             return fast(self, leaves)
-        before = None if self.changes is None else Before(self.changes, leaves)
+        changes = self.state.changes
+        before = None if changes is None else Before(changes, leaves)
         results, made, drawn = self._run(leaves)
         if self.back is not None:
             self.back.attach(self, leaves, made, results, drawn, before)

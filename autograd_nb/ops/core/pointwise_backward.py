@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -175,7 +176,7 @@ class Spec:
         self.backs: dict[Any, Any] = launch.plan_table()
 
     def plan_back(self, g: Layout) -> BackPlan:
-        return launch.keep(self.backs, g, BackPlan(self, g))
+        return launch.keep(self.backs, g, back_plan(self, g))
 
     # ---- the same on tensors
     def unpack(self, node: PointwiseNode) -> dict[Any, Any]:
@@ -315,83 +316,29 @@ class BackKind:
         return kernel.at(shape, axes, [*layouts, whole], of)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class BackPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
-    for each that was broadcast; an operand whose derivative is 1 gets the gradient itself."""
+    for each that was broadcast; an operand whose derivative is 1 gets the gradient itself. `back_plan` makes it."""
 
-    __slots__ = (
-        "alias",
-        "both",
-        "count",
-        "dims",
-        "entry",
-        "first",
-        "nested",
-        "outs",
-        "over",
-        "overwrite",
-        "reductions",
-        "simple",
-        "small",
-    )
+    count: int  #: of operands
+    alias: list[int]  #: operands that get the gradient itself
+    outs: list[tuple[int, Layout, np.dtype]]  #: operands of full shape, their gradients' layouts and dtypes in memory
+    entry: Callable[..., Any] | None  #: of the kernel that makes these
+    dims: np.ndarray | None
+    reductions: list[tuple[Any, ...]]  #: operands that were stretched: (operand, entry point, dims, layout, dtype in memory)
+    nested: list[tuple[Any, ...]]  #: more than a kernel walks at once: (operand, entry point, dims, layout, axes, shape)
 
-    def __init__(self, spec: Spec, g: Layout):
-        keys, out = spec.keys, spec.out
-        self.count = len(keys)
-        saved_layouts = [out if w == "out" else keys[w] for w in spec.saved]
-        layouts = [g, *saved_layouts]
-        stretched = tuple([keys[i].shape != out.shape for i, _ in spec.rules])
-        kind = spec.kind.backs.get((g.dtype, stretched))
-        if kind is None:
-            kind = BackKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
-            spec.kind.backs[g.dtype, stretched] = kind
-        full, self.alias = kind.full, kind.alias
-        self.outs = [(i, strides.combined(out.shape, layouts, keys[i].dtype), keys[i].dtype.carrier) for _, i in full]
-        self.entry = self.dims = None
-        if full:
-            kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
-            self.entry, self.dims = kernel.entry(layouts, [lay for _, lay, _ in self.outs])
-        # the commonest: one gradient from one kernel
-        self.small = bool(self.outs) and self.outs[0][1].size * self.outs[0][2].itemsize < launch.BIG
-        self.simple = self.outs[0][1:] if len(full) == 1 and not kind.reduced and not self.alias else None
-        self.over, self.overwrite = None, None
-        if self.simple and self.dims is None and self.simple[0].dtype is g.dtype and not launch._observing:
-            size = self.simple[0].size
-            if size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
-                self.over = self.simple[0]
-            elif size >= WIDE:  # worth a kernel of its own
-                ((k, i),) = full
-                self.overwrite = kind.kernel((k,), [keys[i].dtype.name], {0: 0}).flat(layouts, [g])
-                self.over = self.simple[0]
-        # and two operands that both get the gradient itself, or both come from one flat kernel
-        self.both: Any = None
-        self.first = None  # the layout of a gradient over which the first of two is written
-        if self.count == 2 and not full and not kind.reduced and len(self.alias) == 1:
-            self.both = "first" if self.alias == [0] else "second"
-        elif self.count == 2 and not kind.reduced and len(spec.rules) == 2:
-            if len(self.alias) == 2:
-                self.both = True
-            elif len(full) == 2 and self.dims is None and self.outs[0][1:] == self.outs[1][1:]:
-                self.both = self.outs[0][1:]
-                if self.both[0].size <= 64 and not launch._observing:
-                    self.first = self.both[0]
-        self.reductions: list[tuple[Any, ...]] = []
-        self.nested: list[tuple[Any, ...]] = []
-        for k, i in kind.reduced:
-            self._reduce(kind, k, i, keys[i], out, layouts)
+    # the commonest: one gradient from one kernel
+    small: bool  #: whether the first gradient is too small for the pool of memory
+    simple: tuple[Any, ...] | None  #: (layout, dtype in memory) of the only gradient
+    over: Layout | None  #: the layout of an incoming gradient that it may be written over,
+    overwrite: Callable[..., Any] | None  #: by this entry point, where not by ``entry``
 
-    def _reduce(self, kind: BackKind, k: int, i: int, to: Layout, out: Layout, layouts: list[Layout]) -> None:
-        """The gradient of operand ``i``, which was stretched."""
-        lead = out.ndim - to.ndim
-        axes = [d for d in range(out.ndim) if d < lead or (to.shape[d - lead] == 1 and out.shape[d] != 1)]
-        try:
-            entry, dims = kind.fold(k, to.dtype.name, layouts, out.shape, axes)
-        except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
-            whole = layout(out.shape, None, to.dtype)
-            plain, steps = kind.kernel((k,), [to.dtype.name]).entry(layouts, [whole])
-            self.nested.append((i, plain, steps, whole, tuple(axes), to.shape))
-        else:
-            self.reductions.append((i, entry, dims, layout(to.shape, None, to.dtype), to.dtype.carrier))
+    # and two operands of full shape: True where both get the gradient itself, "first" or "second" where only that one gets any
+    # and this is it, (layout, dtype in memory) where one flat kernel makes both
+    both: Any
+    first: Layout | None  #: the layout of a gradient over which the first of two is written
 
     def placed(self, t: Tensor) -> tuple[Any, ...]:
         """The one gradient in its operand's place."""
@@ -426,6 +373,74 @@ class BackPlan:
             grads[i] = t = make(data, whole, [0, 0]).sum(axes).reshape(shape)
             t._version_[1] = OURS
         return tuple(grads)
+
+
+def back_plan(spec: Spec, g: Layout) -> BackPlan:
+    """Return the plan for gradients that come in with the layout ``g``."""
+    keys, out = spec.keys, spec.out
+    saved_layouts = [out if w == "out" else keys[w] for w in spec.saved]
+    layouts = [g, *saved_layouts]
+    stretched = tuple([keys[i].shape != out.shape for i, _ in spec.rules])
+    kind = spec.kind.backs.get((g.dtype, stretched))
+    if kind is None:
+        kind = BackKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
+        spec.kind.backs[g.dtype, stretched] = kind
+    full, alias, reduced = kind.full, kind.alias, kind.reduced
+    outs = [(i, strides.combined(out.shape, layouts, keys[i].dtype), keys[i].dtype.carrier) for _, i in full]
+    entry = dims = None
+    if full:
+        kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
+        entry, dims = kernel.entry(layouts, [lay for _, lay, _ in outs])
+    simple = outs[0][1:] if len(full) == 1 and not reduced and not alias else None
+    over: Layout | None = None
+    overwrite: Callable[..., Any] | None = None
+    if simple is not None and dims is None and simple[0].dtype is g.dtype and not launch._observing:
+        over, overwrite = _overwriting(kind, layouts, simple[0])
+    both = _both(alias, outs) if len(keys) == 2 and not reduced and dims is None else None
+    sums, nested = _reductions(kind, keys, out, layouts) if reduced else ([], [])
+    return BackPlan(
+        count=len(keys), alias=alias, outs=outs, entry=entry, dims=dims, reductions=sums, nested=nested,
+        small=bool(outs) and outs[0][1].size * outs[0][2].itemsize < launch.BIG, simple=simple, over=over, overwrite=overwrite,
+        both=both, first=both[0] if isinstance(both, tuple) and both[0].size <= 64 and not launch._observing else None,
+    )  # fmt: skip
+
+
+def _overwriting(kind: BackKind, layouts: list[Layout], only: Layout) -> tuple[Layout | None, Callable[..., Any] | None]:
+    """``over`` and ``overwrite`` of a plan for the only gradient, which is dense and has the dtype of the incoming one."""
+    if only.size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
+        return only, None
+    if only.size < WIDE:
+        return None, None
+    ((k, _),) = kind.full  # worth a kernel of its own
+    return only, kind.kernel((k,), [only.dtype.name], {0: 0}).flat(layouts, layouts[:1])
+
+
+def _both(alias: list[int], outs: list[tuple[int, Layout, np.dtype]]) -> Any:
+    """``both`` of a plan for two operands of full shape, whose kernel, if they need one, is flat."""
+    if not outs:
+        return True if len(alias) == 2 else "first" if alias == [0] else "second"
+    return outs[0][1:] if len(outs) == 2 and outs[0][1:] == outs[1][1:] else None
+
+
+def _reductions(
+    kind: BackKind, keys: tuple[Any, ...], out: Layout, layouts: list[Layout]
+) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    """``reductions`` and ``nested`` of a plan: the gradients of operands that were stretched."""
+    sums: list[tuple[Any, ...]] = []
+    nested: list[tuple[Any, ...]] = []
+    for k, i in kind.reduced:
+        to = keys[i]
+        lead = out.ndim - to.ndim
+        axes = [d for d in range(out.ndim) if d < lead or (to.shape[d - lead] == 1 and out.shape[d] != 1)]
+        try:
+            entry, dims = kind.fold(k, to.dtype.name, layouts, out.shape, axes)
+        except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
+            whole = layout(out.shape, None, to.dtype)
+            plain, steps = kind.kernel((k,), [to.dtype.name]).entry(layouts, [whole])
+            nested.append((i, plain, steps, whole, tuple(axes), to.shape))
+        else:
+            sums.append((i, entry, dims, layout(to.shape, None, to.dtype), to.dtype.carrier))
+    return sums, nested
 
 
 def probe_half(body: Any) -> Any:
