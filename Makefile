@@ -22,7 +22,7 @@ find_python = for p in $(PYTHON) python3 python3.11 python3.12 python3.13; do \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found. Install one (on Debian and Ubuntu with its package python3-venv)," >&2; \
 	echo "or name it: make PYTHON=/path/to/python3.11" >&2; exit 1
 
-.PHONY: help demo smoke test test-slow doctest boundscheck parity fuzz stubs lint bench bench-compare docs wheel wheel-check clean
+.PHONY: help demo smoke test test-slow doctest boundscheck oldest parity fuzz stubs lint bench bench-compare docs wheel wheel-check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -67,6 +67,16 @@ doctest: $(VENV)/has-test ## the examples in the docstrings
 boundscheck: $(VENV)/has-test ## the slow tests and those of ops and engine with every index in every kernel checked
 	@NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(JOBS) tests/ops tests/autograd $$(grep -lr mark.slow tests/compiler tests/nn) \
 		-m "not formulas" $(ARGS)
+
+# numba==0.62.* numpy==2.0.* …, from pyproject.toml
+OLDEST = $(shell sed -n 's/^dependencies = \[\(.*\)\]/\1/p' pyproject.toml | tr -d '",' | sed 's/>=\([0-9.]*\)/==\1.*/g')
+oldest: $(VENV)/oldest/made ## smoke tests and those of code generation with the oldest numba, numpy and scipy that are allowed
+	@$(VENV)/oldest/bin/python -m pytest -q tests/test_smoke.py tests/codegen -m "not slow" $(ARGS)
+$(VENV)/oldest/made: pyproject.toml $(VENV)/made
+	@echo "installing $(OLDEST)"
+	@$(BIN)/python -m venv $(VENV)/oldest
+	@$(VENV)/oldest/bin/python -m pip install -qq --disable-pip-version-check --no-input $(OLDEST) -e ".[test,examples]"
+	@touch $@
 
 parity: $(VENV)/has-parity ## compare with PyTorch 2.13.0
 	@$(BIN)/python -m pytest -q -n $(JOBS) tests/parity tests/fuzz $(ARGS)

@@ -62,7 +62,7 @@ class HelperLowering(NativeLowering):
         name = fndesc.qualname.split(".")[-1]
         function = _dynfunc.make_function(fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
         state.targetctx.insert_user_function(function, fndesc, [library])
-        state.reload_init.extend(library._reload_init)
+        state.reload_init.extend(getattr(library, "_reload_init", ()))  # early versions have none
         state["cr"] = _LowerResult(fndesc, lowered.call_helper, cfunc=function, env=lowered.env)
         return True
 
