@@ -113,6 +113,8 @@ def _whole(x: Any, mask: Any, identity: Any, name: str) -> Tensor:
     """`_filled` for identities that are integers of 64 bits."""
     tensor_argument(x, f"masked.{name}")
     keep = _mask_of(x, mask, name)
+    if keep is not None and x.dtype is dtypes.bool_:
+        raise NotImplementedError(f"identity of {name} on torch.bool input")
     return x if keep is None else _op("where", keep, x, _op("full", (), identity, dtype=x.dtype))
 
 
@@ -185,6 +187,8 @@ def norm(input: Any, ord: Any = 2.0, dim: Any = None, *, keepdim: Any = False, d
 
 def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, dtype: Any, mask: Any, name: str) -> Tensor:
     tensor_argument(x, f"masked.{name}")
+    if x.dtype is dtypes.bool_:
+        raise RuntimeError(f"masked.{name}(): Subtraction, the `-` operator, with a bool tensor is not supported")
     d = _kind(x, dtype)
     if d.category < 2:
         d = dtypes.float32

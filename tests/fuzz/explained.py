@@ -38,7 +38,7 @@ class Explained:
     holds: Callable[[Case], Any]
 
 
-_ORDERS = ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "einsum", "lu_solve", "kron(")
+_ORDERS = ("fft", "_scatter(", ".put(", "histogram", "conv_transpose3d", "max_pool1d", "rrelu", "RReLU", "einsum", "lu_solve", "kron(")
 
 
 #: ops that keep what they compute anew here, or the other way round (tests/parity/exchanged.py, KNOWN)
@@ -62,12 +62,14 @@ EXPLAINED = (
         "derivatives that PyTorch lacks",
         "Bessel functions of integer order and some in-place forms have derivatives here; where PyTorch has none it may only fail in backward.",
         lambda c: (c.kind == "requires_grad" and re.search(r"special\.\w*bessel", c.statement))
-        or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs)),
+        or (c.kind == "not refused" and re.search(r"derivative for .* is not implemented", c.theirs))
+        or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs),
     ),
     Explained(
         "as_strided_scatter's gradient",
         "PyTorch's is known to be wrong: it lets through what is overwritten (tests/parity/opdb.py, WRONG_THERE).",
-        lambda c: "as_strided_scatter" in c.before + c.statement and (c.kind == "grad value" or "INTERNAL ASSERT" in c.theirs),
+        lambda c: "as_strided_scatter" in c.before + c.statement
+        and (c.kind == "grad value" or (c.kind == "value" and "autograd.grad" in c.statement) or "INTERNAL ASSERT" in c.theirs),
     ),
     Explained(
         "faults of PyTorch",
@@ -82,6 +84,30 @@ EXPLAINED = (
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
             or ("use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs and "is_grads_batched" in c.statement)
         ),
+    ),
+    Explained(
+        "views that are made inside",
+        "Results of repeat_interleave and einsum may be views in PyTorch of what nobody else has: they say so, and a hook of such a node is "
+        "lost when the result is changed in place.",
+        lambda c: re.search(r"repeat_interleave|einsum", c.before)
+        and ((c.kind == "value" and "_is_view()" in c.statement) or ("value" in c.kind and "grad_fn.register_hook" in c.before)),
+    ),
+    Explained(
+        "memory behind a loss",
+        "PyTorch's sum of some losses lies in memory as large as the operands', which as_strided shows: nothing was written to it.",
+        lambda c: "as_strided" in c.statement + c.before
+        and re.search(r"(?i)smooth_?l1|mse_?loss|soft_?margin|binary_?cross_?entropy|bce", c.before)
+        and c.kind in ("raised", "value"),
+    ),
+    Explained(
+        "the gradient of nothing",
+        "That of cummax and cummin is in PyTorch the operand itself, which requires grad.",
+        lambda c: c.kind in ("requires_grad", "leaf", "history") and c.empty and re.search(r"cummax|cummin", c.before),
+    ),
+    Explained(
+        "pixels of nothing",
+        "PyTorch's pixel_unshuffle of an empty tensor forgets to change the shape.",
+        lambda c: c.kind == "shape" and c.empty and re.search(r"(?i)pixel_?unshuffle", c.statement),
     ),
     Explained(
         "medians of expanded dims",
@@ -108,7 +134,7 @@ EXPLAINED = (
     Explained(
         "logical_not_ of numbers",
         "PyTorch forgets that it changes a tensor with a history: it is not refused, and the history stays.",
-        lambda c: "logical_not_()" in c.statement and (c.kind == "requires_grad" or "in-place operation" in c.mine),
+        lambda c: "logical_not_()" in c.statement and (c.kind == "requires_grad" or re.search(r"in-place operation|modified inplace", c.mine)),
     ),
     Explained(
         "exchanged data",
@@ -153,7 +179,7 @@ EXPLAINED = (
     Explained(
         "running statistics that share memory",
         "PyTorch updates mean and variance of a channel in turn.",
-        lambda c: c.kind == "value" and re.search(r"running_mean=fit.*running_var=fit", c.statement) and c.name in c.statement,
+        lambda c: c.kind == "value" and re.search(r"running_mean=(fit.*running_var=fit|(v\d+), running_var=\2\b)", c.statement),
     ),
     Explained(
         "strides of nothing",
@@ -191,7 +217,7 @@ EXPLAINED = (
     Explained(
         "dtypes of nothing",
         "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise.",
-        lambda c: c.kind == "raised" and re.search(r"same dtype|should be the same|expected scalar type", c.mine) and c.empty,
+        lambda c: c.kind == "raised" and re.search(r"same dtype|should be the same|expected scalar type|not implemented for", c.mine) and c.empty,
     ),
     Explained(
         "offset of nothing",

@@ -6,6 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import autograd_nb as ours  # noqa: E402
+
 from .snippets import check  # noqa: E402
 
 #: tensors of shape (3, 4) in which elements share memory, and the memory
@@ -77,3 +79,16 @@ def test_addmv_of_an_expanded_tensor(d):
     before = f"b = t.arange(1, 4).to(t.{d}); x = b.as_strided((3,), (0,)); m = t.arange(6).reshape(3, 2).to(b.dtype); v = b[1:].clone(); kept = b"
     calls = ["x.addmv_(m, v)", "x.addmv_(m, v, beta=2, alpha=3)", "x.addmv_(m[:2], v)", "x.addmv_(m.half(), v.half())", "x.addmv_(m, b)"]
     check({call: f"{call}\nr = x, b, b._version" for call in calls}, before)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", ("threshold", "relu", "hardtanh"))
+def test_activations_in_place_of_expanded_tensors(name):
+    found = []
+    for library in (torch, ours):
+        x = library.tensor([[-1.0], [0.7], [3.0]]).expand(3, 2)
+        try:
+            found.append(getattr(library.nn.functional, name)(x, *((0.5, 2.0) if name == "threshold" else ()), inplace=True).tolist())
+        except RuntimeError:
+            found.append("refused")
+    assert found[0] == found[1]

@@ -125,3 +125,53 @@ def test_values_changed_behind_the_graphs_back_give_pytorchs_gradients(part):
     run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
     assert int(run.stdout.split(" changes of ")[0].rsplit(None, 1)[-1]) > 100
+
+
+IN_PLACE = {
+    "elu": (), "leaky_relu": (0.1,), "celu": (), "selu": (), "rrelu": (), "rrelu training": (0.1, 0.3, True), "hardtanh": (), "relu6": (),
+    "relu": (), "threshold": (0.0, 1.0), "silu": (), "mish": (), "hardswish": (), "hardsigmoid": (), "dropout": (),
+}  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("of_view", (False, True))
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_results_of_activations_in_place_are_kept_as_in_pytorch(name, of_view):
+    refused = []
+    for library in (torch, ag):
+        y = library.linspace(-2.0, 2.0, 6).requires_grad_() * 1
+        z = y[1:5] if of_view else y
+        getattr(library.nn.functional, name.split()[0])(z, *IN_PLACE[name], inplace=True)
+        z.add_(1)
+        try:
+            y.sum().backward()
+            refused.append(False)
+        except RuntimeError:
+            refused.append(True)
+    assert refused[0] is refused[1]
+
+
+LINEAR_IN_GRADIENTS = {
+    "addcmul": lambda t, a, b: t.addcmul(b, a, b, value=0.5),
+    "addcdiv": lambda t, a, b: t.addcdiv(b, a, b),
+    "div": lambda t, a, b: a / b,
+    "lerp": lambda t, a, b: t.lerp(b, a, b),
+    "mul": lambda t, a, b: a * b,
+    "where": lambda t, a, b: t.where(b > 0, a, b),
+}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("name", LINEAR_IN_GRADIENTS)
+def test_derivatives_keep_what_theirs_read(name):
+    """A gradient may be changed where the second derivative does not read it."""
+    grads = []
+    for library in (torch, ag):
+        g, a, b = (library.linspace(k, k + 1.0, 4) for k in range(1, 4))
+        g.requires_grad_(), a.requires_grad_()
+        first, = library.autograd.grad(LINEAR_IN_GRADIENTS[name](library, a, b), a, g, create_graph=True)
+        with library.no_grad():
+            g.zero_()
+        first.sum().backward(inputs=[g])
+        grads.append(torch.from_numpy(g.grad.numpy()))
+    torch.testing.assert_close(*reversed(grads))

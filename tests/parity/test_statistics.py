@@ -170,3 +170,19 @@ def test_errors():
             call()
     with pytest.warns(UserWarning, match="degrees of freedom"):
         ours.ones(1).var()
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("call", (
+    "x.topk(1)", "x.kthvalue(1)", "x.median()", "x[0].kthvalue(1)", "x.median(0)", "x.nanmedian()", "x.nanmedian(0)", "x.argmax()", "x.argmin(0)",
+    "x.sort()", "x.mode()", "x.cummax(0)", "x.amax()", "x.max(0)", "x[:0].median()",
+))
+def test_bools_are_refused_where_pytorch_refuses_them(call):
+    found = []
+    for library in (torch, ours):
+        try:
+            eval(call, {"x": library.tensor([True, False, True])})
+            found.append(None)
+        except (RuntimeError, NotImplementedError) as error:
+            found.append(type(error))
+    assert found[0] is found[1]

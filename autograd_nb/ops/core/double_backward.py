@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...codegen.formula.symbols import Sym
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Input
 from .calls import binary_call
@@ -72,7 +73,7 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable[..., Any], tuple[Any, 
         by = derivative(formula, params, k) if op.name in _JUMPS or _depends(formula, len(params), k) else None
         if by is not None and _length(by, len(params) + 1) > MOST:
             return None
-        rules.append(by)
+        rules.append(by and _narrowed(by, params))
     last = [s.op for s in _traced(formula, len(params)).trace.instructions if s.op not in _FREE][-1]
     kind = "ThresholdBackward" if op.name == "relu" else op.node.__name__.removesuffix("0")
     node = kind if op.name in _NAMED | _JUMPS or last not in _OPERATIONS else _OPERATIONS[last]
@@ -83,6 +84,22 @@ def _declare(op: Pointwise, index: int) -> tuple[Callable[..., Any], tuple[Any, 
 
 def _traced(formula: Callable[..., Any], count: int) -> loops.Body:
     return loops.trace_body(lambda *x: (formula(*x),), [Input("float64")] * count, "float64", [None])
+
+
+def _narrowed(rule: Callable[..., Any], params: tuple[str, ...]) -> Callable[..., Any]:
+    """A derivative's rule with those parameters alone that its result depends on, as what it names is kept for it."""
+    body = _traced(rule, 1 + len(params))
+    pending, reached = [s for s, _ in body.results], set()
+    while pending:
+        symbol = pending.pop()
+        if id(symbol) not in reached:
+            reached.add(id(symbol))
+            pending.extend(s for s in symbol.args if isinstance(s, Sym))
+    names = [n for n, s in zip(params, body.symbols[1:], strict=True) if id(s) in reached]
+    namespace: dict[str, Any] = {"rule": rule}
+    values = ", ".join([n if n in names else "g" for n in params])
+    exec(f"def named({', '.join(['g', *names])}): return rule(g, {values})", namespace)
+    return namespace["named"]  # type: ignore[no-any-return]
 
 
 def _length(formula: Callable[..., Any], count: int) -> int:

@@ -475,12 +475,13 @@ def tensor_argument(value: Any, op: str, name: str = "input") -> Tensor:
 
 
 def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
-    """A non-empty list or tuple of Tensors, else TypeError/RuntimeError."""
+    """A non-empty list or tuple of Tensors, else TypeError, RuntimeError or (of `cat`, as in PyTorch) ValueError."""
     if isinstance(values, Tensor) or not isinstance(values, Sequence):
         raise TypeError(f"{op}(): argument '{name}' must be tuple of Tensors, not {type(values).__name__}")
     for i, t in enumerate(values):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0 ({name}) of {op}(), but got {type(t).__name__}")
     if not values:
-        raise RuntimeError(f"{op}(): expected a non-empty list of Tensors ({name}=[])")
+        kind = ValueError if op == "cat" else RuntimeError
+        raise kind(f"{op}(): expected a non-empty list of Tensors ({name}=[])")
     return tuple(values)

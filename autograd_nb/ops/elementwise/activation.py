@@ -65,11 +65,12 @@ def _switchable(
     torch: bool = False,
     torch_inplace: bool = False,
     integers: bool = False,
+    keeps: bool = False,
     doc: str = "",
 ) -> Callable[..., Any]:
     """``f(input, <numbers with defaults>, inplace=False)`` from a formula over x and numbers; and ``f_`` for nn.functional.
 
-    integers: integer tensors are taken too, with the numbers as integers.
+    integers: integer tensors are taken too, with the numbers as integers. keeps: see `_kept`, for the in-place form.
     """
     names = list(defaults)
     values = tuple(float(v) for v in defaults.values())
@@ -102,17 +103,23 @@ def _switchable(
         if not args and not kw:
             return op(input, *fitted(input, values, name))
         found, inplace = numbers(args, kw)
-        found = fitted(input, found, name)
-        return op.inplace(input, *found) if inplace else op(input, *found)
+        return inner(input, *found) if inplace else op(input, *fitted(input, found, name))
 
     def inner(input, *args, **kw):
         found, _ = numbers(args, kw)
-        return op.inplace(input, *fitted(input, found, name + "_"))
+        y = op.inplace(input, *fitted(input, found, name + "_"))
+        return _kept(y) if keeps else y
 
     _described(call, inner, name, defaults, doc)
     functional(*(("torch",) if torch else ()), name=name)(call)
     functional(*(("torch",) if torch_inplace else ()), name=name + "_")(inner)
     return call
+
+
+def _kept(y: Tensor) -> Tensor:
+    """``y``, written in place, which may not be changed before the backward pass, as PyTorch's derivative reads the result there."""
+    guarded(y if y._view is None else y._view, y)
+    return y
 
 
 def _floating(x: Tensor, name: str) -> None:
@@ -160,7 +167,7 @@ def _leaky_relu(x, slope):
     return m.where(x > 0, x, x * slope)
 
 
-leaky_relu: Callable[..., Any] = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, doc="x for x > 0, else negative_slope·x.")
+leaky_relu: Callable[..., Any] = _switchable("leaky_relu", _leaky_relu, {"negative_slope": 0.01}, keeps=True, doc="x for x > 0, else negative_slope·x.")
 
 
 @formula(lambda g, x, alpha: m.where(x <= 0, g * (alpha * m.exp(x)), g), None, name="elu")
@@ -168,7 +175,7 @@ def _elu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x))
 
 
-elu: Callable[..., Any] = _switchable("elu", _elu, {"alpha": 1.0}, doc="x for x > 0, else alpha·(eˣ − 1).")
+elu: Callable[..., Any] = _switchable("elu", _elu, {"alpha": 1.0}, keeps=True, doc="x for x > 0, else alpha·(eˣ − 1).")
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -182,7 +189,7 @@ def _selu(x):
     return m.where(x > 0, _SELU_SCALE * x, (_SELU_ALPHA * _SELU_SCALE) * m.expm1(x))
 
 
-selu: Callable[..., Any] = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
+selu: Callable[..., Any] = _switchable("selu", _selu, {}, torch=True, torch_inplace=True, keeps=True, doc="scale·(max(0, x) + min(0, α·(eˣ − 1))).")
 
 
 @formula(lambda g, x, alpha: m.where(x <= 0, g * m.exp(x / alpha), g), None, name="celu", node="EluBackward0")
@@ -190,7 +197,9 @@ def _celu(x, alpha):
     return m.where(x > 0, x, alpha * m.expm1(x / alpha))
 
 
-celu: Callable[..., Any] = _switchable("celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, doc="max(0, x) + min(0, α·(e^(x/α) − 1)).")
+celu: Callable[..., Any] = _switchable(
+    "celu", _celu, {"alpha": 1.0}, torch=True, torch_inplace=True, keeps=True, doc="max(0, x) + min(0, α·(e^(x/α) − 1))."
+)
 
 _TANH_SCALE = math.sqrt(2 / math.pi)
 
@@ -381,6 +390,8 @@ def _threshold(x, threshold, value):
     return m.where(x <= threshold, value, x)
 
 
+_threshold.op.repeats = True  # into expanded tensors too: to do it twice is to do it once
+
 @functional("torch")
 def threshold(input, threshold: float, value: float, inplace=False):
     """x where x > threshold, else ``value``."""
@@ -453,11 +464,11 @@ def _rrelu(input, lower, upper, training, inplace):
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound (lower={lower}, upper={upper})")
     if not training:
         slope = (lower + upper) / 2
-        return _leaky_relu.inplace(x, slope) if inplace else _leaky_relu(x, slope)
+        return _kept(_leaky_relu.inplace(x, slope)) if inplace else _leaky_relu(x, slope)
     if "uniform_" not in OPS:
         raise NotImplementedError("rrelu(): training=True needs random numbers, which this build does not have")
     slopes = OPS["uniform_"].call(new_empty(x.shape, x.dtype), lower, upper)
-    return _prelu.inplace(x, slopes) if inplace else _prelu(x, slopes)
+    return _kept(_prelu.inplace(x, slopes)) if inplace else _prelu(x, slopes)
 
 
 @functional("torch")

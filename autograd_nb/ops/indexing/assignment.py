@@ -62,7 +62,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     ):
         OPS["masked_fill_"].call(self, index, reshape(value, ()) if number is None else _assigned(number, self._layout.dtype))
         return
-    view, tensors = split_index(self, index)
+    view, tensors = split_index(self, None if index is True else index)  # (True is all of it, and as a slice converts the value)
     if index is False:  # selects nothing, and PyTorch does not count it as a change
         return
     if tensors is None:
@@ -75,6 +75,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
         if key is not None:
             _remember(key, self, view, value)
         return
+    check_inplace(view)
     if number is not None:
         value = new_full((), _assigned(number, self.dtype), self.dtype)
     place = advanced_index(view, tensors, lambda: _put_value(self, value))

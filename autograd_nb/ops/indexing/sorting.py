@@ -51,6 +51,14 @@ def _ordered(d: dtypes.dtype, name: str) -> None:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{kind}': {name} does not support complex dtypes, which have no order")
 
 
+def _no_bools(d: dtypes.dtype, name: str) -> None:
+    """Refuse bool, as PyTorch does where one of the values is chosen."""
+    if d is dtypes.bool_:
+        if name == "topk":
+            raise RuntimeError("topk does not support bool dtypes on CPU")
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+
+
 def _sort_keys(flat: np.ndarray, d: dtypes.dtype, flip: bool) -> np.ndarray:
     """uint64 keys that sort as the elements do, or the other way round."""
     _ordered(d, "sorting")
@@ -102,7 +110,7 @@ def _sort(x, d, descending):
 
 @structured(
     x=_picked_rule, node="TopkBackward0", linear="no", batch="shift",
-    dtypes="half float integer bool", samples="x(3, 4).topk(2, 1).values",
+    dtypes="half float integer", samples="x(3, 4).topk(2, 1).values",
 )
 def _topk(x, d, k, largest, ordered):
     rows, n = _rows(x, d)
@@ -167,6 +175,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None):
     x = tensor_argument(input, "topk")
     _ordered(x._layout.dtype, "topk")
     d = wrap_dim(dim, x.ndim)
+    _no_bools(x._layout.dtype, "topk")
     k = as_int(k, "k")
     n = x.shape[d] if x.ndim else 1
     if not 0 <= k <= n:
@@ -199,7 +208,7 @@ def _place(x: Tensor, d: int, k: int) -> Tensor:
 
 @structured(
     x=_picked_rule, node="KthvalueBackward0", linear="no", batch="shift",
-    dtypes="half float integer bool", samples="x(3, 4).kthvalue(2, 1).values",
+    dtypes="half float integer", samples="x(3, 4).kthvalue(2, 1).values",
 )
 def _kth_value(x, d, k):
     index = _place(x, d, k)
@@ -208,7 +217,7 @@ def _kth_value(x, d, k):
 
 @structured(
     x=_picked_rule, node="MedianBackward1", linear="no", batch="shift",
-    dtypes="half float integer bool", samples="x(3, 4).median(1).values",
+    dtypes="half float integer", samples="x(3, 4).median(1).values",
 )
 def _median_dim(x, d, k):
     index = _place(x, d, k)
@@ -236,6 +245,8 @@ def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
     n = x.shape[d] if x.ndim else 1
     if x.ndim and not n:
         raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if x.ndim:
+        _no_bools(x._layout.dtype, "kthvalue_cpu")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d} (k={k}, size {n})")
     return _selected(_kth_value, return_types.kthvalue, x, d, k - 1, keepdim, out, "kthvalue")
@@ -248,7 +259,7 @@ def _even(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
 
 @structured(
     x=lambda g, x, out: _even(g, x, out), node="MedianBackward0", linear="no", batch="samples",
-    dtypes="half float integer bool", samples="x(3, 4).median()",
+    dtypes="half float integer", samples="x(3, 4).median()",
 )
 def _median_all(x, k):
     flat = reshape(x, -1)
@@ -263,14 +274,18 @@ def _median(name: str, k: int, whole: Any, along: Any, maker: Any) -> Any:
         x = tensor_argument(input, name)
         _ordered(x._layout.dtype, "median")
         if dim is None:
-            if not x._layout.size:
+            if not x._layout.size and x.dtype is dtypes.bool_:
+                y = new_full((), True, x.dtype)
+            elif not x._layout.size:
                 y = new_full((), float("nan"), x.dtype) + x.sum() if x.dtype.category > 1 else new_full((), dtypes.iinfo(x.dtype).min, x.dtype)
             else:
+                _no_bools(x._layout.dtype, "median_cpu")
                 y = whole(x, k)
             return y if out is None else store(out, y, name)
         d = wrap_dim(dim, x.ndim)
         if x.ndim and not x.shape[d]:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        _no_bools(x._layout.dtype, "median_out")
         return _selected(along, maker, x, d, k, keepdim, out, name)
 
     call.__name__ = call.__qualname__ = name

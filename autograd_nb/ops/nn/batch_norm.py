@@ -172,7 +172,7 @@ def batch_norm(
             raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     elif eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
-    if x._layout.size or training:
+    if x._layout.size:
         for n, t in (("running_mean", running_mean), ("running_var", running_var)):
             constant("native_batch_norm", n, t)
     if not x._layout.size:
