@@ -31,9 +31,8 @@ _WINDOWS = ("*, windows by 1: values *", "*, windows by 2: values *", "*, window
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         (
-            "addr", "cumsum", "cumprod", "ge", "gt", "le", "lt", "ne", "masked_scatter", "logical_xor", "float_power", "index_reduce (mean)",
-            "index_reduce (prod)", "index_reduce (amin)", "index_reduce (amax)", "put", "scatter", "renorm", "scatter_reduce (sum)",
-            "scatter_reduce (prod)", "scatter_reduce (mean)", "scatter_reduce (amin)", "scatter_reduce (amax)",
+            "addr", "cumsum", "cumprod", "ge", "gt", "le", "lt", "ne", "logical_xor", "float_power", "index_reduce (mean)", "renorm",
+            "scatter_reduce (mean)",
         ),
         (_READ_FIRST, _WINDOWS),
     ),

@@ -92,3 +92,19 @@ def test_activations_in_place_of_expanded_tensors(name):
         except RuntimeError:
             found.append("refused")
     assert found[0] == found[1]
+
+
+#: of which each write is seen by the next
+DIRECT = [
+    "x.put_(i, s[:2])", "x.put_(t.tensor([4, -8, 4]), s[:3], accumulate=True)", "x.masked_scatter_(w > 1.5, s)", "x.scatter_(0, i2, 2., reduce='multiply')",
+    "x.scatter_reduce_(0, i2, v, 'sum')", "x.scatter_reduce_(0, i2, v, 'amax', include_self=False)", "x.index_reduce_(0, i, v, 'amin')",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("source", ["unfold", "as_strided, transposed"])
+def test_ops_by_index_write_into_windows(source):
+    before = WINDOWS[source] + OPERANDS + "; s = -t.arange(12.); v = s[:8].reshape(2, 4)"
+    check({call: f"{call}\nr = x, b, b._version" for call in DIRECT}, before)
+    history = before + "; s.requires_grad_(); v = s[:8].reshape(2, 4); b = b.clone(); x = b.as_strided(x.shape, x.stride())"
+    check({call: f"{call}; y = b * t.arange(1., 1 + len(b)); r = y, *t.autograd.grad(y.sum(), [s])" for call in DIRECT[1:3]}, history)

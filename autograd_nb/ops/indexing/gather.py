@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...launch import Kernel
-from ...shapes import Layout, coalesce, layout, numel, wrap_dim
+from ...shapes import Layout, coalesce, is_expanded, layout, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, check_inplace, make
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
@@ -280,6 +280,27 @@ def _scattered_inplace(
     return write_inplace(op, _scatter_into, x, d, index if index.ndim else reshape(index, 1), src, mode, kept=kept)
 
 
+def is_windows(x: Tensor) -> bool:
+    """Whether elements share memory and may be written to all the same: each write must be seen by the next."""
+    return overlaps_itself(x._layout) and not is_expanded(x._layout)
+
+
+def memory_of(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The memory of windows, a vector that is a view of ``x``, and the place of each element in it."""
+    lay = x._layout
+    places = OPS["arange"].call(lay.extent)
+    return OPS["as_strided"].call(x, (lay.extent,), (1,)), OPS["as_strided"].call(places, lay.shape, lay.strides)
+
+
+def _reduced_windows(name: str, x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    """`_reduced` in place, of windows."""
+    memory, places = memory_of(x)
+    at = reshape(gather(places, d, index), -1)
+    values = reshape(expand(src, index.shape) if not src.ndim else src[tuple(slice(n) for n in index.shape)], -1)
+    in_place(name, _reduced, memory, 0, at, values, reduce, include_self)
+    return x
+
+
 def _source(src: Any, value: Any, name: str) -> Any:
     if src is None and value is None:
         raise TypeError(f"{name}() missing 1 required argument: 'src' or 'value'")
@@ -339,6 +360,8 @@ def scatter_(input, dim, index, src: Tensor | float | None = None, *, value=None
     """In-place version of `scatter`."""
     src = _source(src, value, "scatter_")
     if reduce is not None:
+        if is_windows(tensor_argument(input, "scatter_")):
+            return _reduced_windows("scatter_", *_scatter_args(input, dim, index, src, "scatter_"), _scatter_reduce_mode(reduce), True)
         return in_place("scatter_", lambda x: _with_reduce("scatter_", x, dim, index, src, reduce), input)
     return _scattered_inplace(_scatter, *_scatter_args(input, dim, index, src, "scatter_"), SET, (index,))
 
@@ -464,4 +487,7 @@ def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, ou
 @public(kind="inplace", namespaces=())
 def scatter_reduce_(input, dim, index, src, reduce: str, *, include_self=True):
     """In-place version of `scatter_reduce`."""
+    if reduce in _REDUCTIONS and reduce != "mean" and is_windows(tensor_argument(input, "scatter_reduce_")):
+        tensor_argument(src, "scatter_reduce_", "src")
+        return _reduced_windows("scatter_reduce_", *_scatter_args(input, dim, index, src, "scatter_reduce_"), reduce, bool(include_self))
     return in_place("scatter_reduce_", scatter_reduce, input, dim, index, src, reduce, include_self=include_self)

@@ -17,7 +17,7 @@ from ..core.structured import Structured, tensor_argument
 from ..creation.cast import cast, contiguous, relaid
 from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
-from .gather import ADD, SET, _index_argument, _reduced, _stored, gather
+from .gather import ADD, SET, _index_argument, _reduced, _stored, gather, is_windows, memory_of
 from .picking import checked_index, checked_rows, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
 
 _index_select = pick.variant("IndexSelectBackward0", forward=picked, samples="x(3, 4).index_select(0, index(3, 5))")
@@ -207,6 +207,12 @@ def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, o
 @public(kind="inplace", namespaces=())
 def index_reduce_(input, dim, index, source, reduce: str, *, include_self=True):
     """In-place version of `index_reduce`."""
+    if reduce in ("prod", "amax", "amin") and is_windows(tensor_argument(input, "index_reduce_")):
+        x, d, places, values = _slices_args(input, dim, index, source, "index_reduce_")
+        memory, at = memory_of(x)
+        at = reshape(_index_select(at, places, (d,), d), -1)
+        in_place("index_reduce_", _reduced, memory, 0, at, reshape(values, -1), reduce, bool(include_self))
+        return x
     return in_place("index_reduce_", index_reduce, input, dim, index, source, reduce, include_self=include_self)
 
 
@@ -265,6 +271,10 @@ def put(input, index, source, accumulate=False):
 def put_(input, index, source, accumulate=False):
     """In-place version of `put`."""
     x, places, values = _put_args(input, index, source, "put_")
+    if is_windows(x):
+        memory, at = memory_of(x)
+        put_(memory, take(at, places), values, accumulate)
+        return _with_source(guarded(x, index), source)
     if not x._layout.contiguous:
         return in_place("put_", put, x, index, source, accumulate)
     write_inplace(_put, _write_slices, x.view(-1), places, values, (0,), 0, bool(accumulate))

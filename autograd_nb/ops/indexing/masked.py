@@ -18,6 +18,8 @@ from ..core.structured import tensor_argument
 from ..creation.cast import contiguous
 from ..shape.parts import _slice
 from ..shape.shape import expand, reshape
+from .gather import is_windows, memory_of
+from .index_select import put_
 from .picking import filling, index_put_op, pick, true_indices
 
 _masked_select = pick.variant("MaskedSelectBackward0", samples="x(3, 4).masked_select(mask(3, 4))")
@@ -136,4 +138,10 @@ def masked_scatter(input, mask, source):
 @public(kind="inplace", namespaces=())
 def masked_scatter_(input, mask, source):
     """In-place version of `masked_scatter`."""
+    x = tensor_argument(input, "masked_scatter_")
+    if is_windows(x):
+        _, values = _masked_scatter_args(x, mask, source, "masked_scatter_")
+        memory, at = memory_of(x)
+        put_(memory, at.masked_select(mask), values)
+        return x
     return in_place("masked_scatter_", masked_scatter, input, mask, source)
