@@ -54,7 +54,7 @@ def test_values_and_derivatives(name):
 @pytest.mark.parametrize(
     "name", ["relu", "relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "hardtanh", "hardsigmoid", "hardswish"]
 )
-def test_in_place(name):
+def test_in_place_gives_what_a_new_result_has(name):
     f = getattr(F, name)
     a, b = torch.tensor(X, requires_grad=True), torch.tensor(X, requires_grad=True)
     source = b * 1

@@ -185,42 +185,46 @@ def test_determinant_of_singular_matrices():
     np.testing.assert_allclose(tiny.grad.numpy(), 1e-18 * np.eye(3))
 
 
-@pytest.mark.parametrize(
-    "call, text",
-    [
-        (lambda a, s: linalg.inv(s), r"linalg.inv: \(Batch element 1\): The diagonal element 3 is zero"),
-        (lambda a, s: linalg.inv(s[1]), "linalg.inv: The diagonal element 3 is zero"),
-        (lambda a, s: linalg.solve(s, s), r"linalg.solve: \(Batch element 1\): The solver failed because the input matrix is singular"),
-        (lambda a, s: linalg.cholesky(-a), r"cholesky: \(Batch element 0\): .*leading minor of order 1 is not positive-definite"),
-        (lambda a, s: linalg.svd(a / 0), r"linalg.svd: \(Batch element 0\): .*contained non-finite values"),
-        (lambda a, s: linalg.eigh(a * float("nan")), r"linalg.eigh: \(Batch element 0\): The algorithm failed to converge"),
-    ],
-)
-def test_failures_name_the_matrix(call, text):
+#: PyTorch's key phrase -> function of regular and of singular matrices
+FAILURES = {
+    r"linalg.inv: \(Batch element 1\): The diagonal element 3 is zero": lambda a, s: linalg.inv(s),
+    "linalg.inv: The diagonal element 3 is zero": lambda a, s: linalg.inv(s[1]),
+    r"linalg.solve: \(Batch element 1\): The solver failed because the input matrix is singular": lambda a, s: linalg.solve(s, s),
+    r"cholesky: \(Batch element 0\): .*leading minor of order 1 is not positive-definite": lambda a, s: linalg.cholesky(-a),
+    r"linalg.svd: \(Batch element 0\): .*contained non-finite values": lambda a, s: linalg.svd(a / 0),
+    r"linalg.eigh: \(Batch element 0\): The algorithm failed to converge": lambda a, s: linalg.eigh(a * float("nan")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", FAILURES)
+def test_failures_name_the_matrix(text):
+    call = FAILURES[text]
     a = torch.tensor(definite(2, 3, 3))
     s = torch.tensor(np.stack([np.eye(3), np.diag([1.0, 2.0, 0.0])]))
     with pytest.raises(linalg.LinAlgError, match=text):
         call(a, s)
 
 
-@pytest.mark.parametrize(
-    "call, error, text",
-    [
-        (lambda: linalg.inv(torch.ones(2, 3)), RuntimeError, "must be batches of square matrices, but they are 2 by 3"),
-        (lambda: linalg.inv(torch.ones(3)), RuntimeError, "must have at least 2 dimensions"),
-        (lambda: linalg.det(torch.ones(2, 2).long()), RuntimeError, "Expected a floating point or complex tensor as input. Got Long"),
-        (lambda: linalg.solve(torch.eye(3), torch.eye(3).double()), RuntimeError, "same dtype.*Float and B of type Double"),
-        (lambda: linalg.solve(torch.eye(3), torch.ones(2, 2)), RuntimeError, "Incompatible shapes"),
-        (lambda: linalg.lu_solve(torch.eye(3), torch.ones(3).int() * 7, torch.eye(3)), RuntimeError, "Pivots given to lu_solve"),
-        (lambda: linalg.qr(torch.eye(3), "x"), RuntimeError, "unrecognized mode 'x'"),
-        (lambda: linalg.eigh(torch.eye(3), "X"), RuntimeError, "UPLO argument"),
-        (lambda: linalg.matrix_norm(torch.eye(3), 3), RuntimeError, "Order 3 not supported"),
-        (lambda: linalg.cross(torch.eye(2), torch.eye(2)), RuntimeError, "must have length 3"),
-        (lambda: linalg.multi_dot([torch.eye(2)]), RuntimeError, "at least 2 tensors"),
-        (lambda: linalg.lu_factor(torch.zeros(2, 2)), RuntimeError, r"U\[1,1\] is zero"),
-    ],
-)
-def test_refusals(call, error, text):
+#: PyTorch's key phrase -> (call, type of the error)
+REFUSED = {
+    "must be batches of square matrices, but they are 2 by 3": (lambda: linalg.inv(torch.ones(2, 3)), RuntimeError),
+    "must have at least 2 dimensions": (lambda: linalg.inv(torch.ones(3)), RuntimeError),
+    "Expected a floating point or complex tensor as input. Got Long": (lambda: linalg.det(torch.ones(2, 2).long()), RuntimeError),
+    "same dtype.*Float and B of type Double": (lambda: linalg.solve(torch.eye(3), torch.eye(3).double()), RuntimeError),
+    "Incompatible shapes": (lambda: linalg.solve(torch.eye(3), torch.ones(2, 2)), RuntimeError),
+    "Pivots given to lu_solve": (lambda: linalg.lu_solve(torch.eye(3), torch.ones(3).int() * 7, torch.eye(3)), RuntimeError),
+    "unrecognized mode 'x'": (lambda: linalg.qr(torch.eye(3), "x"), RuntimeError),
+    "UPLO argument": (lambda: linalg.eigh(torch.eye(3), "X"), RuntimeError),
+    "Order 3 not supported": (lambda: linalg.matrix_norm(torch.eye(3), 3), RuntimeError),
+    "must have length 3": (lambda: linalg.cross(torch.eye(2), torch.eye(2)), RuntimeError),
+    "at least 2 tensors": (lambda: linalg.multi_dot([torch.eye(2)]), RuntimeError),
+    r"U\[1,1\] is zero": (lambda: linalg.lu_factor(torch.zeros(2, 2)), RuntimeError),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_wrong_operands_and_options_are_refused(text):
+    call, error = REFUSED[text]
     with pytest.raises(error, match=text):
         call()
 

@@ -38,7 +38,7 @@ PAIRS = {
 
 @pytest.mark.filterwarnings("ignore:reduction")
 @pytest.mark.parametrize("name", PAIRS)
-def test_pairs(name):
+def test_losses_of_pairs_against_their_definitions(name):
     arrays, kw, want = PAIRS[name]
     f = getattr(F, name)
     args = [t(a) for a in arrays]
@@ -80,21 +80,27 @@ def test_cross_entropy_of_images_and_probabilities():
     assert torch.autograd.gradgradcheck(F.cross_entropy, (t(A, True), q))
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda a, b: F.cosine_similarity(a, b), lambda a, b: F.pairwise_distance(a, b), lambda a, b: F.normalize(a) * b,
-        lambda a, b: F.triplet_margin_loss(a, b, t(P)), lambda a, b: F.margin_ranking_loss(a, b, t(SIGNS)),
-        lambda a, b: F.cosine_embedding_loss(a, b, t(SIGNS[:, 0].copy())), lambda a, b: F.multi_margin_loss(a, t(CLASSES)) * b,
-        lambda a, b: F.multilabel_soft_margin_loss(a, torch.sigmoid(b)),
-    ],
-)  # fmt: skip
-def test_composite(f):
+#: name -> function of two tensors
+COMPOSITE = {
+    "cosine_similarity": lambda a, b: F.cosine_similarity(a, b),
+    "pairwise_distance": lambda a, b: F.pairwise_distance(a, b),
+    "normalize": lambda a, b: F.normalize(a) * b,
+    "triplet_margin_loss": lambda a, b: F.triplet_margin_loss(a, b, t(P)),
+    "margin_ranking_loss": lambda a, b: F.margin_ranking_loss(a, b, t(SIGNS)),
+    "cosine_embedding_loss": lambda a, b: F.cosine_embedding_loss(a, b, t(SIGNS[:, 0].copy())),
+    "multi_margin_loss": lambda a, b: F.multi_margin_loss(a, t(CLASSES)) * b,
+    "multilabel_soft_margin_loss": lambda a, b: F.multilabel_soft_margin_loss(a, torch.sigmoid(b)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPOSITE)
+def test_derivatives_of_losses_made_of_others(name):
+    f = COMPOSITE[name]
     assert torch.autograd.gradcheck(f, (t(A, True), t(B, True)))
     assert torch.autograd.gradgradcheck(f, (t(A, True), t(B, True)))
 
 
-def test_complaints():
+def test_wrong_shapes_and_options_are_refused():
     x = torch.zeros(2, 5)
     with pytest.raises(IndexError, match="Target 5 is out of bounds"):
         F.cross_entropy(x, torch.tensor([0, 5]))

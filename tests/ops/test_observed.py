@@ -132,13 +132,13 @@ def assert_told(function, arrays, others):
 
 
 @pytest.mark.parametrize("name", POINTWISE)
-def test_pointwise(name):
+def test_pointwise_ops_tell_all_that_they_launch(name):
     count = min(len(OPS[name].rule.params), 3)
     first, second = ([sample(name, i, (3, 4), dtype_of(name), seed) for i in range(count)] for seed in (0, 1))
     assert_told(lambda *args: OPS[name].call(*args), first, second)
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_others(name):
+def test_other_ops_tell_all_that_they_launch(name):
     first, second = ([sample(name, i, (3, 4), "float32", seed) for i in range(2)] for seed in (0, 1))
     assert_told(OTHERS[name], first, second)

@@ -39,7 +39,7 @@ UNARY = {
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_unary(name):
+def test_functions_of_one_operand_against_scipy(name):
     reference, (low, high) = UNARY[name]
     x = draw(low, high)
     np.testing.assert_allclose(call(getattr(special, name), x), reference(x), rtol=2e-13, atol=2e-15)
@@ -221,6 +221,6 @@ def test_frexp():
         (lambda x: special.bessel_j0("1"), TypeError, "must be a Tensor"),
     ],
 )
-def test_refusals(call, error, text):
+def test_wrong_operands_and_orders_are_refused(call, error, text):
     with pytest.raises(error, match=text):
         call(torch.tensor([1.0, 2.0]))
