@@ -395,6 +395,10 @@ def _storage(t: Tensor) -> tuple[np.ndarray, int]:
     owner = base.base
     if isinstance(owner, np.ndarray) and owner.dtype.kind == "c" and data.dtype.kind == "f" and owner.flags.c_contiguous:
         base = owner.reshape(-1).view(data.dtype)  # parts of complex numbers
+    elif isinstance(owner, np.ndarray) and owner.dtype.kind == "f" and data.dtype.kind == "c" and owner.flags.c_contiguous:
+        distance = data.__array_interface__["data"][0] - owner.__array_interface__["data"][0]
+        if not owner.nbytes % data.itemsize and not distance % data.itemsize:
+            base = owner.reshape(-1).view(data.dtype)  # complex numbers made of their parts
     if base is data or not base.flags.c_contiguous:
         return data, 0
     if base.ndim != 1 or base.dtype != data.dtype:

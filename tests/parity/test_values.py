@@ -172,3 +172,9 @@ def test_dtypes_of_attention_masks(weights):
                      *(f"key_padding_mask=t.zeros(1, 3).to(t.{e})" for e in ("float32", "float64", "bool")),
                      "attn_mask=t.zeros(3, 3), key_padding_mask=t.zeros(1, 3, dtype=t.float64)")
     }, BEFORE)  # fmt: skip
+
+
+@pytest.mark.parity
+def test_the_place_in_the_storage_of_complex_numbers_made_of_their_parts():
+    check({x: f"x = {x}; z = t.view_as_complex(x); r = [(y.storage_offset(), y) for y in (z, z[1:], t.view_as_real(z)[1:], z.as_strided((2,), (1,), 0))]"
+           for x in ("g(4, 2)", "g(4, 2)[1:]", "g(4, 3, 2)[1, 1:]", "g(3, 6)[1].view(3, 2)")}, BEFORE)  # fmt: skip
