@@ -502,8 +502,7 @@ def refresh(view: Tensor) -> None:
         return
     base = view._view
     assert base is not None
-    if not base._rg:
-        view._seen = now
+    if not base._rg:  # it is not marked as seen: the base may require grad later
         return
     if view._view_kind:
         if not state.grad:

@@ -128,3 +128,11 @@ MOVED["view of a view that requires grad"] = "b = t.arange(6.).view(2, 3).requir
 @pytest.mark.parametrize("programs", (CAPTURES, REWRITTEN, UNRECORDED, MOVED), ids=("captures", "rewritten", "unrecorded", "moved"))
 def test_programs(programs):
     check({name: f"{BEFORE}{code}" for name, code in programs.items()})
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("made", ("b = t.ones(3); v = b[:2]", "b = t.ones(3); v = b[:2].view(2, 1)", "b = t.ones(3); v = b[:2]; v.requires_grad_()"))
+def test_a_base_that_requires_grad_after_a_change_reaches_its_views(made):
+    changed = "with t.no_grad(): b.mul_(2)"
+    then = "b.requires_grad_(); y = (v * 3).sum(); y.backward(); r = v.requires_grad, v.is_leaf, y.requires_grad, b.grad"
+    check({used: f"{made}\n{changed}\n{used}\n{then}" for used in ("v * 2", "v.requires_grad", "v.grad_fn", "v.is_leaf", "b.sum()")})
