@@ -296,9 +296,9 @@ def binary_cross_entropy_with_logits(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.binary_cross_entropy_with_logits.html
     """
     reduction = _settled(size_average, reduce, reduction)
+    if isinstance(input, Tensor) and isinstance(target, Tensor) and input.shape != target.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     x, t = _pair(input, target, "binary_cross_entropy_with_logits", False)
-    if x.shape != t.shape:
-        raise ValueError(f"Target size ({t.shape}) must be the same as input size ({x.shape})")
     if x.dtype.category < 2 or t.dtype is not x.dtype:  # (PyTorch computes in the memory of 1 - t)
         if x.dtype.category < 2:
             raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{scalar_type(x.dtype)}' (binary_cross_entropy_with_logits)")
