@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -33,7 +33,6 @@ class OpInfo:
     dtypes: str = DTYPES
     reference: Callable[..., Any] | None = None
     rule: Any = None
-    notes: dict[Any, Any] = field(default_factory=dict)
 
 
 OPS: dict[str, OpInfo] = {}
