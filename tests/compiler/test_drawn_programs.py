@@ -250,7 +250,7 @@ def compare(mine, theirs, what):
             f"{what} {k}: {a.dtype} {a.shape} {b.dtype} {b.shape}"
         )
         assert "gradient" in what or a._version == b._version, f"{what} {k} is at version {a._version}, eager at {b._version}"
-        scale = max(1.0, float(b.detach().abs().double().max())) if b.numel() else 1.0
+        scale = max(1.0, float(b.detach().to(torch.complex128 if b.is_complex() else torch.float64).abs().max())) if b.numel() else 1.0
         torch.testing.assert_close(
             a.detach(), b.detach(), rtol=1e-3, atol=1e-4 * scale, equal_nan=True, msg=lambda m: f"{what} {k}: {m}"
         )
