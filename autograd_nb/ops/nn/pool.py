@@ -293,7 +293,7 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
 
 @structured(
     x=lambda g, index, n: _gather(g, index, n), node="MaxUnpoolBackward0", linear="no", batch="shift",
-    samples="F.max_unpool2d(x(1, 1, 2, 2), torch.tensor([[[[0, 3], [9, 15]]]]), 2)",
+    dtypes="half float", samples="F.max_unpool2d(x(1, 1, 2, 2), torch.tensor([[[[0, 3], [9, 15]]]]), 2)",
 )
 @images(4)
 def _unpool(x, index, y_spatial, n):
