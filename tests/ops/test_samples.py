@@ -18,6 +18,9 @@ from autograd_nb.ops.core.structured import Structured
 
 from .samples import KINDS, SAMPLES, Sample, structured_ops, tensors
 
+#: those that stand when the tests are collected: further variants (of other numbers of dims) come up as they are called
+EVERY = structured_ops()
+
 #: what these read is memory, so another layout of the same values is another operand, or none that they take
 OF_MEMORY = [text for text in SAMPLES if any(name in text for name in ("as_strided", ".view(", "view_as_complex"))]
 
@@ -79,7 +82,6 @@ def test_every_structured_op_is_run_by_a_sample(monkeypatch):
 
     for name in ("__call__", "_call", "record", "record_any", "recording"):
         seen(name)
-    every = structured_ops()
     for op, sample in SAMPLES.values():
         operands = leaves(sample)
         with unless_refused(op):
@@ -89,7 +91,7 @@ def test_every_structured_op_is_run_by_a_sample(monkeypatch):
                     total = loss([g for g in torch.autograd.grad(total, operands, create_graph=True, allow_unused=True) if g is not None])
                 if total is not None:
                     torch.autograd.grad(total, operands, allow_unused=True)
-    silent = [(op.forward.__module__, op.name, op.node_name) for op in every if id(op) not in ran and not isinstance(op, ReductionOp)]
+    silent = [(op.forward.__module__, op.name, op.node_name) for op in EVERY if id(op) not in ran and not isinstance(op, ReductionOp)]
     assert not silent, "declare samples= for these"
 
 
