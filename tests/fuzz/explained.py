@@ -149,7 +149,7 @@ EXPLAINED = (
         "Ops whose derivative reads other tensors than in PyTorch show it to programs that change values behind the graph's back "
         "(tests/parity/exchanged.py names them; kron keeps a view that has no version there).",
         lambda c: "value" in c.kind
-        and ((".data." in c.before and re.search(_ANEW, c.before)) or "kron(" in c.before)
+        and ((".data." in c.before and re.search(_ANEW, c.before)) or re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", c.before))
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
