@@ -46,13 +46,20 @@ _SWITCHES: dict[CodeType, str] = {
 
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _OURS = tuple(os.path.dirname(os.path.abspath(str(module.__file__))) + os.sep for module in (launch, np))
+_PACKAGES = {__name__.partition(".")[0], "numpy", *sys.stdlib_module_names}
 
 
-def _is_users(file: str) -> bool:
-    """Whether code is neither this package's nor of what it calls: Python's own library, NumPy, or a text that was generated."""
+def _is_users(code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether a frame's code, with its global ``names``, is neither this package's nor of what it calls: Python's own library, NumPy,
+    or a text that was generated. Where a dataclass generates methods, its module's name tells; where a named tuple does, its own."""
+    file = code.co_filename
+    if file.startswith("<"):
+        name = str(names.get("__name__", ""))
+        ours = file.startswith(("<autograd_nb:", "<frozen ")) or name.partition(".")[0] in _PACKAGES or name.startswith("namedtuple_")
+        return not ours
     if file.startswith(_LIBRARY):
         return file.startswith(("site-packages", "dist-packages"), len(_LIBRARY)) and not file.startswith(_OURS)
-    return not file.startswith((*_OURS, "<autograd_nb:", "<frozen "))
+    return not file.startswith(_OURS)
 
 
 #: what waits for another thread: for a kernel to be made, or for a pass within this one, where the user's code may take its time
@@ -64,7 +71,7 @@ def _standing(frame: FrameType | None) -> tuple[bool | None, bool]:
     """Of what the user's code that was running in or above a frame has called: the mode that he had set, None where it is the one that
     is set now; whether it is to be seen as a whole. What waits for another thread is not."""
     found, inside, waiting, blocks = None, False, False, state.blocks
-    while frame is not None and not _is_users(frame.f_code.co_filename):
+    while frame is not None and not _is_users(frame.f_code, frame.f_globals):
         code = frame.f_code
         name = _SWITCHES.get(code)
         if name is not None:

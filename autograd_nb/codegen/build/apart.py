@@ -8,6 +8,7 @@ its own; one that raises leaves the work to be finished, and the result to be fo
 
 from __future__ import annotations
 
+import logging  # noqa: F401 - what it does at a fork is registered before what this does, see below
 import os
 import sys
 import threading
@@ -38,7 +39,9 @@ def _after_fork() -> None:
         _turn.release()
 
 
-if hasattr(os, "register_at_fork"):  # a fork waits until no thread compiles: the child gets a free lock and whole tables
+# A fork waits until no thread compiles: the child gets a free lock and whole tables. What was registered last is called first: a fork
+# that held the lock of `logging`, which Numba's import and compiling ask for, would wait for ever.
+if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
