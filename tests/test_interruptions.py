@@ -380,11 +380,12 @@ def test_interrupts_at_any_moment_of_steps():
 @pytest.mark.parametrize("kind", ["eager", "compiled"])
 def test_a_signal_at_every_moment(kind):
     """Backward passes, optimizers, in-place ops, contexts, transforms: broken off, they have happened or not; see `interrupted`."""
-    command = [sys.executable, "-m", "tests.interrupted", *(["compiled", "--most", "20"] if kind == "compiled" else [])]
+    few, least = (["compiled", "--most", "20"], 250) if kind == "compiled" else ([], 500)
+    command = [sys.executable, "-m", "tests.interrupted", *few]
     env = {**os.environ, **({} if kind == "compiled" else {"NUMBA_DISABLE_JIT": "1"}), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    assert int(done.stdout.rsplit(" interruptions of ", 1)[0].rsplit(None, 1)[-1]) > 500
+    assert int(done.stdout.rsplit(" interruptions of ", 1)[0].rsplit(None, 1)[-1]) > least
 
 
 class Sent(int):
