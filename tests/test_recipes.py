@@ -39,50 +39,59 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     "structured": {
         "kernels/reduce/scan.py": '''
-            def alternating(outer, n, inner, x, out):
-                """out[k] = x[0] − x[1] + … ± x[k]."""
-                for r in range(outer):
-                    for c in range(inner):
-                        s, sign = x[r * n * inner + c], -1
-                        out[r * n * inner + c] = s
-                        for k in range(1, n):
-                            s += sign * x[(r * n + k) * inner + c]
-                            sign = -sign
-                            out[(r * n + k) * inner + c] = s
+            def decayed_sum(outer, n, inner, r, reverse, x, acc, out):
+                """out[k] = x[k] + r · out[k - 1], or + r · out[k + 1] where ``reverse``."""
+                for o in range(outer):
+                    for i in range(inner):
+                        acc[i] = 0
+                        for k in range(n):
+                            at = (o * n + (n - 1 - k if reverse else k)) * inner + i
+                            acc[i] = x[at] + r * acc[i]
+                            out[at] = acc[i]
         ''',
         "ops/reduce/scan.py": '''
-            _ALTERNATING = launch.Kernel("reduce.scan", "alternating")
+            from ..core.recording import need_floats
+
+            _DECAYED_SUM = launch.Kernel("reduce.scan", "decayed_sum")
 
 
-            @structured(x=lambda g, x_shape, d: _signs(g, x_shape, d) * _cumsum(g, d, True), linear="jointly", batch="shift")
-            def _alternating(x, d):
-                lay = x._layout.dense
-                data = launch.empty(lay.size, lay.dtype.carrier)
-                _ALTERNATING(x.dtype, *row_sizes(x.shape, d), dense(x), data)
-                return make(data, lay, [0, 0])
-
-
-            def _signs(like, shape, d):
-                return 1 - 2 * ((_cumsum(new_full(shape, 1.0, like.dtype), d, False) - 1) % 2)
+            @structured(
+                x=lambda g, d, r, reverse: _decayed_sum(g, d, r, not reverse),
+                linear="jointly", batch="shift", dtypes="half float complex", samples="torch.decayed_sum(x(3, 4), 1, 0.5)",
+            )
+            def _decayed_sum(x, d, r, reverse):
+                return _scanned(_DECAYED_SUM, d, (r, reverse), x)
 
 
             @public()
-            def alternating_sum(input, dim):
-                """yₖ = x₀ − x₁ + … ± xₖ along ``dim``."""
-                return _alternating(*_along("alternating_sum", input, dim, None))
+            def decayed_sum(input, dim, r: float):
+                """yₖ = xₖ + r · yₖ₋₁ along ``dim``."""
+                x = tensor_argument(input, "decayed_sum")
+                need_floats("decayed_sum", (x,))
+                return _decayed_sum(x, wrap_dim(dim, x.ndim), float(r), False)
         ''',
     },
     "module": {
         "nn/modules/activation.py": '''
-            class SoftCap(Module):
-                """cap · tanh(x / cap)."""
+            from .. import init
 
-                def __init__(self, cap: float = 1.0) -> None:
+            class SoftCap(Module):
+                """cap · tanh(x / cap), with one cap for each of ``features``, which is learnt."""
+
+                def __init__(self, features: int, device: Any = None, dtype: Any = None) -> None:
                     super().__init__()
-                    self.cap = cap
+                    self.features, self.cap = features, parameter((features,), dtype, device)
+                    self.reset_parameters()
+
+                def reset_parameters(self) -> None:
+                    """Set the caps to 1."""
+                    init.ones_(self.cap)
 
                 def forward(self, input: Tensor) -> Tensor:
                     return self.cap * (input / self.cap).tanh()
+
+                def extra_repr(self) -> str:
+                    return f"{self.features}"
         ''',
         "nn/modules/__init__.py": ("from .activation import (", "from .activation import (\n    SoftCap,"),
     },
@@ -93,7 +102,7 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
 
 
             def _lion(shared, d, x, exp_avg):
-                """p -= lr · sign(β₁ m + (1 − β₁) d) (Chen et al., 2023)."""
+                """Steps along the signs of an average (Chen et al., 2023)."""
                 rate, new1, new2 = shared
                 return x - rate * np.sign(exp_avg + (d - exp_avg) * new1), exp_avg + (d - exp_avg) * new2
 
@@ -102,11 +111,11 @@ RECIPES: dict[str, dict[str, str | tuple[str, str]]] = {
         ''',
         "optim/adaptive.py": '''
             __all__ += ["Lion"]
-            _lion = Update("lion", beta1=lambda group: float(group["betas"][0]), beta2=lambda group: float(group["betas"][1]))
+            _lion = Update("lion")
 
 
             class Lion(Fused):
-                """p -= lr · sign(β₁ m + (1 − β₁) g), m the moving average of gradients with β₂ (Chen et al., 2023)."""
+                """p -= lr · sign(β₁ m + (1 - β₁) g), m the moving average of gradients with β₂ (Chen et al., 2023)."""
 
                 def __init__(
                     self, params: ParamsT, lr: float | Tensor = 1e-4, betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0,
@@ -127,8 +136,8 @@ MOST = {"pointwise": 1, "reduction": 1, "structured": 2, "module": 2, "optimizer
 USES = {
     "pointwise": "check(lambda t: t.softcap(2.0)); check(lambda t: torch.softcap(t, 2.0))",
     "reduction": "check(lambda t: t.length(1)); check(lambda t: torch.length(t))",
-    "structured": "check(lambda t: t.alternating_sum(1))",
-    "module": "check(torch.nn.SoftCap(2.0))",
+    "structured": "check(lambda t: t.decayed_sum(1, 0.5))",
+    "module": "check(torch.nn.SoftCap(3).double())",
     "optimizer": """
 p = torch.nn.Parameter(torch.tensor([1.0, -1.0, 0.2]))
 optimizer = torch.optim.Lion([p], lr=0.1)
@@ -171,10 +180,40 @@ def test_recipes_touch_few_files(recipe):
     assert len(RECIPES[recipe]) <= MOST[recipe]
 
 
+def test_the_page_shows_these_recipes():
+    """Line by line, but for imports, comments, and what goes into a list that is there."""
+    shown = {line.split("  #")[0].strip() for line in (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").splitlines()}
+    for recipe in set(RECIPES) - {"pointwise"}:  # whose text shows an op that is there, tanh
+        for text in RECIPES[recipe].values():
+            if isinstance(text, str):
+                lines = [line.strip() for line in text.splitlines()]
+                missing = [line for line in lines if line not in shown and not line.startswith(("from ", "__all__"))]
+                assert not missing, recipe
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_what_a_recipe_adds_works_everywhere(recipe, tmp_path):
-    copy = tmp_path / PACKAGE.name
+    followed(recipe, tmp_path)
+    python("-c", CHECK + USES[recipe], folder=tmp_path)
+
+
+@pytest.mark.slow
+def test_the_samples_of_the_added_op_are_tested(tmp_path):
+    """As they are by the tests of all structured ops, in which nothing names it."""
+    followed("structured", tmp_path)
+    tests = tmp_path / "tests" / "ops"
+    tests.mkdir(parents=True)
+    for name in ("samples.py", "test_samples.py", "__init__.py"):
+        shutil.copy(Path(__file__).parent / "ops" / name, tests)
+    (tests.parent / "__init__.py").touch()
+    options = ("-q", "-n", "0", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-k", "decayed_sum")
+    assert "6 passed" in python("-m", "pytest", *options, str(tests), folder=tmp_path)
+
+
+def followed(recipe: str, folder: Path) -> None:
+    """A copy of the package in which a recipe was followed."""
+    copy = folder / PACKAGE.name
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for name, text in RECIPES[recipe].items():
         file = copy / name
@@ -184,8 +223,11 @@ def test_what_a_recipe_adds_works_everywhere(recipe, tmp_path):
             file.write_text(before.replace(*text), encoding="utf-8")
         else:
             file.write_text(before + "\n\n" + textwrap.dedent(text).strip("\n") + "\n", encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", CHECK + USES[recipe]], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+
+
+def python(*arguments: str, folder: Path) -> str:
+    """What a program prints that runs with the package of a folder."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=folder, env=environment, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
