@@ -28,7 +28,7 @@ def in_pytorch(text: str) -> bool:
 
 def _has(call: ast.Attribute) -> bool:
     path = ast.unparse(call)
-    if not path.startswith(("torch.", "F.")):
+    if "(" in path or not path.startswith(("torch.", "F.")):
         of_operand = isinstance(call.value, ast.Call) and ast.unparse(call.value.func) in ("x", "pos", "spd", "index", "mask")
         return not of_operand or hasattr(torch.Tensor, call.attr)
     try:
