@@ -37,7 +37,7 @@ class Derivatives:
     def back(self) -> Back | None:
         """The backward pass of those results that require grad and are no arguments or state; None if there are none."""
         session = self.session
-        mine = {id(t) for t in (*session.watched, *session.leaves)}
+        mine = {id(t) for t in (*session.before.reached, *session.leaves)}
         which = [i for i, t in enumerate(self.flat) if t._rg and id(t) not in mine]
         if not which:
             return None
@@ -48,9 +48,9 @@ class Derivatives:
             e = edge(self.flat[i])
             roots.append((e.node, e.index) if e.__class__ is Output else (e, 0))
             self.incoming[roots[-1]] = self.flat[i]._layout.dense
-        sections = divide(roots, self.ends, session.began)
+        sections = divide(roots, self.ends, session.before.began)
         self.places = {key: (k, slot) for k, s in enumerate(sections) for key, slot in s.slots.items()}
-        before = [(t, t._grad) for t in (*session.watched, *session.leaves)]
+        before = [(t, t._grad) for t in (*session.before.reached, *session.leaves)]
         parts = [self._part(s) for s in sections]
         if any(t._grad is not g for t, g in before):
             raise Problem("the backward pass of its results sets gradients")
@@ -58,8 +58,8 @@ class Derivatives:
         checked = [{id(t) for t in p.state} | {id(session.leaves[i]) for i in p.given} for p in live]
         known = set.intersection(*checked) if checked else set()  # a change of these is refused whichever part runs
         read = {u.buffer.number for s in self.forward for u, _ in s.uses() if u.buffer.kind in ("state", "argument")}
-        reads = [t for t in session.watched if id(t) not in known and self.capture.buffer_of(t._data).number in read]
-        known |= {id(t) for t in session.watched}
+        reads = [t for t in session.before.reached if id(t) not in known and self.capture.buffer_of(t._data).number in read]
+        known |= {id(t) for t in session.before.reached}
         given = [i for i, t in enumerate(session.leaves) if id(t) not in known and self.capture.buffer_of(t._data).number in read]
         results = [(i, *self.places[key]) for i, key in zip(which, roots, strict=True)]
         return back_of(parts, results, [s.signature() for s in sections], reads, given)
@@ -77,10 +77,10 @@ class Derivatives:
                 self.incoming.setdefault(key, g._layout.dense)
         single = [self._run(section, [key])[0] if key in self.incoming else None for key in slots] if section.uneven else []
         session, saved = self.session, {id(c) for n in section.nodes for c in n.counters()}
-        watched, leaves = {id(t) for t in session.watched}, {id(t) for t in session.leaves}
+        watched, leaves = {id(t) for t in session.before.reached}, {id(t) for t in session.leaves}
         return Part(
             len(slots), exits, whole, single, self._arguments(),
-            state=list({id(t._version_): t for t in session.watched if id(t._version_) in saved}.values()),
+            state=list({id(t._version_): t for t in session.before.reached if id(t._version_) in saved}.values()),
             given=[i for i, t in enumerate(session.leaves) if id(t._version_) in saved and id(t) not in watched],
             made=[i for i, t in enumerate(self.flat) if id(t._version_) in saved and id(t) not in watched | leaves],
         )  # fmt: skip

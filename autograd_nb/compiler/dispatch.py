@@ -188,8 +188,6 @@ class Compiled:
                 if not cls.__module__.startswith(_PACKAGE):
                     raise TooMuch(f"it works on a tensor of the class {cls.__name__}")
             session = Session(self._function, reach, leaves, carried)
-            if session.argument_problem:
-                raise TooMuch(session.argument_problem)
         except TooMuch as error:
             if self._fullgraph or not kind.variants:
                 self._give_up(kind, Problem(str(error)))

@@ -209,7 +209,7 @@ def _runner(variant: Any, memories: list[Memory], results: list[Result], binding
     cleared = [g.leaf for g in variant.gradients if g.buffer is None]
     versions, written = variant.versions, [(i, a.written) for i, a in enumerate(variant.arguments) if a.written]
     always, read_numbers = numbers.always, numbers.read
-    single = results[0] if len(results) == 1 and results[0].source is NEW and variant.plain and not results[0].view else None
+    single = results[0] if len(results) == 1 and results[0].source is NEW and variant.single and not results[0].view else None
     _, which, offset, layout, version, _ = single or Result(NEW, 0)
 
     @whole

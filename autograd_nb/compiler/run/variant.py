@@ -76,7 +76,7 @@ class Variant:
 
     # results
     result: Any  #: with places for tensors
-    plain: bool  #: whether it is one tensor
+    single: bool  #: whether it is one tensor
     outputs: list[AnyResult]
     order: list[int]  #: which of ``outputs`` stands at each place of the result
     stores: list[Kept]  #: where the last of the results are left
@@ -190,7 +190,7 @@ class Variant:
 
     def rebuilt(self, results: Any) -> Any:
         """The results in the function's containers."""
-        if self.plain:
+        if self.single:
             return results[0]
         result = rebuild(self.result, iter([results[i] for i in self.order]))
         if self.stores:
