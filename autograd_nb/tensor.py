@@ -559,8 +559,8 @@ def _view_requires_grad(view: Tensor) -> bool:
     if kind and view._seen != view._version_[0]:  # no use of it that would be refused
         return view._rg or base._rg
     refresh(view)
-    # made without recording of a tensor that had a history, it says that it requires grad, but leads nowhere
-    return view._rg or (kind in _UNTRACKED and base._rg and base._edge is not None)
+    # made without recording of a tensor that requires grad, it says that it does, but leads nowhere
+    return view._rg or (kind in _UNTRACKED and base._rg)
 
 
 def offset_in(view: Tensor, base: Tensor) -> int:

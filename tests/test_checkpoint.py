@@ -194,5 +194,5 @@ def test_save_on_cpu_and_mutation():
     with allow_mutation_on_saved_tensors():
         z = (w * y).sum()
         y.zero_()
-    z.backward()
+        z.backward()
     assert w.grad.tolist() == [1, 1, 1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 from .. import launch
 from ..graph.modes import PerThread
@@ -38,6 +39,7 @@ class _State(PerThread):
         self.stack: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
         self.waiting: list[Node] | None = None  # nodes of an in-place op that has not written yet
         self.disabled: str | None = None
+        self.mutable = False  # inside of allow_mutation_on_saved_tensors
 
 
 _state = _State()
@@ -279,18 +281,58 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(lambda t: t.clone(), lambda t: t)
 
 
+class _Copy:
+    """A copy of what an op saved, for as long as its context has not been left or cleared."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self, tensor: Tensor | None):
+        self.tensor = tensor
+
+
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):
-    """Context in which tensors that were saved for backward may be changed in place: copies are saved."""
+    """Context in which tensors that were saved for backward may be changed in place: copies are saved, and dropped when it is left.
+
+    Errors: AssertionError in a backward pass outside of the context in which the graph was recorded, RuntimeError in a context in another.
+    """
+
+    copies: WeakSet[_Copy]
 
     def __init__(self) -> None:
-        super().__init__(lambda t: t.clone(), lambda t: t)
+        super().__init__(self._packed, self._unpacked)
+        self.copies = WeakSet()
+
+    def _packed(self, t: Tensor) -> _Copy:
+        copy = _Copy(t.clone())
+        self.copies.add(copy)
+        return copy
+
+    @staticmethod
+    def _unpacked(copy: _Copy) -> Any:
+        if copy.tensor is None:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was originally recorded: "
+                "call backward() before it is left or cleared"
+            )
+        return copy.tensor
 
     def __enter__(self) -> Any:
+        if _state.mutable:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested: leave the outer one first")
         super().__enter__()
+        _state.mutable = True
         return self
 
+    def __exit__(self, *error: Any) -> None:
+        _state.mutable = False
+        super().__exit__(*error)
+        self.clear()
+
     def clear(self) -> None:
-        """Nothing is kept here."""
+        """Drop the copies; what was recorded up to now cannot be differentiated any more."""
+        for copy in self.copies:
+            copy.tensor = None
+        self.copies = WeakSet()
 
 
 @contextmanager

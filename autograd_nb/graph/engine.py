@@ -186,7 +186,8 @@ class Pass:
             return
         hooks = leaf._leaf_hook_set
         if hooks is not None:
-            (g,) = hooks.grad_outputs([g], self.create_graph)
+            # the node that accumulates does not run where the gradient is captured, nor do its own hooks
+            (g,) = (hooks.grad_outputs if self.accumulate else hooks.beside)([g], self.create_graph)
             if hooks.post and g is not None:  # they will see it
                 share(g)
         if not self.accumulate:

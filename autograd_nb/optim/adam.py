@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .fused import Fused, Update
-from .optimizer import ParamsT, number
+from .optimizer import ParamsT, check_betas, number
 
 __all__ = ["Adam", "AdamW", "Adamax", "NAdam", "RAdam"]
 
@@ -38,6 +38,8 @@ class Adam(Fused):
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False, fused: bool | None = None, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
+        if not any(isinstance(value, Tensor) for value in betas):
+            check_betas(betas)
         _check_tensors(lr, betas, foreach, capturable)
         betas = (number(betas[0]), number(betas[1]))
         super().__init__(params, locals())

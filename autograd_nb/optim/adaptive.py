@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tensor import Tensor
 from .fused import Fused, Update
-from .optimizer import ParamsT, check_not_negative, number
+from .optimizer import ParamsT, check_not_negative, check_pair, number
 
 __all__ = ["ASGD", "Adadelta", "Adagrad", "RMSprop", "Rprop"]
 
@@ -96,6 +96,8 @@ class Rprop(Fused):
     ) -> None:  # fmt: skip
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        check_pair("etas", etas)
+        check_pair("step_sizes", step_sizes)
         super().__init__(params, locals())
 
     def _kernel(self, group: dict[str, Any]) -> Update:

@@ -120,6 +120,11 @@ class Stepping(Optimizer):
                     "differentiate through it"
                 )
             params = [p for p in group["params"] if p._grad is not None]
+            if params and group.get("capturable"):
+                raise AssertionError(
+                    f"If capturable=True, params and state_steps must be on supported devices, of which there are none here: make "
+                    f"{type(self).__name__} with capturable=False"
+                )
             if params:
                 self._update(group, params)
         return loss

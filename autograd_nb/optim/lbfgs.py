@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..errors import shorten
 from ..graph.modes import enable_grad, no_grad
 from ..ops.core.registry import OPS
 from ..tensor import Tensor
@@ -128,6 +129,8 @@ class LBFGS(Optimizer):
         tolerance_change: float = 1e-9, history_size: int = 100, line_search_fn: str | None = None,
     ) -> None:  # fmt: skip
         check_lr(lr)
+        if not isinstance(history_size, int):
+            raise TypeError(f"history_size must be an integer, not {type(history_size).__name__} (history_size={shorten(history_size)})")
         if max_eval is None:
             max_eval = max_iter * 5 // 4
         super().__init__(params, {

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from .. import dtypes, launch
+from ..errors import shorten
 from ..graph.hooks import RemovableHandle, check_callable
 from ..ops.core.numbers import scalar_tensor
 from ..ops.core.recording import tensor_type
@@ -309,7 +310,11 @@ def _fitted(p: Tensor, value: Any, key: Hashable = None) -> Any:
 
 def number(value: Any) -> float:
     """A number that may be given as a one-element tensor."""
-    return float(value.item()) if isinstance(value, Tensor) else value if isinstance(value, float) else float(value)
+    if isinstance(value, float):
+        return value
+    if isinstance(value, str):
+        raise TypeError(f"an optimizer's option must be a number, not str ({value!r}): give it as a float")
+    return float(value.item()) if isinstance(value, Tensor) else float(value)
 
 
 def check_one_element(lr: Any) -> None:
@@ -332,6 +337,16 @@ def check_betas(betas: Any) -> None:
     for i in (0, 1):
         if not 0.0 <= number(betas[i]) < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+    check_pair("betas", betas)
+
+
+def check_pair(name: str, values: Any) -> None:
+    """ValueError for an option that is not two numbers."""
+    if len(values) != 2:
+        few = f"not enough values to unpack (expected 2, got {len(values)}" if len(values) < 2 else "too many values to unpack (expected 2"
+        raise ValueError(f"{few}): {name} must be two numbers, not {shorten(values)}")
+    for value in values:
+        number(value)
 
 
 def check_fused(fused: Any, foreach: Any, differentiable: Any) -> None:
@@ -356,6 +371,9 @@ def check_options(options: dict[str, Any]) -> None:
             check_not_negative(text, options[name])
     if "betas" in options:
         check_betas(options["betas"])
+    if not isinstance(options.get("differentiable", False), bool):
+        given = options["differentiable"]
+        raise TypeError(f"argument 'differentiable' must be bool, not {type(given).__name__} (differentiable={shorten(given)})")
     if "fused" in options:
         check_fused(options["fused"], options["foreach"], options["differentiable"])
 

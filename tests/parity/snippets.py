@@ -71,7 +71,7 @@ def difference(code: str, before: str = "", tolerance: float = 1e-5, kinds: bool
     return f"{code}\n    ours:    {mine!r}\n    PyTorch: {theirs!r}"
 
 
-def check(codes: dict[str, str], before: str = "", tolerance: float = 1e-5) -> None:
-    """All snippets must agree; the failure lists those that do not."""
-    found = [f"{name}: {text}" for name, code in codes.items() if (text := difference(code, before, tolerance))]
+def check(codes: dict[str, str], before: str = "", tolerance: float = 1e-5, kinds: bool | str = False) -> None:
+    """All snippets must agree; the failure lists those that do not. ``kinds``: as of `difference`."""
+    found = [f"{name}: {text}" for name, code in codes.items() if (text := difference(code, before, tolerance, kinds))]
     assert not found, f"{len(found)} of {len(codes)} differ:\n" + "\n".join(found[:20])

@@ -139,6 +139,7 @@ def _map(name: str, input: Any, others: tuple[Any, ...], function: Callable[...,
 def _no_grad_needed(x: Tensor, name: str) -> None:
     if x.requires_grad:
         raise RuntimeError(f"cannot resize variables that require grad ({name}(); use it on x.detach(), or reshape a copy)")
+    check_inplace(x)
 
 
 @public(kind="inplace", namespaces=("torch",))

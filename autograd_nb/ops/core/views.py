@@ -62,7 +62,8 @@ def _look_at_several(x: Tensor, recipe: tuple[Any, ...]) -> tuple[Tensor, ...]:
     if x._rg and recording is not None and state.grad:
         node = write_node(x, node_class, recording, values, lays, 4)
     base = x if x._view is None else x._view
-    data, version, kind = x._data, x._version_, f"multi:{node_class.__name__}"
+    data, version = x._data, x._version_
+    kind = f"multi:{node_class.__name__}" if state.grad else "inference" if state.inference else "no_grad"
     seen = version[0]
     out, new = [], object.__new__
     for lay, cut in zip(lays, cuts):  # noqa: B905  (strict costs time)

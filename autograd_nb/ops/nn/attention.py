@@ -18,7 +18,7 @@ from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel, overlaps_itself, view_strides
 from ...tensor import Tensor, make
 from ..core.memo import planned
-from ..core.recording import fresh, guarded
+from ..core.recording import fresh, guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -216,6 +216,14 @@ def _attention_by_ops(
 _KINDS = {"float32": "float", "float64": "double", "float16": "c10::Half", "int64": "long int", "int32": "int", "bool": "bool"}
 
 
+def need_floating(q: Tensor, op: str) -> None:
+    """NotImplementedError for complex queries, which have no softmax, RuntimeError for integers, as PyTorch has it."""
+    if q.dtype.is_complex:
+        raise NotImplementedError(f"\"softmax_lastdim_kernel_impl\" not implemented for '{scalar_type(q.dtype)}' (query of {op}())")
+    if q.dtype.category != 2:
+        raise RuntimeError(f"expected scalar type Float but found {scalar_type(q.dtype)} (query of {op}(): cast it with .to())")
+
+
 def _kind(t: Tensor) -> str:
     return _KINDS.get(t.dtype.name, t.dtype.name)
 
@@ -232,8 +240,7 @@ def _check_operands(q: Tensor, k: Tensor, v: Tensor, dropout_p: float, op: str) 
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {_kind(q)} key.dtype: {_kind(k)} and "
             f"value.dtype: {_kind(v)} instead."
         )
-    if q.dtype.category != 2:
-        raise RuntimeError(f"expected scalar type Float but found {_kind(q).title()} (query of {op})")
+    need_floating(q, op)
     if not 0.0 <= dropout_p <= 1.0:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {dropout_p}")
     if q.shape[-1] != k.shape[-1]:

@@ -11,7 +11,7 @@ from ... import dtypes, launch, threads
 from ...shapes import as_int, layout, numel
 from ...tensor import Tensor, make
 from ..core.memo import planned
-from ..core.recording import guarded
+from ..core.recording import guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images
@@ -359,7 +359,11 @@ def _integers(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[
     """Convolutions of integers, which BLAS does not have: in float64 and back; None for other dtypes."""
     if not all(t is None or (isinstance(t, Tensor) and t.dtype.category == 1) for t in tensors):
         return None
-    return cast(call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype)
+    y, d = call(op, n, *(None if t is None else cast(t, dtypes.float64) for t in tensors), *rest), tensors[0].dtype
+    kernel = "" if d is dtypes.int64 else f"slow_{op.replace('1', '2')}_out_cpu" if call is transposed else "slow_conv_dilated<>"
+    if kernel and (call is transposed or any(v != 1 for v in tuple_of(rest[2], n, "dilation", op))):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(d)}' ({op}() of {d}: cast to int64 or a floating dtype)")
+    return cast(y, d)
 
 
 def _of_parts(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[Any, ...]) -> Tensor | None:
@@ -367,10 +371,12 @@ def _of_parts(call: Any, op: str, n: int, tensors: tuple[Any, ...], rest: tuple[
     x, w, bias = tensors
     if not all(isinstance(t, Tensor) and t.dtype.is_complex for t in (x, w)) or x.dtype is not w.dtype:
         return None
+    if bias is not None and tensor_argument(bias, op, "bias").dtype is not x.dtype:
+        raise RuntimeError(f"Input type ({x.dtype}) and bias type ({bias.dtype}) should be the same ({op}(): cast one with .to())")
     a, b, c, d = x.real, x.imag, w.real, w.imag
     ac, bd, whole = (call(op, n, p, q, None, *rest) for p, q in ((a, c), (b, d), (a + b, c + d)))
     y = complex_(ac - bd, whole - ac - bd)
-    return y if bias is None else guarded(y + tensor_argument(bias, op, "bias").reshape(-1, *(1,) * n), x, w)
+    return y if bias is None else guarded(y + bias.reshape(-1, *(1,) * n), x, w)
 
 
 def _check_empty(x: Tensor, w: Tensor, transposed: bool) -> None:

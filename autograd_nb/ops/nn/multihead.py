@@ -15,7 +15,7 @@ from ...tensor import Tensor
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..products.matmul import linear
-from .attention import attention_weights, scaled_dot_product_attention
+from .attention import attention_weights, need_floating, scaled_dot_product_attention
 
 
 def _shape_check(q: Tensor, k: Tensor, v: Tensor, padding: Any, mask: Any, heads: int) -> bool:
@@ -165,6 +165,7 @@ def multi_head_attention_forward(
         raise RuntimeError(f"Input dtypes must be the same, got: a mask of {mask.dtype} and a query of {q.dtype} ({op}())")
     p = dropout_p if training else 0.0
     if need_weights:
+        need_floating(q, op)
         # as PyTorch, where nothing may be seen this path gives nan
         y, weights = attention_weights(q, k, v, mask, p, False, None, math.nan)
     else:

@@ -494,7 +494,7 @@ def bilinear(input1, input2, weight, bias=None):
     rows = x.reshape(-1, x.shape[-1])
     other = z.reshape(-1, z.shape[-1])
     half = tensordot(rows, w, ([1], [1]))  # rows × out × in2
-    y = sum_(half * other.unsqueeze(1), -1).reshape(*x.shape[:-1], w.shape[0])
+    y = sum_(half * other.unsqueeze(1), -1, dtype=x.dtype).reshape(*x.shape[:-1], w.shape[0])
     needs = [t.requires_grad for t in (x, z, w)]
     y = guarded(y, *[t for t, need in zip((x, z, w), needs, strict=True) if sum(needs) > need])
     return y if bias is None else y + bias

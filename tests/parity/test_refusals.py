@@ -1,0 +1,106 @@
+"""What is refused where PyTorch refuses it, with an exception that the same handler catches."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb  # noqa: E402
+
+from .snippets import check, outcome  # noqa: E402
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
+def test_convolutions_of_integers(dtype):
+    def code(n, name, more):
+        return f"r = F.{name}(t.ones(1, 2, {', '.join(['4'] * n)}).to(t.{dtype}), t.ones(2, 2, {', '.join(['2'] * n)}).to(t.{dtype}){more})"
+
+    names = [(n, f"conv{kind}{n}d") for n in (1, 2, 3) for kind in ("", "_transpose")]
+    check({f"{name}{more}": code(n, name, more) for n, name in names for more in ("", ", dilation=2", ", stride=2")}, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_convolutions_of_complex_numbers_with_a_real_bias():
+    make = "a = t.ones(1, 2, {0}, dtype=t.complex64); w = t.ones(2, 2, {1}, dtype=t.complex64)"
+    check({
+        f"conv{kind}{n}d, {bias}": f"{make.format(', '.join(['3'] * n), ', '.join(['2'] * n))}; r = F.conv{kind}{n}d(a, w, t.ones(2{bias}))"
+        for n in (1, 2, 3) for kind in ("", "_transpose") for bias in ("", ", dtype=t.complex128", ", dtype=t.int64")
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["complex64", "int64", "bool"])
+def test_attention_of_what_has_no_softmax(dtype):
+    before = f"x = t.ones(3, 2, 4).to(t.{dtype}); w = t.ones(12, 4).to(t.{dtype}); b = t.ones(12).to(t.{dtype})"
+    attention = "F.multi_head_attention_forward(x, x, x, 4, 2, w, b, None, None, False, 0.0, w[:4], b[:4], need_weights={})"
+    check({
+        **{f"weights: {needed}": f"r = {attention.format(needed)}" for needed in (True, False)},
+        "one head": "r = F.scaled_dot_product_attention(x, x, x)",
+    }, before, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_bilinear_keeps_the_dtype_of_integers():
+    check({
+        f"{d}{bias}": f"o = dict(dtype=t.{d}); r = F.bilinear(t.ones(2, 3, **o), t.ones(2, 4, **o), t.ones(5, 3, 4, **o){bias})"
+        for d in ("int32", "int64") for bias in ("", ", t.ones(5, **o)")
+    })  # fmt: skip
+
+
+MUTABLE = "w = t.ones(3, requires_grad=True); y = t.ones(3)\nm = t.autograd.graph.allow_mutation_on_saved_tensors\n"
+
+
+@pytest.mark.parity
+def test_allow_mutation_on_saved_tensors():
+    check({
+        "inside": f"{MUTABLE}with m():\n    z = (w * y).sum(); y.zero_(); z.backward(); r = w.grad, y",
+        "outside": f"{MUTABLE}with m(): z = (w * y).sum()\nz.backward()",
+        "in another": f"{MUTABLE}with m(): z = (w * y).sum()\nwith m(): z.backward()",
+        "cleared": f"{MUTABLE}with m() as c: z = (w * y).sum(); c.clear(); z.backward()",
+        "nested": f"{MUTABLE}with m():\n    with m(): r = 1",
+        "after a nested one": f"{MUTABLE}with m():\n    try:\n        with m(): pass\n    except RuntimeError: pass\nwith m(): (w * y).sum().backward()\nr = w.grad",
+        "recorded before": f"{MUTABLE}z = (w * w).sum()\nwith m(): z.backward(); r = w.grad",
+        "nothing saved": f"{MUTABLE}with m(): z = (w + 1).sum()\nz.backward(); r = w.grad",
+        "a result": f"{MUTABLE}with m(): b = w.exp(); z = b.sin(); b.mul_(2); z.sum().backward(); r = w.grad",
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+@pytest.mark.parametrize("base", ["t.ones(3)", "t.ones(3, requires_grad=True)", "t.ones(3, requires_grad=True).clone()"])
+def test_views_made_without_recording(mode, base):
+    made = f"x = {base}\nwith t.{mode}(): v = x[1:]; w = x.view(3, 1); d = x.detach(); a, b = x.split([1, 2])\n"
+    check({
+        "flags": f"{made}r = [(q.is_inference(), q.requires_grad, q.is_leaf) for q in (v, w, d, a, b)]",
+        "changed": f"{made}v.add_(1); r = x, v",
+        "a part of several changed": f"{made}a.add_(1); r = x, v",
+        "a view of it changed": f"{made}w.view(3).add_(1); r = x",
+        "detached, changed": f"{made}d.add_(1); r = x.detach()",
+        "used after its base has changed": f"{made}x.mul_(2) if not x.is_leaf or not x.requires_grad else None; r = v * 2 if not x.requires_grad else 1",
+        "changed inside": f"x = {base}\nwith t.{mode}(): x[1:].add_(1); x.split([1, 2])[0].mul_(3)\nr = x",
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_inference_tensors_are_not_changed_outside():
+    made = "with t.inference_mode(): y = t.ones(3)\n"
+    changes = ["y.add_(1)", "y.resize_(2)", "y.resize_as_(t.ones(2))", "y.set_(t.ones(2))", "y[0] = 1", "y.requires_grad_()", "t.add(t.ones(3), 1, out=y)",
+               "y[1:].add_(1)", "y.zero_()", "y.data.add_(1)", "y.grad = t.ones(3)", "y.set_()"]  # fmt: skip
+    check({change: f"{change}; r = y" for change in changes}, made, kinds="subclasses")
+    for change in changes:  # PyTorch refuses some after they are done
+        kind, _, kept = outcome(change, autograd_nb, f"{made}kept = y")
+        assert kind == "result" or kept is None
+
+
+@pytest.mark.parity
+def test_hooks_of_the_node_that_accumulates():
+    made = "x = t.ones(3, requires_grad=True); w = t.ones(3, requires_grad=True); n = []\nnode = x.expand_as(x).grad_fn.next_functions[0][0]\n"
+    made += "node.register_prehook(lambda g: (n.append(1), (g[0] * 3,))[1]); node.register_hook(lambda a, b: n.append(2))\n"
+    check({
+        "captured": f"{made}r = t.autograd.grad((x * w).sum(), [w, x]), n",
+        "captured after a tensor's hook": f"{made}x.register_hook(lambda g: g * 5); r = t.autograd.grad((x * 2).sum(), x), n",
+        "accumulated": f"{made}(x * w).sum().backward(); r = x.grad, n",
+        "one accumulated": f"{made}(x * w).sum().backward(inputs=[x]); r = x.grad, w.grad is None, n",
+    })  # fmt: skip
