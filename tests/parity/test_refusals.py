@@ -60,7 +60,8 @@ def test_allow_mutation_on_saved_tensors():
         "in another": f"{MUTABLE}with m(): z = (w * y).sum()\nwith m(): z.backward()",
         "cleared": f"{MUTABLE}with m() as c: z = (w * y).sum(); c.clear(); z.backward()",
         "nested": f"{MUTABLE}with m():\n    with m(): r = 1",
-        "after a nested one": f"{MUTABLE}with m():\n    try:\n        with m(): pass\n    except RuntimeError: pass\nwith m(): (w * y).sum().backward()\nr = w.grad",
+        "after a nested one": f"{MUTABLE}with m():\n    try:\n        with m(): pass\n    except RuntimeError: pass\n"
+        "with m(): (w * y).sum().backward()\nr = w.grad",
         "recorded before": f"{MUTABLE}z = (w * w).sum()\nwith m(): z.backward(); r = w.grad",
         "nothing saved": f"{MUTABLE}with m(): z = (w + 1).sum()\nz.backward(); r = w.grad",
         "a result": f"{MUTABLE}with m(): b = w.exp(); z = b.sin(); b.mul_(2); z.sum().backward(); r = w.grad",
