@@ -161,11 +161,9 @@ def multi_head_attention_forward(
         k, v = cat([k, zero], 2), cat([v, zero], 2)
         mask, padding = (t if t is None else pad(t, (0, 1)) for t in (mask, padding))
     mask = _joined(mask, padding, n, num_heads, length, k.shape[2])
-    if need_weights and mask is not None and mask.dtype is not q.dtype:
-        raise RuntimeError(f"Input dtypes must be the same, got: a mask of {mask.dtype} and a query of {q.dtype} ({op}())")
     p = dropout_p if training else 0.0
     if need_weights:
-        need_floating(q, op)
+        _check_scores(q, mask, op)
         # as PyTorch, where nothing may be seen this path gives nan
         y, weights = attention_weights(q, k, v, mask, p, False, None, math.nan)
     else:
@@ -178,6 +176,13 @@ def multi_head_attention_forward(
         y = y.squeeze(1)
         weights = None if weights is None else weights.squeeze(0)
     return y, weights
+
+
+def _check_scores(q: Tensor, mask: Tensor | None, op: str) -> None:
+    """Refuse queries and masks of which there is no softmax, where it is an op of its own."""
+    if mask is not None and mask.dtype is not q.dtype:
+        raise RuntimeError(f"Input dtypes must be the same, got: a mask of {mask.dtype} and a query of {q.dtype} ({op}())")
+    need_floating(q, op)
 
 
 def _check_projections(k: Tensor, v: Tensor, weight: Any, separate: tuple[Any, ...] | None) -> None:
