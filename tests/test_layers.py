@@ -64,7 +64,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("session",),
         ("dispatch",),
     ),
-    "compiler.guards": (("bytecode", "carried_state", "holders"), ("memory_words",), ("reach",), ("guard",)),
+    "compiler.guards": (("bytecode", "carried_state", "holders"), ("memory_words", "places"), ("reach",), ("guard",)),
     "compiler.capture": (("recorder",), ("effects", "sections")),
     "compiler.passes": (
         ("pointwise_step",),

@@ -21,7 +21,8 @@ from ..graph.modes import state
 from ..tensor import Tensor
 from .capture.recorder import Problem
 from .guards.carried_state import Kept
-from .guards.reach import Reach, TooMuch
+from .guards.places import TooMuch
+from .guards.reach import Reach
 from .lower.executable import Refused
 from .nested import difference, flatten
 from .run.check import CompileError, compared

@@ -14,7 +14,8 @@ from ..graph.node import sequence
 from ..shapes import Layout
 from ..tensor import Tensor, edge
 from .capture.recorder import Capture, Problem
-from .guards.reach import Reach, TooMuch
+from .guards.places import TooMuch
+from .guards.reach import Reach
 from .ir import address, root
 from .run.records import Argument, InitialGradient, seen_as
 

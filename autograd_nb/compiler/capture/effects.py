@@ -18,7 +18,8 @@ from ...graph import engine
 from ...ops.random import generator
 from ...overriding import Overrides
 from ...tensor import Tensor
-from ..guards.reach import PACKAGE, in_library
+from ..guards.places import in_library
+from ..guards.reach import PACKAGE
 from ..live_numbers import FloatSlot, plain_number
 from .recorder import Capture, Problem
 

@@ -11,7 +11,8 @@ from operator import itemgetter
 from typing import Any
 
 from .memory_words import Record, Watch, records, versioned
-from .reach import BY_DIGITS, BY_IDENTITY, BY_VALUE, EMPTY, Place, Reach
+from .places import BY_DIGITS, BY_IDENTITY, BY_VALUE, EMPTY, Place
+from .reach import Reach
 
 Test = Callable[[], int]  #: gives the number of a place that has changed, or −1
 TOGETHER = 32  #: empty containers that are tested in one line

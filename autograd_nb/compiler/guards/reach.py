@@ -1,7 +1,7 @@
 """What a captured program takes for granted about Python: every value that its function can reach.
 
-`Reach` walks from a function through its closure, its globals, the objects and containers found there, and lists places: a
-value and how to get at it again. `guard.build_guard` makes a test of the list.
+`Reach` walks from a function through its closure, its globals, the objects and containers found there, and enters each as a place
+(`places`), of which `guard.build_guard` makes a test. What cannot be watched ends the walk: TooMuch.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import types
 from collections import deque
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter, itemgetter, methodcaller
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,9 +30,9 @@ from ...tensor import Tensor
 from ..nested import is_plain
 from . import bytecode
 from .carried_state import Kept, form, keepable
+from .places import BY_DIGITS, BY_IDENTITY, BY_VALUE, EMPTY, MISSING, Entry, Place, Places, TooMuch, in_library
 
 PACKAGE = __name__.partition(".")[0]
-MOST = 50_000  #: places; a function that reaches more is not captured
 
 #: modules whose functions give other values at each call
 CHANGING = {"random", "_random", "time", "secrets", "uuid", "datetime"}
@@ -53,74 +52,6 @@ _OPAQUE = {"_ctypes._CData", "_thread._local", "array.array", "builtins.memoryvi
 _EXCHANGED = ("__getattr__", "__hash__")
 
 
-class Compared(Enum):
-    """The way in which a value is compared with what it was: by identity, by type and digits (numbers and text), with ``==``,
-    or not at all.
-
-    `EMPTY` is for a container in which nothing may be.
-    """
-
-    BY_IDENTITY = 0
-    BY_DIGITS = 1
-    BY_VALUE = 2
-    EMPTY = 3
-
-
-#: what stands for a value that is not there
-_MISSING = object()
-BY_IDENTITY, BY_DIGITS, BY_VALUE, EMPTY = Compared
-_LIBRARIES = {
-    PACKAGE,
-    "numba",
-    "numpy",
-    "scipy",
-    "builtins",
-    "typing",
-    "collections",
-    "functools",
-    "itertools",
-    "math",
-    "torch",
-    "os",
-    "abc",
-    "enum",
-}
-
-
-class TooMuch(Exception):
-    """The function reaches something that cannot be watched."""
-
-
-class Entry(NamedTuple):
-    """An entry of a mapping or a sequence; ``name`` and ``text``: the holder and the key in generated code."""
-
-    name: str
-    text: str
-    holder: Any
-    key: Any
-
-    @property
-    def code(self) -> str:
-        """The expression that fetches it."""
-        return f"{self.name}[{self.text}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One value: its ``path`` as a user would write it, the ``code`` that fetches it, and how it is compared.
-
-    ``entry``: where it is one. ``part``: (object, which part of it) where words of memory may tell of a change (see
-    `memory_words.records`).
-    """
-
-    path: str
-    code: str
-    value: Any
-    how: Compared
-    entry: Entry | None = None
-    part: tuple[Any, str] | None = None
-
-
 def _replaceable(value: Any) -> bool:
     """Whether an attribute of one of this library's modules is what programs put something else in the place of, or such a thing."""
     return isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)) or not in_library(
@@ -128,16 +59,11 @@ def _replaceable(value: Any) -> bool:
     )
 
 
-def in_library(module: str | None) -> bool:
-    """Whether a module is taken to be always the same."""
-    return (module or "").partition(".")[0] in _LIBRARIES
-
-
 class Reach:
     """The places that a function can reach, and among them the tensors and the optimizers."""
 
     def __init__(self, kept: Mapping[tuple[int, Any], Kept] = types.MappingProxyType({})) -> None:
-        self.places: list[Place] = []
+        self._places = Places()
         self.kept: list[Kept] = []  # those of ``kept`` that it reaches
         self._kept = kept
         self.tensors: dict[int, tuple[str, Tensor]] = {}
@@ -147,35 +73,17 @@ class Reach:
         self.names: set[str] = set()  # those of all attributes that the user's functions read
         self.codes: set[types.CodeType] = set()  # theirs, and that of what is defined in them
         self._modules: dict[int, tuple[str, types.ModuleType, set[str]]] = {}  # (path, module, names that were looked into)
-        self._objects: list[Any] = []  # what the generated code names o0, o1, …
-        self._seen: dict[int, int] = {}
         self._queue: deque = deque()
         self._methods: dict[str, Any] = {}  # those of tensors
 
-    def _name(self, value: Any) -> str:
-        number = self._seen.get(id(value))
-        if number is None:
-            number = self._seen[id(value)] = len(self._objects)
-            self._objects.append(value)
-        return f"o{number}"
+    @property
+    def places(self) -> list[Place]:
+        """The places that it has found."""
+        return self._places.found
 
-    def _entry_of(self, holder: Any, key: Any, text: str | None = None) -> Entry:
-        return Entry(self._name(holder), repr(key) if text is None else text, holder, key)
-
-    def _place(
-        self, path: str, code: str | Entry, value: Any, how: Compared = BY_IDENTITY, part: tuple[Any, str] | None = None
-    ) -> None:
-        if len(self.places) >= MOST:
-            raise TooMuch(
-                f"it reaches more than {MOST} values (the last: {path}); pass large containers as arguments or keep them out of it"
-            )
-        if isinstance(code, Entry):
-            holder = code.holder
-            scope = isinstance(holder, dict) and "__builtins__" in holder and not in_library(holder.get("__name__"))
-            # any line of a script changes its globals: comparing those that matter is quicker
-            self.places.append(Place(path, code.code, value, how, code, None if scope else (holder, "entries")))
-        else:
-            self.places.append(Place(path, code, value, how, None, part))
+    def scope(self) -> dict[str, Any]:
+        """The objects that the names in the code of the places stand for, by name."""
+        return self._places.scope()
 
     @property
     def live_numbers(self) -> bool:
@@ -197,8 +105,8 @@ class Reach:
         names = [k for k in self._methods if every or k in self.names]
         if len(names) > 1:
             values = tuple([self._methods[k] for k in names])
-            code = f"{self._name(itemgetter(*names))}({self._name(entries)})"
-            self._place("a method of Tensor", code, values, BY_VALUE, (entries, "entries"))
+            code = f"{self._places.name(itemgetter(*names))}({self._places.name(entries)})"
+            self._places.add("a method of Tensor", code, values, BY_VALUE, (entries, "entries"))
         self._methods = {}
 
     def value(self, path: str, value: Any) -> None:
@@ -224,7 +132,7 @@ class Reach:
                 self._value(f"{path}.__dict__", "", inside)
             for k in sorted(names - done):
                 done.add(k)
-                self._value(f"{path}.{k}", self._entry_of(inside, k), inside[k])
+                self._value(f"{path}.{k}", self._places.entry(inside, k), inside[k])
         return bool(self._queue)
 
     def _value(self, path: str, code: str | Entry, value: Any, part: tuple[Any, str] | None = None) -> None:
@@ -232,25 +140,25 @@ class Reach:
         plain = is_plain(value) or (isinstance(value, tuple) and all(is_plain(v) or v is None for v in value))
         single = value is None or isinstance(value, (bool, Enum))
         if code:
-            self._place(path, code, value, BY_DIGITS if plain and not single else BY_IDENTITY, part)
+            self._places.add(path, code, value, BY_DIGITS if plain and not single else BY_IDENTITY, part)
         if isinstance(value, Tensor):
             self._tensor(path, value)
         if plain or single or isinstance(value, Tensor):
             return
-        if id(value) in self._seen:
+        if self._places.named(value):
             return
-        self._name(value)
+        self._places.name(value)
         self._queue.append((self._inside, path, value))
 
     def _tensor(self, path: str, t: Tensor) -> None:
         if id(t) in self.tensors:
             return
         self.tensors[id(t)] = (path, t)
-        name = self._name(t)
-        self._place(path + " (its memory)", f"{name}._data", t._data, BY_IDENTITY, (t, "_data"))
-        self._place(path + " (its shape)", f"{name}._layout", t._layout, BY_IDENTITY, (t, "_layout"))
-        self._place(path + ".requires_grad", f"{name}._rg", t._rg, BY_IDENTITY, (t, "_rg"))
-        self._place(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, BY_IDENTITY, (t, "_leaf_hook_set"))
+        name = self._places.name(t)
+        self._places.add(path + " (its memory)", f"{name}._data", t._data, BY_IDENTITY, (t, "_data"))
+        self._places.add(path + " (its shape)", f"{name}._layout", t._layout, BY_IDENTITY, (t, "_layout"))
+        self._places.add(path + ".requires_grad", f"{name}._rg", t._rg, BY_IDENTITY, (t, "_rg"))
+        self._places.add(path + "'s hooks", f"{name}._leaf_hook_set", t._leaf_hook_set, BY_IDENTITY, (t, "_leaf_hook_set"))
         self._attributes(path, t.__dict__)
         if t._leaf_hook_set is not None:
             self._queue.append((self._hooks, path, t._leaf_hook_set))
@@ -282,7 +190,7 @@ class Reach:
         elif isinstance(value, np.ndarray):
             if value.nbytes > _SMALL or value.dtype.hasobject:
                 raise TooMuch(f"it reaches a NumPy array ({path}), whose values may change unseen; make it a tensor")
-            self._place(f"the values of {path}", f"{self._name(value)}.tobytes()", value.tobytes(), BY_VALUE)
+            self._places.add(f"the values of {path}", f"{self._places.name(value)}.tobytes()", value.tobytes(), BY_VALUE)
         elif isinstance(value, (dict, types.MappingProxyType, list, tuple, deque, set, frozenset, bytearray)):
             self._container(path, value)
             if not in_library(type(value).__module__):
@@ -297,8 +205,8 @@ class Reach:
             for part, v in (("func", value.func), ("args", value.args), ("keywords", value.keywords)):
                 self._value(f"{path}.{part}", "", v)
         elif isinstance(value, ContextVar):
-            unset = self._name(_MISSING)
-            self._value(f"{path}.get()", f"{self._name(value)}.get({unset})", value.get(_MISSING))
+            unset = self._places.name(MISSING)
+            self._value(f"{path}.get()", f"{self._places.name(value)}.get({unset})", value.get(MISSING))
         elif hasattr(type(value), "__next__"):
             raise TooMuch(
                 f"it reaches an iterator ({path}), which gives another value at each call; call next() outside and pass the value"
@@ -308,8 +216,8 @@ class Reach:
 
     def _length(self, path: str, value: Any) -> None:
         """Enter how many entries a container has."""
-        name, size = self._name(value), len(value)
-        self._place(path, f"len({name})" if size else name, size, BY_VALUE if size else EMPTY, (value, "entries"))
+        name, size = self._places.name(value), len(value)
+        self._places.add(path, f"len({name})" if size else name, size, BY_VALUE if size else EMPTY, (value, "entries"))
 
     def _container(self, path: str, value: Any) -> None:
         if isinstance(value, (dict, types.MappingProxyType)):
@@ -317,22 +225,22 @@ class Reach:
         elif isinstance(value, (list, tuple, deque)):
             self._length(f"len({path})", value)
             for i, v in enumerate(value):
-                self._entry(f"{path}[{i}]", value, i, self._entry_of(value, i), v)
+                self._entry(f"{path}[{i}]", value, i, self._places.entry(value, i), v)
         else:
-            self._place(f"the contents of {path}", self._name(value), value.copy(), BY_VALUE, (value, "entries"))
+            self._places.add(f"the contents of {path}", self._places.name(value), value.copy(), BY_VALUE, (value, "entries"))
             for v in value:
                 self._value(f"an element of {path}", "", v)
 
     def _mapping(self, path: str, d: Any) -> None:
-        name = self._name(d)
+        name = self._places.name(d)
         if d:
-            self._place(f"the keys of {path}", f"tuple({name})", tuple(d), BY_VALUE, (d, "entries"))
+            self._places.add(f"the keys of {path}", f"tuple({name})", tuple(d), BY_VALUE, (d, "entries"))
         else:
             self._length(f"len({path})", d)
         for k, v in d.items():
             self._value(f"a key of {path}", "", k)
-            text = repr(k) if type(k) in (str, int, bool) else self._name(k)
-            self._entry(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", d, k, self._entry_of(d, k, text), v)
+            text = repr(k) if type(k) in (str, int, bool) else self._places.name(k)
+            self._entry(f"{path}[{k if isinstance(k, (str, int)) else '…'!r}]", d, k, self._places.entry(d, k, text), v)
 
     def _entry(self, path: str, holder: Any, k: Any, code: str | Entry, value: Any, part: Any = None) -> None:
         """Enter what a mapping, a sequence or a cell holds. Where the function leaves tensors, only their form is noted; where
@@ -345,7 +253,7 @@ class Reach:
         self.kept.append(kept)
         if not kept.read:
             there = code if isinstance(code, str) else code.code
-            self._place(f"the form of {path}", f"form({there})", form(value), BY_VALUE)
+            self._places.add(f"the form of {path}", f"form({there})", form(value), BY_VALUE)
 
     def _functional(self, kind: type) -> None:
         """A module of this library computes with what stands in ``nn.functional``, where programs may put something else."""
@@ -356,7 +264,7 @@ class Reach:
         inside = vars(module)
         for k in sorted(bytecode.attributes(forward.__code__) & inside.keys()):
             if _replaceable(inside[k]):
-                self._value(f"nn.functional.{k}", self._entry_of(inside, k), inside[k])
+                self._value(f"nn.functional.{k}", self._places.entry(inside, k), inside[k])
 
     def _object(self, path: str, value: Any) -> None:
         kind = type(value)
@@ -379,7 +287,7 @@ class Reach:
         for cls in kind.__mro__:
             for slot in getattr(cls, "__slots__", ()) if not in_library(cls.__module__) else ():
                 if hasattr(value, slot):
-                    self._value(f"{path}.{slot}", f"getattr({self._name(value)}, {slot!r}, MISSING)", getattr(value, slot))
+                    self._value(f"{path}.{slot}", f"getattr({self._places.name(value)}, {slot!r}, MISSING)", getattr(value, slot))
         if not in_library(kind.__module__):
             self._class(path, kind)
         elif kind.__module__.startswith(f"{PACKAGE}.nn."):
@@ -389,7 +297,7 @@ class Reach:
         """The ``__dict__`` of an object."""
         self._length(f"attributes of {path}", attributes)
         for k, v in attributes.items():
-            self._entry(f"{path}.{k}", attributes, k, self._entry_of(attributes, k), v)
+            self._entry(f"{path}.{k}", attributes, k, self._places.entry(attributes, k), v)
 
     def _class(self, path: str, cls: type) -> None:
         for base in cls.__mro__:
@@ -397,7 +305,7 @@ class Reach:
                 continue
             entries = gc.get_referents(vars(base))[0]  # the dict behind the proxy
             for k, v in list(vars(base).items()):
-                code = f"vars({self._name(base)}).get({k!r}, MISSING)"
+                code = f"vars({self._places.name(base)}).get({k!r}, MISSING)"
                 if isinstance(v, (staticmethod, classmethod)):
                     self._value(f"{base.__name__}.{k}", "", v.__func__)
                 elif isinstance(v, property):
@@ -409,7 +317,7 @@ class Reach:
                     continue
                 else:
                     continue
-                self._place(f"{base.__name__}.{k}", code, v, BY_IDENTITY, (entries, "entries"))
+                self._places.add(f"{base.__name__}.{k}", code, v, BY_IDENTITY, (entries, "entries"))
 
     def _function(self, path: str, function: Any) -> None:
         if isinstance(function, types.MethodType):
@@ -419,7 +327,7 @@ class Reach:
                 return
         self._changing(path, function.__module__)
         if function in _SETTINGS:
-            self._value(f"{function.__name__}()", f"{self._name(function)}()", function())
+            self._value(f"{function.__name__}()", f"{self._places.name(function)}()", function())
         elif function is os.getenv:
             self._value("os.environ", "", os.environ)
         elif function is importlib.import_module:
@@ -435,7 +343,7 @@ class Reach:
         code = function.__code__
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             self._cell(name, cell)
-        self._place(f"the defaults of {path}", f"{self._name(function)}.__defaults__", function.__defaults__)
+        self._places.add(f"the defaults of {path}", f"{self._places.name(function)}.__defaults__", function.__defaults__)
         for k, v in enumerate(function.__defaults__ or ()):
             self._value(f"default {k} of {path}", "", v)
         if function.__kwdefaults__:
@@ -448,16 +356,16 @@ class Reach:
             self.names |= names
             self.codes.update(bytecode.codes(code))
         self._reads_groups = self._reads_groups or "param_groups" in names or "get_last_lr" in names
-        scope = self._name(function.__globals__)
+        scope = self._places.name(function.__globals__)
         for name in sorted(bytecode.globals_of(code)):
             if name in function.__globals__:
                 self._global(name, function.__globals__, names)
             elif name in bytecode.BLIND and not standard:
                 raise TooMuch(f"it calls {name}(), so that names are read or set unseen; write the names themselves")
             elif not hasattr(builtins, name):
-                self._place(f"the global {name}", f"{scope}.get({name!r}, MISSING)", _MISSING)
+                self._places.add(f"the global {name}", f"{scope}.get({name!r}, MISSING)", MISSING)
         for name in sorted(bytecode.imports(code, function.__globals__.get("__package__") or "")):
-            self._value(f"the module {name}", f"{self._name(sys.modules)}.get({name!r})", sys.modules.get(name))
+            self._value(f"the module {name}", f"{self._places.name(sys.modules)}.get({name!r})", sys.modules.get(name))
 
     def _changing(self, path: str, module: str | None) -> None:
         """Refuse what gives another value at each call."""
@@ -466,7 +374,7 @@ class Reach:
 
     def _global(self, name: str, scope: dict[str, Any], names: set[str]) -> None:
         value = scope[name]
-        self._entry(name, scope, name, self._entry_of(scope, name), value)
+        self._entry(name, scope, name, self._places.entry(scope, name), value)
         if isinstance(value, types.ModuleType):
             self._calculates = self._calculates or value.__name__ in ("math", "cmath", "numpy")
             if value.__name__.partition(".")[0] == "numpy" and "random" in names:
@@ -479,15 +387,11 @@ class Reach:
             value = cell.cell_contents
         except ValueError:
             return
-        self._entry(name, cell, None, f"{self._name(cell)}.cell_contents", value, (cell, "cell"))
+        self._entry(name, cell, None, f"{self._places.name(cell)}.cell_contents", value, (cell, "cell"))
 
     def reaches(self, value: Any) -> bool:
         """Whether the walk has met an object."""
-        return id(value) in self._seen
-
-    def scope(self) -> dict[str, Any]:
-        """The names of generated code."""
-        return {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": _MISSING, "form": form}
+        return self._places.named(value)
 
     def left(self) -> dict[tuple[int, Any], Kept]:
         """The places that hold other tensors now, as where a layer keeps its last loss."""

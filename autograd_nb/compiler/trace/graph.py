@@ -28,7 +28,8 @@ from ...shapes import Layout, layout
 from ...tensor import Tensor, make, wrap
 from ..capture.effects import watching
 from ..capture.recorder import Capture
-from ..guards.reach import Reach, TooMuch
+from ..guards.places import TooMuch
+from ..guards.reach import Reach
 from ..ir import Buffer, Step, Use, address, needed, show
 from ..live_numbers import plain_number
 from ..lower.executable import Executable
