@@ -3,7 +3,7 @@
 - `Kernel`: a hand-written kernel of `autograd_nb.kernels`, compiled per key (its dtypes) on first use;
 - `entry`: the compiled entry point for generated source, as the plans of pointwise ops and reductions hold it;
 - `empty`: memory for outputs; big blocks that were freed are used again;
-- `plan_table`, `keep`: what is remembered of calls, so that the next one like it is quick; one bound for all of it;
+- `keep`: what is remembered of calls, so that the next one like it is quick; one bound for all of it;
 - `observe`: see every launch (capture, checks, profiles). Fast paths hold raw entry points, so observing swaps them: plan
   tables are emptied when observation begins and ends, and rebuilt around `_Observed` calls.
 
@@ -40,13 +40,8 @@ _order: deque[tuple[dict[Any, Any], Any, int]] = deque()  # (table, key, weight)
 _held = 0  # the sum of their weights
 
 
-def plan_table() -> dict[Any, Any]:
-    """A dict for plans, which may hold entry points: it is looked up as any dict, and filled by `keep` alone."""
-    return {}
-
-
 def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
-    """``table[key] = plan``, until observation begins or ends or so many other plans were kept that it is the oldest.
+    """``table[key] = plan``, of a table that is filled by this alone, until observation begins or ends or so many other plans were kept that it is the oldest.
 
     Returns the plan. A key that cannot be one is passed over. ``weight``: for how many ordinary plans it counts, some hundred bytes each.
     """
@@ -258,7 +253,7 @@ class Kernel:
         return ("kernel", self.module, self.name, types)
 
     def entry(self, key: Any, *args: Any) -> Entry | None:
-        """The entry point for a key, for plans that forget it when observing begins (see `plan_table`).
+        """The entry point for a key, for plans that forget it when observing begins (see `keep`).
 
         Before its first call it is compiled for ``args``; where these are not given, it is None.
         """

@@ -463,7 +463,7 @@ def test_ctrl_c_waits_for_an_op_in_place():
         entry(values)
         _ = send.now
 
-    plan_of = torch.exp.op.inplace_plans
+    plan_of = torch.exp.op.inplace_memo.plans
     (x * 1).exp_()
     plan = plan_of[x._layout]
     entry = plan.entry

@@ -95,7 +95,7 @@ def test_copies_of_leaves():
 
 
 def test_a_plan_that_another_thread_was_making_when_an_observation_began_is_not_kept():
-    table = launch.plan_table()
+    table: dict = {}
     source = "def kernel(x, y):\n    y[0] = x[0] + 1\n"
     made, begun = threading.Event(), threading.Event()
 
@@ -123,7 +123,7 @@ def test_a_plan_that_another_thread_was_making_when_an_observation_began_is_not_
 
 
 def test_plans_are_kept_before_and_after_observations():
-    table = launch.plan_table()
+    table: dict = {}
     launch.keep(table, 1, "plan")
     with launch.observe(lambda call, args: call.entry(*args)):
         assert not table

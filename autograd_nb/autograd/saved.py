@@ -17,6 +17,7 @@ from ..graph.modes import PerThread
 from ..graph.nested import users
 from ..graph.node import Node
 from ..ops.core import pointwise
+from ..ops.core.memo import Memo
 from ..ops.core.pointwise import Pointwise
 from ..ops.core.structured import Structured
 from ..overriding import Overrides, whole
@@ -45,21 +46,25 @@ class _State(PerThread):
 _state = _State()
 
 
+def _plans(*memos: Memo) -> list[dict[Any, Any]]:
+    return [memo.plans for memo in memos]
+
+
 class _Hooked(Overrides):
     """Overrides of the recording of nodes; while active, ops do not find their plans by the quick way."""
 
-    quick: list[tuple[Pointwise, dict[Any, Any], dict[Any, Any]]]
+    quick: list[tuple[Pointwise, Memo, Memo]]
 
     def opened(self) -> None:
-        self.quick = [(op, op.plans, op.inplace_plans) for op in pointwise.EVERY]
+        self.quick = [(op, op.memo, op.inplace_memo) for op in pointwise.EVERY]
         for op, *_ in self.quick:
-            op.plans, op.inplace_plans = launch.plan_table(), launch.plan_table()
-        launch.move([pair for op, *quick in self.quick for pair in zip(quick, (op.plans, op.inplace_plans), strict=True)])
+            op.memo, op.inplace_memo = Memo(), Memo()
+        launch.move([pair for op, *quick in self.quick for pair in zip(_plans(*quick), _plans(op.memo, op.inplace_memo), strict=True)])
 
     def closed(self) -> None:
-        launch.move([pair for op, *quick in self.quick for pair in zip((op.plans, op.inplace_plans), quick, strict=True)])
-        for op, plans, inplace in self.quick:
-            op.plans, op.inplace_plans = plans, inplace
+        launch.move([pair for op, *quick in self.quick for pair in zip(_plans(op.memo, op.inplace_memo), _plans(*quick), strict=True)])
+        for op, memo, inplace in self.quick:
+            op.memo, op.inplace_memo = memo, inplace
 
 
 _OVERRIDES = _Hooked()

@@ -145,9 +145,6 @@ def test_records_the_users_line():
             assert step().grad_fn.code.co_filename == __file__
 
 
-#: what asks `launch` for tables of plans: the memo, and the ops of formulas, whose plans are exchanged while hooks on saved tensors are
-MEMOS = {"ops/core/memo.py", "ops/core/pointwise.py", "ops/core/pointwise_backward.py", "autograd/saved.py"}
-
 #: functions with a memo of their own, and why it is none of calls: what they keep has values, or there are only so many
 OWN_CACHES = {
     "ops/nn/interpolate.py": {"_nearest_index", "_tables", "_operation"},  # tables that kernels have written; an op for each mode
@@ -172,9 +169,9 @@ def test_one_memo_of_calls():
     users = {
         p.relative_to(PACKAGE).as_posix()
         for p in PACKAGE.rglob("*.py")
-        if re.search(r"\blaunch\.(plan_table|keep|remember)\(|import .*\b(plan_table|remember)\b|partial\(launch", p.read_text(encoding="utf-8"))
+        if re.search(r"\blaunch\.(keep|remember)\b|import .*\bremember\b", p.read_text(encoding="utf-8"))
     }
-    assert users <= MEMOS
+    assert users == {"ops/core/memo.py"}
     bounded = {}
     for name, tree in families():
         for node in ast.walk(tree):

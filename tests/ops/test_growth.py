@@ -16,7 +16,7 @@ from autograd_nb import launch, shapes
 from autograd_nb.ops.elementwise.arithmetic import add
 from autograd_nb.ops.elementwise.unary import tanh
 
-tanh_plans = tanh.op.plans
+tanh_plans = tanh.op.memo.plans
 
 
 def test_a_new_shape_traces_nothing_and_leaves_no_cycles():
@@ -73,8 +73,8 @@ def test_the_oldest_plan_is_forgotten_first(few):
     keys = [torch.zeros(2, n)._layout for n in range(3, 600)]
     for n in range(3, 600):
         torch.zeros(2, n).tanh()
-    assert keys[-1] in tanh.op.plans and keys[0] not in tanh.op.plans
-    found = [lay in tanh.op.plans for lay in keys]
+    assert keys[-1] in tanh.op.memo.plans and keys[0] not in tanh.op.memo.plans
+    found = [lay in tanh.op.memo.plans for lay in keys]
     assert found == sorted(found)
 
 
@@ -85,9 +85,9 @@ def test_hooks_on_saved_tensors_move_plans_and_leave_them_their_age(few):
     for _ in range(3):
         before = len(launch._order)
         with hooks:
-            assert x._layout not in tanh_plans and x._layout in tanh.op.plans
+            assert x._layout not in tanh_plans and x._layout in tanh.op.memo.plans
             x.tanh().sum().backward()
-        assert tanh.op.plans is tanh_plans and x._layout in tanh_plans
+        assert tanh.op.memo.plans is tanh_plans and x._layout in tanh_plans
     assert len(launch._order) == before  # of the last two rounds
     with launch.observe(lambda call, args: call.entry(*args)):
         assert not tanh_plans
@@ -116,9 +116,9 @@ def test_a_plan_found_by_a_layout_that_was_forgotten_is_made_anew(few):
     wanted = (x + x).tolist()
     for n in range(4, 500):
         torch.zeros(n).tanh()
-    assert (x._layout, x._layout) not in add.op.plans
+    assert (x._layout, x._layout) not in add.op.memo.plans
     y = torch.arange(6.0).reshape(2, 3)
-    assert (x + y).tolist() == wanted and (x._layout, y._layout) in add.op.plans
+    assert (x + y).tolist() == wanted and (x._layout, y._layout) in add.op.memo.plans
 
 
 def test_threads_that_make_new_shapes(few):

@@ -1,20 +1,204 @@
-"""The functions that users call for pointwise ops, and the methods that work in place: see `call_path`, which writes them."""
+"""The functions that users call for pointwise ops, and the methods that work in place, with the text of what is theirs; see `call_path`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...dtypes import of_scalar, result_of
 from ...errors import shorten
 from ...overriding import whole
 from ...tensor import Tensor
-from .call_path import inplace_maker, pointwise_maker
+from .call_path import (
+    edge_lines,
+    generated,
+    indented,
+    look_up_lines,
+    node_lines,
+    saving_lines,
+    several_edges_lines,
+    single_edge_lines,
+    tensor_lines,
+    unrecorded_lines,
+)  # fmt: skip
+from .numbers import number_argument, number_as
 from .recording import store
 
 if TYPE_CHECKING:
     from .pointwise import Pointwise
+
+# ------------------------------------------------------------------------------------------------------------ text
+
+
+def _kernel_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
+    """The plan's kernel, run on ``arrays``; ``guarded``: among them are numbers, which may be too large."""
+    given = ", ".join(arrays)
+    lines = ["if plan.dims is None:", f"    plan.entry({given})", "else:", f"    plan.entry(plan.dims, {given})"]
+    if not guarded:
+        return lines
+    return ["try:", *indented(lines), "except OverflowError:", "    return _op.run(_fitting(_op.name, (input, other)))"]
+
+
+def forward_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
+    """A formula's plan, run on ``arrays``, and the end of a call outside the graph; ``guarded``: see `_kernel_lines`."""
+    return [
+        "data = _allocate(plan.size, plan.carrier) if plan.big else _empty(plan.size, plan.carrier)",
+        *_kernel_lines([*arrays, "data"], guarded),
+        *tensor_lines("plan.out"),
+        *unrecorded_lines(),
+    ]
+
+
+def _saved_lines(several: bool) -> list[str]:
+    """Write the lines that save what a formula's derivative reads, as ``spec.save`` says: bit 0 the first operand, bit 1 the
+    second, bit 2 the result.
+    """
+    arrays = {1: "input._data", 2: "b", 4: "data"}
+    counters = {1: "input._version_", 2: "other._version_", 4: "t._version_"}
+    lines: list[str] = []
+    for save in (3, 1, 2, 4) if several else (4, 1, 5):
+        bits = [bit for bit in (1, 2, 4) if save & bit]
+        lines += [f"{'elif' if lines else 'if'} _save == {save}:"]
+        lines += indented(saving_lines([arrays[b] for b in bits], [counters[b] for b in bits], bool(save & 4)))
+        if several and save in (1, 4):  # the second may be a number
+            lines += ["    if _spec.scalar_names:", f"        _node.saved = ({arrays[save]}, b)"]
+    lines += ["elif not _save:", "    _node.saved = (b,) if _spec.scalar_names else ()" if several else "    _node.saved = ()"]
+    lines += ["    _node.versions = ()", "    _node.stamp = 0"]
+    if several:
+        lines += ["else:", "    _op.save(_node, (input, other), t)"]
+    return lines
+
+
+@cache
+def pointwise_lines(n: int) -> list[str]:
+    """The text of the public functions of ``n`` operands, one or two, of which the second may be a number."""
+    several = n == 2
+    given = "input, other" if several else "input"
+    if several:
+        edges = ["_plain = 2", "_e = _f = None", "if mask & 1:", *indented(edge_lines("input", "_e"))]
+        edges += ["if mask & 2:", *indented(edge_lines("other", "_f")), *several_edges_lines(["_e", "_f"])]
+    else:
+        edges = single_edge_lines("input")
+    recorded = node_lines("_spec.node()", edges, ["_node.spec = _spec", "_save = _spec.save", *_saved_lines(several)], "1")
+    run = [
+        *forward_lines(["input._data", "b"] if several else ["input._data"], several),
+        "if _rules and plan.recorded:",
+        *indented(_MASK_OF_TWO if several else _MASK_OF_ONE),
+        "    if mask:",
+        "        _spec = plan.specs[mask] or plan.spec(mask)",
+        *indented(recorded, 2),
+        "return t",
+    ]
+    return [
+        *(_SCALED if several else []),
+        "if out is not None:",
+        f"    return _store(out, call({given}), _op.name)",
+        *(_KIND_OF_SECOND if several else []),
+        *look_up_lines("input._layout, k" if several else "input._layout", run, [f"return _first({given})"], _SECOND if several else ()),
+    ]
+
+
+_SCALED = [
+    "if alpha is not None and not (alpha.__class__ is int and alpha == 1):",
+    "    return _with_alpha(_op, _alpha_op, input, other, alpha, out)",
+]
+_KIND_OF_SECOND = ["k = other.__class__", "number = k is float or k is int"]
+_SECOND = ["if number:", "    b = other", "else:", "    k = other._layout", "    b = other._data"]
+_MASK_OF_ONE = ["if input._view is not None:", "    _refresh(input)", "mask = 1 if input._rg else 0"]
+_MASK_OF_TWO = [
+    "if input._view is not None:",
+    "    _refresh(input)",
+    "if number:",
+    "    mask = 1 if input._rg else 0",
+    "else:",
+    "    if other._view is not None:",
+    "        _refresh(other)",
+    "    mask = (1 if input._rg else 0) | (2 if other._rg else 0)",
+    "mask &= _rules",
+]
+
+
+@cache
+def inplace_lines(n: int) -> list[str]:
+    """The text of the in-place functions of ``n`` operands, one to three, all but the first of which may be numbers."""
+    names = ["input", *_OTHERS[n]]
+    others = list(enumerate(names[1:]))
+    given = ", ".join(names)
+    key = ["input._layout", *[f"k{k} if n{k} else {p}._layout" for k, p in others]]
+    arrays = ["data", *[f"{p} if n{k} else {p}._data" for k, p in others]]
+    aliased = "".join(f" or (not n{k} and {p}._version_ is version)" for k, p in others)
+    asked = "".join(f" or (not n{k} and ({p}._rg or {p}._view is not None))" for k, p in others)
+    needs = "".join(f" or (not n{k} and {p}.requires_grad)" for k, p in others)
+    run = [f"plan.write({', '.join(arrays)})"]
+    if n < 3:
+        run = ["if len(data) != plan.size:", *indented(run), "elif plan.reads:", f"    plan.entry({', '.join(arrays)})"]
+        run += ["else:", f"    plan.entry({', '.join([*arrays[1:], 'data'])})"]
+    if n > 1:
+        run = ["try:", *indented(run), "except OverflowError:", f"    return _op.inplace(_fitting(_op.name + '_', [{given}]))"]
+    found = [
+        "version = input._version_",
+        f"if version[0] < 0{aliased}:",
+        f"    return _op.inplace([{given}])",
+        "node = False",
+        f"if (input._rg or input._view is not None{asked}) and _state.grad and (",
+        f"    input._rg or (input._view is not None and input._view._rg){needs}",
+        "):",
+        "    if input._view is not None or (input._rg and input._edge is None):",
+        f"        return _op.inplace([{given}])",
+        f"    node = _op.record_in_place(plan, ({given},))",
+        "data = input._data",
+        *run,
+        "version[0] += 1",
+        "if node is not False:",
+        "    _rewrite_history(input, node)",
+        "return input",
+    ]
+    return [
+        *(["if alpha is not None and not (alpha.__class__ is int and alpha == 1):"] if n == 2 else []),
+        *(["    return _with_alpha(_op, _alpha_op, input, other, alpha)"] if n == 2 else []),
+        *[line for k, p in others for line in (f"k{k} = {p}.__class__", f"n{k} = k{k} is float or k{k} is int")],
+        *look_up_lines(", ".join(key), found, [f"return _first({given})"]),
+    ]
+
+
+#: the operands after the first of functions in place
+_OTHERS = {1: (), 2: ("other",), 3: ("b", "c")}
+
+
+def _scaled(op: Any, scaled: Callable[..., Any] | None, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
+    """The op with ``alpha=`` in front of its second operand."""
+    if scaled is None:
+        raise TypeError(f"{op.name}() got an unexpected keyword argument 'alpha'")
+    return scaled(input, other, _factor(op.name, input, other, alpha), out=out)
+
+
+def _factor(name: str, input: Any, other: Any, alpha: Any) -> Any:
+    """``alpha`` as a number that the result's dtype has a place for."""
+    alpha = number_argument(alpha, name, "alpha")
+    tensors = [t for t in (input, other) if isinstance(t, Tensor)]
+    if alpha.__class__ is bool and any(t.dtype.category for t in tensors):
+        raise RuntimeError(f"Boolean alpha only supported for Boolean results. ({name}(): alpha={alpha})")
+    if alpha.__class__ is int and not any(t.dtype.category for t in tensors) and all(isinstance(v, (Tensor, bool)) for v in (input, other)):
+        return bool(alpha)
+    if tensors and alpha.__class__ in (int, float) and not -100 <= alpha <= 100:
+        kinds = [(t.dtype, 2 if t.ndim else 1) for t in tensors] + [(of_scalar(type(v)), 0) for v in (input, other) if not isinstance(v, Tensor)]
+        kind = result_of(kinds)
+        if kind.category == 2 or alpha.__class__ is int:
+            number_as(alpha, kind, name)
+    return alpha
+
+
+def _scaled_inplace(op: Any, scaled: Any, input: Any, other: Any, alpha: Any) -> Tensor:
+    """The op in place with ``alpha=`` in front of its second operand."""
+    if scaled is None:
+        raise TypeError(f"{op.name}_() got an unexpected keyword argument 'alpha'")
+    return scaled.inplace(input, other, _factor(op.name + "_", input, other, alpha))
+
+
+# ------------------------------------------------------------------------------------------------------- functions
 
 
 def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -22,9 +206,20 @@ def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
+def _pointwise_call(op: Pointwise, first: Callable[..., Any], scaled: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """The function of an op of one or two operands; ``first`` is asked where these have no plan yet, ``scaled`` with ``alpha=``."""
+    n = len(op.params)
+    call = generated(
+        "call", "input, other, *, alpha=None, out=None" if n == 2 else "input, *, out=None", pointwise_lines(n), plans=op.memo.plans,
+        _op=op, _rules=sum(1 << i for i, rule in enumerate(op.rules) if rule is not None), _first=first, _alpha_op=scaled,
+        _with_alpha=_scaled,
+    )  # fmt: skip
+    return _named(call, op.name)
+
+
 def unary_call(op: Pointwise) -> Callable[..., Any]:
     """The op of one operand."""
-    return _named(pointwise_maker(1)(op, op.plans, _mask(op), lambda input: op.slow((input,)), None), op.name)
+    return _pointwise_call(op, lambda input: op.slow((input,)))
 
 
 def binary_call(op: Pointwise, operator: bool = False, scaled: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -36,12 +231,7 @@ def binary_call(op: Pointwise, operator: bool = False, scaled: Callable[..., Any
         only_tensors(op.name, input, other, "second" if operator else op.numbers)
         return op.slow((input, other))
 
-    return _named(pointwise_maker(2)(op, op.plans, _mask(op), first, scaled), op.name)
-
-
-def _mask(op: Pointwise) -> int:
-    """Which operands have a derivative, as bits."""
-    return sum(1 << i for i, rule in enumerate(op.rules) if rule is not None)
+    return _pointwise_call(op, first, scaled)
 
 
 def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", second: str = "other") -> None:
@@ -99,6 +289,11 @@ def inplace_call(op: Pointwise, scaled: Callable[..., Any] | None = None) -> Cal
             only_tensors(op.name + "_", *args)
         return op.inplace(args)
 
-    call = inplace_maker(n)(op, op.inplace_plans, first, scaled) if n <= 3 else lambda *args: op.inplace(_counted(op, args))
+    if n <= 3:
+        parameters = ", ".join(["input", *_OTHERS[n], *(["*", "alpha=None"] if n == 2 else [])])
+        names = {"_op": op, "_first": first, "_alpha_op": scaled, "_with_alpha": _scaled_inplace}
+        call = generated("call", parameters, inplace_lines(n), plans=op.inplace_memo.plans, **names)
+    else:
+        call = lambda *args: op.inplace(_counted(op, args))
     call.__doc__ = f"In-place version of `{op.name}`."
     return _named(whole(call), op.name + "_")

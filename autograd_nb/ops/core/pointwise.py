@@ -28,6 +28,7 @@ from ...overriding import overridable, whole
 from ...shapes import Layout
 from ...tensor import Tensor, check_inplace, check_recorded, make, rewrite_history
 from .calls import binary_call, call_of_many, inplace_call, unary_call
+from .memo import Memo
 from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
@@ -70,9 +71,8 @@ class Pointwise:
         self.reads = True  # whether the formula looks at its first operand, or only overwrites it in place
         self.repeats = False  # whether it writes one value everywhere, and so into expanded tensors too
         self.numbers = "both"
-        self.plans: dict[Any, Any] = launch.plan_table()
+        self.memo, self.inplace_memo = Memo(), Memo()
         EVERY.append(self)
-        self.inplace_plans: dict[Any, Any] = launch.plan_table()
         self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackKind`
 
     # ---- dtypes
@@ -135,18 +135,18 @@ class Pointwise:
 
     def plan(self, keys: tuple[Any, ...]) -> Plan:
         """The plan for several operands given by layout or number type."""
-        return self.plans.get(keys) or launch.keep(self.plans, keys, Plan(self, keys))  # type: ignore[no-any-return]
+        return self.memo.plans.get(keys) or self.memo.keep(keys, Plan(self, keys))  # type: ignore[no-any-return]
 
     def inplace_plan(self, keys: tuple[Any, ...]) -> InplacePlan:
         """The plan for writing over the first of several such operands."""
-        return self.inplace_plans.get(keys) or launch.keep(self.inplace_plans, keys, InplacePlan(self, keys))  # type: ignore[no-any-return]
+        return self.inplace_memo.plans.get(keys) or self.inplace_memo.keep(keys, InplacePlan(self, keys))  # type: ignore[no-any-return]
 
     @overridable
     def run(self, args: Sequence[Any]) -> Tensor:
         """Any number of operands, tensors and Python numbers."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = keys if len(keys) > 1 else keys[0]  # one operand: found by its bare layout
-        plan = self.plans.get(key) or launch.keep(self.plans, key, Plan(self, keys))
+        plan = self.memo.plans.get(key) or self.memo.keep(key, Plan(self, keys))
         out = launch.empty(plan.size, plan.carrier)
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         try:
@@ -211,7 +211,7 @@ class Pointwise:
         check_inplace(target)
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = keys if len(keys) > 1 else keys[0]
-        plan = self.inplace_plans.get(key) or launch.keep(self.inplace_plans, key, InplacePlan(self, keys))
+        plan = self.inplace_memo.plans.get(key) or self.inplace_memo.keep(key, InplacePlan(self, keys))
         for i in range(1, len(args)):
             a = args[i]
             # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view

@@ -24,6 +24,7 @@ from ...overriding import overridable
 from ...shapes import Layout, layout
 from ...tensor import Tensor, attach, make
 from .entries import PointwiseKernel, operand, signature
+from .memo import Memo
 from .recording import tensor_type
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 
@@ -50,7 +51,7 @@ class PointwiseNode(Node):
     @overridable
     def run(self, g: Tensor) -> tuple[Any, ...]:
         lay = g._layout
-        plan = self.spec.backs.get(lay)
+        plan = self.spec.backs.plans.get(lay)
         if plan is None:
             plan = self.spec.plan_back(lay)
         if plan.over is lay and g._version_[1] == OURS and g._view is None:
@@ -173,10 +174,10 @@ class Spec:
             kind = op.kinds[of] = SpecKind(op, keys, out.dtype, mask)
         self.kind: SpecKind = kind
         self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
-        self.backs: dict[Any, Any] = launch.plan_table()
+        self.backs = Memo()
 
     def plan_back(self, g: Layout) -> BackPlan:
-        return launch.keep(self.backs, g, back_plan(self, g))
+        return self.backs.keep(g, back_plan(self, g))
 
     # ---- the same on tensors
     def unpack(self, node: PointwiseNode) -> dict[Any, Any]:

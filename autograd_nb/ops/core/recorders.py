@@ -16,7 +16,7 @@ from typing import Any
 
 from ...graph.ownership import OURS
 from ...tensor import Tensor, make
-from .call_path import compiled, edge_lines, node_lines, saving_lines, several_edges_lines
+from .call_path import edge_lines, generated, node_lines, saving_lines, several_edges_lines
 
 
 def _unpacked(op: Any) -> str:
@@ -40,7 +40,7 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
     if len(operands) == 1:
         written, names = _writing(op, op.recording(1, present), "_depth")
         lines += [f"if {operands[0]}._rg:", *(f"    {line}" for line in written)]
-        return compiled("record", "_args, out, _depth", lines, _Tensor=Tensor, _op=op, **names)
+        return generated("record", "_args, out, _depth", lines, _op=op, **names)
     lines.append("_mask = " + (" | ".join(f"{p}._rg << {edge}" for edge, p in enumerate(operands)) or "0"))
     lines += ["if _mask:", "    (_writers.get(_mask) or _write(_mask))(_args, out, _depth)"]
     writers: dict[int, Callable[..., Any]] = {}
@@ -49,15 +49,15 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
         writers[mask] = found = writer(op, op.recording(mask, present))
         return found
 
-    return compiled(
-        "record", "_args, out, _depth", lines, _Tensor=Tensor, _op=op, _writers=writers, _write=write
+    return generated(
+        "record", "_args, out, _depth", lines, _op=op, _writers=writers, _write=write
     )
 
 
 def writer(op: Any, recording: Any) -> Callable[..., Any]:
     """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
     lines, names = _writing(op, recording, "_depth + 1")
-    return compiled("write", "_args, out, _depth", [_unpacked(op), *lines], **names)
+    return generated("write", "_args, out, _depth", [_unpacked(op), *lines], **names)
 
 
 def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, Any]]:
@@ -118,7 +118,7 @@ def runner(op: Any, recording: Any) -> Callable[..., Any]:
             rules[f"_rule{k}"] = rule
             results.append("None" if rule is None else f"_rule{k}({', '.join(names[n] for n in asked)})")
     lines += _settling(results, [f"_v{k}" for k in range(len(tensors))])
-    return compiled("run", "_node, g", lines, _op=op, _make=make, _recording=recording, _Tensor=Tensor, _OURS=OURS, **rules)
+    return generated("run", "_node, g", lines, _op=op, _make=make, _recording=recording, _OURS=OURS, **rules)
 
 
 def _settling(results: list[str], versions: list[str]) -> list[str]:

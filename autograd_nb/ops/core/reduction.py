@@ -34,9 +34,9 @@ from ...graph.node import written
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout, wrap_dim, wrap_dims
 from ...tensor import Tensor, make
-from .call_path import NAMES, known, result_lines, tensor_lines, unsaved_lines
+from .call_path import known, result_lines, shortcut, tensor_lines, unsaved_lines
 from .entries import operand, signature
-from .memo import Memo, shortcut
+from .memo import Memo
 from .recording import computed_in, store
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding
 from .registry import register
@@ -150,7 +150,7 @@ expand_reduced: Callable[[Tensor, Sequence[int], Sequence[int], bool], Tensor] =
         "if g.__class__ is not _Tensor or (_state.grad and (g._rg or g._view is not None)):",
         "    return _expand_recorded(g, x_shape, dims, keepdim)",
     ],
-    **NAMES, _Tensor=Tensor, _plan=_plan_expanded, _expand_recorded=_expand_recorded,
+    _plan=_plan_expanded, _expand_recorded=_expand_recorded,
 )  # fmt: skip
 
 

@@ -17,8 +17,8 @@ from ...graph.modes import state
 from ...graph.node import Output
 from ...shapes import Layout, layout
 from ...tensor import Tensor, blank, make, offset_in, refresh
-from .call_path import write_node
-from .memo import Memo, ordinary, shortcut, written_lines
+from .call_path import shortcut, write_node, written_lines
+from .memo import Memo, ordinary
 from .registry import numpy_names
 
 

@@ -17,8 +17,8 @@ from ...graph.modes import state
 from ...graph.ownership import OURS
 from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
 from ...tensor import Tensor, above, make, ndarray, set_requires_grad, wrap
-from ..core.call_path import NAMES, tensor_lines
-from ..core.memo import Memo, shortcut, written_lines
+from ..core.call_path import shortcut, tensor_lines, written_lines
+from ..core.memo import Memo
 from ..core.numbers import number_argument, number_as, plain_number, scalar_tensor
 from ..core.recording import check_output, fit_output, mark_inference
 from ..core.registry import public
@@ -335,7 +335,7 @@ COPY = [
     *tensor_lines("lay"),
     "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
 ]
-_COPY_NAMES = {**NAMES, "_modes": modes, "_finish": _finish, "_as_device": as_device}
+_COPY_NAMES: dict[str, Any] = {"_modes": modes, "_finish": _finish, "_as_device": as_device}
 _ON_DEVICE = ["if device is not None:", "    _as_device(device)"]
 
 

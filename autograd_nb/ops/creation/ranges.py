@@ -12,7 +12,7 @@ from ...codegen.templates import loops
 from ...dtypes import dtype
 from ...shapes import as_int, check_sizes
 from ...tensor import Tensor
-from ..core.memo import planned
+from ..core.call_path import planned
 from ..core.numbers import number_argument, number_as
 from ..core.recording import store
 from ..core.registry import OPS, public

@@ -13,9 +13,10 @@ from ...graph import engine, ownership
 from ...graph.ownership import OURS
 from ...shapes import Layout
 from ...tensor import Tensor, make
+from ..core.call_path import shortcut
 from ..core.calls import acceptable, operator_of
 from ..core.entries import PointwiseKernel
-from ..core.memo import Memo, shortcut
+from ..core.memo import Memo
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
 from ..creation.cast import relaid

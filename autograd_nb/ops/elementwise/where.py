@@ -7,7 +7,8 @@ from typing import Any
 from ... import dtypes
 from ...codegen.formula.namespace import m
 from ...tensor import Tensor
-from ..core.call_path import forward_lines, known
+from ..core.call_path import known
+from ..core.calls import forward_lines
 from ..core.numbers import numbers_among
 from ..core.pointwise import pointwise
 from ..core.recording import store

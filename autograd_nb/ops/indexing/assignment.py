@@ -12,8 +12,9 @@ from ...graph.modes import state
 from ...overriding import whole
 from ...shapes import Size, is_expanded
 from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
+from ..core.call_path import shortcut
 from ..core.inplace import write_inplace
-from ..core.memo import Memo, shortcut
+from ..core.memo import Memo
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.recording import fresh, guarded
 from ..core.recording import tensor_type as _tensor_type
@@ -85,7 +86,7 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
 def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None:
     """Keep what an assignment of such a value to such a view takes: (slice of the memory, plan, the view's layout, offset)."""
     lay, offset = view._layout, offset_in(view, x)
-    plan = copying.inplace_plans.get((lay, key[-1]))
+    plan = copying.inplace_memo.plans.get((lay, key[-1]))
     if plan is None:
         # a tensor was expanded; a number is only kept as it is by these dtypes
         d = lay.dtype

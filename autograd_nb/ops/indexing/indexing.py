@@ -17,7 +17,8 @@ import numpy as np
 from ... import dtypes, launch
 from ...shapes import Layout, broadcast_shapes
 from ...tensor import Tensor
-from ..core.memo import Memo, ordinary, shortcut
+from ..core.call_path import shortcut
+from ..core.memo import Memo, ordinary
 from ..core.recording import guarded
 from ..core.registry import OPS
 from ..core.structured import structured

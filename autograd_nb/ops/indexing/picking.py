@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch, strides, threads
-from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import overridable, whole
 from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout, numel, view_strides
 from ...tensor import Tensor, make
-from ..core.call_path import NAMES, tensor_lines
-from ..core.memo import Memo, planned, shortcut
+from ..core.call_path import planned, shortcut, tensor_lines
+from ..core.memo import Memo
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.recording import store
 from ..core.registry import OPS, public
@@ -321,7 +320,7 @@ quick_pick: Callable[[Structured, tuple[Any, ...], int], Tensor | None] = shortc
         "return t",
     ],
     ["plan = _plan(x, index, d)", "if plan is None:", "    return None"],
-    memo=_picks, first=["x, index = args[0], args[1]"], **NAMES, _plan=_plan_pick,
+    memo=_picks, first=["x, index = args[0], args[1]"], _plan=_plan_pick,
 )  # fmt: skip
 
 
@@ -372,7 +371,7 @@ fill_at: Callable[[Tensor, Tensor, Any], bool] = whole(shortcut(
         "if not -_SINGLE <= number <= _SINGLE:",
         "    return False",
     ],
-    _plan=_plan_fill, _SINGLE=SINGLE, _state=state,
+    _plan=_plan_fill, _SINGLE=SINGLE,
 ))  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from ...launch import Kernel
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel, overlaps_itself, view_strides
 from ...tensor import Tensor, make
-from ..core.memo import planned
+from ..core.call_path import planned
 from ..core.recording import fresh, guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument

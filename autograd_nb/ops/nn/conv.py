@@ -10,7 +10,7 @@ from typing import Any
 from ... import dtypes, launch, threads
 from ...shapes import as_int, layout, numel
 from ...tensor import Tensor, make
-from ..core.memo import planned
+from ..core.call_path import planned
 from ..core.recording import guarded, scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument

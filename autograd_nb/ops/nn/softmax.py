@@ -11,8 +11,8 @@ from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Row
 from ...shapes import Layout, wrap_dim
 from ...tensor import Tensor, make
-from ..core.call_path import NAMES, known, recorded_lines, result_lines, tensor_lines
-from ..core.memo import Memo, shortcut
+from ..core.call_path import known, recorded_lines, result_lines, shortcut, tensor_lines
+from ..core.memo import Memo
 from ..core.recording import store
 from ..core.registry import public, register
 from ..core.row_kernel import RowKernel, row_sizes
@@ -76,7 +76,7 @@ _run = shortcut(
         *tensor_lines("lay"),
         "return t",
     ],
-    ["return _run_new(kernel, d, operands)"], memo=_runs, **NAMES, _run_new=_run_new,
+    ["return _run_new(kernel, d, operands)"], memo=_runs, _run_new=_run_new,
 )  # fmt: skip
 
 

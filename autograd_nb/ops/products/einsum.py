@@ -14,7 +14,7 @@ from typing import Any
 from ...dtypes import promote_types
 from ...shapes import Layout, numel
 from ...tensor import Tensor
-from ..core.memo import planned
+from ..core.call_path import planned
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..reduce.sums import sum as sum_

@@ -9,8 +9,7 @@ from typing import Any
 from ... import dtypes, launch, threads
 from ...shapes import Layout, layout
 from ...tensor import Tensor, make
-from ..core.call_path import known, recorded_lines, result_lines
-from ..core.memo import planned
+from ..core.call_path import known, planned, recorded_lines, result_lines
 from ..core.structured import Structured, structured
 from ..creation.cast import cast, clone
 from ..reduce.sums import sum as sum_

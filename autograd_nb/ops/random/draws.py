@@ -23,8 +23,8 @@ from ...launch import Kernel
 from ...overriding import whole
 from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
 from ...tensor import Tensor, check_inplace, make, rewrite_history
-from ..core.call_path import NAMES, tensor_lines
-from ..core.memo import Memo, planned, shortcut, written_lines
+from ..core.call_path import planned, shortcut, tensor_lines, written_lines
+from ..core.memo import Memo
 from ..core.recording import store, tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -219,7 +219,7 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
             "    return _miss(None, size, generator, out, dtype, requires_grad, kw)",
         ],
         before=written_lines("size"),
-        **NAMES, _miss=miss, _as_device=as_device, _default_generator=default_generator, _stream=stream, _modes=modes, _finish=_finish,
+        _miss=miss, _as_device=as_device, _default_generator=default_generator, _stream=stream, _modes=modes, _finish=_finish,
     )  # fmt: skip
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = doc, __name__

@@ -16,8 +16,8 @@ from ...graph.modes import state
 from ...overriding import overridable
 from ...shapes import Layout, broadcast_shapes, layout
 from ...tensor import Tensor, make
+from ..core.call_path import planned
 from ..core.entries import operand
-from ..core.memo import planned
 from ..core.plans import Kind, Plan, kind_of
 from ..core.pointwise import Pointwise
 from ..core.pointwise_backward import PointwiseNode

@@ -14,8 +14,8 @@ from ...codegen.templates.loops import HEADER, storage
 from ...graph.node import finish
 from ...shapes import Layout, layout, numel
 from ...tensor import Tensor
-from ..core.call_path import NAMES, tensor_lines, unrecorded_lines
-from ..core.memo import Memo, shortcut
+from ..core.call_path import shortcut, tensor_lines, unrecorded_lines
+from ..core.memo import Memo
 from ..core.recording import gather
 
 ARITIES = (2, 4, 8)  #: how many parts the kernels take; what is missing has no elements
@@ -133,7 +133,7 @@ class Joins:
         self.op, self.memo = op, Memo()
         #: find(dim, parts): the parts joined and recorded, or None where there is no plan for them
         self.find: Callable[[Any, Any], Tensor | None] = shortcut(
-            "dim, parts", "key", _JOIN, ["return None"], memo=self.memo, first=_NO_PARTS, before=_PARTS, **NAMES, _layout_of=_layout_of,
+            "dim, parts", "key", _JOIN, ["return None"], memo=self.memo, first=_NO_PARTS, before=_PARTS, _layout_of=_layout_of,
             _data_of=_data_of, _record=self._record,
         )  # fmt: skip
 
