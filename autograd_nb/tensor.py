@@ -25,7 +25,6 @@ from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Output, accumulator, finish, set_edges
-from .overriding import whole
 from .shapes import Layout, Size, layout
 
 if TYPE_CHECKING:  # what the ops attach
@@ -438,7 +437,7 @@ def edge(t: Tensor) -> Any:
     return t._edge if t._edge is not None else (t if t._rg else None)
 
 
-def _settled(g: Tensor, *grads: Tensor) -> tuple[Tensor, ...]:
+def settled(g: Tensor, *grads: Tensor) -> tuple[Tensor, ...]:
     if not state.grad:
         ownership.settle(grads, (g,), ())
     return grads
@@ -450,22 +449,7 @@ class AsStridedBackward0(Node):
     __slots__ = ("base_layout", "offset", "view_layout")
 
     def run(self, g):
-        return _settled(g, above.embed_view(g, self.base_layout, self.view_layout, self.offset))
-
-    run_graph = run
-
-
-class CopySlices(Node):
-    """The base after one of its views was changed in place: the view's gradient goes to the change, the rest to the old base."""
-
-    __slots__ = ("base_layout", "offset", "view_layout")
-
-    def run(self, g):
-        return _settled(
-            g,
-            above.without_view(g, self.view_layout, self.offset, self.base_layout),
-            above.read_view(g, self.view_layout, self.offset, self.base_layout),
-        )
+        return settled(g, above.embed_view(g, self.base_layout, self.view_layout, self.offset))
 
     run_graph = run
 
@@ -516,7 +500,7 @@ def refresh(view: Tensor) -> None:
     view._edge = node
     view._rg = True
     if old is not None:
-        _move_retained(view, old, node)
+        move_retained(view, old, node)
 
 
 def _refuse_outdated(view: Tensor) -> None:
@@ -525,13 +509,13 @@ def _refuse_outdated(view: Tensor) -> None:
     if kind.startswith("multi:"):
         raise AutogradError(
             f"Output {view.output_nr} of {kind[6:]} is a view and its base or another view of its base has been modified inplace. "
-            + _SEVERAL
+            + SEVERAL
         )
-    if kind in _UNTRACKED:
-        made, now, block = _UNTRACKED[kind]
+    if kind in UNTRACKED:
+        made, now, block = UNTRACKED[kind]
         raise AutogradError(
             f"A view was created in {made} mode and its base or another view of its base has been modified inplace {now}. "
-            + _AMBIGUOUS.format(block=block)
+            + AMBIGUOUS.format(block=block)
         )
 
 
@@ -541,7 +525,7 @@ def _has_hooks(e: Any) -> bool:
     return node.hooks is not None and index in node.hooks.tensor
 
 
-def _move_retained(t: Tensor, old: Any, new: Any) -> None:
+def move_retained(t: Tensor, old: Any, new: Any) -> None:
     """Let the gradient that ``t`` retains be that of its new contents, after its history was rewritten."""
     node, index = (old.node, old.index) if old.__class__ is Output else (old, 0)
     hooks = node.hooks
@@ -560,7 +544,7 @@ def _view_requires_grad(view: Tensor) -> bool:
         return view._rg or base._rg
     refresh(view)
     # made without recording of a tensor that requires grad, it says that it does, but leads nowhere
-    return view._rg or (kind in _UNTRACKED and base._rg)
+    return view._rg or (kind in UNTRACKED and base._rg)
 
 
 def offset_in(view: Tensor, base: Tensor) -> int:
@@ -573,117 +557,21 @@ def offset_in(view: Tensor, base: Tensor) -> int:
 
 
 #: how a view was made -> the words for it
-_UNTRACKED = {
+UNTRACKED = {
     "no_grad": ("no_grad", "with grad mode enabled", "no_grad"),
     "inference": ("inference", "in normal mode", "inference_mode"),
 }
 
 
-_SEVERAL = (
+SEVERAL = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
     "inplace. You should replace the inplace operation by an out-of-place one."
 )
-_AMBIGUOUS = (
+AMBIGUOUS = (
     "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
     "the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want the "
     "inplace to be tracked)."
 )
-
-
-def _refuse_untracked(kind: str) -> None:
-    made, now, block = _UNTRACKED[kind]
-    raise AutogradError(f"A view was created in {made} mode and is being modified inplace {now}. {_AMBIGUOUS.format(block=block)}")
-
-
-def check_recorded(t: Tensor) -> None:
-    """Refuse, before anything is changed, to write what has a history into a view that `check_inplace` lets pass without one."""
-    kind = t._view_kind
-    if kind in _UNTRACKED:
-        _refuse_untracked(kind)
-    if kind.startswith("multi:"):
-        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {_SEVERAL}")
-    _needs_room(8)
-
-
-def _needs_room(calls: int) -> None:
-    """RecursionError now, rather than once the values are changed and the history is not (`rewrite_history` calls so deep)."""
-    if calls:
-        _needs_room(calls - 1)
-
-
-def check_inplace(t: Tensor) -> None:
-    """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``."""
-    if t._version_[0] < 0 and not state.inference:
-        raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
-            "tensor before doing inplace update."
-        )
-    if not state.grad:
-        return
-    base = t._view
-    if base is None:
-        if t._rg and t._edge is None:
-            raise AutogradError(
-                "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
-                "`with torch.no_grad():`, or compute a new tensor instead."
-            )
-        return
-    refresh(t)
-    kind = t._view_kind
-    if kind.startswith("multi:") and (t._rg or base._rg):
-        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {_SEVERAL}")
-    if kind in _UNTRACKED and base._rg:
-        _refuse_untracked(kind)
-    if (base._edge is None and (t._rg or base._rg)) or (t._rg and t._edge is None):
-        raise AutogradError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
-            "`with torch.no_grad():`, or clone() the leaf first."
-        )
-
-
-@whole
-def rewrite_history(t: Tensor, new_edge: Any) -> None:
-    """After ``t``'s memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
-    base = t._view
-    if base is None:
-        had, old = t._rg, t._edge
-        t._edge, t._rg = new_edge, new_edge is not None
-        if had or t._rg:
-            t._version_[1] += 1
-        if old is not None:
-            _move_retained(t, old, new_edge)
-        return
-    if new_edge is not None and t._edge is not None:
-        _pass_by_hooks(t, base, new_edge)
-    rewrite_part(base, new_edge, t._layout, offset_in(t, base))
-    refresh(t)
-
-
-def _pass_by_hooks(view: Tensor, base: Tensor, change: Any) -> None:
-    """The gradient of what was changed goes to the base past the hooks that the view had, as those were of its old contents."""
-    old, node = view._edge, change.node if change.__class__ is Output else change
-    stale = old.node if old.__class__ is Output else old
-    if stale.hooks is None or not stale.hooks.tensor or node.is_leaf_edge or not any(e is old for e in node.edges):
-        return
-    past = fill_node(AsStridedBackward0(), (base._edge if base._edge is not None else base,))
-    past.base_layout, past.view_layout, past.offset = base._layout, view._layout, offset_in(view, base)
-    past.seq = stale.seq  # it runs where that one would: after the change, before the base
-    set_edges(node, tuple([past if e is old else e for e in node.edges]))
-
-
-@whole
-def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None:
-    """The same, for a tensor of which the op changed a part: what a view of that layout, so many elements on, would show."""
-    if new_edge is None and not base._rg:
-        return
-    old = base._edge if base._edge is not None else (base if base._rg else None)
-    node = fill_node(CopySlices(), (old, new_edge), 3)
-    node.base_layout, node.view_layout, node.offset = base._layout, part, offset
-    before = base._edge
-    base._edge, base._rg = node, True
-    base._version_[1] += 1
-    if before is not None:
-        _move_retained(base, before, node)
 
 
 def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .optimizer import Optimizer
-from .schedules import LRScheduler, _check_optimizer, _set
+from .schedules import LRScheduler, check_optimizer, set_rate
 
 
 class OneCycleLR(LRScheduler):
@@ -26,7 +26,7 @@ class OneCycleLR(LRScheduler):
         pct_start: float = 0.3, anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: Any = 0.85, max_momentum: Any = 0.95,
         div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False, last_epoch: int = -1,
     ) -> None:  # fmt: skip
-        self.optimizer = _check_optimizer(optimizer)
+        self.optimizer = check_optimizer(optimizer)
         if total_steps is not None:
             if total_steps <= 0 or not isinstance(total_steps, int):
                 raise ValueError(f"Expected positive integer total_steps, but got {total_steps}")
@@ -137,13 +137,13 @@ class CyclicLR(LRScheduler):
         mode: str = "triangular", gamma: float = 1.0, scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
         cycle_momentum: bool = True, base_momentum: Any = 0.8, max_momentum: Any = 0.9, last_epoch: int = -1,
     ) -> None:  # fmt: skip
-        groups = _check_optimizer(optimizer).param_groups
+        groups = check_optimizer(optimizer).param_groups
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
         low = _for_groups("base_lr", base_lr, groups)
         if last_epoch == -1:
             for group, lr in zip(groups, low, strict=True):
-                _set(group, lr)
+                set_rate(group, lr)
         self.max_lrs = _for_groups("max_lr", max_lr, groups)
         up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
         self.total_size, self.step_ratio = up + down, up / (up + down)

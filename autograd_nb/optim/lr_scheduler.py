@@ -3,9 +3,10 @@
 Source: https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate
 """
 
+from .composed import ChainedScheduler, SequentialLR
 from .cycles import CyclicLR, OneCycleLR
+from .plateau import ReduceLROnPlateau
 from .schedules import (
-    ChainedScheduler,
     ConstantLR,
     CosineAnnealingLR,
     CosineAnnealingWarmRestarts,
@@ -16,8 +17,6 @@ from .schedules import (
     MultiplicativeLR,
     MultiStepLR,
     PolynomialLR,
-    ReduceLROnPlateau,
-    SequentialLR,
     StepLR,
     _LRScheduler,
 )

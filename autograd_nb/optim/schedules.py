@@ -11,7 +11,7 @@ import warnings
 import weakref
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import wraps
 from typing import Any
 
@@ -19,18 +19,18 @@ from ..tensor import Tensor
 from .optimizer import Optimizer
 
 
-def _set(group: dict[str, Any], lr: Any, key: str = "lr") -> None:
+def set_rate(group: dict[str, Any], lr: Any, key: str = "lr") -> None:
     if isinstance(group.get(key), Tensor):
         group[key].fill_(float(lr))
     else:
         group[key] = lr
 
 
-def _copy(value: Any) -> Any:
+def copied(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
-def _check_optimizer(optimizer: Any) -> Optimizer:
+def check_optimizer(optimizer: Any) -> Optimizer:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
     return optimizer
@@ -48,10 +48,10 @@ class LRScheduler:
     _get_lr_called_within_step = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        self.optimizer = _check_optimizer(optimizer)
+        self.optimizer = check_optimizer(optimizer)
         if last_epoch == -1:
             for group in optimizer.param_groups:
-                group.setdefault("initial_lr", _copy(group["lr"]))
+                group.setdefault("initial_lr", copied(group["lr"]))
         else:
             for i, group in enumerate(optimizer.param_groups):
                 if "initial_lr" not in group:
@@ -59,7 +59,7 @@ class LRScheduler:
                         f"param 'initial_lr' is not specified in param_groups[{i}] when resuming scheduler with last_epoch >= 0: load "
                         "the optimizer's state_dict first, or begin with last_epoch=-1"
                     )
-        self.base_lrs: list[Any] = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs: list[Any] = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._count_steps(optimizer)
         self._initial_step()
@@ -141,8 +141,8 @@ class LRScheduler:
             closed = getattr(self, "_get_closed_form_lr", None)
             values = closed() if closed is not None else self.get_lr()
         for group, lr in zip(self.optimizer.param_groups, values, strict=True):
-            _set(group, lr)
-        self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
+            set_rate(group, lr)
+        self._last_lr = [copied(group["lr"]) for group in self.optimizer.param_groups]
 
 
 _LRScheduler = LRScheduler
@@ -152,7 +152,7 @@ class _Lambdas(LRScheduler):
     lr_lambdas: list[Any]
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        n = len(_check_optimizer(optimizer).param_groups)
+        n = len(check_optimizer(optimizer).param_groups)
         if isinstance(lr_lambda, (list, tuple)):
             if len(lr_lambda) != n:
                 raise ValueError(f"Expected {n} lr_lambdas, but got {len(lr_lambda)}")
@@ -416,199 +416,5 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._step_count += 1
         self.last_epoch = math.floor(epoch)
         for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
-            _set(group, lr)
-        self._last_lr = [_copy(group["lr"]) for group in self.optimizer.param_groups]
-
-
-class SequentialLR(LRScheduler):
-    """One schedule after the other, changing at the epochs ``milestones``."""
-
-    optimizer: Optimizer
-
-    def __init__(
-        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: list[int], last_epoch: int = -1
-    ) -> None:
-        _check_same(optimizer, schedulers, "SequentialLR")
-        if len(milestones) != len(schedulers) - 1:
-            raise ValueError(
-                "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone points, but got "
-                f"number of schedulers {len(schedulers)} and the number of milestones to be equal to {len(milestones)}"
-            )
-        self._schedulers, self._milestones = list(schedulers), milestones
-        self.last_epoch, self.optimizer = last_epoch + 1, optimizer
-        for group in optimizer.param_groups:  # undo the first steps that the schedules took when they were made
-            _set(group, _copy(group["initial_lr"]))
-        for scheduler in self._schedulers:
-            scheduler.last_epoch -= 1
-        self._schedulers[0]._initial_step()
-        self._last_lr = self._schedulers[0].get_last_lr()
-
-    def step(self) -> None:  # type: ignore[override]
-        """Go on by one epoch."""
-        self.last_epoch += 1
-        i = bisect_right(self._milestones, self.last_epoch)
-        scheduler = self._schedulers[i]
-        if i > 0 and self._milestones[i - 1] == self.last_epoch:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                scheduler.step(0)
-        else:
-            scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state of every schedule."""
-        return _nested_state(self)
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
-        _load_nested(self, state_dict)
-
-
-class ChainedScheduler(LRScheduler):
-    """Several schedules that all step at once."""
-
-    optimizer: Optimizer
-
-    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
-        if len(schedulers) < 1:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler to be chained, but got no scheduler.")
-        optimizer = optimizer or schedulers[0].optimizer
-        _check_same(optimizer, schedulers, type(self).__name__)
-        self._schedulers, self.optimizer = list(schedulers), optimizer
-        self._last_lr = self._rates()
-
-    def step(self) -> None:  # type: ignore[override]
-        """Step every schedule in turn."""
-        for scheduler in self._schedulers:
-            scheduler.step()
-        self._last_lr = [_copy(lr) for lr in self._rates()]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The state of every schedule."""
-        return _nested_state(self)
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
-        _load_nested(self, state_dict)
-
-
-def _check_same(optimizer: Optimizer, schedulers: Sequence[Any], name: str) -> None:
-    if len(schedulers) < 1:
-        raise ValueError(f"{name} expects at least one scheduler, but got no scheduler.")
-    for i, s in enumerate(schedulers):
-        if not hasattr(s, "optimizer"):
-            raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
-        if isinstance(s, ReduceLROnPlateau):
-            raise ValueError(
-                f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to be specified when calling "
-                f"`step`, but got one at index {i} in the given schedulers sequence."
-            )
-        if s.optimizer is not optimizer:
-            raise ValueError(
-                f"{name} expects all schedulers to belong to the same optimizer, but got scheduler at index {i} with another."
-            )
-
-
-def _nested_state(self: Any) -> dict[str, Any]:
-    out = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
-    out["_schedulers"] = [s.state_dict() for s in self._schedulers]
-    return out
-
-
-def _load_nested(self: Any, state_dict: dict[str, Any]) -> None:
-    given = dict(state_dict)
-    inner = given.pop("_schedulers")
-    self.__dict__.update(given)
-    for s, values in zip(self._schedulers, inner, strict=True):
-        s.load_state_dict(values)
-
-
-class ReduceLROnPlateau(LRScheduler):
-    """lr · factor when a metric has not improved for ``patience`` epochs; ``step`` takes the metric.
-
-    mode: "min" or "max". threshold: by how much it must improve ("rel" or "abs"). cooldown: epochs to wait after a change.
-    """
-
-    factor: float
-    optimizer: Optimizer
-    min_lrs: list[Any]
-    patience: int
-    cooldown: int
-    eps: float
-    last_epoch: int
-    threshold: float
-    mode_worse: float
-    best: float
-    cooldown_counter: int
-    num_bad_epochs: int
-
-    def __init__(
-        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
-        threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0, eps: float = 1e-8,
-    ) -> None:  # fmt: skip
-        if factor >= 1.0:
-            raise ValueError("Factor should be < 1.0.")
-        self.factor, self.optimizer = factor, _check_optimizer(optimizer)
-        groups = optimizer.param_groups
-        if isinstance(min_lr, (list, tuple)):
-            if len(min_lr) != len(groups):
-                raise ValueError(f"expected {len(groups)} min_lrs, got {len(min_lr)}")
-            self.default_min_lr, self.min_lrs = None, list(min_lr)
-        else:
-            self.default_min_lr, self.min_lrs = min_lr, [min_lr] * len(groups)
-        self.patience, self.cooldown, self.eps = patience, cooldown, eps
-        self.last_epoch = 0
-        self._last_lr = [group["lr"] for group in groups]
-        if mode not in ("min", "max"):
-            raise ValueError("mode " + mode + " is unknown!")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError("threshold mode " + threshold_mode + " is unknown!")
-        self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
-        self.mode_worse = math.inf if mode == "min" else -math.inf
-        self._reset()
-
-    def _reset(self) -> None:
-        self.best = self.mode_worse
-        self.cooldown_counter = self.num_bad_epochs = 0
-
-    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Look at the metric of an epoch, and lower the rates if it is time."""
-        current = float(metrics)
-        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(current, self.best):
-            self.best, self.num_bad_epochs = current, 0
-        else:
-            self.num_bad_epochs += 1
-        if self.in_cooldown:
-            self.cooldown_counter -= 1
-            self.num_bad_epochs = 0
-        if self.num_bad_epochs > self.patience:
-            self._reduce_lr()
-            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
-        self._last_lr = [_copy(lr) for lr in self._rates()]
-
-    def _reduce_lr(self) -> None:
-        if len(self.optimizer.param_groups) != len(self.min_lrs):
-            if self.default_min_lr is None:
-                raise RuntimeError(
-                    "The number of param groups in the `optimizer` differs from when `ReduceLROnPlateau` was initialized, usually due to a "
-                    "new param group being added. Specify `min_lrs` for each group."
-                )
-            self.min_lrs = [self.default_min_lr] * len(self.optimizer.param_groups)
-        for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
-            old = float(group["lr"])
-            new = max(old * self.factor, least)
-            if old - new > self.eps:
-                _set(group, new)
-
-    @property
-    def in_cooldown(self) -> bool:
-        """Whether it waits after a change."""
-        return self.cooldown_counter > 0
-
-    def _is_better(self, a: float, best: float) -> bool:
-        sign = 1 if self.mode == "min" else -1
-        if self.threshold_mode == "rel":
-            return sign * a < sign * best * (1.0 - sign * self.threshold)
-        return sign * a < sign * best - self.threshold
+            set_rate(group, lr)
+        self._last_lr = [copied(group["lr"]) for group in self.optimizer.param_groups]

@@ -27,7 +27,8 @@ from ...dtypes import dtype
 from ...graph.modes import state
 from ...graph.node import FINISHING, Output, finishing, written
 from ...shapes import Size
-from ...tensor import Tensor, blank, refresh, rewrite_history
+from ...tensor import Tensor, blank, refresh
+from .history import rewrite_history
 from .memo import Memo, ordinary
 from .recording import fitting, mark_inference, refuse_inference, store
 from .registry import numpy_names

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...graph.modes import state
 from ...overriding import overridable, whole
-from ...tensor import Tensor, check_inplace, check_recorded, edge, make, rewrite_history
+from ...tensor import Tensor, edge, make
+from .history import check_inplace, check_recorded, rewrite_history
 from .recording import check_result, guarded
 from .registry import OPS, public
 from .structured import Structured, tensor_argument

@@ -9,7 +9,8 @@ from ... import launch
 from ...graph.modes import state
 from ...overriding import whole
 from ...shapes import as_shape, check_sizes, contiguous_strides, is_expanded, layout
-from ...tensor import Tensor, _storage, check_inplace, look_as, make
+from ...tensor import Tensor, _storage, look_as, make
+from .history import check_inplace
 from .inplace import assign_inplace, before, in_place, inplace_version
 from .recording import fit_output
 from .registry import OPS, public

@@ -26,8 +26,9 @@ from ...graph.modes import state
 from ...graph.node import finish
 from ...overriding import overridable, whole
 from ...shapes import Layout
-from ...tensor import Tensor, check_inplace, check_recorded, make, rewrite_history
+from ...tensor import Tensor, make
 from .calls import binary_call, call_of_many, inplace_call, unary_call
+from .history import check_inplace, check_recorded, rewrite_history
 from .memo import Memo
 from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan

@@ -11,8 +11,9 @@ from ... import dtypes
 from ...graph.modes import state
 from ...overriding import whole
 from ...shapes import Size, is_expanded
-from ...tensor import Tensor, check_inplace, offset_in, rewrite_part
+from ...tensor import Tensor, offset_in
 from ..core.call_path import shortcut
+from ..core.history import check_inplace, rewrite_part
 from ..core.inplace import write_inplace
 from ..core.memo import Memo
 from ..core.numbers import SINGLE, number_as, plain_number

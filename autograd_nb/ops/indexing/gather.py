@@ -11,7 +11,8 @@ from typing import Any
 from ... import dtypes, launch
 from ...launch import Kernel
 from ...shapes import Layout, coalesce, is_expanded, layout, numel, overlaps_itself, wrap_dim
-from ...tensor import Tensor, check_inplace, make
+from ...tensor import Tensor, make
+from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
 from ..core.recording import fresh, guarded, store

@@ -7,7 +7,8 @@ from typing import Any
 
 from ... import dtypes, strides
 from ...shapes import as_int, broadcast_shapes, wrap_dim
-from ...tensor import Tensor, check_inplace
+from ...tensor import Tensor
+from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
 from ..core.recording import fresh, guarded

@@ -22,8 +22,9 @@ from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import whole
 from ...shapes import Layout, as_int, as_shape, check_sizes, is_expanded
-from ...tensor import Tensor, check_inplace, make, rewrite_history
+from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines, written_lines
+from ..core.history import check_inplace, rewrite_history
 from ..core.memo import Memo
 from ..core.recording import store, tensor_type
 from ..core.registry import OPS, public

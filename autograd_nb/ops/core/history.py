@@ -1,0 +1,135 @@
+"""What becomes of a tensor's history when its memory is changed in place, and which changes are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import AutogradError
+from ...graph.modes import state
+from ...graph.node import Node, Output, set_edges
+from ...overriding import whole
+from ...shapes import Layout
+from ...tensor import (
+    AMBIGUOUS,
+    SEVERAL,
+    UNTRACKED,
+    AsStridedBackward0,
+    Tensor,
+    above,
+    fill_node,
+    move_retained,
+    offset_in,
+    refresh,
+    settled,
+)
+
+
+def _refuse_untracked(kind: str) -> None:
+    made, now, block = UNTRACKED[kind]
+    raise AutogradError(f"A view was created in {made} mode and is being modified inplace {now}. {AMBIGUOUS.format(block=block)}")
+
+
+def check_recorded(t: Tensor) -> None:
+    """Refuse, before anything is changed, to write what has a history into a view that `check_inplace` lets pass without one."""
+    kind = t._view_kind
+    if kind in UNTRACKED:
+        _refuse_untracked(kind)
+    if kind.startswith("multi:"):
+        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {SEVERAL}")
+    _needs_room(8)
+
+
+def _needs_room(calls: int) -> None:
+    """RecursionError now, rather than once the values are changed and the history is not (`rewrite_history` calls so deep)."""
+    if calls:
+        _needs_room(calls - 1)
+
+
+def check_inplace(t: Tensor) -> None:
+    """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``."""
+    if t._version_[0] < 0 and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+            "tensor before doing inplace update."
+        )
+    if not state.grad:
+        return
+    base = t._view
+    if base is None:
+        if t._rg and t._edge is None:
+            raise AutogradError(
+                "a leaf Variable that requires grad is being used in an in-place operation. Update it inside "
+                "`with torch.no_grad():`, or compute a new tensor instead."
+            )
+        return
+    refresh(t)
+    kind = t._view_kind
+    if kind.startswith("multi:") and (t._rg or base._rg):
+        raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {SEVERAL}")
+    if kind in UNTRACKED and base._rg:
+        _refuse_untracked(kind)
+    if (base._edge is None and (t._rg or base._rg)) or (t._rg and t._edge is None):
+        raise AutogradError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
+            "`with torch.no_grad():`, or clone() the leaf first."
+        )
+
+
+class CopySlices(Node):
+    """The base after one of its views was changed in place: the view's gradient goes to the change, the rest to the old base."""
+
+    __slots__ = ("base_layout", "offset", "view_layout")
+
+    def run(self, g):
+        return settled(
+            g,
+            above.without_view(g, self.view_layout, self.offset, self.base_layout),
+            above.read_view(g, self.view_layout, self.offset, self.base_layout),
+        )
+
+    run_graph = run
+
+
+@whole
+def rewrite_history(t: Tensor, new_edge: Any) -> None:
+    """After ``t``'s memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
+    base = t._view
+    if base is None:
+        had, old = t._rg, t._edge
+        t._edge, t._rg = new_edge, new_edge is not None
+        if had or t._rg:
+            t._version_[1] += 1
+        if old is not None:
+            move_retained(t, old, new_edge)
+        return
+    if new_edge is not None and t._edge is not None:
+        _pass_by_hooks(t, base, new_edge)
+    rewrite_part(base, new_edge, t._layout, offset_in(t, base))
+    refresh(t)
+
+
+def _pass_by_hooks(view: Tensor, base: Tensor, change: Any) -> None:
+    """The gradient of what was changed goes to the base past the hooks that the view had, as those were of its old contents."""
+    old, node = view._edge, change.node if change.__class__ is Output else change
+    stale = old.node if old.__class__ is Output else old
+    if stale.hooks is None or not stale.hooks.tensor or node.is_leaf_edge or not any(e is old for e in node.edges):
+        return
+    past = fill_node(AsStridedBackward0(), (base._edge if base._edge is not None else base,))
+    past.base_layout, past.view_layout, past.offset = base._layout, view._layout, offset_in(view, base)
+    past.seq = stale.seq  # it runs where that one would: after the change, before the base
+    set_edges(node, tuple([past if e is old else e for e in node.edges]))
+
+
+@whole
+def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None:
+    """The same, for a tensor of which the op changed a part: what a view of that layout, so many elements on, would show."""
+    if new_edge is None and not base._rg:
+        return
+    old = base._edge if base._edge is not None else (base if base._rg else None)
+    node = fill_node(CopySlices(), (old, new_edge), 3)
+    node.base_layout, node.view_layout, node.offset = base._layout, part, offset
+    before = base._edge
+    base._edge, base._rg = node, True
+    base._version_[1] += 1
+    if before is not None:
+        move_retained(base, before, node)
