@@ -205,28 +205,14 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
 
 
 def var(
-    input: Any,
-    dim: Any = None,
-    unbiased: Any = None,
-    *,
-    correction: Any = None,
-    keepdim: Any = False,
-    dtype: Any = None,
-    mask: Any = None,
+    input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
     """The variance of the kept elements along ``dim``; divided by n − ``correction`` (1; 0 when ``unbiased=False``)."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "var")
 
 
 def std(
-    input: Any,
-    dim: Any = None,
-    unbiased: Any = None,
-    *,
-    correction: Any = None,
-    keepdim: Any = False,
-    dtype: Any = None,
-    mask: Any = None,
+    input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
     """The standard deviation of the kept elements along ``dim``."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "std").sqrt()

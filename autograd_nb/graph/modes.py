@@ -113,7 +113,20 @@ class _Mode:
         raise NotImplementedError
 
 
-class no_grad(_Mode):
+class _GradMode(_Mode):
+    """A mode that says whether ops are recorded."""
+
+    def __new__(cls, function: Any = None) -> Self:
+        # ``@no_grad`` without parentheses works as in PyTorch
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+    @whole
+    def __exit__(self, *error: Any) -> None:
+        state.grad = self._previous
+
+
+class no_grad(_GradMode):
     """Context or decorator in which ops are not recorded: their results have ``requires_grad=False``.
 
     Example:
@@ -127,19 +140,10 @@ class no_grad(_Mode):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.no_grad.html
     """
 
-    def __new__(cls, function: Any = None) -> Self:
-        # ``@no_grad`` without parentheses works as in PyTorch
-        self = object.__new__(cls)
-        return self if function is None else self(function)
-
     @whole
     def __enter__(self) -> None:
         self._previous = state.grad
         state.grad = False
-
-    @whole
-    def __exit__(self, *error: Any) -> None:
-        state.grad = self._previous
 
 
 class unrecorded(no_grad):
@@ -157,21 +161,13 @@ class unrecorded(no_grad):
         state.blocks = self._outside
 
 
-class enable_grad(_Mode):
+class enable_grad(_GradMode):
     """Context or decorator in which ops are recorded, also inside `no_grad`."""
-
-    def __new__(cls, function: Any = None) -> Self:
-        self = object.__new__(cls)
-        return self if function is None else self(function)
 
     @whole
     def __enter__(self) -> None:
         self._previous = state.grad
         state.grad = True
-
-    @whole
-    def __exit__(self, *error: Any) -> None:
-        state.grad = self._previous
 
 
 class set_grad_enabled(_Mode):

@@ -164,6 +164,14 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     yield
 
 
+def _reentrant(name: str, given: bool | None) -> bool:
+    """What was said of ``use_reentrant``, or PyTorch's old default with a warning."""
+    if given is None:
+        text = f"{name}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended."
+        warnings.warn(text, UserWarning, stacklevel=3)
+    return given is None or given
+
+
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -183,13 +191,7 @@ def checkpoint(
     Errors: CheckpointError where the second computation differs; ValueError for unknown arguments with ``use_reentrant=True``.
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint
     """
-    if use_reentrant is None:
-        warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended.",
-            UserWarning,
-            stacklevel=2,
-        )
-        use_reentrant = True
+    use_reentrant = _reentrant("torch.utils.checkpoint", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
         if kwargs:
@@ -223,14 +225,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 
     Source: https://docs.pytorch.org/docs/stable/checkpoint.html#torch.utils.checkpoint.checkpoint_sequential
     """
-    if use_reentrant is None:
-        warnings.warn(
-            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended.",
-            UserWarning,
-            stacklevel=2,
-        )
-        use_reentrant = True
+    use_reentrant = _reentrant("torch.utils.checkpoint.checkpoint_sequential", use_reentrant)
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))

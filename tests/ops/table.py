@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.special as special
 
-from autograd_nb.ops.core.registry import OPS
+from autograd_nb.ops.core.registry import OPS, OpInfo
 
 #: op -> NumPy/SciPy function of the same operands; for others the op's formula on floats
 REFERENCES = {
@@ -53,8 +53,8 @@ def dtype_of(name: str) -> str:
 
 
 def domain(name: str, operand: int) -> tuple[float, float]:
-    """The range of the values that an operand has in tests, as the op's declaration says it."""
-    found = OPS[name].samples
+    """The range of the values that an operand has in tests, as the op's declaration says it; what is no op has the usual one."""
+    found = OPS[name].samples if name in OPS else OpInfo.samples
     return found[operand] if isinstance(found[0], tuple) else found
 
 

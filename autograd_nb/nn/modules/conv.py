@@ -58,10 +58,7 @@ class _ConvNd(Module):
         self._reversed_padding_repeated_twice = self._padding_of_sides()
         filters = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = parameter((*filters, *self.kernel_size), dtype, device)
-        if bias:
-            self.bias = parameter((out_channels,), dtype, device)
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", parameter((out_channels,), dtype, device) if bias else None)
         self.reset_parameters()
 
     def _padding_of_sides(self) -> list[int]:

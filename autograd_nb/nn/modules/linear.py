@@ -41,10 +41,7 @@ class Linear(Module):
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = parameter((out_features, in_features), dtype, device)
-        if bias:
-            self.bias = parameter((out_features,), dtype, device)
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", parameter((out_features,), dtype, device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -91,10 +88,7 @@ class Bilinear(Module):
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = parameter((out_features, in1_features, in2_features), dtype, device)
-        if bias:
-            self.bias = parameter((out_features,), dtype, device)
-        else:
-            self.register_parameter("bias", None)
+        self.register_parameter("bias", parameter((out_features,), dtype, device) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

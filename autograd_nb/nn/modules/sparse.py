@@ -21,6 +21,10 @@ class _Table(Module):
     num_embeddings: int
     embedding_dim: int
     padding_idx: int | None
+    max_norm: float | None
+    norm_type: float
+    scale_grad_by_freq: bool
+    sparse: bool
 
     def _setup(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, _weight: Tensor | None, _freeze: bool, device: Any, dtype: Any
@@ -47,6 +51,14 @@ class _Table(Module):
             with no_grad():
                 self.weight[self.padding_idx].fill_(0)
 
+    def _padding(self) -> str:
+        return "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+
+    def _scaling(self) -> str:
+        """The options of scaling that are not as they are by default, as text."""
+        usual = {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False}
+        return "".join(f", {name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value)
+
 
 class Embedding(_Table):
     """A table of vectors, looked up by index.
@@ -55,11 +67,6 @@ class Embedding(_Table):
     are looked up are scaled down to this norm.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.Embedding.html
     """
-
-    max_norm: float | None
-    norm_type: float
-    scale_grad_by_freq: bool
-    sparse: bool
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None, norm_type: float = 2.0,
@@ -74,18 +81,7 @@ class Embedding(_Table):
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
-        s = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.padding_idx is not None:
-            s += f", padding_idx={self.padding_idx}"
-        if self.max_norm is not None:
-            s += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            s += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            s += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        if self.sparse is not False:
-            s += ", sparse=True"
-        return s
+        return f"{self.num_embeddings}, {self.embedding_dim}" + self._padding() + self._scaling() + ", sparse=True" * bool(self.sparse)
 
     @classmethod
     def from_pretrained(
@@ -105,10 +101,6 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of embeddings."""
 
-    max_norm: float | None
-    norm_type: float
-    scale_grad_by_freq: bool
-    sparse: bool
     mode: str
     include_last_offset: bool
 
@@ -129,17 +121,7 @@ class EmbeddingBag(_Table):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        s = f"{self.num_embeddings}, {self.embedding_dim}"
-        if self.max_norm is not None:
-            s += f", max_norm={self.max_norm}"
-        if self.norm_type != 2:
-            s += f", norm_type={self.norm_type}"
-        if self.scale_grad_by_freq is not False:
-            s += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        s += f", mode={self.mode!r}"
-        if self.padding_idx is not None:
-            s += f", padding_idx={self.padding_idx}"
-        return s
+        return f"{self.num_embeddings}, {self.embedding_dim}" + self._scaling() + f", mode={self.mode!r}" + self._padding()
 
     @classmethod
     def from_pretrained(

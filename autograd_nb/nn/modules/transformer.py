@@ -58,23 +58,22 @@ def _get_clones(module: Module, n: int) -> ModuleList:
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention and a feed-forward network, each with dropout, a residual connection and layer norm.
-
-    activation: "relu", "gelu" or a callable. norm_first: normalise what goes into a part instead of the sum.
-    Shapes: as of `MultiheadAttention`; the output like the input.
-    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
-    """
+class _Layer(Module):
+    """What the layers share: kinds of attention, each with dropout and a layer norm, and a feed-forward network with both."""
 
     self_attn: MultiheadAttention
+    multihead_attn: MultiheadAttention
     linear1: Linear
     dropout: Dropout
     linear2: Linear
     norm1: LayerNorm
     norm2: LayerNorm
+    norm3: LayerNorm
     dropout1: Dropout
     dropout2: Dropout
+    dropout3: Dropout
     activation: Callable[..., Tensor]
+    attentions: tuple[str, ...]
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
@@ -83,16 +82,37 @@ class TransformerEncoderLayer(Module):
     ) -> None:  # fmt: skip
         where: dict[str, Any] = {"device": device, "dtype": dtype}
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **where)
+        for name in self.attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **where))
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **where)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **where)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
+        parts = range(1, len(self.attentions) + 2)
+        for i in parts:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where))
+        for i in parts:
+            setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _get_activation_fn(activation)
+
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
+        y = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal)[0]
+        return self.dropout1(y)
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        last = self.dropout2 if len(self.attentions) == 1 else self.dropout3
+        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward network, each with dropout, a residual connection and layer norm.
+
+    activation: "relu", "gelu" or a callable. norm_first: normalise what goes into a part instead of the sum.
+    Shapes: as of `MultiheadAttention`; the output like the input.
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerEncoderLayer.html
+    """
+
+    attentions = ("self_attn",)
 
     @property
     def activation_relu_or_gelu(self) -> int:
@@ -113,57 +133,14 @@ class TransformerEncoderLayer(Module):
         x = self.norm1(x + self._sa_block(x, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(
-        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
-    ) -> Tensor:
-        y = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
-        )[0]
-        return self.dropout1(y)
 
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
-
-
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output (``memory``), and a feed-forward network; see `TransformerEncoderLayer`.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.TransformerDecoderLayer.html
     """
 
-    self_attn: MultiheadAttention
-    multihead_attn: MultiheadAttention
-    linear1: Linear
-    dropout: Dropout
-    linear2: Linear
-    norm1: LayerNorm
-    norm2: LayerNorm
-    norm3: LayerNorm
-    dropout1: Dropout
-    dropout2: Dropout
-    dropout3: Dropout
-    activation: Callable[..., Tensor]
-
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True, device: Any = None,
-        dtype: Any = None,
-    ) -> None:  # fmt: skip
-        where: dict[str, Any] = {"device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **where)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **where)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **where)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **where)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **where)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _get_activation_fn(activation)
+    attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -180,24 +157,11 @@ class TransformerDecoderLayer(Module):
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(
-        self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
-    ) -> Tensor:
-        y = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
-        )[0]
-        return self.dropout1(y)
-
     def _mha_block(
         self, x: Tensor, mem: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool = False
     ) -> Tensor:
-        y = self.multihead_attn(
-            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False
-        )[0]
-        return self.dropout2(y)
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))
+        y = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask, is_causal=is_causal, need_weights=False)
+        return self.dropout2(y[0])
 
 
 class TransformerEncoder(Module):

@@ -84,7 +84,7 @@ class Tree:
             if not hasattr(module, item):
                 raise AttributeError(f"{module._get_name()} has no attribute `{item}`")
             module = getattr(module, item)
-            if not isinstance(module, Module):
+            if not isinstance(module, Tree):
                 raise AttributeError(f"`{item}` is not an nn.Module")
         return module
 
@@ -92,13 +92,13 @@ class Tree:
         """Put ``module`` in the place of a dotted name; ``strict``: only where there is one already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
-        if not isinstance(module, Module):
+        if not isinstance(module, Tree):
             raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
         path, _, name = target.rpartition(".")
         parent = self.get_submodule(path)
         if strict and not hasattr(parent, name):
             raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
-        if hasattr(parent, name) and not isinstance(getattr(parent, name), Module):
+        if hasattr(parent, name) and not isinstance(getattr(parent, name), Tree):
             raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 

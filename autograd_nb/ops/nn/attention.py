@@ -157,15 +157,7 @@ def _nothing(d: dtypes.dtype) -> Any:
 
 @overridable
 def attention_weights(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Any,
-    dropout_p: float,
-    causal: bool,
-    scale: Any,
-    blank: float = 0.0,
-    weights: bool = True,
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float, causal: bool, scale: Any, blank: float = 0.0, weights: bool = True
 ) -> tuple[Tensor, Any]:
     """(result, weights after dropout or None); operands of one dtype whose batch dims broadcast."""
     if not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
@@ -183,15 +175,7 @@ def attention_weights(
 
 @attention_weights.decomposed
 def _attention_by_ops(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Any,
-    dropout_p: float,
-    causal: bool,
-    scale: Any,
-    blank: float = 0.0,
-    weights: bool = True,
+    q: Tensor, k: Tensor, v: Tensor, mask: Any, dropout_p: float, causal: bool, scale: Any, blank: float = 0.0, weights: bool = True
 ) -> tuple[Tensor, Tensor]:
     factor = 1.0 / max(q.shape[-1], 1) ** 0.5 if scale is None else float(scale)
     scores = q @ k.transpose(-2, -1) * factor

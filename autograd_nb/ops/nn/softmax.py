@@ -118,8 +118,9 @@ def _log_softmax(x, d):
     return _run(_LOG_SOFTMAX, d, x)
 
 
-def _prepared(input: Any, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]:
-    x = tensor_argument(input, name)
+def _along(op: Any, name: str, input: Any, dim: Any, axis: Any, dtype: Any, out: Any) -> Tensor:
+    """The op along a dim that may come under NumPy's name, of operands that are checked."""
+    x, dim = tensor_argument(input, name), axis if dim is None else dim
     if dtype is not None:
         x = cast(x, dtypes.as_dtype(dtype))
     d = wrap_dim(dim, x.ndim)
@@ -127,7 +128,8 @@ def _prepared(input: Any, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]
         raise NotImplementedError(
             f'"{name}" not implemented for {x.dtype}: it takes floating point tensors (use dtype=torch.float32)'
         )
-    return x, d
+    y = op(x, d)
+    return y if out is None else store(out, y, name)
 
 
 SMALL = launch.BIG // 16  #: elements, of whatever dtype, whose memory does not come from the pool
@@ -168,10 +170,7 @@ def softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=None):
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.softmax.html
     """
-    dim = axis if dim is None else dim
-    x, d = _prepared(input, dim, dtype, "softmax")
-    y = _softmax(x, d)
-    return y if out is None else store(out, y, "softmax")
+    return _along(_softmax, "softmax", input, dim, axis, dtype, out)
 
 
 @public()
@@ -182,10 +181,7 @@ def log_softmax(input, dim: int | None = None, dtype=None, *, axis=None, out=Non
     Errors: IndexError for a dim out of range, NotImplementedError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.log_softmax.html
     """
-    dim = axis if dim is None else dim
-    x, d = _prepared(input, dim, dtype, "log_softmax")
-    y = _log_softmax(x, d)
-    return y if out is None else store(out, y, "log_softmax")
+    return _along(_log_softmax, "log_softmax", input, dim, axis, dtype, out)
 
 
 def _implicit_dim(name: str, dim: Any, x: Any, stacklevel: int) -> Any:
