@@ -4,7 +4,7 @@ A call is known by the layouts of its operands and by its other arguments as the
 lookup finds a *plan*; the plan's kernel runs on new memory, a tensor is made around it, and where something requires grad a node is
 written. All that is done for each of millions of calls, so it is one function without loops or further calls, which is put together here:
 
-- `generated` makes functions of text, once for all that have the same;
+- `generated` makes functions of text;
 - `shortcut` writes a function that looks up the plan of a call and runs it, with another for calls whose like was not seen;
 - `known`, a decorator, is this for ops whose arguments are known by name, `planned` for what makes a plan and is no call of its own,
   `calls` for ops of formulas;
@@ -52,9 +52,14 @@ def _maker(name: str, parameters: str, lines: tuple[str, ...], names: tuple[str,
     return written("make", ", ".join(names), text, __file__, **NAMES)  # type: ignore[no-any-return]
 
 
-def generated(name: str, parameters: str, lines: Sequence[str], **names: Any) -> Callable[..., Any]:
-    """The function of this text, which calls `NAMES` and ``names``. A text is compiled once, whatever its names stand for."""
-    return _maker(name, parameters, tuple(lines), tuple(names))(*names.values())  # type: ignore[no-any-return]
+def generated(name: str, parameters: str, lines: Sequence[str], many: bool = False, **names: Any) -> Callable[..., Any]:
+    """The function of this text, which calls `NAMES` and ``names``.
+
+    many: it is one of many functions with the same text, which is compiled once for all; of one alone ``names`` are found quicker.
+    """
+    if many:
+        return _maker(name, parameters, tuple(lines), tuple(names))(*names.values())  # type: ignore[no-any-return]
+    return written(name, parameters, list(lines), __file__, **NAMES, **names)  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------------------------------------------ look-ups
@@ -78,7 +83,7 @@ def look_up_lines(key: str, run: Sequence[str], miss: Sequence[str], before: Seq
 
 def shortcut(
     parameters: str, key: str, run: Sequence[str], miss: Sequence[str], *, memo: Memo, name: str = "call", first: Sequence[str] = (),
-    before: Sequence[str] = (), **space: Any,
+    before: Sequence[str] = (), many: bool = False, **space: Any,
 ) -> Callable[..., Any]:  # fmt: skip
     """A function that runs the plan of calls like those that were seen.
 
@@ -87,9 +92,9 @@ def shortcut(
     - run: the lines that make the result of ``plan``.
     - miss: what becomes of other calls: lines that return a result, or set a ``plan`` for ``run``. They keep it in ``memo``.
     - first: what is done before all that.
-    - space: what the text refers to.
+    - many, space: see `generated`.
     """
-    return generated(name, parameters, [*first, *look_up_lines(key, run, miss, before)], plans=memo.plans, **space)
+    return generated(name, parameters, [*first, *look_up_lines(key, run, miss, before)], many, plans=memo.plans, **space)
 
 
 def planned(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -308,7 +313,7 @@ class _Known:
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]
         return shortcut(
             parameters, self.key + ",", [f"return _run(plan, {given})"] if callable(run) else run,
-            [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo,
+            [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, many=True,
             first=[f"if {' or '.join(['_options', *others])}:", f"    return _rest(({', '.join(self.names)},), _options)"],
             _first=self.first, _rest=self.rest, _run=run, **space, **{f"_default_{n}": d for n, d in self.defaults.items()},
         )  # fmt: skip

@@ -103,7 +103,7 @@ def pointwise_lines(n: int) -> list[str]:
 
 _SCALED = [
     "if alpha is not None and not (alpha.__class__ is int and alpha == 1):",
-    "    return _with_alpha(_op, _alpha_op, input, other, alpha, out)",
+    "    return _op.with_alpha(input, other, alpha, out)",
 ]
 _KIND_OF_SECOND = ["k = other.__class__", "number = k is float or k is int"]
 _SECOND = ["if number:", "    b = other", "else:", "    k = other._layout", "    b = other._data"]
@@ -158,7 +158,7 @@ def inplace_lines(n: int) -> list[str]:
     ]
     return [
         *(["if alpha is not None and not (alpha.__class__ is int and alpha == 1):"] if n == 2 else []),
-        *(["    return _with_alpha(_op, _alpha_op, input, other, alpha)"] if n == 2 else []),
+        *(["    return _op.inplace_with_alpha(input, other, alpha)"] if n == 2 else []),
         *[line for k, p in others for line in (f"k{k} = {p}.__class__", f"n{k} = k{k} is float or k{k} is int")],
         *look_up_lines(", ".join(key), found, [f"return _first({given})"]),
     ]
@@ -168,14 +168,7 @@ def inplace_lines(n: int) -> list[str]:
 _OTHERS = {1: (), 2: ("other",), 3: ("b", "c")}
 
 
-def _scaled(op: Any, scaled: Callable[..., Any] | None, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
-    """The op with ``alpha=`` in front of its second operand."""
-    if scaled is None:
-        raise TypeError(f"{op.name}() got an unexpected keyword argument 'alpha'")
-    return scaled(input, other, _factor(op.name, input, other, alpha), out=out)
-
-
-def _factor(name: str, input: Any, other: Any, alpha: Any) -> Any:
+def alpha_of(name: str, input: Any, other: Any, alpha: Any) -> Any:
     """``alpha`` as a number that the result's dtype has a place for."""
     alpha = number_argument(alpha, name, "alpha")
     tensors = [t for t in (input, other) if isinstance(t, Tensor)]
@@ -191,13 +184,6 @@ def _factor(name: str, input: Any, other: Any, alpha: Any) -> Any:
     return alpha
 
 
-def _scaled_inplace(op: Any, scaled: Any, input: Any, other: Any, alpha: Any) -> Tensor:
-    """The op in place with ``alpha=`` in front of its second operand."""
-    if scaled is None:
-        raise TypeError(f"{op.name}_() got an unexpected keyword argument 'alpha'")
-    return scaled.inplace(input, other, _factor(op.name + "_", input, other, alpha))
-
-
 # ------------------------------------------------------------------------------------------------------- functions
 
 
@@ -206,13 +192,12 @@ def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _pointwise_call(op: Pointwise, first: Callable[..., Any], scaled: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The function of an op of one or two operands; ``first`` is asked where these have no plan yet, ``scaled`` with ``alpha=``."""
+def _pointwise_call(op: Pointwise, first: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of an op of one or two operands; ``first`` is asked where these have no plan yet."""
     n = len(op.params)
     call = generated(
-        "call", "input, other, *, alpha=None, out=None" if n == 2 else "input, *, out=None", pointwise_lines(n), plans=op.memo.plans,
-        _op=op, _rules=sum(1 << i for i, rule in enumerate(op.rules) if rule is not None), _first=first, _alpha_op=scaled,
-        _with_alpha=_scaled,
+        "call", "input, other, *, alpha=None, out=None" if n == 2 else "input, *, out=None", pointwise_lines(n), True, plans=op.memo.plans,
+        _op=op, _rules=sum(1 << i for i, rule in enumerate(op.rules) if rule is not None), _first=first,
     )  # fmt: skip
     return _named(call, op.name)
 
@@ -222,8 +207,8 @@ def unary_call(op: Pointwise) -> Callable[..., Any]:
     return _pointwise_call(op, lambda input: op.slow((input,)))
 
 
-def binary_call(op: Pointwise, operator: bool = False, scaled: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The op of two operands; as an ``operator`` it leaves operands that are not ours to Python; ``scaled`` takes ``alpha``."""
+def binary_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
+    """The op of two operands; as an ``operator`` it leaves operands that are not ours to Python."""
 
     def first(input: Any, other: Any) -> Any:
         if operator and not acceptable(other):
@@ -231,7 +216,7 @@ def binary_call(op: Pointwise, operator: bool = False, scaled: Callable[..., Any
         only_tensors(op.name, input, other, "second" if operator else op.numbers)
         return op.slow((input, other))
 
-    return _pointwise_call(op, first, scaled)
+    return _pointwise_call(op, first)
 
 
 def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", second: str = "other") -> None:
@@ -280,8 +265,8 @@ def call_of_many(op: Pointwise) -> Callable[..., Any]:
     return _named(call, op.name)
 
 
-def inplace_call(op: Pointwise, scaled: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """Return the function ``<name>_`` of an op; ``scaled`` says that it takes ``alpha``."""
+def inplace_call(op: Pointwise) -> Callable[..., Any]:
+    """Return the function ``<name>_`` of an op."""
     n = len(op.params)
 
     def first(*args: Any) -> Tensor:
@@ -291,8 +276,7 @@ def inplace_call(op: Pointwise, scaled: Callable[..., Any] | None = None) -> Cal
 
     if n <= 3:
         parameters = ", ".join(["input", *_OTHERS[n], *(["*", "alpha=None"] if n == 2 else [])])
-        names = {"_op": op, "_first": first, "_alpha_op": scaled, "_with_alpha": _scaled_inplace}
-        call = generated("call", parameters, inplace_lines(n), plans=op.inplace_memo.plans, **names)
+        call = generated("call", parameters, inplace_lines(n), True, plans=op.inplace_memo.plans, _op=op, _first=first)
     else:
         call = lambda *args: op.inplace(_counted(op, args))
     call.__doc__ = f"In-place version of `{op.name}`."

@@ -27,7 +27,7 @@ from ...graph.node import finish
 from ...overriding import overridable, whole
 from ...shapes import Layout
 from ...tensor import Tensor, make
-from .calls import binary_call, call_of_many, inplace_call, unary_call
+from .calls import alpha_of, binary_call, call_of_many, inplace_call, unary_call
 from .history import check_inplace, check_recorded, rewrite_history
 from .memo import Memo
 from .numbers import scalar_tensor
@@ -68,6 +68,7 @@ class Pointwise:
             node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
         )
         self.check: Callable[..., Any] | None = None
+        self.scaled: Callable[..., Any] | None = None
         self.holomorphic = True
         self.reads = True  # whether the formula looks at its first operand, or only overwrites it in place
         self.repeats = False  # whether it writes one value everywhere, and so into expanded tensors too
@@ -200,6 +201,23 @@ class Pointwise:
         saved.extend([args[i] for i in spec.scalar_names])
         node.saved, node.versions, node.stamp = saved, tuple(versions), stamp
 
+    # ---- alpha
+    def _with_alpha(self, name: str) -> Callable[..., Any]:
+        """The op that is called with ``alpha=``; TypeError where there is none."""
+        if self.scaled is None:
+            raise TypeError(f"{name}() got an unexpected keyword argument 'alpha'")
+        return self.scaled
+
+    def with_alpha(self, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
+        """The op with ``alpha=`` in front of its second operand."""
+        call = self._with_alpha(self.name)
+        return call(input, other, alpha_of(self.name, input, other, alpha), out=out)  # type: ignore[no-any-return]
+
+    def inplace_with_alpha(self, input: Any, other: Any, alpha: Any) -> Tensor:
+        """The same in place."""
+        call, name = self._with_alpha(self.name + "_"), self.name + "_"
+        return call.inplace(input, other, alpha_of(name, input, other, alpha))  # type: ignore[attr-defined, no-any-return]
+
     # ---- in place
     @overridable
     @whole
@@ -291,9 +309,9 @@ def pointwise(
 
     def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
         op = Pointwise(formula, rules, result, conditions, name, node)
-        op.check, op.holomorphic, op.numbers = check, holomorphic, numbers
+        op.check, op.scaled, op.holomorphic, op.numbers = check, scaled, holomorphic, numbers
         n = len(op.params)
-        call = unary_call(op) if n == 1 else binary_call(op, scaled=scaled) if n == 2 else call_of_many(op)
+        call = unary_call(op) if n == 1 else binary_call(op) if n == 2 else call_of_many(op)
         call.op = op  # type: ignore[attr-defined]
         call.__doc__ = formula.__doc__
         call.__module__ = formula.__module__
@@ -301,7 +319,7 @@ def pointwise(
             register(op.name, call, "pointwise", method=method, namespaces=namespaces, aliases=aliases,
                      differentiable=op.differentiable, rule=op, **info)  # fmt: skip
         if inplace and result != "bool":
-            inner = inplace_call(op, scaled)
+            inner = inplace_call(op)
             call.inplace = inner  # type: ignore[attr-defined]
             if public:
                 places = ("torch",) if "torch" in namespaces else ()

@@ -365,7 +365,7 @@ def index_lines(more: str = "") -> list[str]:
     ]
 
 
-VIEW_NAMES = {"_FAR": _FAR, "_key_of": _key_of}
+VIEW_NAMES: dict[str, Any] = {"_FAR": _FAR, "_key_of": _key_of}
 
 
 def _read(self: Tensor, index: Any, key: Any) -> Any:
