@@ -76,7 +76,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     _grad: Any
     _view: Tensor | None
     _view_kind: str
-    _seen: int
+    _seen: Any
     _leaf_hook_set: Any
 
     is_leaf_edge = True  # in the graph a leaf is its own end (see graph.node)
@@ -210,10 +210,10 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def _base(self) -> Tensor | None:
-        return self._view
+        return _lone_base(self) if _is_lone(self) else self._view
 
     def _is_view(self) -> bool:
-        return self._view is not None
+        return self._view is not None or _is_lone(self)
 
     # ------------------------------------------------------------------------------------------------ graph
     @property
@@ -273,7 +273,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     def detach_(self) -> Tensor:
         """Leave the graph in place: become a leaf that does not require grad. RuntimeError on views."""
-        if self._view is not None or getattr(self, "_view_kind", "") is ALONE:
+        if self._is_view():
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._edge = None
         self._rg = False
@@ -316,8 +316,23 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         return new
 
 
-#: ``_view_kind`` of what a compiled function returns as a view whose base nobody else has
+#: ``_view_kind`` of what a compiled function returns as a view whose base nobody else has; ``_seen`` tells where that lies, or is it
 ALONE = "alone"
+
+
+def _is_lone(t: Tensor) -> bool:
+    return t._view is None and getattr(t, "_view_kind", "") is ALONE
+
+
+def _lone_base(t: Tensor) -> Tensor:
+    """The base of a result of a compiled function, made when it is first asked for: its values, without its history."""
+    if t._seen.__class__ is tuple:
+        data, layout = t._seen
+        base = make(data, layout, t._version_)
+        if t._rg:
+            base._rg, base._edge = True, fill_node(_Unknown0(), ())
+        t._seen = base
+    return t._seen
 
 _new = object.__new__
 ownership.tensor = Tensor
@@ -465,10 +480,31 @@ def fill_node(node: Node, edges: tuple[Any, ...], depth: int = 2) -> Node:
 
 
 class LeafBackward0(Node):
-    """Stands before a leaf: for a tensor with the values that the leaf had, whose gradient is the leaf's."""
+    """Stands before a leaf: for a tensor with the values that the leaf had, whose gradient is the leaf's.
+
+    It is of no op of the user's, so any number of passes may go through it.
+    """
+
+    @property
+    def consumed(self) -> None:
+        """What consumed it: nothing does."""
+        return None
+
+    @consumed.setter
+    def consumed(self, by: Any) -> None:
+        pass
 
     def run(self, g):
         return (g,)
+
+    run_graph = run
+
+
+class _Unknown0(Node):
+    """Stands for the history of a base that a compiled function did not return."""
+
+    def run(self, g):
+        raise RuntimeError("the base of a view that a compiled function returned has no history; return the base too")
 
     run_graph = run
 

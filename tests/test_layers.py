@@ -38,7 +38,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "codegen": (
         ("formula",),
         ("templates",),
-        ("plain_math", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary", "iterative"),
+        (
+            "interpreted", "plain_math", "frontend", "library", "jit", "vectors", "runtime", "arrays", "lanes", "tiles", "elementary",
+            "iterative",
+        ),
         ("build",),
     ),
     "ops": (

@@ -14,6 +14,7 @@ import numpy as np
 from numba import _helperlib, config, njit, types
 
 from . import plain_math
+from .interpreted import plainly
 from .library import Helper
 
 #: what kernels import in place of the module itself
@@ -40,6 +41,8 @@ def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None =
         ... def dot2(a, b, c, d):
         ...     return a * b + c * d
     """
+    if config.DISABLE_JIT:
+        return plainly if function is None else plainly(function)
     options = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline, "pipeline_class": Helper}
     if fastmath is not None:
         options["fastmath"] = set(fastmath)

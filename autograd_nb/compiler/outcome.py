@@ -160,7 +160,7 @@ class Outcome:
         """Tell of views and results that share memory: (number of the counter, the base's number and how the view of it was
         made).
 
-        A view that may be changed in place as others may is told by a word: only that it is one can be seen.
+        A view that may be changed in place as others may is told by a word: its base has no history.
         """
         together = [s for s in flat if self.capture.buffer_of(s._data) is self.capture.buffer_of(t._data)]
         base = t._view
@@ -169,9 +169,9 @@ class Outcome:
         counter = next(i for i, s in enumerate(flat) if s._version_ is t._version_)
         if base is None:
             return counter, None, None, ""
-        if len(together) == 1 and not t._view_kind:
-            return counter, None, None, ALONE
-        same = [i for i, s in enumerate(flat) if s is base or s._view is base]
         shift = (address(base._data) - address(self.capture.buffer_of(t._data).array)) // base._data.itemsize
+        if len(together) == 1 and not t._view_kind:
+            return counter, None, (shift, base._layout), ALONE
+        same = [i for i, s in enumerate(flat) if s is base or s._view is base]
         number = next((i for i in same if flat[i] is base), -1 - same[0]) if len(together) > 1 else OWN
         return counter, number, (shift, base._layout), t._view_kind

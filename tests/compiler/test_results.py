@@ -312,6 +312,8 @@ def test_large_values_are_kept_once_another_run_has_needed_them():
 VIEWS = {
     "view": lambda y: y.view(2, 2),
     "transposed": lambda y: y.view(2, 2).t(),
+    "a part": lambda y: y[1:3],
+    "repeated": lambda y: y[1:2].expand(3),
     "one of several": lambda y: y.chunk(2)[1],
     "one of them all": lambda y: y.unbind(0)[2],
     "not recorded": lambda y: torch.no_grad()(lambda: y.view(2, 2))(),
@@ -323,7 +325,7 @@ VIEWS = {
 @pytest.mark.parametrize("recorded", [True, False])
 @pytest.mark.parametrize("look", VIEWS)
 def test_results_that_are_views(look, recorded):
-    """What they refuse: to be detached in place, and some of them to be changed."""
+    """What they refuse: to be detached in place, and some of them to be changed; and their base, which nobody else has."""
     w = leaf(1.0, 2.0, 3.0, 4.0)
     view = VIEWS[look]
     eager = lambda x: view(x * w)
@@ -336,6 +338,10 @@ def test_results_that_are_views(look, recorded):
             except RuntimeError as error:
                 found.append(type(error))
             found.append([t.detach().clone() for t in args])
+            base = args[0]._base
+            found.append((args[0]._is_view(), base is None, base is args[0]._base))
+            if base is not None:
+                found.append((base.detach().clone(), base.stride(), base.requires_grad or look.startswith("one")))
 
         found = []
         for what in (lambda t: t.detach_(), lambda t: t.mul_(2), lambda t: t.mul_(w[0]), lambda t: t.requires_grad_(), lambda t: t.sum().backward()):
@@ -353,6 +359,15 @@ def test_results_that_are_views(look, recorded):
     for _ in range(3):
         eq(seen(compiled), seen(eager))
     assert compiled.programs or (look == "not recorded" and recorded)
+
+
+def test_the_base_of_a_view_that_was_not_returned_has_no_history():
+    compiled = torch.compile(lambda x: (x * 2)[1:])
+    for k in range(2):
+        t = compiled(leaf(1.0, 2.0))
+    with pytest.raises(RuntimeError, match="return the base too"):
+        t._base.sum().backward()
+    t.sum().backward()
 
 
 def test_backward_passes_that_raise_do_so_when_they_run():

@@ -250,6 +250,28 @@ def test_nonleaf_inplace():
         eq(ga, gb)
 
 
+def test_an_argument_is_the_target_of_passes_that_the_function_has_begun():
+    """The place where its graph ends at an argument, while it is captured, is no op that a pass uses up."""
+
+    def inside(x):
+        y = x.sum(1)
+        x.sum().backward()
+        return y
+
+    def outside(x):
+        return x.sum(1), x.sum(0)
+
+    for f, count in ((inside, 1), (outside, 2)):
+        compiled = torch.compile(f)
+        for _ in range(3):
+            found = []
+            for run in (f, compiled):
+                x = torch.arange(12.0).reshape(3, 4).requires_grad_() * 1.5
+                results = run(x) if count == 2 else (run(x),)
+                found.append([torch.autograd.grad(r.square().sum(), [x])[0] for r in results])
+            eq(*found)
+
+
 def test_closure_nonleaf():
     w = torch.randn(3, requires_grad=True)
     z = w.exp()

@@ -37,3 +37,11 @@ def test_the_first_sample_of_each_op(part):
     run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
     assert int(run.stdout.rsplit(None, 1)[-1]) > 200
+
+
+@pytest.mark.parity
+def test_overflow_and_division_by_zero():
+    command = [sys.executable, "-m", "tests.parity.extremes"]
+    run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    assert int(run.stdout.splitlines()[-1].split()[0]) > 1000

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 
+from ...codegen.interpreted import plainly
 from ...codegen.jit import FLOAT, FREE, LETTER, NO, ONE, OPTIONS, POINTER, SIZE, YES, ZERO, external, math
 from ...codegen.library import Helper
 
@@ -17,6 +18,8 @@ __all__ = [
 
 def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None = None, inline: str = "never") -> Any:
     """As `autograd_nb.codegen.jit.helper`."""
+    if config.DISABLE_JIT:
+        return plainly if function is None else plainly(function)
     options = {
         **OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline, "pipeline_class": Helper, "boundscheck": True,
     }  # fmt: skip

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ...overriding import overridable
+from ..interpreted import argument, plainly
 from . import machine_code
 from .apart import apart, imported
 from .cache import CacheWarning
@@ -153,20 +154,15 @@ def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str
 
 def _interpreted(function: pytypes.FunctionType) -> Entry:
     """A kernel as Python runs it: on numbers of the types that a compiled one has, and as quiet about dividing by zero."""
+    if not hasattr(function, "foreign"):
+        plainly(function)
 
     @functools.wraps(function)
     def run(*args):
         with np.errstate(all="ignore"):
-            function(*(_NUMBERS.get(type(a), _same)(a) for a in args))
+            function(*map(argument, args))
 
     return run
-
-
-_NUMBERS: dict[type, Callable[..., Any]] = {int: np.int64, float: np.float64, complex: np.complex128}
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _keep_alive(result: Any) -> Entry:

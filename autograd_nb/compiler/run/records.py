@@ -65,10 +65,12 @@ OWN = -(1 << 30)  #: the number of a base that one result looks at
 
 def be_view(t: Tensor, data: np.ndarray, view: tuple) -> None:
     """Let a result, in the memory ``data``, be the only view of its base; ``view``: the last three of `NewResult.shared`."""
-    base, place, how = view
+    base, (offset, layout), how = view
+    where = data[offset:] if offset else data
     if base is not None:
-        offset, layout = place
-        t._view, t._seen = make(data[offset:] if offset else data, layout, t._version_), t._version_[0]
+        t._view, t._seen = make(where, layout, t._version_), t._version_[0]
+    else:
+        t._seen = where, layout
     t._view_kind = how
 
 

@@ -124,7 +124,9 @@ def _slices_inplace(op: Structured, x: Tensor, d: int, index: Tensor, source: Te
 
 def _scaled(source: Any, alpha: Any, name: str) -> Any:
     alpha = number_argument(alpha, name, "alpha")
-    return source if alpha == 1 else source * alpha
+    if alpha == 1 or not isinstance(source, Tensor):
+        return source
+    return source * filling(alpha, source.dtype, name)
 
 
 def _with_source(y: Tensor, source: Any) -> Tensor:
