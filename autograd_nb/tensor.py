@@ -485,14 +485,7 @@ class LeafBackward0(Node):
     It is of no op of the user's, so any number of passes may go through it.
     """
 
-    @property
-    def consumed(self) -> None:
-        """What consumed it: nothing does."""
-        return None
-
-    @consumed.setter
-    def consumed(self, by: Any) -> None:
-        pass
+    consumed = property(lambda self: None, lambda self, by: None, doc="What consumed it: nothing does.")  # type: ignore[assignment]
 
     def run(self, g):
         return (g,)

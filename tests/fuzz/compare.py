@@ -94,9 +94,9 @@ def differences(
     return None
 
 
-def same(mine: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether two looks at all that is named, of one library, find the same."""
-    return mine.keys() == theirs.keys() and all(differences(mine[n], theirs[n], n) is None for n in mine)
+def changed(before: Step, after: Step, name: str) -> bool:
+    """Whether two looks at a name, of one library, find something else."""
+    return name not in before.state or differences(before.state[name], after.state[name], name) is not None
 
 
 def first_difference(
@@ -137,7 +137,7 @@ def first_difference(
             if found and found[0] in HISTORY and not own:
                 trifles.append(explained.TRIFLES)
             elif found:
-                partly = k and a.error is not None and same(mine[k - 1].state, a.state) and not same(theirs[k - 1].state, b.state)
+                partly = k and a.error is not None and not changed(mine[k - 1], a, name) and changed(theirs[k - 1], b, name)
                 case = Case(found[0], statement, "", "", name, "\n".join(statements[:k]), theirs[k - 1].state if k else {})
                 why = explained.ATOMIC if partly else b.loose * explained.LOOSE or explanation(case)
                 return Difference(found[0], k, found[1], why)
