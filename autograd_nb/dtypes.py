@@ -108,7 +108,7 @@ _default = [float32]
 
 
 def _by_name(name: str) -> dtype:
-    return BY_NAME[name]
+    return bfloat16 if name == "bfloat16" else BY_NAME[name]
 
 
 def get_default_dtype() -> dtype:

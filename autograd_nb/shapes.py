@@ -6,6 +6,7 @@ dict lookup on layouts settles dtype promotion, broadcasting and the choice of k
 
 from __future__ import annotations
 
+import math
 import operator
 from _weakref import _remove_dead_weakref as _remove_dead  # type: ignore[attr-defined]
 from collections import deque
@@ -210,6 +211,8 @@ def check_sizes(shape: Sequence[int]) -> None:
     for n in shape:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
+    if math.prod(shape) >= 1 << 60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 
 
 def wrap_dim(dim: Any, ndim: int, name: str = "dim") -> int:
@@ -269,6 +272,15 @@ def broadcast_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
         return (0,) * lead
     own = [0 if n == 1 and shape[i] != 1 else s for i, (n, s) in enumerate(zip(sizes, lay.strides), lead)]  # noqa: B905
     return (*[0] * lead, *own)
+
+
+def expanded_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
+    """`broadcast_strides` as `expand` writes them: a new dim of size 1 steps over the dims behind it, as in PyTorch."""
+    strides = list(broadcast_strides(lay, shape))
+    for d in range(len(shape) - lay.ndim - 1, -1, -1):
+        if shape[d] == 1 and lay.ndim:
+            strides[d] = shape[d + 1] * strides[d + 1]
+    return tuple(strides)
 
 
 def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:

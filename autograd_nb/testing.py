@@ -142,7 +142,7 @@ def make_tensor(
         t = OPS["randint"].call(math.ceil(first), math.ceil(last), sizes, dtype=dtype)
     elif dtype.is_complex:
         parts = OPS["rand"].call((*sizes, 2), dtype=dtype.to_real()) * (last - first) + first
-        t = OPS["view_as_complex"].call(parts)
+        t = OPS["view_as_complex"].call(parts).clone()  # (no view, so that its own views tell of it)
     else:
         t = OPS["rand"].call(sizes, dtype=dtype) * (last - first) + first
     if noncontiguous:

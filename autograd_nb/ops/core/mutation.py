@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import launch
 from ...graph.modes import state
 from ...overriding import whole
-from ...shapes import as_shape, check_sizes, contiguous_strides, is_expanded, layout
-from ...tensor import Tensor, _storage, look_as, make
+from ...shapes import is_expanded
+from ...tensor import Tensor, look_as, make
 from .history import check_inplace
 from .inplace import assign_inplace, before, in_place, inplace_version
 from .recording import fit_output
@@ -131,70 +130,4 @@ def _map(name: str, input: Any, others: tuple[Any, ...], function: Callable[...,
     columns = [x.reshape(-1).tolist(), *[o.expand(x.shape).reshape(-1).tolist() for o in others]]
     values = [function(*v) for v in zip(*columns, strict=True)]
     x.copy_(OPS["tensor"].call(values, dtype=x.dtype).reshape(x.shape))
-    return x
-
-
-# ------------------------------------------------------------------------------------------------ memory and geometry
-
-
-def _no_grad_needed(x: Tensor, name: str) -> None:
-    if x.requires_grad:
-        raise RuntimeError(f"cannot resize variables that require grad ({name}(); use it on x.detach(), or reshape a copy)")
-    check_inplace(x)
-
-
-@public(kind="inplace", namespaces=("torch",))
-def resize_(input, *sizes, memory_format=None):
-    """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more.
-
-    Memory is kept, and shared with who shares it, as long as the storage is large enough; a tensor that outgrows it gets memory of
-    its own. Errors: RuntimeError for tensors that require grad.
-
-    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.resize_.html
-    """
-    x = tensor_argument(input, "resize_")
-    _no_grad_needed(x, "resize_")
-    shape = as_shape(sizes)
-    check_sizes(shape)
-    if tuple(x.shape) == shape:
-        return x
-    new = layout(shape, None, x.dtype)
-    base, offset = _storage(x)
-    launch.escapes("resize_()")
-    if base.size - offset < new.size:
-        data = launch.empty(new.size, x.dtype.carrier)
-        data[: base.size - offset] = base[offset:]
-        x._data, x._view = data, None
-    else:
-        x._data = base[offset:] if offset else base
-    x._layout = new
-    x._version_[0] += x._version_[0] >= 0
-    return x
-
-
-@public(kind="inplace", namespaces=("torch",))
-def resize_as_(input, the_template, *, memory_format=None):
-    """`resize_` to the shape of another tensor."""
-    return resize_(input, tensor_argument(the_template, "resize_as_", "the_template").shape)
-
-
-@public(kind="inplace", namespaces=())
-def set_(input, source=None, storage_offset=0, size=None, stride=None):
-    """Let the tensor read the memory of ``source`` (under a geometry of its own, if given); without it become empty.
-
-    Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or tensors that require grad.
-    """
-    x = tensor_argument(input, "set_")
-    _no_grad_needed(x, "set_")
-    if source is None:
-        x._data, x._layout, x._view = launch.empty(0, x.dtype.carrier), layout((0,), None, x.dtype), None
-        return x
-    y = tensor_argument(source, "set_", "source").detach()
-    if y.dtype is not x.dtype:
-        raise RuntimeError(f"Could not set tensor of type {y.dtype} to a tensor of type {x.dtype} (set_())")
-    if size is not None:
-        shape = as_shape((size,))
-        y = y.as_strided(shape, contiguous_strides(shape) if stride is None else stride, storage_offset)
-    x._data, x._layout, x._version_ = y._data, y._layout, y._version_
-    look_as(y, x)
     return x

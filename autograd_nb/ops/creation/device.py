@@ -93,7 +93,7 @@ class layout(_Named):
 
 
 class memory_format(_Named):
-    """An order of dims in memory that programs may ask for. Accepted everywhere, and without effect: outputs are in C order."""
+    """An order of dims in memory that programs may ask for."""
 
 
 strided: layout = layout("strided")

@@ -1,4 +1,4 @@
-"""What a tensor tells of its memory: ``storage()`` and ``untyped_storage()``, for programs that compare pointers and count bytes."""
+"""A tensor's memory: what it tells of it (``storage()``), for programs that compare pointers and count bytes, and how it gets other."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...tensor import Tensor, _storage
+from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
+from ...strides import formatted, suggested
+from ...tensor import Tensor, _storage, look_as, make
+from ..core.history import check_inplace
 from ..core.registry import public
 from ..core.structured import tensor_argument
+from . import device
+from .cast import format_name
 
 
 class _Storage:
     """A flat array shared by all views of a tensor."""
 
-    def __init__(self, array: np.ndarray, d: dtypes.dtype):
-        self._array, self.dtype = array, d
+    def __init__(self, array: np.ndarray, d: dtypes.dtype, versions: list[int]):
+        self._array, self.dtype, self._versions = array, d, versions
 
     dtype: dtypes.dtype
     device: str = "cpu"
@@ -47,7 +52,7 @@ class _Storage:
     def __getitem__(self, index: Any) -> Any:
         launch.escapes("storage()[…]")
         found = self._array.view(self.dtype.np)[index]
-        return found.item() if isinstance(found, np.generic) else type(self)(found.view(self.dtype.carrier), self.dtype)
+        return found.item() if isinstance(found, np.generic) else type(self)(found.view(self.dtype.carrier), self.dtype, self._versions)
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
@@ -66,7 +71,7 @@ class TypedStorage(_Storage):
 
     def untyped(self) -> UntypedStorage:
         """The same memory as bytes."""
-        return UntypedStorage(self._array.view(np.uint8), dtypes.uint8)
+        return UntypedStorage(self._array.view(np.uint8), dtypes.uint8, self._versions)
 
     def __repr__(self) -> str:
         rows = "\n".join(f" {v}" for v in self.tolist())
@@ -85,7 +90,7 @@ class UntypedStorage(_Storage):
 def storage(input) -> TypedStorage:
     """The memory that the tensor and all views of it look at, as elements."""
     x = tensor_argument(input, "storage")
-    return TypedStorage(_storage(x)[0], x.dtype)
+    return TypedStorage(_storage(x)[0], x.dtype, x._version_)
 
 
 @public(namespaces=())
@@ -111,3 +116,92 @@ def _reversed(x: Tensor) -> Tensor:
 
 Tensor.__reversed__ = _reversed  # type: ignore[assignment]
 Tensor.volatile = property(lambda x: False, doc="False: PyTorch's old flag; see `no_grad`.")  # type: ignore[assignment]
+
+
+# ------------------------------------------------------------------------------------------------ memory and geometry
+
+
+def _no_grad_needed(x: Tensor, name: str) -> None:
+    if x.requires_grad:
+        raise RuntimeError(f"cannot resize variables that require grad ({name}(); use it on x.detach(), or reshape a copy)")
+    check_inplace(x)
+
+
+@public(kind="inplace", namespaces=("torch",))
+def resize_(input, *sizes, memory_format=None):
+    """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more.
+
+    Memory is kept, and shared with who shares it, as long as the storage is large enough; a tensor that outgrows it gets memory of
+    its own. ``memory_format`` says how the elements lie then. Errors: RuntimeError for tensors that require grad.
+
+    Source: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.resize_.html
+    """
+    x = tensor_argument(input, "resize_")
+    _no_grad_needed(x, "resize_")
+    shape = as_shape(sizes)
+    check_sizes(shape)
+    new = layout(shape, None, x.dtype)
+    if memory_format is not None:
+        new = _resized(new, memory_format)
+    if new is x._layout or (memory_format is None and new.shape == x._layout.shape):
+        return x
+    base, offset = _storage(x)
+    launch.escapes("resize_()")
+    if base.size - offset < new.size:
+        data = launch.empty(new.size, x.dtype.carrier)
+        data[: base.size - offset] = base[offset:]
+        x._data, x._view = data, None
+    else:
+        x._data = base[offset:] if offset else base
+    x._layout = new
+    x._version_[0] += x._version_[0] >= 0
+    return x
+
+
+@public(kind="inplace", namespaces=("torch",))
+def resize_as_(input, the_template, *, memory_format=None):
+    """`resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
+    like = tensor_argument(the_template, "resize_as_", "the_template")
+    if memory_format is not None and format_name(memory_format) == "preserve_format":
+        memory_format = getattr(device, suggested(like._layout))
+    return resize_(input, like.shape, memory_format=memory_format)
+
+
+def _resized(lay: Layout, memory_format: Any) -> Layout:
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        raise RuntimeError("Unsupported memory format Preserve (resize_(memory_format=torch.preserve_format))")
+    return formatted(lay, name)
+
+
+@public(kind="inplace", namespaces=())
+def set_(input, source=None, storage_offset=0, size=None, stride=None):
+    """Let the tensor read the memory of ``source``, a tensor or a storage (under a geometry of its own, if given); without it become empty.
+
+    Errors: RuntimeError for another dtype, a geometry that reaches outside the memory, or tensors that require grad.
+    """
+    x = tensor_argument(input, "set_")
+    _no_grad_needed(x, "set_")
+    if source is None:
+        x._data, x._layout, x._view = launch.empty(0, x.dtype.carrier), layout((0,), None, x.dtype), None
+        return x
+    if isinstance(source, _Storage):
+        y = _whole(source, x.dtype)
+    else:
+        y = tensor_argument(source, "set_", "source").detach()
+    if y.dtype is not x.dtype:
+        raise RuntimeError(f"Could not set tensor of type {y.dtype} to a tensor of type {x.dtype} (set_())")
+    if size is not None:
+        shape = as_shape((size,))
+        y = y.as_strided(shape, contiguous_strides(shape) if stride is None else stride, storage_offset)
+    x._data, x._layout, x._version_ = y._data, y._layout, y._version_
+    look_as(y, x)
+    return x
+
+
+def _whole(storage: _Storage, d: dtypes.dtype) -> Tensor:
+    """The memory of a storage as a flat tensor; RuntimeError for one of elements of another dtype."""
+    if isinstance(storage, TypedStorage) and storage.dtype is not d:
+        raise RuntimeError(f"Expected a Storage of type {d} or an UntypedStorage, but got type {storage.dtype} (set_())")
+    data = storage._array.view(d.carrier)
+    return make(data, layout((data.size,), None, d), storage._versions)

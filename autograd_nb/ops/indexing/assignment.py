@@ -80,7 +80,11 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
     check_inplace(view)
     if number is not None:
         value = new_full((), _assigned(number, self.dtype), self.dtype)
-    place = advanced_index(view, tensors, lambda: _put_value(self, value))
+    def fits(index: Sequence[int], dims: tuple[int, ...], pos: int) -> None:
+        _spread(value, _indexed_shape(view, index, dims, pos))
+        _put_value(self, value)
+
+    place = advanced_index(view, tensors, fits)
     put_in_place(view, *place, value, False, tensors)
 
 
@@ -177,24 +181,39 @@ def _mismatch(value: Tensor, wanted: Sequence[int]) -> RuntimeError:
     )
 
 
+def _indexed_shape(view: Tensor, index: Sequence[int], dims: tuple[int, ...], pos: int) -> Size:
+    """The shape of what ``view`` has at an index of this shape."""
+    rest = [n for d, n in enumerate(view._layout.shape) if d not in dims]
+    return Size([*rest[:pos], *index, *rest[pos:]])
+
+
+def _spread(value: Tensor, wanted: Size) -> Tensor:
+    """``value`` broadcast to the indexed shape, but for one element, which the kernel itself broadcasts."""
+    if value._layout.size == 1 and value._layout.ndim <= len(wanted):
+        return value
+    try:
+        return _stripped(value, wanted)
+    except RuntimeError:
+        raise _mismatch(value, wanted) from None
+
+
 def put_in_place(
     view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, value: Tensor, accumulate: bool, kept: Sequence[Any]
 ) -> Tensor:
     """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape. kept: see `write_inplace`."""
-    shape = view._layout.shape
-    rest = [shape[d] for d in range(len(shape)) if d not in dims]
-    wanted = Size([*rest[:pos], *index._layout.shape, *rest[pos:]])
-    try:
-        # only what matters for the loops: the kernel itself broadcasts a single element
-        if value._layout.size != 1 or value._layout.ndim > len(wanted):
-            value = _stripped(value, wanted)
-    except RuntimeError:
-        raise _mismatch(value, wanted) from None
+    value = _spread(value, _indexed_shape(view, index._layout.shape, dims, pos))
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
 
 
 _setitem.__annotations__ = {"index": "Any", "value": "Any", "return": "None"}
 Tensor.__setitem__ = _setitem  # type: ignore[assignment]
+
+
+def _delitem(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+Tensor.__delitem__ = _delitem  # type: ignore[assignment]
 
 
 def _indices_argument(x: Tensor, indices: Any, name: str) -> tuple[Tensor, tuple[Tensor, tuple[int, ...], int]]:

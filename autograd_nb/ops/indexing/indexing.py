@@ -9,6 +9,7 @@ Source: https://docs.pytorch.org/docs/stable/tensor_view.html, https://numpy.org
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,9 +98,11 @@ def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: l
         tensors.append(new_full((1,) if item else (0,), 0, dtypes.int64))
         return 0, "unsqueeze"
     d = item._layout.dtype
-    if d.category > 1 or d is dtypes.int16 or d is dtypes.int8:
-        raise IndexError(_KINDS + f" (got {d.name})")
     k = item._layout.ndim
+    if d.category > 1 or (k and (d is dtypes.int16 or d is dtypes.int8)):  # (one integer is a number, of whatever dtype)
+        raise IndexError(_KINDS + f" (got {d.name})")
+    if d is dtypes.uint8:
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4)
     if d is not dtypes.bool_ and d is not dtypes.uint8:
         if k == 0:
             launch.escapes("a tensor as an index; a 1-d one, or index_select(), need not be read")
@@ -284,24 +287,27 @@ _VIEWS = {
 
 
 def advanced_index(
-    view: Tensor, tensors: list[Any], fits: Callable[[], Any] | None = None
+    view: Tensor, tensors: list[Any], fits: Callable[[Sequence[int], tuple[int, ...], int], Any] | None = None
 ) -> tuple[Tensor, tuple[int, ...], int]:
     """(the combined index, the dims it indexes, where its dims go) of the tensor indices of a view's dims.
 
-    ``fits`` is called between the test of the indices' shapes and that of their values, to raise what comes there.
+    ``fits`` is called with the index's shape, the dims and the place between the test of the indices' shapes and that of their
+    values, to raise what comes there.
     """
     shape = view._layout.shape
     dims = tuple([d for d, t in enumerate(tensors) if t is not None])
     adjacent = dims[-1] - dims[0] == len(dims) - 1
     first = tensors[dims[0]]
-    if fits is not None and (len(dims) == 1 or first._layout.ndim == len(dims)):
-        fits()
-    if len(dims) == 1:
-        if first._layout.dtype is dtypes.bool_:
-            return true_indices(first), dims, dims[0]
-        return checked_index(first, shape[dims[0]], dims[0], idle=not view._layout.size), dims, dims[0]
+    pos = dims[0] if adjacent else 0
     if first._layout.dtype is dtypes.bool_ and first._layout.ndim == len(dims):
-        return true_indices(first), dims, dims[0]
+        found = true_indices(first)
+        if fits is not None:
+            fits(found._layout.shape, dims, pos)
+        return found, dims, pos
+    if len(dims) == 1:
+        if fits is not None:
+            fits(first._layout.shape, dims, pos)
+        return checked_index(first, shape[pos], pos, idle=not view._layout.size), dims, pos
     # (index, number of elements it counts in, its dim) of each run of dims
     parts: list[tuple[Tensor, int, int]] = []
     for d in dims:
@@ -320,7 +326,7 @@ def advanced_index(
             + ", ".join(str(list(t._layout.shape)) for t, _, _ in parts)
         ) from None
     if fits is not None:
-        fits()
+        fits(wanted, dims, pos)
     idle, nowhere = not view._layout.size, 0 in wanted
     whole = [t if d < 0 else cast(t, dtypes.int64) if nowhere else checked_index(t, n, d, idle=idle) for t, n, d in parts]
     spread = [dense(t if t._layout.shape == wanted else expand(t, wanted)) for t in whole]
@@ -329,7 +335,7 @@ def advanced_index(
         _combine(0, spread[0], spread[1], parts[1][1], total._data)
         for flat, (_, n, _) in zip(spread[2:], parts[2:], strict=True):
             _combine(0, total._data, flat, n, total._data)
-    return total, dims, dims[0] if adjacent else 0
+    return total, dims, pos
 
 
 _FAR = 1 << 62

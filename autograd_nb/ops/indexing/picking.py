@@ -62,6 +62,8 @@ def checked_index(
         lo, hi = span.tolist()
         if hi >= n or lo < least:
             bad = next(v for v in flat.tolist() if v >= n or v < least)
+            if not n:
+                raise error(f"index is out of bounds for dimension with size 0 (index {bad} at dimension {dim})")
             raise error(f"index {bad} is out of bounds for dimension {dim} with size {n}")
 
     launch.check(inside, span, flat, passes=((0, 0, least, n), (0, 1, least, n - 1)))

@@ -163,7 +163,10 @@ def unravel_index(indices, shape) -> tuple[Tensor, ...]:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {x.dtype}")
     if not isinstance(shape, (int, tuple, list)) or isinstance(shape, bool):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape).__name__}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(as_int(n, "shape") for n in shape)
+    for n in () if isinstance(shape, int) else shape:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n).__name__}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     out = []

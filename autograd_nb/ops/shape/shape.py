@@ -10,7 +10,7 @@ from ... import dtypes, launch
 from ...shapes import (
     as_shape,
     broadcast_shapes,
-    broadcast_strides,
+    expanded_strides,
     infer_shape,
     layout,
     numel,
@@ -297,7 +297,7 @@ def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]
 )
 @geometry
 def _expand(lay, shape):
-    return shape, broadcast_strides(lay, shape), 0
+    return shape, expanded_strides(lay, shape), 0
 
 
 @_expand.batched

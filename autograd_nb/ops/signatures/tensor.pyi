@@ -47,6 +47,8 @@ class TensorMethods:
 
     def __contains__(self, value: Any) -> _bool: ...
 
+    def __delitem__(self, index: Any) -> None: ...
+
     def __div__(self, other: Tensor | Number | _complex) -> Tensor: ...
 
     def __dlpack__(self, **kw: Any) -> Any: ...
@@ -1635,7 +1637,7 @@ class TensorMethods:
         """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
 
     def resize_as_(self, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
-        """`resize_` to the shape of another tensor."""
+        """`resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
 
     def resolve_conj(self) -> Tensor:
         """The tensor itself: conjugates are never left to be computed later."""
@@ -1706,7 +1708,7 @@ class TensorMethods:
         self, source: Tensor | None = None, storage_offset: _int = 0, size: _int | _size | None = None, stride: _int |
         Sequence[_int] | None = None
     ) -> Tensor:
-        """Let the tensor read the memory of ``source`` (under a geometry of its own, if given); without it become empty."""
+        """Let the tensor read the memory of ``source``, a tensor or a storage (under a geometry of its own, if given); without it become empty."""
 
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""

@@ -1776,7 +1776,7 @@ def resize_(input: Tensor, *sizes: _int | Sequence[_int], memory_format: _memory
     """Give the tensor another shape, in place: its elements in C order, further ones undefined where there are more."""
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
-    """`resize_` to the shape of another tensor."""
+    """`resize_` to the shape of another tensor; with ``memory_format=torch.preserve_format`` in the order that it looks to be in."""
 
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugates are never left to be computed later."""

@@ -1,0 +1,101 @@
+"""Memory and how it is read: `resize_`, `set_`, storages, strides of `expand`, sizes that no memory has; indices of other dtypes."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import autograd_nb as ag  # noqa: E402
+
+from .snippets import difference  # noqa: E402
+
+ROWS = "x = t.arange(120.); y = t.arange(120.).reshape(2, 3, 4, 5); cl = y.contiguous(memory_format=t.channels_last); kept = y"
+GEOMETRY = "; r = tuple(z.shape), z.stride(), z.storage_offset(), z"
+
+RESIZED = [
+    "x.resize_((2, 3, 4, 5), memory_format=t.channels_last)", "x.resize_((2, 3, 4, 5), memory_format=t.contiguous_format)",
+    "x.resize_((2, 3, 4, 5), memory_format=t.preserve_format)", "x.resize_((2, 60), memory_format=t.channels_last)",
+    "x.resize_((2, 3, 2, 2, 5), memory_format=t.channels_last_3d)", "y.clone().resize_((2, 3, 4, 5), memory_format=t.channels_last)",
+    "cl.clone().resize_((2, 3, 4, 5))", "cl.clone().resize_((2, 3, 4, 5), memory_format=t.contiguous_format)",
+    "x.resize_as_(cl)", "x.resize_as_(cl, memory_format=t.preserve_format)", "x.resize_as_(y.transpose(1, 2))",
+    "x.resize_as_(y.permute(0, 3, 1, 2), memory_format=t.preserve_format)", "x.resize_as_(y, memory_format=t.channels_last)",
+    "x.set_(y.storage(), 3, (2, 2), (1, 4))", "x.set_(y.untyped_storage(), 3, (2, 2), (1, 4))", "x.set_(y.storage())",
+    "x.set_(y[1].untyped_storage())", "x.set_(y.long().storage())", "x.set_(y)", "x.set_()", "x.set_(y.storage(), 0, (200,))",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+def test_given_memory():
+    found = [difference(f"z = {code}{GEOMETRY}", ROWS, kinds=True) for code in RESIZED]
+    assert not any(found), "\n".join(filter(None, found))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("source", ["y", "y.storage()", "y.untyped_storage()", "y[1:]"])
+def test_set_shares_memory(source):
+    assert not difference(f"x.set_({source}); x[0] = -1; r = y, x", "x = t.ones(3); y = t.zeros(4)")
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("have", ["()", "(0,)", "(1,)", "(5,)", "(5, 1)", "(1, 1, 2)", "(3, 0)", "(10, 1)[:5]"])
+def test_strides_of_expand(have):
+    shape, _, part = have.partition("[")
+    for more in ((), (1,), (4,), (1, 1), (1, 4), (4, 1), (2, 1, 3)):
+        code = f"x = t.zeros({shape}){'[' + part if part else ''}; z = x.expand({more} + tuple(x.shape)); r = tuple(z.shape), z.stride()"
+        assert not difference(code, kinds=True)
+
+
+SIZES = ["(2**40, 2**40)", "(2**31, 2**31)", "(2, 4, 2**29, 2**29)", "(8, 8, 2**29, 2**29)"]
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("size", SIZES)
+def test_sizes_beyond_all_memory(size):
+    for code in ("t.empty({})", "t.zeros({})", "t.ones({}, dtype=t.int64)", "t.empty(1).resize_({})", "t.empty(1).new_empty({})", "t.rand({})"):
+        assert not difference("r = " + code.format(size), kinds=True)
+
+
+INDICES = [
+    *[f"r = x[t.tensor({v}).to(t.{d})]" for d in ("int8", "int16", "int32", "uint8", "bool") for v in ("1", "[1, 0]", "-1")],
+    *[f"x[t.tensor(1).to(t.{d})] = 7.0; r = x" for d in ("int8", "int16", "int32")],
+    "del x[0]", "b[b > 1] = t.tensor([1.0, 2, 3]); r = b", "b[b > 1] = t.tensor([1.0, 2]); r = b", "b[t.tensor([1, 0])] = t.tensor([]); r = b",
+    "b[t.tensor([1, 9])] = t.tensor([1, 2, 3]); r = b", "b[t.tensor([1, 9])] = t.tensor([1.0, 2]); r = b",
+    "x[t.tensor([1, 9]), t.tensor([1, 2])] = t.tensor([1, 2, 3]); r = x", "x[b < 3, t.tensor([0, 1, 2])] = t.ones(2); r = x",
+    "r = t.unravel_index(t.tensor([5]), 2.0)", "r = t.unravel_index(t.tensor([5]), (3, 2.0))", "r = t.unravel_index(t.tensor([5]), t.tensor(2))",
+    "r = t.zeros(3, 0)[:, t.tensor([0])]", "r = t.zeros(3, 0)[t.tensor([0, 1]), t.tensor([0, 0])]", "r = t.zeros(0)[t.tensor([0])]",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+def test_indices():
+    before = "x = t.arange(12.0).reshape(4, 3); b = t.arange(4)"
+    found = [difference(code, before, kinds=True) for code in INDICES]
+    assert not any(found), "\n".join(filter(None, found))
+
+
+@pytest.mark.parity
+def test_byte_masks_are_deprecated():
+    def said(library):
+        x, mask = library.ones(3), library.tensor([1, 0, 1], dtype=library.uint8)
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            x[mask], x[mask]
+            x[mask] = library.zeros(2)
+        return [str(w.message) for w in heard if "dtype torch.uint8 is now deprecated, please use a dtype torch.bool" in str(w.message)]
+
+    assert len(said(ag)) == len(said(torch)) == 3
+
+
+@pytest.mark.parity
+def test_bfloat16_is_copied_as_a_name():
+    code = "r = [copy.deepcopy({'d': t.bfloat16})['d'] is t.bfloat16, pickle.loads(pickle.dumps(t.bfloat16)) is t.bfloat16]"
+    assert not difference(code, "import copy, pickle")
+
+
+@pytest.mark.parity
+def test_parts_of_made_complex_tensors_are_views_of_them():
+    code = "x = t.testing.make_tensor((4, 3), dtype=t.complex64, device='cpu'); r = [x._is_view(), all(p._base is x for p in x.tensor_split(3))]"
+    assert not difference(code, "import torch.testing")
