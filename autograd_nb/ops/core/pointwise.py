@@ -75,7 +75,7 @@ class Pointwise:
         self.numbers = "both"
         self.memo, self.inplace_memo = Memo(), Memo()
         EVERY.append(self)
-        self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackKind`
+        self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackwardKind`
 
     # ---- dtypes
     def result_dtypes(self, keys: Sequence[Any]) -> tuple[str, dtype]:

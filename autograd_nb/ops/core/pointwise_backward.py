@@ -1,7 +1,7 @@
 """How pointwise ops are recorded, and their backward passes.
 
-`Spec` says how a call is recorded for one set of operands that require grad, `BackPlan` holds the fused backward kernels for one
-layout of the incoming gradient. What of them does not depend on sizes is in `SpecKind` and `BackKind`, of which an op has few.
+`Spec` says how a call is recorded for one set of operands that require grad, `BackwardPlan` holds the fused backward kernels for one
+layout of the incoming gradient. What of them does not depend on sizes is in `SpecKind` and `BackwardKind`, of which an op has few.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,20 @@ above = Above()
 WIDE = 1 << 16  #: elements from which a kernel that overwrites the incoming gradient pays for being compiled
 
 
+FEW = 64  #: elements up to which a kernel may write over what it reads: it is not vectorised then, which does not matter
+
+
+class Passed(Enum):
+    """Which of two operands get the incoming gradient itself, as those of a sum do."""
+
+    BOTH = 0
+    FIRST = 1
+    SECOND = 2
+
+
+BOTH, FIRST, SECOND = Passed
+
+
 class PointwiseNode(Node):
     """A recorded pointwise op; subclasses are named per op."""
 
@@ -51,9 +66,9 @@ class PointwiseNode(Node):
     @overridable
     def run(self, g: Tensor) -> tuple[Any, ...]:
         lay = g._layout
-        plan = self.spec.backs.plans.get(lay)
+        plan = self.spec.backward_memo.plans.get(lay)
         if plan is None:
-            plan = self.spec.plan_back(lay)
+            plan = self.spec.plan_backward(lay)
         if plan.over is lay and g._version_[1] == OURS and g._view is None:
             # a gradient that nobody else has is overwritten: that saves its memory, its tensor, and traffic to memory
             data = g._data
@@ -71,16 +86,16 @@ class PointwiseNode(Node):
                 plan.entry(plan.dims, g._data, *self.saved, data)
             t = make(data, lay, [0, OURS])
             return (t,) if plan.count == 1 else plan.placed(t)
-        if plan.both:  # two operands of the output's shape and dtype
-            if plan.entry is None:
-                if plan.both is True:
-                    version = g._version_
-                    if version[1] == OURS:  # `share`
-                        version[1] = 0
-                    return (g, g)
-                return (g, None) if plan.both == "first" else (None, g)
-            lay, carrier = plan.both
-            if plan.first is g._layout and g._version_[1] == OURS and g._view is None:
+        if plan.passed is not None:  # two operands, and nothing to compute
+            if plan.passed is BOTH:
+                version = g._version_
+                if version[1] == OURS:  # `share`
+                    version[1] = 0
+                return (g, g)
+            return (g, None) if plan.passed is FIRST else (None, g)
+        if plan.pair is not None:
+            lay, carrier = plan.pair
+            if plan.first_over is g._layout and g._version_[1] == OURS and g._view is None:
                 data = g._data
                 b = np.empty(lay.size, carrier)
                 plan.entry(data, *self.saved, data, b)
@@ -136,7 +151,7 @@ class SpecKind:
     ``save``: what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
     """
 
-    __slots__ = ("backs", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("backward_kinds", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
 
     def __init__(self, op: Pointwise, keys: tuple[Any, ...], out: dtype, mask: int):
         self.op = op
@@ -151,7 +166,7 @@ class SpecKind:
         # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
         self.conjugate = out.is_complex and op.holomorphic
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
-        self.backs: dict[tuple[Any, ...], BackKind] = {}  # by the gradient's dtype, and which operands were broadcast
+        self.backward_kinds: dict[tuple[Any, ...], BackwardKind] = {}  # by the gradient's dtype, and which operands were broadcast
         self.ops: Any = None  # of a recorded backward pass, one for each rule
 
     def factors(self, g: Any, values: dict[Any, Any]) -> list[Any]:
@@ -164,7 +179,7 @@ class SpecKind:
 class Spec:
     """A spec says how a call of given layouts is recorded and differentiated for one set of operands that require grad."""
 
-    __slots__ = ("backs", "keys", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("backward_memo", "keys", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
 
     def __init__(self, op: Pointwise, keys: tuple[Any, ...], out: Layout, mask: int):
         self.op, self.keys, self.out, self.mask, self.node = op, keys, out, mask, op.node
@@ -174,10 +189,10 @@ class Spec:
             kind = op.kinds[of] = SpecKind(op, keys, out.dtype, mask)
         self.kind: SpecKind = kind
         self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
-        self.backs = Memo()
+        self.backward_memo = Memo()
 
-    def plan_back(self, g: Layout) -> BackPlan:
-        return self.backs.keep(g, back_plan(self, g))
+    def plan_backward(self, g: Layout) -> BackwardPlan:
+        return self.backward_memo.keep(g, backward_plan(self, g))
 
     # ---- the same on tensors
     def unpack(self, node: PointwiseNode) -> dict[Any, Any]:
@@ -250,7 +265,7 @@ def _fit(value: Any, g: Tensor, lay: Layout) -> Tensor:
     return value
 
 
-class BackKind:
+class BackwardKind:
     """The kernels of a backward pass for one dtype of the incoming gradient, whatever the sizes.
 
     ``alias``: operands that get the gradient itself; ``full``, ``reduced``: (rule, operand) of those of the output's shape, and of
@@ -318,9 +333,9 @@ class BackKind:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BackPlan:
+class BackwardPlan:
     """Kernels of a backward pass for one layout of the incoming gradient: one for all operands of full shape, one reduction
-    for each that was broadcast; an operand whose derivative is 1 gets the gradient itself. `back_plan` makes it."""
+    for each that was broadcast; an operand whose derivative is 1 gets the gradient itself. `backward_plan` makes it."""
 
     count: int  #: of operands
     alias: list[int]  #: operands that get the gradient itself
@@ -336,10 +351,10 @@ class BackPlan:
     over: Layout | None  #: the layout of an incoming gradient that it may be written over,
     overwrite: Callable[..., Any] | None  #: by this entry point, where not by ``entry``
 
-    # and two operands of full shape: True where both get the gradient itself, "first" or "second" where only that one gets any
-    # and this is it, (layout, dtype in memory) where one flat kernel makes both
-    both: Any
-    first: Layout | None  #: the layout of a gradient over which the first of two is written
+    # and two operands of full shape
+    passed: Passed | None  #: which of them get the incoming gradient itself, where no other is computed
+    pair: tuple[Layout, np.dtype] | None  #: (layout, dtype in memory) of both gradients, where one flat kernel makes them
+    first_over: Layout | None  #: the layout of an incoming gradient over which the first of a pair is written
 
     def placed(self, t: Tensor) -> tuple[Any, ...]:
         """The one gradient in its operand's place."""
@@ -376,16 +391,16 @@ class BackPlan:
         return tuple(grads)
 
 
-def back_plan(spec: Spec, g: Layout) -> BackPlan:
+def backward_plan(spec: Spec, g: Layout) -> BackwardPlan:
     """Return the plan for gradients that come in with the layout ``g``."""
     keys, out = spec.keys, spec.out
     saved_layouts = [out if w == "out" else keys[w] for w in spec.saved]
     layouts = [g, *saved_layouts]
     stretched = tuple([keys[i].shape != out.shape for i, _ in spec.rules])
-    kind = spec.kind.backs.get((g.dtype, stretched))
+    kind = spec.kind.backward_kinds.get((g.dtype, stretched))
     if kind is None:
-        kind = BackKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
-        spec.kind.backs[g.dtype, stretched] = kind
+        kind = BackwardKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
+        spec.kind.backward_kinds[g.dtype, stretched] = kind
     full, alias, reduced = kind.full, kind.alias, kind.reduced
     outs = [(i, strides.combined(out.shape, layouts, keys[i].dtype), keys[i].dtype.carrier) for _, i in full]
     entry = dims = None
@@ -397,18 +412,20 @@ def back_plan(spec: Spec, g: Layout) -> BackPlan:
     overwrite: Callable[..., Any] | None = None
     if simple is not None and dims is None and simple[0].dtype is g.dtype and not launch._observing:
         over, overwrite = _overwriting(kind, layouts, simple[0])
-    both = _both(alias, outs) if len(keys) == 2 and not reduced and dims is None else None
+    two = len(keys) == 2 and not reduced and dims is None
+    pair = outs[0][1:] if two and len(outs) == 2 and outs[0][1:] == outs[1][1:] else None
     sums, nested = _reductions(kind, keys, out, layouts) if reduced else ([], [])
-    return BackPlan(
+    return BackwardPlan(
         count=len(keys), alias=alias, outs=outs, entry=entry, dims=dims, reductions=sums, nested=nested,
         small=bool(outs) and outs[0][1].size * outs[0][2].itemsize < launch.BIG, simple=simple, over=over, overwrite=overwrite,
-        both=both, first=both[0] if isinstance(both, tuple) and both[0].size <= 64 and not launch._observing else None,
+        passed=_passed(alias) if two and not outs else None, pair=pair,
+        first_over=pair[0] if pair is not None and pair[0].size <= FEW and not launch._observing else None,
     )  # fmt: skip
 
 
-def _overwriting(kind: BackKind, layouts: list[Layout], only: Layout) -> tuple[Layout | None, Callable[..., Any] | None]:
+def _overwriting(kind: BackwardKind, layouts: list[Layout], only: Layout) -> tuple[Layout | None, Callable[..., Any] | None]:
     """``over`` and ``overwrite`` of a plan for the only gradient, which is dense and has the dtype of the incoming one."""
-    if only.size <= 64:  # a kernel whose output is its input runs unvectorised, which does not matter here
+    if only.size <= FEW:  # a kernel whose output is its input runs unvectorised, which does not matter here
         return only, None
     if only.size < WIDE:
         return None, None
@@ -416,15 +433,13 @@ def _overwriting(kind: BackKind, layouts: list[Layout], only: Layout) -> tuple[L
     return only, kind.kernel((k,), [only.dtype.name], {0: 0}).flat(layouts, layouts[:1])
 
 
-def _both(alias: list[int], outs: list[tuple[int, Layout, np.dtype]]) -> Any:
-    """``both`` of a plan for two operands of full shape, whose kernel, if they need one, is flat."""
-    if not outs:
-        return True if len(alias) == 2 else "first" if alias == [0] else "second"
-    return outs[0][1:] if len(outs) == 2 and outs[0][1:] == outs[1][1:] else None
+def _passed(alias: list[int]) -> Passed:
+    """``passed`` of a plan for two operands, of which some get the incoming gradient itself and the others none."""
+    return BOTH if len(alias) == 2 else FIRST if alias == [0] else SECOND
 
 
 def _reductions(
-    kind: BackKind, keys: tuple[Any, ...], out: Layout, layouts: list[Layout]
+    kind: BackwardKind, keys: tuple[Any, ...], out: Layout, layouts: list[Layout]
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """``reductions`` and ``nested`` of a plan: the gradients of operands that were stretched."""
     sums: list[tuple[Any, ...]] = []
