@@ -15,7 +15,7 @@ from .. import launch
 from ..overriding import overridable, whole
 from .modes import state
 from .nested import DEEP, elsewhere
-from .node import Node, Output, consumed_error, here, modified_error, written
+from .node import NODES, ONE_NODE, Node, Output, consumed_error, here, modified_error, written
 from .ownership import handed, share
 
 _by_age = attrgetter("seq")
@@ -55,11 +55,11 @@ def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node],
         while node not in seen:
             mark(node)
             keep(node)
-            plain = node.plain
-            if plain == 3:  # straight on, without the stack
+            kind = node.edge_kind
+            if kind == ONE_NODE:  # straight on, without the stack
                 node = node.edge
                 continue
-            if plain == 2:
+            if kind == NODES:
                 for e in node.edges:
                     if e is not None:
                         push(e)
@@ -275,7 +275,7 @@ def _walker(targeted: bool) -> Callable[..., None]:
         deliveries = loop("e in running and value is not None")
     else:
         deliveries = [
-            "if plain == 3:",
+            f"if kind == {ONE_NODE}:",
             "    e = node.edge",
             *["    " + line for line in _deliver("e", "result[0]", "")],
             "elif len(result) == 2:",  # the loop below, written out for the commonest
@@ -295,14 +295,14 @@ def _walker(targeted: bool) -> Callable[..., None]:
         "while nodes:",
         "    node = nodes.pop()",  # the list must not keep alive what was passed
         "    g = take(node, None)",
-        "    if quick and g is not None and node.hooks is None and node.plain:",
+        "    if quick and g is not None and node.hooks is None and node.edge_kind:",
         "        result = node.run_graph(g) if create_graph else node.run(g)",
         "        g = None",
-        "        plain = node.plain",
+        "        kind = node.edge_kind",
         *["        " + line for line in deliveries],
         "        result = e = None",
         *["        " + line for line in consumed],
-        "        if plain > 1:",
+        f"        if kind >= {NODES}:",
         "            continue",  # no leaf can be complete now
         "    elif g is not None or node.hooks is not None:",
         "        work.run_node(node, g)",

@@ -54,18 +54,22 @@ def spare(node: Node) -> None:
         gc.freeze()
 
 
+#: The kinds of edges that a node has, by the one that asks most of the engine, whose quick path takes all but the first: some lead to an
+#: `Output`; some to leaves; all to nodes of one output, or nowhere; the only one leads to such a node. (Numbers: each node has one.)
+OUTPUTS, LEAVES, NODES, ONE_NODE = range(4)
+
+
 class Node:
     """A recorded op; ``tensor.grad_fn``. Subclasses carry PyTorch's names (``MulBackward0``) and know their rule.
 
     ``edges``: where the gradient of each input flows. ``saved``: the arrays that the rule needs, with ``versions`` the
-    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``plain``: 3
-    when the only edge is a node, kept as ``edge``; 2 when all edges are None or single-output nodes, 1 when some are leaves, 0
-    when some are `Output` (the engine's quick path takes all but the last). Few objects are kept per node, and one counter
+    version counters they were saved under and ``stamp`` the sum of the counts at that time (counts only grow). ``edge_kind``: one of
+    the kinds of edges above; where it is `ONE_NODE` the edge is kept as ``edge``. Few objects are kept per node, and one counter
     stands in ``versions`` without a tuple: what the garbage collector has to visit is what a graph of a million nodes costs.
     """
 
     __slots__ = (
-        "__dict__", "__weakref__", "code", "consumed", "edges", "hooks", "lasti", "plain", "saved", "seq", "stamp", "versions",
+        "__dict__", "__weakref__", "code", "consumed", "edge_kind", "edges", "hooks", "lasti", "saved", "seq", "stamp", "versions",
     )  # fmt: skip
 
     edges: tuple[Any, ...]
@@ -74,7 +78,7 @@ class Node:
     stamp: int
     consumed: tuple[Any, ...] | None
     hooks: Any
-    plain: int
+    edge_kind: int
     seq: int
     code: Any
     lasti: int
@@ -169,15 +173,15 @@ def written(name: str, parameters: str, lines: list[str], file: str = __file__, 
 
 
 def set_edges(node: Node, edges: tuple[Any, ...]) -> None:
-    """Give a node its edges, and note whether they are all plain."""
+    """Give a node its edges, and note of what kind they are."""
     node.edges = edges
-    node.plain = 2
+    node.edge_kind = NODES
     for e in edges:
         if e.__class__ is Output:
-            node.plain = 0
+            node.edge_kind = OUTPUTS
             return
         if e is not None and e.is_leaf_edge:
-            node.plain = 1
+            node.edge_kind = LEAVES
 
 
 class Output:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import launch
 from ...graph import engine
-from ...graph.node import Node, Output, changed, here, sequence, set_edges
+from ...graph.node import LEAVES, Node, Output, changed, here, sequence, set_edges
 from ...graph.ownership import OURS, share
 from ...ops.core.recording import tensor_type
 from ...ops.creation.cast import dense
@@ -166,7 +166,7 @@ def spent_class(node: Node, edges: tuple[Any, ...]) -> type[Spent]:
         described = tuple((shape, kind, None) for shape, kind, _ in node.saved_arrays()[which : which + 1])
     what = {
         "consumed": consumed, "versions": versions, "stamp": stamp, "described": described, "edges": edges, "saved": None,
-        "hooks": None, "plain": 1, "code": node.code, "lasti": node.lasti, "seq": sequence(), "__slots__": (),
+        "hooks": None, "edge_kind": LEAVES, "code": node.code, "lasti": node.lasti, "seq": sequence(), "__slots__": (),
     }  # fmt: skip
     return type(node.name(), (Spent,), what)
 

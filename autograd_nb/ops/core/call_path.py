@@ -25,7 +25,7 @@ import numpy as np
 from ... import launch
 from ...dtypes import dtype
 from ...graph.modes import state
-from ...graph.node import FINISHING, Output, finishing, written
+from ...graph.node import FINISHING, LEAVES, NODES, ONE_NODE, OUTPUTS, Output, finishing, written
 from ...shapes import Size
 from ...tensor import Tensor, blank, refresh
 from .history import rewrite_history
@@ -153,15 +153,15 @@ def tensor_lines(layout: str, version: str = "[0, 0]") -> list[str]:
 
 
 def edge_lines(operand: str, into: str) -> list[str]:
-    """``into``: where the gradient of an operand that requires grad flows; ``_plain``: see `graph.node.Node`."""
+    """``into``: where the gradient of an operand that requires grad flows; ``_edge_kind``: see `graph.node.Node`."""
     return [
         f"{into} = {operand}._edge",
         f"if {into} is None:",
         f"    {into} = {operand}",
-        "    if _plain:",
-        "        _plain = 1",
+        f"    if _edge_kind != {OUTPUTS}:",
+        f"        _edge_kind = {LEAVES}",
         f"elif {into}.__class__ is _Output:",
-        "    _plain = 0",
+        f"    _edge_kind = {OUTPUTS}",
     ]
 
 
@@ -171,10 +171,10 @@ def single_edge_lines(operand: str) -> list[str]:
         f"_e = {operand}._edge",
         "if _e is None:",
         f"    _node.edge = {operand}",
-        "    _node.plain = 1",
+        f"    _node.edge_kind = {LEAVES}",
         "else:",
         "    _node.edge = _e",
-        "    _node.plain = 0 if _e.__class__ is _Output else 3",
+        f"    _node.edge_kind = {OUTPUTS} if _e.__class__ is _Output else {ONE_NODE}",
     ]
 
 
@@ -210,7 +210,7 @@ def unrecorded_lines() -> list[str]:
 
 def several_edges_lines(edges: Sequence[str]) -> list[str]:
     """The edges of a node with more than one operand."""
-    return [f"_node.edges = ({''.join(e + ', ' for e in edges)})", "_node.plain = _plain"]
+    return [f"_node.edges = ({''.join(e + ', ' for e in edges)})", "_node.edge_kind = _edge_kind"]
 
 
 #: what a node of a structured op that saves nothing is given
@@ -224,7 +224,7 @@ write_node = generated(
     "write_node", "x, node_class, recording, values, made, depth",
     [
         *node_lines(
-            "node_class()", ["_plain = 2", *edge_lines("x", "_e"), *several_edges_lines(["_e"])], _NOTHING_SAVED, "depth", ""
+            "node_class()", [f"_edge_kind = {NODES}", *edge_lines("x", "_e"), *several_edges_lines(["_e"])], _NOTHING_SAVED, "depth", ""
         ),
         "return _node",
     ],
@@ -258,7 +258,7 @@ def unsaved_lines(operand: str) -> list[str]:
         "_node.recording, _node.values, _node.made = plan.recording, plan.values, plan.layout",
         "_node.saved, _node.versions, _node.stamp = None, (), 0",
     ]
-    node = node_lines("_op.node()", ["_plain = 2", *edge_lines(operand, "_e"), *several_edges_lines(["_e"])], fill, "1")
+    node = node_lines("_op.node()", [f"_edge_kind = {NODES}", *edge_lines(operand, "_e"), *several_edges_lines(["_e"])], fill, "1")
     return [
         "if plan.recorded:",
         f"    if {operand}._view is not None:",

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...dtypes import of_scalar, result_of
 from ...errors import shorten
+from ...graph.node import NODES
 from ...overriding import whole
 from ...tensor import Tensor
 from .call_path import (
@@ -78,7 +79,7 @@ def pointwise_lines(n: int) -> list[str]:
     several = n == 2
     given = "input, other" if several else "input"
     if several:
-        edges = ["_plain = 2", "_e = _f = None", "if mask & 1:", *indented(edge_lines("input", "_e"))]
+        edges = [f"_edge_kind = {NODES}", "_e = _f = None", "if mask & 1:", *indented(edge_lines("input", "_e"))]
         edges += ["if mask & 2:", *indented(edge_lines("other", "_f")), *several_edges_lines(["_e", "_f"])]
     else:
         edges = single_edge_lines("input")

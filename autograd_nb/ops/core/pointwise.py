@@ -167,13 +167,13 @@ class Pointwise:
 
     @overridable
     def record(self, plan: Any, args: Sequence[Any], out: Tensor) -> bool:
-        mask, plain, edges = gather(self._differentiated(args))
+        mask, edge_kind, edges = gather(self._differentiated(args))
         if not mask or plan.out.dtype.category < 2:
             return False
         spec = plan.specs[mask] or plan.spec(mask)
         node = spec.node()
         node.spec = spec
-        node.edges, node.plain = edges, plain
+        node.edges, node.edge_kind = edges, edge_kind
         self.save(node, args, out)
         finish(node)
         out._edge = node
@@ -257,13 +257,13 @@ class Pointwise:
     @overridable
     def record_in_place(self, plan: InplacePlan, args: Sequence[Any]) -> PointwiseNode | None:
         """The node of a write over the first operand that is about to happen; None where the new contents have no history."""
-        mask, plain, edges = gather(self._differentiated(args))
+        mask, edge_kind, edges = gather(self._differentiated(args))
         record = plan.record
         if not mask or not record.recorded:
             return None
         spec = record.specs[mask] or record.spec(mask)
         node = spec.node()
-        node.edges, node.plain = edges, plain
+        node.edges, node.edge_kind = edges, edge_kind
         save, input = spec.save, args[0]
         if save & 1:  # the old values are needed: keep a copy of them
             old = make(input._data, input._layout, input._version_)

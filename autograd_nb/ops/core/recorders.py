@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...graph.node import NODES
 from ...graph.ownership import OURS
 from ...tensor import Tensor, make
 from .call_path import edge_lines, generated, node_lines, saving_lines, several_edges_lines
@@ -62,7 +63,7 @@ def writer(op: Any, recording: Any) -> Callable[..., Any]:
 
 def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, Any]]:
     """The text of a writer, and the names that it uses; ``depth``: how far above the user's frame is."""
-    edges, lines = [], ["_plain = 2"]
+    edges, lines = [], [f"_edge_kind = {NODES}"]
     for *_, p in recording.rules:
         if p in recording.needed:
             edges.append(f"_e{len(edges)}")

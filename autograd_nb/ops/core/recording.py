@@ -12,7 +12,7 @@ from ...codegen.formula.symbols import ComplexError
 from ...dtypes import as_dtype, dtype
 from ...errors import shorten
 from ...graph.modes import state
-from ...graph.node import Node, Output
+from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
 from ...shapes import Layout, is_expanded, layout
 from ...tensor import INFERENCE, Tensor, _storage, fill_node, refresh
 
@@ -57,11 +57,11 @@ def fresh(out: Tensor) -> Tensor:
 
 
 def gather(operands: Iterable[Any]) -> tuple[int, int, tuple[Any, ...]]:
-    """(which of the operands require grad, as bits; ``plain``; where their gradients flow) for a node, see `graph.node.Node`.
+    """(which of the operands require grad, as bits; ``edge_kind``; where their gradients flow) for a node, see `graph.node.Node`.
 
     What is no tensor, or has no derivative, stands as None.
     """
-    mask, plain = 0, 2
+    mask, kind = 0, NODES
     edges: list[Any] = []
     for a in operands:
         e = None
@@ -73,12 +73,12 @@ def gather(operands: Iterable[Any]) -> tuple[int, int, tuple[Any, ...]]:
                 e = a._edge
                 if e is None:
                     e = a
-                    if plain:
-                        plain = 1
+                    if kind != OUTPUTS:
+                        kind = LEAVES
                 elif e.__class__ is Output:
-                    plain = 0
+                    kind = OUTPUTS
         edges.append(e)
-    return mask, plain, tuple(edges)
+    return mask, kind, tuple(edges)
 
 
 class NotImplemented(Node):  # noqa: A001 (its name is what users see of the node)

@@ -305,13 +305,13 @@ class Structured:
                 operands.append(a)
             elif i in lengths[::2]:
                 operands.extend(a)
-        mask, plain, edges = gather(operands)
+        mask, edge_kind, edges = gather(operands)
         if not mask:
             return
         recording = self._recordings.get((mask, present, lengths)) or self.recording(mask, present, lengths)
         several = isinstance(out, _SEQUENCES)
         node = (self.several_node if several else self.node)()
-        node.edges, node.plain, node.recording = edges, plain, recording
+        node.edges, node.edge_kind, node.recording = edges, edge_kind, recording
         values, saved, versions = self._kept(recording, args, out if several else (out,))
         stamp = 0
         for version in versions:

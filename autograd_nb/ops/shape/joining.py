@@ -147,10 +147,10 @@ class Joins:
 
     def _record(self, plan: Join, parts: Sequence[Tensor], y: Tensor) -> None:
         """What `Structured.record` does, of which here all but the edges is known."""
-        mask, plain, edges = gather(parts)
+        mask, edge_kind, edges = gather(parts)
         if mask and plan.out.dtype.category >= 2:
             node = self.op.node()
-            node.edges, node.plain = edges, plain
+            node.edges, node.edge_kind = edges, edge_kind
             node.recording = self.op.recording(mask, 1, (0, len(edges)))
             node.values, node.made = {"tensors_shape": plan.shapes, "d": plan.d}, plan.out
             node.saved, node.versions, node.stamp = None, (), 0
