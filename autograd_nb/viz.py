@@ -144,8 +144,8 @@ def _layouts(node: Any) -> tuple[Layout | None, ...]:
             return (out,)
         dims, keepdim = node.place  # a sum or mean of a formula, whose spec is the formula's
         return (layout(reduced_shape(out.shape, dims, keepdim), None, out.dtype),)
-    if hasattr(node, "made"):
-        return node.made if isinstance(node.made, tuple) else (node.made,)
+    if hasattr(node, "out_layout"):
+        return node.out_layout if isinstance(node.out_layout, tuple) else (node.out_layout,)
     if hasattr(node, "_input_layouts"):  # a user's Function
         return tuple([lay for lay, _ in node._layouts])
     if node.name() == "CopySlices":

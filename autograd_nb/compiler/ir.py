@@ -80,18 +80,18 @@ class Use:
 class Step:
     """One launch: the kernel, its operands (`Use`, numbers, slots, tuples), which of them it writes, and the user's line.
 
-    Of an argument that is a list of arrays each is an operand; `grouped` makes lists of them again. ``late``: the step is not to
+    Of an argument that is a list of arrays each is an operand; `grouped` makes lists of them again. ``pinned``: the step is not to
     run earlier, as what it computes would take memory meanwhile. A step with a ``check`` has no kernel: Python looks at values
     and may raise; where all of ``passes`` hold it would not (see `launch.check`).
     """
 
-    __slots__ = ("call", "check", "late", "line", "operands", "passes", "writes")
+    __slots__ = ("call", "check", "line", "operands", "passes", "pinned", "writes")
 
     def __init__(
         self, call: Any, operands: list, writes: tuple[int, ...], line: Any, check: Callable | None = None, passes: tuple = ()
     ):
         self.call, self.operands, self.writes, self.line, self.check, self.passes = call, operands, writes, line, check, passes
-        self.late = False
+        self.pinned = False
 
     def copy(self) -> Step:
         """A step of its own over the same buffers."""

@@ -408,7 +408,7 @@ class _Reduction:
     """The parts of a reduction's text.
 
     Of each fold: ``lanes``, the dtype in which a chunk's values add up, ``accs``, that of totals, ``lows`` and ``begins``, where these begin.
-    ``reads``, ``writes``: the rows of operands, and of what is stored as it is; ``late``: the operands that ``finish`` reads.
+    ``reads``, ``writes``: the rows of operands, and of what is stored as it is; ``epilogue``: the operands that ``finish`` reads.
     """
 
     def __init__(
@@ -448,7 +448,7 @@ class _Reduction:
         inputs, live = self.body.inputs, _live(values)
         arrays = [f"a{j}" for j, s in enumerate(inputs) if not s.scalar]
         keep = [a for a in arrays if f"x{a[1:]}" in live]
-        self.late = [a for a in arrays if f"x{a[1:]}" in _live(self.done)]
+        self.epilogue = [a for a in arrays if f"x{a[1:]}" in _live(self.done)]
         self.results = [f"o{k}" for k in range(len(outs))]
         stored, own = _targets(len(outs), len(values) - len(self.folds), over)
         self.everyone = [*arrays, *self.results, *own]
@@ -488,7 +488,7 @@ class _Reduction:
         def one(a: str) -> str:
             return f"row({a}, position(place, {self.everyone.index(a)}), 1, 1)[0]"
 
-        text += _indent([f"x{a[1:]} = {one(a)}{self.truth[a]}" for a in self.late], 2)
+        text += _indent([f"x{a[1:]} = {one(a)}{self.truth[a]}" for a in self.epilogue], 2)
         return text + _indent([*self.done_lines, *[f"{one(o)} = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 2)
 
     def _inner_kept(self) -> str:
@@ -496,7 +496,7 @@ class _Reduction:
         accumulators wider than the values would halve the vectors of the whole loop."""
         lanes, accs = self.lanes, self.accs
         high = [k for k, f in enumerate(self.folds) if f is SUM and (self.folded[k].dtype == "float64" or lanes[k] != accs[k])]
-        ends = _Rows(self.everyone, [*self.late, *self.results], "s" * len(self.everyone), "size", "c")
+        ends = _Rows(self.everyone, [*self.epilogue, *self.results], "s" * len(self.everyone), "size", "c")
         text = _indent(ends.before, 1)
         text += _indent([f"row{k} = scratch({CHUNK}, np.{numpy_name(lane)})" for k, lane in enumerate(lanes)], 1)
         text += _indent([f"sum{k} = scratch({CHUNK}, np.{numpy_name(accs[k])})" for k in high], 1)
@@ -518,5 +518,5 @@ class _Reduction:
         text += _indent([*ends.rows, "for i in range(size):"], 3)
         for k, acc in enumerate(accs):
             text += _indent([f"total{k} = {f'sum{k}[i] + ' if k in high else ''}row{k}[i]{_TRUTH if acc == BOOL else ''}"], 4)
-        text += _indent([f"x{a[1:]} = {a}r[i * {a}s5]{self.truth[a]}" for a in self.late], 4)
+        text += _indent([f"x{a[1:]} = {a}r[i * {a}s5]{self.truth[a]}" for a in self.epilogue], 4)
         return text + _indent([*self.done_lines, *[f"{o}r[i * {o}s5] = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 4)

@@ -92,14 +92,14 @@ class _Work:
                 if isinstance(o, Use):
                     w = self._read(m, o, lay)
                     if w not in made:
-                        (self.ends if m.late else arrays).setdefault(w, (o, lay))
+                        (self.ends if m.epilogue else arrays).setdefault(w, (o, lay))
                 else:
                     self.numbers.setdefault(_number_key(o, lay), (o, lay))
             for u, lay, dtype in m.outputs:
                 w = self._written(m, u, lay)
                 made.add(w)
                 if u.buffer.number in needed:
-                    (self.results if m.late or isinstance(m, FoldMember) else self.stored)[w] = (u, lay, dtype)
+                    (self.results if m.epilogue or isinstance(m, FoldMember) else self.stored)[w] = (u, lay, dtype)
         # the loops of folds are made for the first of the arrays, which should be one that is walked along all dims
         self.arrays = dict(sorted(arrays.items(), key=lambda item: item[0][2].count(0) if group.axes else 0))
 
@@ -139,7 +139,7 @@ class _Work:
         given = dict(zip(self.numbers, symbols[len(self.arrays) :], strict=False))
         folded = []
         for m in self.group.members:
-            if m.late:
+            if m.epilogue:
                 continue
             made = self._run(m, values, given, symbols[0].trace)
             if isinstance(m, FoldMember):
@@ -160,7 +160,7 @@ class _Work:
                 mine, rest = rest[: len(of.folds)], rest[len(of.folds) :]
                 own = [None if isinstance(o, Use) else given[_number_key(o, lay)] for o, lay in m.inputs]
                 self._keep(m, values, [totals[0].trace.as_sym(v) for v in of.finish(mine, own)])
-            elif m.late:
+            elif m.epilogue:
                 self._keep(m, values, self._run(m, values, given, totals[0].trace))
         return [values[w] for w in self.results]
 
@@ -177,10 +177,10 @@ class _Work:
             values[self._written(m, u, lay)] = value.cast(dtype)
 
     def _read(self, m: Member, use: Use, lay: Layout) -> tuple[Any, ...]:
-        return walk(use, lay, self.group.kept if m.late else self.group.shape)
+        return walk(use, lay, self.group.kept if m.epilogue else self.group.shape)
 
     def _written(self, m: Member, use: Use, lay: Layout) -> tuple[Any, ...]:
-        return walk(use, lay, self.group.kept if m.late or isinstance(m, FoldMember) else self.group.shape)
+        return walk(use, lay, self.group.kept if m.epilogue or isinstance(m, FoldMember) else self.group.shape)
 
 
 def _over(walked: tuple[Any, ...], shape: tuple[int, ...]) -> Layout:

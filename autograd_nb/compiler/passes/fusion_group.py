@@ -1,6 +1,6 @@
 """Which pointwise steps and reductions may become one kernel.
 
-A group loops over one shape. Besides pointwise members it may hold folds, all over the same dims of that shape, and *late* members:
+A group loops over one shape. Besides pointwise members it may hold folds, all over the same dims of that shape, and *epilogue* members:
 pointwise steps on what the folds have made, which run once for each of their results.
 """
 
@@ -66,7 +66,7 @@ class Group:
     def add(self, m: Member) -> None:
         """Take a member into the group."""
         self.members.append(m)
-        walks, shape = (self.ends, self.kept) if m.late else (self.walks, self.shape)
+        walks, shape = (self.ends, self.kept) if m.epilogue else (self.walks, self.shape)
         for use, layout in arrays(m):
             walks.setdefault(use.buffer.number, set()).add(walk(use, layout, shape))
         if isinstance(m, FoldMember):
@@ -128,7 +128,7 @@ class Group:
         if walked.outer[0] or (row < ROW[walked.inner] and row != numel(self.shape)):
             return False
         if row < CHUNK and row < PREPARED * sum(
-            n.weight for n in [*self.members, m] if not n.late and not isinstance(n, FoldMember)
+            n.weight for n in [*self.members, m] if not n.epilogue and not isinstance(n, FoldMember)
         ):
             return False
         return all(t[-1] in (0, 1) for t in walked.steps[:-1])
@@ -146,7 +146,7 @@ class Group:
             touched = n in self.written or n in mine
             if touched and (n in self.walks or self.ends.get(n, set()) - {walk(use, layout, self.kept)}):
                 return False
-        self.add(replace(other, late=True))
+        self.add(replace(other, epilogue=True))
         return True
 
 

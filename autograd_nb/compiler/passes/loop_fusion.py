@@ -45,7 +45,7 @@ class _Places:
             if step.check is not None:
                 self.wall = at
         else:
-            at = -1 if step.late else self._earlier(m)
+            at = -1 if step.pinned else self._earlier(m)
             if at < 0:
                 at = self._now(m)
         for use, written in step.uses():
@@ -115,5 +115,5 @@ def _apart(m: Member, numbers: Iterator[int]) -> list[Step]:
     if m.step.call.entry is not None:
         return [m.step]
     alone = Group(m.shape)
-    alone.add(replace(m, late=False))
+    alone.add(replace(m, epilogue=False))
     return merged(alone, alone.written, numbers) or [m.step]

@@ -59,7 +59,7 @@ class Member:
     compute: list[str]
     outputs: list[tuple[Use, Layout, str]]
 
-    late: bool = False  # whether it works on what the folds of its group have made
+    epilogue: bool = False  # whether it works on what the folds of its group have made
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -40,7 +40,7 @@ def rematerialize(steps: list[Step], live_out: Collection[int], numbers: Iterato
         if at is None or not all(_there(u.buffer, i, at, uses) for u, written in step.uses() if not written):
             continue
         twin = by_elements(step) or step.copy()
-        twin.late = True
+        twin.pinned = True
         news: dict[int, Buffer] = {}
         for u, written in twin.uses():
             if written:

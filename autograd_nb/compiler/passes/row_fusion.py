@@ -141,8 +141,8 @@ class _Work:
             return False
         places = {*group.parts, place}
         behind = self._behind(places)
-        late = [other for other in places if (step := self.steps[other]) is not None and step.late]
-        if behind is None or any(waits < other for other in late for waits in behind):
+        pinned = [other for other in places if (step := self.steps[other]) is not None and step.pinned]
+        if behind is None or any(waits < other for other in pinned for waits in behind):
             return False
         group.add(place, p)
         return True

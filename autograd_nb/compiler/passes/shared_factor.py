@@ -30,19 +30,19 @@ def share_factors(steps: list[Step], live_out: Collection[int], numbers: Iterato
     for i, step in enumerate(steps):
         for u, written in step.uses():
             (writes if written else reads).setdefault(u.buffer.number, []).append(i)
-    for j, late in enumerate(members):
-        if late is None or late.step.call.over is not None:
+    for j, consumer in enumerate(members):
+        if consumer is None or consumer.step.call.over is not None:
             continue
-        for buffer in {o.buffer.number: o.buffer for o, _ in late.inputs if isinstance(o, Use)}.values():
+        for buffer in {o.buffer.number: o.buffer for o, _ in consumer.inputs if isinstance(o, Use)}.values():
             if buffer.kind != "temporary" or buffer.number in live_out or any(i > j for i in reads[buffer.number]):
                 continue  # it would be there as well as the factor
             i = min(reads[buffer.number])
-            early = members[i]
-            if early is None or i == j or early.step.call.over is not None or early.shape != late.shape:
+            producer = members[i]
+            if producer is None or i == j or producer.step.call.over is not None or producer.shape != consumer.shape:
                 continue
             if any(w >= i for w in writes.get(buffer.number, ())) or any(i < r < j for r in reads[buffer.number]):
                 continue
-            found = _factor(early, late, buffer)
+            found = _factor(producer, consumer, buffer)
             if found is None:
                 continue
             first, second = found.split(next(numbers))
@@ -54,26 +54,26 @@ def share_factors(steps: list[Step], live_out: Collection[int], numbers: Iterato
 
 @dataclass
 class _Factor:
-    """A value that ``late`` needs and ``early`` can compute: what it is in terms of ``inputs`` of late."""
+    """A value that ``consumer`` needs and ``producer`` can compute: what it is in terms of ``inputs`` of consumer."""
 
-    early: Member
-    late: Member
-    mine: list[int]  # inputs of late that early has too
-    place: list[int]  # which of early's they are
+    producer: Member
+    consumer: Member
+    mine: list[int]  # inputs of consumer that producer has too
+    place: list[int]  # which of producer's they are
     trace: Trace
-    symbols: list[Sym]  # late's inputs
+    symbols: list[Sym]  # consumer's inputs
     results: list[Sym]
     factor: Sym
 
     def split(self, number: int) -> tuple[Step, Step]:
         """The two steps, with a buffer between them."""
-        early, late = self.early, self.late
-        shape, dtype = late.shape, self.factor.dtype
-        lay = layout(shape, None, late.outputs[0][1].dtype)
+        producer, consumer = self.producer, self.consumer
+        shape, dtype = consumer.shape, self.factor.dtype
+        lay = layout(shape, None, consumer.outputs[0][1].dtype)
         assert lay.dtype.name == dtype
         stand_in = np.lib.stride_tricks.as_strided(np.empty(1, dtype), (max(lay.size, 1),), (0,))
         between = Use(Buffer(number, stand_in, "temporary"), 0, lay.size, np.dtype(dtype))
-        formula = early.step.call.recipe.formula
+        formula = producer.step.call.recipe.formula
 
         def first(*xs: Any) -> list[Any]:
             known = {
@@ -81,42 +81,42 @@ class _Factor:
             }
             return [*formula(*xs), replay([self.factor], known, xs[0].trace)[0]]
 
-        rest = [k for k in range(len(late.inputs)) if k not in self.mine]
+        rest = [k for k in range(len(consumer.inputs)) if k not in self.mine]
 
         def second(*xs: Any) -> list[Any]:
             known = {self.symbols[k].name: x for k, x in zip(rest, xs, strict=False)}
             known[self.factor.name] = xs[-1]
             return replay(self.results, known, xs[0].trace)
 
-        name = early.step.name
-        one = pointwise(name, first, early.inputs, early.compute, [*early.outputs, (between, lay, dtype)], early.step.line)
-        inputs, compute = [*(late.inputs[k] for k in rest), (between, lay)], [*(late.compute[k] for k in rest), dtype]
-        return one, pointwise(late.step.name, second, inputs, compute, late.outputs, late.step.line)
+        name = producer.step.name
+        one = pointwise(name, first, producer.inputs, producer.compute, [*producer.outputs, (between, lay, dtype)], producer.step.line)
+        inputs, compute = [*(consumer.inputs[k] for k in rest), (between, lay)], [*(consumer.compute[k] for k in rest), dtype]
+        return one, pointwise(consumer.step.name, second, inputs, compute, consumer.outputs, consumer.step.line)
 
 
-def _factor(early: Member, late: Member, buffer: Buffer) -> _Factor | None:
-    """Return what of ``late`` depends on ``buffer`` alone, if that is one value and shares enough with ``early``."""
-    if any(lay.dtype.name not in FLOATS for _, lay in _arrays(early) + _arrays(late)) or len(late.outputs) != 1:
+def _factor(producer: Member, consumer: Member, buffer: Buffer) -> _Factor | None:
+    """Return what of ``consumer`` depends on ``buffer`` alone, if that is one value and shares enough with ``producer``."""
+    if any(lay.dtype.name not in FLOATS for _, lay in _arrays(producer) + _arrays(consumer)) or len(consumer.outputs) != 1:
         return None
-    given = {walk(o, lay, early.shape): p for p, (o, lay) in enumerate(early.inputs) if isinstance(o, Use)}
+    given = {walk(o, lay, producer.shape): p for p, (o, lay) in enumerate(producer.inputs) if isinstance(o, Use)}
     mine, place = [], []
-    for k, (o, lay) in enumerate(late.inputs):
+    for k, (o, lay) in enumerate(consumer.inputs):
         if isinstance(o, Use) and o.buffer is buffer:
-            w = walk(o, lay, late.shape)
+            w = walk(o, lay, consumer.shape)
             if w not in given:
                 return None
             mine.append(k)
             place.append(given[w])
-    if len(mine) == len(late.inputs) or any(early.compute[p] != late.compute[k] for p, k in zip(place, mine, strict=True)):
+    if len(mine) == len(consumer.inputs) or any(producer.compute[p] != consumer.compute[k] for p, k in zip(place, mine, strict=True)):
         return None
-    trace = Trace(next((c for c in late.compute if c != "bool"), "float32"))
-    first = [trace.input(f"e{p}", c) for p, c in enumerate(early.compute)]
+    trace = Trace(next((c for c in consumer.compute if c != "bool"), "float32"))
+    first = [trace.input(f"e{p}", c) for p, c in enumerate(producer.compute)]
     try:
-        list(early.step.call.recipe.formula(*first))
+        list(producer.step.call.recipe.formula(*first))
         before = len(trace.instructions)
         twins = dict(zip(mine, place, strict=True))
-        symbols = [first[twins[k]] if k in twins else trace.input(f"l{k}", c) for k, c in enumerate(late.compute)]
-        results = [trace.as_sym(v) for v in late.step.call.recipe.formula(*symbols)]
+        symbols = [first[twins[k]] if k in twins else trace.input(f"l{k}", c) for k, c in enumerate(consumer.compute)]
+        results = [trace.as_sym(v) for v in consumer.step.call.recipe.formula(*symbols)]
     except Exception:  # a formula that does not run on these symbols
         return None
     own = {symbols[k].name for k in mine}
@@ -128,9 +128,9 @@ def _factor(early: Member, late: Member, buffer: Buffer) -> _Factor | None:
     if len(cut) != 1 or shared < SHARED:
         return None
     (factor,) = cut.values()
-    if factor.dtype != late.outputs[0][2] or factor.op == "input":
+    if factor.dtype != consumer.outputs[0][2] or factor.op == "input":
         return None
-    return _Factor(early, late, mine, place, trace, symbols, results, factor)
+    return _Factor(producer, consumer, mine, place, trace, symbols, results, factor)
 
 
 def _arrays(m: Member) -> list[tuple[Any, Any]]:

@@ -215,13 +215,13 @@ def several_edges_lines(edges: Sequence[str]) -> list[str]:
 
 #: what a node of a structured op that saves nothing is given
 _NOTHING_SAVED = [
-    "_node.recording, _node.values, _node.made = recording, values, made",
+    "_node.recording, _node.values, _node.out_layout = recording, values, out_layout",
     "_node.saved, _node.versions, _node.stamp = None, (), 0",
 ]
 
-#: write_node(x, node_class, recording, values, made, depth): the node of a structured op of ``x`` that saves nothing
+#: write_node(x, node_class, recording, values, out_layout, depth): the node of a structured op of ``x`` that saves nothing
 write_node = generated(
-    "write_node", "x, node_class, recording, values, made, depth",
+    "write_node", "x, node_class, recording, values, out_layout, depth",
     [
         *node_lines(
             "node_class()", [f"_edge_kind = {NODES}", *edge_lines("x", "_e"), *several_edges_lines(["_e"])], _NOTHING_SAVED, "depth", ""
@@ -255,7 +255,7 @@ def recorded_lines(operands: Sequence[str], args: str) -> list[str]:
 def unsaved_lines(operand: str) -> list[str]:
     """The same of an op of one operand that saves nothing, where the plan says so."""
     fill = [
-        "_node.recording, _node.values, _node.made = plan.recording, plan.values, plan.layout",
+        "_node.recording, _node.values, _node.out_layout = plan.recording, plan.values, plan.layout",
         "_node.saved, _node.versions, _node.stamp = None, (), 0",
     ]
     node = node_lines("_op.node()", [f"_edge_kind = {NODES}", *edge_lines(operand, "_e"), *several_edges_lines(["_e"])], fill, "1")

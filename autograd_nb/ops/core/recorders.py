@@ -86,7 +86,7 @@ def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, 
         *saving_lines(saved, counters, alone=False),
         "_node.recording = _recording",
         f"_node.values = {{{', '.join(values)}}}",
-        "_node.made = out._layout",
+        "_node.out_layout = out._layout",
     ]
     node = node_lines("_class()", [*lines, *several_edges_lines(edges)], fill, depth, "out")
     return node, {"_class": op.node, "_recording": recording}

@@ -27,9 +27,9 @@ FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as go
 class Folding:
     """A folding is what a kernel that folds is made from. Its arguments: dims, the inputs, the results, what is stored.
 
-    ``formula``: from the inputs (but the last ``late``) to the values that are folded over ``axes`` of ``shape``, one for each of
+    ``formula``: from the inputs (but the last ``epilogue``) to the values that are folded over ``axes`` of ``shape``, one for each of
     ``folds``, and then those that are stored as they are, one for each of ``stored``. ``finish``: from (totals, inputs) to the
-    ``results``, which have size 1 along ``axes``, as have the ``late`` inputs; of the others it may read the numbers. ``wide``:
+    ``results``, which have size 1 along ``axes``, as have the ``epilogue`` inputs; of the others it may read the numbers. ``wide``:
     whether sums of float32 are asked for in more digits. ``over``: one of ``stored`` → the input whose array it overwrites.
     """
 
@@ -44,7 +44,7 @@ class Folding:
     results: tuple[Layout, ...]
     stored: tuple[Layout, ...] = ()
     wide: bool = False
-    late: int = 0
+    epilogue: int = 0
     over: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -130,10 +130,10 @@ class FoldKernel:
 
     def __init__(self, name: str, of: Folding):
         self.name = name
-        early = len(of.inputs) - of.late
+        folded_inputs = len(of.inputs) - of.epilogue
         with real_only(name):
             self.body = loops.trace_body(
-                lambda *xs: of.formula(*xs[:early]),
+                lambda *xs: of.formula(*xs[:folded_inputs]),
                 of.inputs,
                 of.compute,
                 [None] * len(of.folds) + [lay.dtype.name for lay in of.stored],
@@ -278,14 +278,14 @@ def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
 class _Cut:
     """A fold that is cut along ``axis`` into blocks of ``each`` steps, whose totals have the dtypes ``found``.
 
-    ``early``: the inputs that the formula reads; the arrays of partial results stand behind the arguments.
+    ``folded_inputs``: the inputs that the formula reads; the arrays of partial results stand behind the arguments.
     """
 
     def __init__(self, kernel: FoldKernel, of: Folding, axis: int, each: int, found: list[dtypes.dtype]):
         self.kernel, self.of, self.axis, self.each, self.found = kernel, of, axis, each, found
         self.kept = [1 if d in of.axes else m for d, m in enumerate(of.shape)]
         self.size = numel(self.kept)
-        self.early = range(len(of.inputs) - of.late)
+        self.folded_inputs = range(len(of.inputs) - of.epilogue)
         self.layouts = dict(zip([j for j, spec in enumerate(of.inputs) if not spec.scalar], of.in_layouts, strict=True))
         self.results, self.partials = len(of.inputs), len(of.inputs) + len(of.out_layouts)
 
@@ -311,15 +311,15 @@ class _Cut:
         part = self.shaped(self.kept, blocks, 1), [*steps[:axis], self.size, 0, *steps[axis + 1 :]]
         first = replace(
             of,
-            inputs=[of.inputs[j] for j in self.early],
-            compute=[of.compute[j] for j in self.early],
-            in_layouts=[self.block(layouts[j], blocks, length) for j in self.early if j in layouts],
+            inputs=[of.inputs[j] for j in self.folded_inputs],
+            compute=[of.compute[j] for j in self.folded_inputs],
+            in_layouts=[self.block(layouts[j], blocks, length) for j in self.folded_inputs if j in layouts],
             shape=tuple(self.shaped(of.shape, blocks, length)),
             axes=tuple(d + (d >= axis) for d in of.axes),
             finish=lambda totals, given: totals,
             results=tuple([layout(*part, a) for a in self.found]),
             stored=tuple([self.block(lay, blocks, length) for lay in of.stored]),
-            late=0,
+            epilogue=0,
         )
         if kernel.blocks is None:
             kernel.blocks = FoldKernel(kernel.name, first)
@@ -328,7 +328,7 @@ class _Cut:
         def start(lay: Layout) -> int:
             return begin * self.each * broadcast_strides(lay, of.shape)[axis]
 
-        picks = [(j, start(layouts[j]) if j in layouts else 0) for j in self.early]
+        picks = [(j, start(layouts[j]) if j in layouts else 0) for j in self.folded_inputs]
         picks += [(self.partials + k, begin * self.size) for k in range(len(self.found))]
         picks += [(self.results + p, start(of.out_layouts[p])) for p in range(len(of.results), len(of.out_layouts))]
         return Launch(entry, dims, picks, len(first.out_layouts), tuple(of.over.values()))
@@ -336,16 +336,16 @@ class _Cut:
     def whole(self, total: int) -> Launch:
         """Folds the totals of all blocks."""
         of, kernel, found, layouts = self.of, self.kernel, self.found, self.layouts
-        late = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in self.early]
+        epilogue = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in self.folded_inputs]
         second = replace(
             of,
             formula=lambda *xs: xs[: len(found)],
-            inputs=[*[Input(a.name) for a in found], *[of.inputs[j] for j in late]],
-            compute=[*[a.name for a in found], *[of.compute[j] for j in late]],
-            in_layouts=[*[layout([total, *self.kept], None, a) for a in found], *[layouts[j] for j in late if j in layouts]],
+            inputs=[*[Input(a.name) for a in found], *[of.inputs[j] for j in epilogue]],
+            compute=[*[a.name for a in found], *[of.compute[j] for j in epilogue]],
+            in_layouts=[*[layout([total, *self.kept], None, a) for a in found], *[layouts[j] for j in epilogue if j in layouts]],
             shape=(total, *self.kept),
             axes=(0,),
-            finish=lambda totals, given: of.finish(totals, _placed(given[len(found) :], late, len(of.inputs))),
+            finish=lambda totals, given: of.finish(totals, _placed(given[len(found) :], epilogue, len(of.inputs))),
             results=tuple([layout([1, *lay.shape], [0, *lay.strides], lay.dtype) for lay in of.results]),
             stored=(),
             over=loops.APART,
@@ -353,7 +353,7 @@ class _Cut:
         if kernel.totals is None:
             kernel.totals = FoldKernel(kernel.name, second)
         entry, dims = kernel.totals.entry(second, 1 << 60)
-        picks = [*[(self.partials + k, 0) for k in range(len(found))], *[(j, 0) for j in late]]
+        picks = [*[(self.partials + k, 0) for k in range(len(found))], *[(j, 0) for j in epilogue]]
         return Launch(entry, dims, [*picks, *[(self.results + k, 0) for k in range(len(of.results))]], len(of.results))
 
 

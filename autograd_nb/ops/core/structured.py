@@ -72,10 +72,10 @@ SHIFTED: dict[str, Callable[[Any, int], Any]] = {
 class StructuredNode(Node):
     """A recorded structured op; subclasses are named per op.
 
-    ``made``: the output's layout, or a tuple of them. ``values``: what the rules take that is no tensor.
+    ``out_layout``: the layout of the output, or a tuple of those of several. ``values``: what the rules take that is no tensor.
     """
 
-    __slots__ = ("made", "recording", "values")
+    __slots__ = ("out_layout", "recording", "values")
     op: Structured
 
     def run(self, g: Any) -> tuple[Any, ...]:
@@ -99,14 +99,14 @@ class SeveralNode(StructuredNode):
     @property
     def shown(self) -> int:
         """All but indices and the like, which stand last."""
-        count = len(self.made)
-        while count > 1 and self.made[count - 1].dtype.category < 2:
+        count = len(self.out_layout)
+        while count > 1 and self.out_layout[count - 1].dtype.category < 2:
             count -= 1
         return count
 
     @property
     def outputs(self) -> int:  # type: ignore[override]
-        return len(self.made)
+        return len(self.out_layout)
 
 
 class Recording:
@@ -321,13 +321,13 @@ class Structured:
         node.values, node.saved, node.versions, node.stamp = values, saved or None, tuple(versions), stamp
         finish(node)
         if several:
-            node.made = tuple([o._layout for o in out])
+            node.out_layout = tuple([o._layout for o in out])
             for index, o in enumerate(out):
                 if o._layout.dtype.category >= 2:
                     o._edge = Output(node, index)
                     o._rg = True
         else:
-            node.made = out._layout
+            node.out_layout = out._layout
             out._edge = node
             out._rg = True
 

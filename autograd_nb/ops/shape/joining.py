@@ -152,7 +152,7 @@ class Joins:
             node = self.op.node()
             node.edges, node.edge_kind = edges, edge_kind
             node.recording = self.op.recording(mask, 1, (0, len(edges)))
-            node.values, node.made = {"tensors_shape": plan.shapes, "d": plan.d}, plan.out
+            node.values, node.out_layout = {"tensors_shape": plan.shapes, "d": plan.d}, plan.out
             node.saved, node.versions, node.stamp = None, (), 0
             finish(node, 4)
             y._edge, y._rg = node, True
