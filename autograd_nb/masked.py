@@ -205,15 +205,17 @@ def _variance(x: Any, dim: Any, unbiased: Any, correction: Any, keepdim: bool, d
 
 
 def var(
-    input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
+    input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:  # fmt: skip
     """The variance of the kept elements along ``dim``; divided by n − ``correction`` (1; 0 when ``unbiased=False``)."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "var")
 
 
 def std(
-    input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None, mask: Any = None
-) -> Tensor:
+    input: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: Any = False, dtype: Any = None,
+    mask: Any = None,
+) -> Tensor:  # fmt: skip
     """The standard deviation of the kept elements along ``dim``."""
     return _variance(input, dim, unbiased, correction, bool(keepdim), dtype, mask, "std").sqrt()
 

@@ -148,10 +148,10 @@ class Dual(Wrapped):
             return dual(op(*primals), parts[0] if len(parts) == 1 else parts[0] + parts[1], self.level)
         return _differentiated(op, args, self.level)
 
-    def reduction(self, op: Any, args: Sequence[Any], rest: tuple[Any, ...]) -> Any:
-        return op(_taken_apart(args, self.level)[0], *rest)  # what is differentiated is a structured op
+    def reduction(self, op: Any, args: Sequence[Any], dims: Sequence[int], *rest: Any) -> Any:
+        return op(_taken_apart(args, self.level)[0], dims, *rest)  # what is differentiated is a structured op
 
-    def reduced(self, op: Any, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
+    def reduced(self, op: Any, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
         return _differentiated(lambda *xs: op(xs, dims, keepdim, mean), tuple(args), self.level)
 
     def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:

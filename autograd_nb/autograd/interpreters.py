@@ -63,11 +63,11 @@ class Wrapped(Tensor):
         """The result is ``op(*args)``."""
         raise NotImplementedError
 
-    def reduction(self, op: Reduction, args: Sequence[Any], rest: tuple[Any, ...]) -> Any:
-        """The result is ``op(args, *rest)``, the rest being dims, keepdim and options."""
+    def reduction(self, op: Reduction, args: Sequence[Any], dims: Sequence[int], *rest: Any) -> Any:
+        """The result is ``op(args, dims, *rest)``, the rest being keepdim and options."""
         raise NotImplementedError
 
-    def reduced(self, op: Reduced, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
+    def reduced(self, op: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
         """``op(args, dims, keepdim, mean)``."""
         raise NotImplementedError
 
@@ -110,22 +110,23 @@ OVERRIDES = Overrides()
 active = OVERRIDES.active  #: the overrides stand while any such context is open; operands that are not wrapped pass as always
 
 
-@OVERRIDES.at(Pointwise, "run")
-def _run(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def run(self: Pointwise, args: Sequence[Any]) -> Any:
-        top = innermost(args)
-        return inner(self, args) if top is None else top.pointwise(self, args)
+def _asked(method: str) -> Callable[..., Any]:
+    """The factory of an override of ``op(operands, *rest)``: the operand of the highest level is asked by its ``method``."""
 
-    return run
+    def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(op: Any, args: Sequence[Any], *rest: Any, **options: Any) -> Any:
+            top = innermost(args)
+            return (inner if top is None else getattr(top, method))(op, args, *rest, **options)
+
+        return call
+
+    return factory
 
 
-@OVERRIDES.at(Pointwise, "inplace")
-def _inplace(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def inplace(self: Pointwise, args: Sequence[Any]) -> Any:
-        top = innermost(args)
-        return inner(self, args) if top is None else top.pointwise_inplace(self, args)
-
-    return inplace
+OVERRIDES.at(Pointwise, "run")(_asked("pointwise"))
+OVERRIDES.at(Pointwise, "inplace")(_asked("pointwise_inplace"))
+OVERRIDES.at(Reduced, "__call__")(_asked("reduced"))
+OVERRIDES.at(Reduction, "__call__")(_asked("reduction"))
 
 
 @OVERRIDES.at(Structured, "__call__")
@@ -133,15 +134,6 @@ def _structured(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Structured, *args: Any) -> Any:
         top = innermost(args)
         return inner(self, *args) if top is None else top.structured(self, args)
-
-    return call
-
-
-@OVERRIDES.at(Reduced, "__call__")
-def _reduced(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
-        top = innermost(args)
-        return inner(self, args, dims, keepdim, mean) if top is None else top.reduced(self, args, dims, keepdim, mean)
 
     return call
 
@@ -179,15 +171,6 @@ def _pass_add(inner: Callable[..., Any]) -> Callable[..., Any]:
             inner(self, e, g)
 
     return add
-
-
-@OVERRIDES.at(Reduction, "__call__")
-def _reduction(inner: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Reduction, args: Sequence[Any], *rest: Any) -> Any:
-        top = innermost(args)
-        return inner(self, args, *rest) if top is None else top.reduction(self, args, rest)
-
-    return call
 
 
 @OVERRIDES.at(inplace.in_place)

@@ -207,14 +207,13 @@ class Batched(Wrapped):
     def structured(self, op: Any, args: tuple[Any, ...]) -> Any:
         return structured(op, args, self.level)
 
-    def reduced(self, op: Any, args: Sequence[Any], dims: Any, keepdim: bool, mean: bool) -> Any:
+    def reduced(self, op: Any, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
         rank = max(a.ndim for a in args if isinstance(a, Tensor))
         dims = tuple(range(rank)) if dims is None else dims
         return batch(op(align(args, self.level), tuple(d + 1 for d in dims), keepdim, mean), self.level)
 
-    def reduction(self, op: Any, args: Sequence[Any], rest: tuple[Any, ...]) -> Any:
-        dims, *others = rest
-        found = op(align(args, self.level), tuple(d + 1 for d in dims), *others)
+    def reduction(self, op: Any, args: Sequence[Any], dims: Sequence[int], *rest: Any) -> Any:
+        found = op(align(args, self.level), tuple(d + 1 for d in dims), *rest)
         return tuple(batch(y, self.level) for y in found) if op.count > 1 else batch(found, self.level)
 
     def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:

@@ -22,6 +22,12 @@ from .options import parameter
 class _Scaled(Module):
     """A module with a learned scale, the parameter ``weight``, and a shift, ``bias``, if it has them."""
 
+    def _learn(self, shape: tuple[Any, ...], device: Any, dtype: Any, **wanted: bool) -> None:
+        """Make the parameters of these names, None where they are not wanted."""
+        for name, learned in wanted.items():
+            self.register_parameter(name, parameter(shape, dtype, device) if learned else None)
+        self.reset_parameters()
+
     def reset_parameters(self) -> None:
         """Scale 1, shift 0."""
         for name, fill in (("weight", init.ones_), ("bias", init.zeros_)):
@@ -223,21 +229,12 @@ class LayerNorm(_Scaled):
     elementwise_affine: bool
 
     def __init__(
-        self,
-        normalized_shape: Any,
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
-        device: Any = None,
+        self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device: Any = None,
         dtype: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
-        self.register_parameter("weight", parameter(self.normalized_shape, dtype, device) if elementwise_affine else None)
-        self.register_parameter(
-            "bias", parameter(self.normalized_shape, dtype, device) if elementwise_affine and bias else None
-        )
-        self.reset_parameters()
+        self._learn(self.normalized_shape, device, dtype, weight=elementwise_affine, bias=elementwise_affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -255,23 +252,14 @@ class GroupNorm(_Scaled):
     affine: bool
 
     def __init__(
-        self,
-        num_groups: int,
-        num_channels: int,
-        eps: float = 1e-5,
-        affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        *,
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None, dtype: Any = None, *,
         bias: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        self.register_parameter("weight", parameter((num_channels,), dtype, device) if affine else None)
-        self.register_parameter("bias", parameter((num_channels,), dtype, device) if affine and bias else None)
-        self.reset_parameters()
+        self._learn((num_channels,), device, dtype, weight=affine, bias=affine and bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -288,17 +276,11 @@ class RMSNorm(_Scaled):
     elementwise_affine: bool
 
     def __init__(
-        self,
-        normalized_shape: Any,
-        eps: float | None = None,
-        elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
-        self.register_parameter("weight", parameter(self.normalized_shape, dtype, device) if elementwise_affine else None)
-        self.reset_parameters()
+        self._learn(self.normalized_shape, device, dtype, weight=elementwise_affine)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)

@@ -81,26 +81,18 @@ for _function, _samples in ((xlog1py, ((0.2, 2), (-0.6, 2))), (xlogy, OPS["xlogy
 
 
 @pointwise(
-    lambda g, a, b: g / (1 + m.exp(b - a)),
-    lambda g, a, b: g / (1 + m.exp(a - b)),
-    result="float",
-    inplace=False,
-    numbers="none",
-    check=lambda keys: need_floats("logaddexp_cpu", keys),
-)
+    lambda g, a, b: g / (1 + m.exp(b - a)), lambda g, a, b: g / (1 + m.exp(a - b)),
+    result="float", inplace=False, numbers="none", check=lambda keys: need_floats("logaddexp_cpu", keys),
+)  # fmt: skip
 def logaddexp(a, b):
     """y = ln(eᵃ + eᵇ) without overflow."""
     return m.logaddexp(a, b)
 
 
 @pointwise(
-    lambda g, a, b: g / (1 + m.exp2(b - a)),
-    lambda g, a, b: g / (1 + m.exp2(a - b)),
-    result="float",
-    inplace=False,
-    numbers="none",
-    check=lambda keys: need_floats("logaddexp2_cpu", keys),
-)
+    lambda g, a, b: g / (1 + m.exp2(b - a)), lambda g, a, b: g / (1 + m.exp2(a - b)),
+    result="float", inplace=False, numbers="none", check=lambda keys: need_floats("logaddexp2_cpu", keys),
+)  # fmt: skip
 def logaddexp2(a, b):
     """y = log₂(2ᵃ + 2ᵇ) without overflow."""
     return m.logaddexp2(a, b)

@@ -215,16 +215,8 @@ def _kth_value(x, d, k):
     return [_gather(x, d, index), index]
 
 
-@structured(
-    x=_picked_rule, node="MedianBackward1", linear="no", batch="shift",
-    dtypes="half float integer", samples="x(3, 4).median(1).values",
-)
-def _median_dim(x, d, k):
-    index = _place(x, d, k)
-    return [_gather(x, d, index), index]
-
-
-_nanmedian_dim = _median_dim.variant("NanmedianBackward1", samples="x(3, 4).nanmedian(1).values")
+_median_dim = _kth_value.variant("MedianBackward1", samples="x(3, 4).median(1).values")
+_nanmedian_dim = _kth_value.variant("NanmedianBackward1", samples="x(3, 4).nanmedian(1).values")
 
 
 def _selected(op: Any, maker: Any, x: Tensor, d: int, k: int, keepdim: bool, out: Any, name: str) -> Any:

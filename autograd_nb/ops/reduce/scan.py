@@ -176,24 +176,25 @@ def _cummin(x, d):
     return _cumulative_extreme(x, d, False)
 
 
+def _cumulative(op: Any, name: str, input: Any, dim: Any, out: Any) -> Any:
+    """The values and indices that an op gives along ``dim``, named as PyTorch names them."""
+    x, result = tensor_argument(input, name), getattr(return_types, name)
+    if x._layout.dtype.is_complex and x.ndim:
+        raise NotImplementedError(f'"{name}_cpu" not implemented for complex tensors, which have no order')
+    y = result(*op(x, wrap_dim(dim, x.ndim)))
+    return y if out is None else result(*store_each(out, (y[0], y[1]), name))
+
+
 @public()
 def cummax(input, dim, *, out=None):
     """(values, indices) of the maximum so far along ``dim``; the last index of several; nan wins."""
-    x = tensor_argument(input, "cummax")
-    if x._layout.dtype.is_complex and x.ndim:
-        raise NotImplementedError("\"cummax_cpu\" not implemented for complex tensors, which have no order")
-    y = return_types.cummax(*_cummax(x, wrap_dim(dim, x.ndim)))
-    return y if out is None else return_types.cummax(*store_each(out, (y[0], y[1]), "cummax"))
+    return _cumulative(_cummax, "cummax", input, dim, out)
 
 
 @public()
 def cummin(input, dim, *, out=None):
     """(values, indices) of the minimum so far along ``dim``; the last index of several; nan wins."""
-    x = tensor_argument(input, "cummin")
-    if x._layout.dtype.is_complex and x.ndim:
-        raise NotImplementedError("\"cummin_cpu\" not implemented for complex tensors, which have no order")
-    y = return_types.cummin(*_cummin(x, wrap_dim(dim, x.ndim)))
-    return y if out is None else return_types.cummin(*store_each(out, (y[0], y[1]), "cummin"))
+    return _cumulative(_cummin, "cummin", input, dim, out)
 
 
 # --------------------------------------------------------------------------------------------- logcumsumexp
