@@ -10,8 +10,8 @@ import autograd_nb
 
 PACKAGE, TESTS = Path(autograd_nb.__file__).parent, Path(__file__).parent
 
-#: lines of a function, its docstring among them
-SCREEN = 60
+#: lines of a function, its docstring among them, and of a file
+SCREEN, SITTING = 60, 600
 
 
 def test_the_library_has_one_alias():
@@ -33,6 +33,12 @@ def test_a_function_fits_on_a_screen():
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and (node.end_lineno or 0) - node.lineno + 1 > SCREEN:
                 long.add(f"{path.relative_to(PACKAGE).as_posix()}:{node.name}")
     assert not long
+
+
+def test_a_file_is_read_in_one_sitting():
+    """What is longer is split by what is in it."""
+    lines = {path.relative_to(PACKAGE).as_posix(): path.read_text().count("\n") for path in PACKAGE.rglob("*.py")}
+    assert not {name: n for name, n in lines.items() if n > SITTING}
 
 
 #: what a docstring that lacks its verb begins with
