@@ -479,20 +479,6 @@ def fill_node(node: Node, edges: tuple[Any, ...], depth: int = 2) -> Node:
     return node
 
 
-class LeafBackward0(Node):
-    """Stands before a leaf: for a tensor with the values that the leaf had, whose gradient is the leaf's.
-
-    It is of no op of the user's, so any number of passes may go through it.
-    """
-
-    consumed = property(lambda self: None, lambda self, by: None, doc="What consumed it: nothing does.")  # type: ignore[assignment]
-
-    def run(self, g):
-        return (g,)
-
-    run_graph = run
-
-
 class _Unknown0(Node):
     """Stands for the history of a base that a compiled function did not return."""
 
@@ -500,12 +486,6 @@ class _Unknown0(Node):
         raise RuntimeError("the base of a view that a compiled function returned has no history; return the base too")
 
     run_graph = run
-
-
-def attach(t: Tensor, target: Any) -> None:
-    """Let the gradient of ``t``, which stands for what an edge leads to, flow along that edge."""
-    t._edge = fill_node(LeafBackward0(), (target,)) if target.__class__ is not Output and target.is_leaf_edge else target
-    t._rg = True
 
 
 def refresh(view: Tensor) -> None:
@@ -601,20 +581,6 @@ AMBIGUOUS = (
     "the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want the "
     "inplace to be tracked)."
 )
-
-
-def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:
-    """Declare ``out``, which reads ``t``'s memory, to be a view of ``t``'s base."""
-    base = t._view
-    if base is None:
-        base = t
-    elif not kind:
-        kind = t._view_kind
-    if not kind and not state.grad:
-        kind = "inference" if state.inference else "no_grad"
-    version = t._version_
-    out._version_, out._view, out._seen, out._view_kind = version, base, version[0], kind
-    return out
 
 
 def look_as(t: Tensor, other: Tensor) -> None:

@@ -15,11 +15,11 @@ from ..graph.modes import no_grad, state
 from ..graph.nested import users
 from ..graph.node import Node, Output, consumed_error, finish, modified_error, set_edges
 from ..graph.ownership import handed
-from ..ops.core.history import check_inplace, rewrite_history
+from ..ops.core.history import attach, check_inplace, rewrite_history, share_view
 from ..ops.core.recording import refuse_inference, tensor_type
 from ..ops.creation.create import new_full
 from ..overriding import overridable
-from ..tensor import Tensor, attach, edge, make, share_view
+from ..tensor import Tensor, edge, make
 
 
 class FunctionNode(Node):

@@ -16,7 +16,8 @@ from ... import launch
 from ...graph import engine
 from ...graph.modes import state
 from ...graph.node import Node, Output, sequence
-from ...tensor import LeafBackward0, Tensor, edge, fill_node
+from ...ops.core.history import LeafBackward0
+from ...tensor import Tensor, edge, fill_node
 from ..nested import rebuild, tensors_in
 from .recorder import Problem
 

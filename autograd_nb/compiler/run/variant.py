@@ -10,8 +10,9 @@ import numpy as np
 
 from ... import launch
 from ...graph import modes
+from ...ops.core.history import share_view
 from ...overriding import whole
-from ...tensor import Tensor, make, share_view
+from ...tensor import Tensor, make
 from ..capture.recorder import places
 from ..guards.carried_state import Kept
 from ..guards.guard import Guard

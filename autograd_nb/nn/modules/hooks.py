@@ -9,8 +9,9 @@ from typing import Any
 
 from ...graph.hooks import RemovableHandle, check_callable
 from ...graph.modes import state
+from ...ops.core.history import share_view
 from ...ops.core.structured import structured
-from ...tensor import Tensor, make, share_view
+from ...tensor import Tensor, make
 
 
 class Handle(RemovableHandle):

@@ -1,4 +1,4 @@
-"""What becomes of a tensor's history when its memory is changed in place, and which changes are refused."""
+"""How histories are handed on: to views, to what stands for a leaf, and by changes in place, some of which are refused."""
 
 from __future__ import annotations
 
@@ -133,3 +133,37 @@ def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None
     base._version_[1] += 1
     if before is not None:
         move_retained(base, before, node)
+
+
+class LeafBackward0(Node):
+    """Stands before a leaf: for a tensor with the values that the leaf had, whose gradient is the leaf's.
+
+    It is of no op of the user's, so any number of passes may go through it.
+    """
+
+    consumed = property(lambda self: None, lambda self, by: None, doc="What consumed it: nothing does.")  # type: ignore[assignment]
+
+    def run(self, g):
+        return (g,)
+
+    run_graph = run
+
+
+def attach(t: Tensor, target: Any) -> None:
+    """Let the gradient of ``t``, which stands for what an edge leads to, flow along that edge."""
+    t._edge = fill_node(LeafBackward0(), (target,)) if target.__class__ is not Output and target.is_leaf_edge else target
+    t._rg = True
+
+
+def share_view(t: Tensor, out: Tensor, kind: str = "") -> Tensor:
+    """Declare ``out``, which reads ``t``'s memory, to be a view of ``t``'s base."""
+    base = t._view
+    if base is None:
+        base = t
+    elif not kind:
+        kind = t._view_kind
+    if not kind and not state.grad:
+        kind = "inference" if state.inference else "no_grad"
+    version = t._version_
+    out._version_, out._view, out._seen, out._view_kind = version, base, version[0], kind
+    return out

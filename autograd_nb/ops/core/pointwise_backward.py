@@ -23,8 +23,9 @@ from ...graph.node import Node, consumed_error
 from ...graph.ownership import OURS, share
 from ...overriding import overridable
 from ...shapes import Layout, layout
-from ...tensor import Tensor, attach, make
+from ...tensor import Tensor, make
 from .entries import PointwiseKernel, operand, signature
+from .history import attach
 from .memo import Memo
 from .recording import tensor_type
 from .reduction_kernel import Folding, FoldKernel, NestedReduction, folding

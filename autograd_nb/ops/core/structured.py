@@ -49,7 +49,8 @@ from ...graph.modes import state
 from ...graph.node import Node, Output, finish
 from ...graph.ownership import handed, settle
 from ...overriding import overridable
-from ...tensor import Tensor, attach, make, share_view
+from ...tensor import Tensor, make
+from .history import attach, share_view
 from .memo import Memo
 from .recorders import recorder, runner
 from .recording import gather, mark_inference, refuse_inference, tensor_type
