@@ -108,3 +108,22 @@ def test_ops_by_index_write_into_windows(source):
     check({call: f"{call}\nr = x, b, b._version" for call in DIRECT}, before)
     history = before + "; s.requires_grad_(); v = s[:8].reshape(2, 4); b = b.clone(); x = b.as_strided(x.shape, x.stride())"
     check({call: f"{call}; y = b * t.arange(1., 1 + len(b)); r = y, *t.autograd.grad(y.sum(), [s])" for call in DIRECT[1:3]}, history)
+
+
+#: operands that lie in the memory that is written to
+SHARING = [
+    "v = b[:4].add_(b[1:5])", "v = b[1:5].copy_(b[:4])", "b[1:5] = b[:4]", "b[:4] = b[1]", "v = b[:4].mul_(b[0])", "v = b[:4].fill_(b[0])", "v = b.sub_(b[:1])",
+    "v = b[:4].view(2, 2); v.add_(v.T)", "v = b[:4].view(2, 2); v.copy_(v.T)", "v = b[:4].view(2, 2); v += v[0]", "v = b[::2].add_(b[1::2])",
+    "v = b[:4].copy_(b[:4])", "v = b[:4].mul_(b[:4])", "v = b.masked_fill_(b > 2, b[1])", "v = b[:4].lerp_(b[1:5], .5)", "v = b[:4].eq_(b[1:5])",
+    "v = b[:4].logical_xor_(b[2:6])", "v = b[:4].clamp_(b[1:5])", "v = b[:4].index_add_(0, i, b[:2])", "v = b.index_copy_(0, i, b[2:4])", "b[i] = b[:2]",
+    "b[i] = b[1]", "v = b.scatter_(0, i, b[2:4])", "v = b.put_(i, b[:2])", "v = b.index_fill_(0, i, b[1])", "v = t.add(b[:4], 1, out=b[1:5])",
+    "v = t.exp(b, out=b)", "v = t.where(b[:4] > 2, b[:4], 0., out=b[1:5])", "v = t.masked_select(b[::2], b[::2] > 2, out=b[1::2])", "v = t.cumsum(b[:4], 0, out=b[1:5])",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+def test_operands_in_the_memory_that_is_written_to():
+    before = "b = t.arange(1., 7.); kept = b; i = t.tensor([0, 2])"
+    check({call: f"{call}\nr = b" for call in SHARING}, before)
+    check({call: f"{call}\nr = y, t.autograd.grad(y.sum(), a)" for call in SHARING[:17] + SHARING[20:21]},
+          "a = t.arange(1., 7.).requires_grad_(); b = a * 1; y = b; i = t.tensor([0, 2])")  # fmt: skip

@@ -96,7 +96,7 @@ def pointwise_lines(n: int) -> list[str]:
     return [
         *(_SCALED if several else []),
         "if out is not None:",
-        f"    return _store(out, call({given}), _op.name)",
+        f"    return _store(out, call({given}), _op.name, (), ({given},))",
         *(_KIND_OF_SECOND if several else []),
         *look_up_lines("input._layout, k" if several else "input._layout", run, [f"return _first({given})"], _SECOND if several else ()),
     ]
@@ -261,7 +261,7 @@ def call_of_many(op: Pointwise) -> Callable[..., Any]:
 
     def call(*args, out=None):
         t = op.slow(_counted(op, args))
-        return t if out is None else store(out, t, op.name)
+        return t if out is None else store(out, t, op.name, (), args)
 
     return _named(call, op.name)
 

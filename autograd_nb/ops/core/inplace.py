@@ -9,7 +9,7 @@ from ...graph.modes import state
 from ...overriding import overridable, whole
 from ...tensor import Tensor, edge, make
 from .history import check_inplace, check_recorded, rewrite_history
-from .recording import check_result, guarded
+from .recording import check_result, guarded, refuse_overlap
 from .registry import OPS, public
 from .structured import Structured, tensor_argument
 
@@ -50,11 +50,17 @@ def before(target: Tensor) -> Tensor:
     return old
 
 
+#: what PyTorch does not look at where operands lie: products, which compute apart
+_READ_BEFORE = frozenset(("addmm_", "addmv_", "addbmm_", "baddbmm_", "masked_scatter_"))
+
+
 @overridable
 def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any, **kw: Any) -> Tensor:
     """``target`` overwritten with ``compute(target, *args)``, checked before anything changes."""
     tensor_argument(target, name)
     check_inplace(target)
+    if name not in _READ_BEFORE:
+        refuse_overlap(target, (*args, *kw.values()), name in ("index_reduce_", "scatter_reduce_"))
     result = compute(before(target), *args, **kw)
     check_result(name, target._layout, result._layout)
     return assign_inplace(target, result)

@@ -33,7 +33,7 @@ from .memo import Memo
 from .numbers import scalar_tensor
 from .plans import InplacePlan, Plan
 from .pointwise_backward import PointwiseNode, Rule, UnaryNode
-from .recording import fitting, gather, mark_inference, refuse_inference
+from .recording import fitting, gather, mark_inference, refuse_inference, refuse_overlap
 from .registry import register
 
 __all__ = ["Pointwise", "pointwise"]
@@ -239,6 +239,8 @@ class Pointwise:
                 and a._version_ is target._version_
                 and (a._data is not target._data or a._layout is not target._layout)
             ):
+                if not (self.repeats or self.params[i] == "value"):  # (a single value is read before)
+                    refuse_overlap(target, (a,))
                 args[i] = a.clone()
                 return self.inplace(args)
         # what the derivative saves is stamped before the write, so that an operand that the write destroys is noticed

@@ -176,24 +176,32 @@ def check_written(out: Tensor, reads: tuple[Any, ...] = ()) -> None:
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
+    refuse_overlap(out, reads, True)
+
+
+def refuse_overlap(target: Tensor, reads: Iterable[Any], same: bool = False) -> None:
+    """RuntimeError where a tensor that is read lies in part where ``target`` is written to; with ``same`` also if it is the target.
+
+    As in PyTorch, whose kernels read and write in one go: what has gaps or overlaps itself is not looked at.
+    """
     for x in reads:
-        if x._version_ is out._version_ and overlap(x, out):
+        if isinstance(x, Tensor) and x._version_ is target._version_ and (same or x is not target) and _overlap(x, target, same):
             raise RuntimeError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
                 "location. Please clone() the tensor before performing the operation."
             )
 
 
-def overlap(a: Tensor, b: Tensor) -> bool:
-    """Whether the memory from a's first to its last element meets b's."""
-    ranges = []
-    for t in (a, b):
-        if not t._layout.size:
-            return False
-        start = t._data.__array_interface__["data"][0]
-        last = sum((n - 1) * s for n, s in zip(t._layout.shape, t._layout.strides, strict=True))
-        ranges.append((start, start + (last + 1) * t._data.itemsize))
-    return ranges[0][0] < ranges[1][1] and ranges[1][0] < ranges[0][1]
+def _overlap(a: Tensor, b: Tensor, same: bool) -> bool:
+    """Whether the memory of two tensors without gaps meets; ``same``: also where it is the same and in the same order."""
+    x, y = a._layout, b._layout
+    if not (x.size and y.size and strides.packed(x) and strides.packed(y)):
+        return False
+    first, other = [t._data.__array_interface__["data"][0] for t in (a, b)]
+    end, other_end = first + x.size * a._data.itemsize, other + y.size * b._data.itemsize
+    if (first, end) == (other, other_end):
+        return same or x.ndim != y.ndim or any(s != t for n, s, t in zip(x.shape, x.strides, y.strides, strict=True) if n > 1)
+    return first < other_end and other < end
 
 
 @contextmanager
@@ -277,15 +285,18 @@ def computed_in(out: Any, dtype: Any) -> Any:
     return out.dtype
 
 
-def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = ()) -> Tensor:
+def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = ()) -> Tensor:
     """Put a result into ``out=``: resized if its shape differs, RuntimeError if its dtype cannot hold it or grad is needed.
 
-    ``reads``: tensors that PyTorch refuses to share memory with ``out``.
+    ``reads``: tensors that PyTorch refuses to share memory with ``out``; ``operands``: those that may be ``out`` itself, but not meet
+    it in part.
     """
     check_output(out, name, value._rg)
     check_kind(out, value, name)
     check_written(out, reads)
-    if out.shape != value.shape:
+    if out.shape == value.shape:
+        refuse_overlap(out, operands)
+    else:
         counted = out._version_
         fit_output(out, value.shape, strides.like(value._layout, out.dtype))
         out._version_[0] -= out._version_ is not counted  # getting memory and being written to is one change

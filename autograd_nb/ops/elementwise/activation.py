@@ -244,7 +244,7 @@ def gelu(input, approximate="none", *, out=None):
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh (approximate={approximate!r})")
     y = (_gelu if approximate == "none" else _gelu_tanh)(input)
-    return y if out is None else store(out, y, "gelu")
+    return y if out is None else store(out, y, "gelu", (), (input,))
 
 
 # for derivatives' formulas on tensors
@@ -295,7 +295,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     _floating(tensor_argument(input, "softplus"), "softplus")
     beta, threshold = (number_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
     y = _softplus(input, float(beta), float(threshold))
-    return y if out is None else store(out, y, "softplus")
+    return y if out is None else store(out, y, "softplus", (), (input,))
 
 
 @formula(lambda x: 1 / ((1 + m.abs(x)) * (1 + m.abs(x))), name="softsign", result="float")
@@ -368,7 +368,7 @@ def hardshrink(input, lambd=0.5, *, out=None):
     """0 for |x| ≤ lambd, else x."""
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
     y = _hardshrink(input, float(number_argument(lambd, "hardshrink", "lambd")))
-    return y if out is None else store(out, y, "hardshrink")
+    return y if out is None else store(out, y, "hardshrink", (), (input,))
 
 
 Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
@@ -382,7 +382,7 @@ def softshrink(input, lambd=0.5, *, out=None):
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
     y = _softshrink(input, float(lambd))
-    return y if out is None else store(out, y, "softshrink")
+    return y if out is None else store(out, y, "softshrink", (), (input,))
 
 
 @formula(lambda g, x, threshold: m.where(x <= threshold, 0.0, g), None, None, name="threshold")

@@ -159,7 +159,7 @@ def div(input, other, *, rounding_mode=None, out=None):
         y = _trunc_div(input, other)
     else:
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    return y if out is None else store(out, y, "div")
+    return y if out is None else store(out, y, "div", (), (input, other))
 
 
 @public("divide_", "true_divide_", kind="inplace")
@@ -178,7 +178,7 @@ def floor_divide(input, other, *, out=None):
     """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
     _no_integer_zero(input, other, "floor_divide")
     y = _floor_divide(input, other)
-    return y if out is None else store(out, y, "floor_divide")
+    return y if out is None else store(out, y, "floor_divide", (), (input, other))
 
 
 @public(kind="inplace")
@@ -204,7 +204,7 @@ def remainder(input, other, *, out=None):
     only_tensors("remainder", input, other, "either")
     _no_integer_zero(input, other, "remainder")
     y = _remainder(input, other)
-    return y if out is None else store(out, y, "remainder")
+    return y if out is None else store(out, y, "remainder", (), (input, other))
 
 
 @public(samples=((-5, 5), (0.6, 2)))
@@ -213,7 +213,7 @@ def fmod(input, other, *, out=None):
     only_tensors("fmod", input, other, "second")
     _no_integer_zero(input, other, "fmod")
     y = _fmod(input, other)
-    return y if out is None else store(out, y, "fmod")
+    return y if out is None else store(out, y, "fmod", (), (input, other))
 
 
 @public(kind="inplace")
@@ -276,7 +276,7 @@ def pow(input: Tensor | float, exponent, *, out=None):
                 quick = _POWERS.get(exponent)
                 if quick is not None:
                     y = quick(input)
-                    return y if out is None else store(out, y, "pow")
+                    return y if out is None else store(out, y, "pow", (), (input, exponent))
         else:
             only_tensors("pow", input, exponent, "second")
     elif not isinstance(input, Tensor) and isinstance(exponent, Tensor) and not exponent._layout.contiguous:
@@ -287,7 +287,7 @@ def pow(input: Tensor | float, exponent, *, out=None):
     else:
         only_tensors("pow", input, exponent, "either", "exponent")
     y = (_pow if isinstance(exponent, Tensor) else _pow_number)(input, exponent)
-    return y if out is None else store(out, y, "pow")
+    return y if out is None else store(out, y, "pow", (), (input, exponent))
 
 
 @public(kind="inplace")

@@ -126,7 +126,7 @@ def heaviside(input, values, *, out=None):
     """0 for x < 0, ``values`` at 0, 1 for x > 0; no gradient. RuntimeError when the dtypes differ."""
     _same_dtype(input, values)
     y = _heaviside(input, values)
-    return y if out is None else store(out, y, "heaviside")
+    return y if out is None else store(out, y, "heaviside", (), (input, values))
 
 
 @public(kind="inplace")
@@ -163,7 +163,7 @@ def ldexp(input, other, *, out=None):
     if isinstance(input, Tensor) and input.dtype.category == 2:
         need_numbers("ldexp_cpu_exp", (other,))
     y = _ldexp(input, other)
-    return y if out is None else store(out, y, "ldexp")
+    return y if out is None else store(out, y, "ldexp", (), (input,))
 
 
 @public(kind="inplace")
@@ -203,7 +203,7 @@ def lerp(input, end: Tensor, weight: Tensor | float, *, out=None):
     """a + w·(b − a), w a number or a tensor."""
     _check_lerp(input, end, weight)
     y = _lerp(input, end, weight)
-    return y if out is None else store(out, y, "lerp")
+    return y if out is None else store(out, y, "lerp", (), (input, end, weight))
 
 
 @public(kind="inplace")
@@ -248,7 +248,7 @@ def _addc(name: str, op: Any, **info: Any) -> None:
         value = check(input, tensor1, tensor2, value)
         need_numbers(name + "_cpu_out", (input, tensor1, tensor2))
         y = op(input, tensor1, tensor2, value)
-        return y if out is None else store(out, y, name)
+        return y if out is None else store(out, y, name, (), (input, tensor1, tensor2))
 
     def inner(input, tensor1, tensor2, *, value=1):
         value = number_argument(value, name + "_", "value")
@@ -287,4 +287,4 @@ def isin(elements: Tensor | float, test_elements: Tensor | float, *, assume_uniq
     else:
         found = (x.unsqueeze(-1) == tests).any(-1)
     y = found.logical_not() if invert else found
-    return y if out is None else store(out, y, "isin")
+    return y if out is None else store(out, y, "isin", (), (elements, test_elements))

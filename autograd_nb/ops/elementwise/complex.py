@@ -50,7 +50,7 @@ def conj_physical(input, *, out=None):
     """The complex conjugate in memory of its own; a real tensor is its own."""
     x = tensor_argument(input, "conj_physical")
     y = _conj_physical(x) if x.dtype.is_complex else x
-    return y if out is None else store(out, y, "conj_physical")
+    return y if out is None else store(out, y, "conj_physical", (), (input,))
 
 
 @public(kind="inplace")
@@ -243,7 +243,7 @@ def complex(real, imag, *, out=None):
     """
     _two_parts("complex", real, imag, ("real", "imag"), out)
     y = _complex(real, imag)
-    return y if out is None else store(out, y, "complex")
+    return y if out is None else store(out, y, "complex", (), (real, imag))
 
 
 @public(method=False)
@@ -255,7 +255,7 @@ def polar(abs, angle, *, out=None):
     """
     _two_parts("polar", abs, angle, ("abs", "angle"), out)
     y = _polar(abs, angle)
-    return y if out is None else store(out, y, "polar")
+    return y if out is None else store(out, y, "polar", (), (abs, angle))
 
 
 # --------------------------------------------------------------------------------------------- sign and angle
@@ -279,7 +279,7 @@ def sgn(input, *, out=None):
     """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""
     x = tensor_argument(input, "sgn")
     y = (_sgn if x.dtype.is_complex else _sgn_real)(x)
-    return y if out is None else store(out, y, "sgn")
+    return y if out is None else store(out, y, "sgn", (), (input,))
 
 
 @public(kind="inplace")
@@ -309,7 +309,7 @@ def angle(input, *, out=None):
     if x.dtype.category < 2:
         x = cast(x, dtypes.get_default_dtype())
     y = _angle(x) if x.dtype.is_complex else _angle_real(x)
-    return y if out is None else store(out, y, "angle")
+    return y if out is None else store(out, y, "angle", (), (input,))
 
 
 # ---------------------------------------------------------------------------------------------------- products

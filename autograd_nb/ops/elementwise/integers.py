@@ -43,7 +43,7 @@ def bitwise_not(input, *, out=None):
     if x.dtype.category > 1:
         raise RuntimeError(f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {x.dtype}")
     y = logical_not(x) if x.dtype is dtypes.bool_ else _bitwise_not(x)
-    return y if out is None else store(out, y, "bitwise_not")
+    return y if out is None else store(out, y, "bitwise_not", (), (input,))
 
 
 @pointwise(None, None, name="gcd", public=False)
@@ -86,7 +86,7 @@ def _integers_only(name: str, op: Any, numbers: str, dtypes: str = "integer", **
         only_tensors(name, input, other, numbers)
         check(input, other)
         y = op(input, other)
-        return y if out is None else store(out, y, name)
+        return y if out is None else store(out, y, name, (), (input, other))
 
     def inner(input, other):
         check(input, other)

@@ -22,7 +22,7 @@ def _polynomial(name: str, function: str, text: str, shifted: bool = False) -> N
     def call(input: Tensor | float, n: Tensor | float, *, out: Tensor | None = None) -> Tensor:
         only_tensors(name, input, n, "either", "n")
         y = op(input, n)
-        return y if out is None else store(out, y, name)
+        return y if out is None else store(out, y, name, (), (input, n))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = (

@@ -65,7 +65,7 @@ def _incomplete(name: str, op: Any, text: str, special: str) -> None:
     def call(input, other, *, out=None):
         only_tensors(name, input, other)
         y = op(input, other)
-        return y if out is None else store(out, y, name)
+        return y if out is None else store(out, y, name, (), (input, other))
 
     def inner(input, other):
         only_tensors(name + "_", input, other)
@@ -108,7 +108,7 @@ def zeta(input, other, *, out=None):
     """
     only_tensors("zeta", input, other, "either")
     y = _zeta(input, other)
-    return y if out is None else store(out, y, "zeta")
+    return y if out is None else store(out, y, "zeta", (), (input, other))
 
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
@@ -172,7 +172,7 @@ def polygamma(*args, input=None, n=None, out=None):
     x, order = given if isinstance(given[0], Tensor) else reversed(given)
     k = _order(order, "polygamma")
     y = digamma(x) if k == 0 else trigamma(x) if k == 1 else polygamma_order(x, k)
-    return y if out is None else store(out, y, "polygamma")
+    return y if out is None else store(out, y, "polygamma", (), args or (input,))
 
 
 @public(kind="inplace", namespaces=())

@@ -201,7 +201,7 @@ def _logit(x):
 def logit(input, eps=None, *, out=None):
     """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
     y = _logit(input) if eps is None else _logit_eps(input, float(number_argument(eps, "logit", "eps")))
-    return y if out is None else store(out, y, "logit")
+    return y if out is None else store(out, y, "logit", (), (input,))
 
 
 @public(kind="inplace")
@@ -302,7 +302,7 @@ def _rounded(input, decimals, inplace):
 def round(input, *, decimals=0, out=None):
     """x rounded to ``decimals`` places, halves to even; the gradient is 0."""
     y = _rounded(input, decimals, False)
-    return y if out is None else store(out, y, "round")
+    return y if out is None else store(out, y, "round", (), (input,))
 
 
 @public(kind="inplace")
@@ -402,7 +402,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
     x = tensor_argument(input, "nan_to_num")
     y = x.clone() if x.dtype.category < 2 else _nan_to_num(x, *_nan_to_num_options(x, nan, posinf, neginf))
-    return y if out is None else store(out, y, "nan_to_num")
+    return y if out is None else store(out, y, "nan_to_num", (), (input,))
 
 
 @public(kind="inplace")

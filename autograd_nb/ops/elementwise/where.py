@@ -67,7 +67,7 @@ def where(condition, input: Tensor | float | None = None, other: Tensor | float 
     if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
         _check_numbers(input, other)
     y = _where(condition, input, other)
-    return y if out is None else store(out, y, "where")
+    return y if out is None else store(out, y, "where", (), (condition, input, other))
 
 
 def _check_numbers(a: Any, b: Any) -> None:
@@ -132,7 +132,7 @@ def clamp(input, min=None, max=None, *, out=None):
     tensor([-1.0000,  0.5000,  1.0000])
     """
     y = _clamped(input, min, max, False)
-    return y if out is None else store(out, y, "clamp")
+    return y if out is None else store(out, y, "clamp", (), (input, min, max))
 
 
 @public("clip_", kind="inplace")

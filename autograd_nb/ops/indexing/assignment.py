@@ -17,7 +17,7 @@ from ..core.history import check_inplace, rewrite_part
 from ..core.inplace import write_inplace
 from ..core.memo import Memo
 from ..core.numbers import SINGLE, number_as, plain_number
-from ..core.recording import fresh, guarded
+from ..core.recording import fresh, guarded, refuse_overlap
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -201,6 +201,7 @@ def put_in_place(
     view: Tensor, index: Tensor, dims: tuple[int, ...], pos: int, value: Tensor, accumulate: bool, kept: Sequence[Any]
 ) -> Tensor:
     """view[index] = value (or += value), recorded; ``value`` broadcasts to the indexed shape. kept: see `write_inplace`."""
+    refuse_overlap(view, (value, *kept), True)
     value = _spread(value, _indexed_shape(view, index._layout.shape, dims, pos))
     return write_inplace(index_put_op, _write_put, view, index, value, dims, pos, accumulate, repeats=True, kept=kept)
 

@@ -15,7 +15,7 @@ from ...tensor import Tensor, make
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
-from ..core.recording import fresh, guarded, store
+from ..core.recording import fresh, guarded, refuse_overlap, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, contiguous, dense
@@ -30,12 +30,12 @@ _scatter_kernel = Kernel("indexing.index", "scatter")
 SET, ADD, MUL, MAX, MIN = range(5)
 
 
-def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Tensor, ...] = ()) -> Tensor:
+def _stored(out: Tensor | None, y: Tensor, name: str, reads: tuple[Any, ...] = (), operands: tuple[Any, ...] = ()) -> Tensor:
     if out is None:
         return fresh(y)
     if isinstance(out, Tensor) and out.dtype is not y.dtype:
         raise RuntimeError(f"{name}(): Expected out tensor to have dtype {y.dtype}, but got {out.dtype} instead")
-    return store(out, y, name, reads)
+    return store(out, y, name, reads, operands)
 
 
 def _index_argument(index: Any, name: str) -> Tensor:
@@ -186,7 +186,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         y = reshape(_gather(x, d, reshape(index, 1)), ())
     else:
         y = _gather(x, d, index)
-    return _stored(out, guarded(y, input, given), "gather", (x, index))
+    return _stored(out, guarded(y, input, given), "gather", (x,), (index,))
 
 
 @structured(
@@ -228,6 +228,7 @@ def _scatter_args(input: Any, dim: Any, index: Any, src: Any, name: str) -> tupl
     d = wrap_dim(dim, x.ndim)
     if name[-1] == "_":
         check_inplace(x)
+        refuse_overlap(x, (index, src), True)
     index = _index_argument(index, name)
     if isinstance(src, Tensor):
         if src.dtype is not x.dtype:
@@ -298,7 +299,7 @@ def _reduced_windows(name: str, x: Tensor, d: int, index: Tensor, src: Tensor, r
     memory, places = memory_of(x)
     at = reshape(gather(places, d, index), -1)
     values = reshape(expand(src, index.shape) if not src.ndim else src[tuple(slice(n) for n in index.shape)], -1)
-    in_place(name, _reduced, memory, 0, at, values, reduce, include_self)
+    in_place(name, _reduced, memory, 0, at, values.clone(), reduce, include_self)
     return x
 
 
@@ -350,10 +351,10 @@ def scatter(input, dim, index, src: Tensor | float | None = None, *, value=None,
     """
     src = _source(src, value, "scatter")
     if reduce is not None:
-        return _stored(out, _with_reduce("scatter", input, dim, index, src, reduce), "scatter")
+        return _stored(out, _with_reduce("scatter", input, dim, index, src, reduce), "scatter", (index, src), (input,))
     given = index
     args = _scatter_args(input, dim, index, src, "scatter")
-    return _stored(out, guarded(_scattered(_scatter, *args, SET), given), "scatter")
+    return _stored(out, guarded(_scattered(_scatter, *args, SET), given), "scatter", (index, src), (input,))
 
 
 @public(kind="inplace", namespaces=())
@@ -363,6 +364,7 @@ def scatter_(input, dim, index, src: Tensor | float | None = None, *, value=None
     if reduce is not None:
         if is_windows(tensor_argument(input, "scatter_")):
             return _reduced_windows("scatter_", *_scatter_args(input, dim, index, src, "scatter_"), _scatter_reduce_mode(reduce), True)
+        refuse_overlap(input, (index, src), True)
         return in_place("scatter_", lambda x: _with_reduce("scatter_", x, dim, index, src, reduce), input)
     return _scattered_inplace(_scatter, *_scatter_args(input, dim, index, src, "scatter_"), SET, (index,))
 
@@ -379,7 +381,7 @@ def scatter_add(input, dim, index, src, *, out=None):
     """
     tensor_argument(src, "scatter_add", "src")
     y = _scattered(_scatter_add, *_scatter_args(input, dim, index, src, "scatter_add"), ADD)
-    return _stored(out, guarded(y, index) if src.requires_grad else y, "scatter_add")
+    return _stored(out, guarded(y, index) if src.requires_grad else y, "scatter_add", (index, src), (input,))
 
 
 @public(kind="inplace", namespaces=())
@@ -482,7 +484,7 @@ def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, ou
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     tensor_argument(src, "scatter_reduce", "src")
     y = _reduced(*_scatter_args(input, dim, index, src, "scatter_reduce"), reduce, bool(include_self))
-    return _stored(out, guarded(y, input, index, src, y), "scatter_reduce")
+    return _stored(out, guarded(y, input, index, src, y), "scatter_reduce", (index, src), (input,))
 
 
 @public(kind="inplace", namespaces=())

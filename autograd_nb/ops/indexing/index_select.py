@@ -11,7 +11,7 @@ from ...tensor import Tensor
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
-from ..core.recording import fresh, guarded
+from ..core.recording import fresh, guarded, refuse_overlap
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
@@ -78,6 +78,8 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     if name[-1] == "_":
         check_inplace(x)
     tensor_argument(source, name, "source")
+    if name[-1] == "_":
+        refuse_overlap(x, (index, source), True)
     if source.ndim != x.ndim and source.ndim and x.ndim and "copy" in name:
         raise IndexError(
             f"{name}(): When source and destination are not scalars, their dimensionality must match. Source dimensionality "
@@ -143,12 +145,13 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     tensor([2., 0., 1.])
     """
     args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add"), "index_add")
-    return _stored(out, _with_source(_slices(_index_add, contiguous(args[0]), *args[1:], True), source), "index_add")
+    return _stored(out, _with_source(_slices(_index_add, contiguous(args[0]), *args[1:], True), source), "index_add", (index, source), (input,))
 
 
 @public(kind="inplace", namespaces=())
 def index_add_(input, dim, index, source, *, alpha=1):
     """In-place version of `index_add`."""
+    refuse_overlap(tensor_argument(input, "index_add_"), (source,), True)
     args = _slices_args(input, dim, index, _scaled(source, alpha, "index_add_"), "index_add_")
     return _with_source(_slices_inplace(_index_add, *args, True), source)
 
@@ -157,7 +160,7 @@ def index_add_(input, dim, index, source, *, alpha=1):
 def index_copy(input, dim, index, source, *, out=None):
     """y = x with the slices y[index[i]] along ``dim`` replaced by source[i]."""
     x, *rest = _slices_args(input, dim, index, source, "index_copy")
-    return _stored(out, _with_source(_slices(_index_copy, contiguous(x), *rest, False), source), "index_copy")
+    return _stored(out, _with_source(_slices(_index_copy, contiguous(x), *rest, False), source), "index_copy", (index, source), (input,))
 
 
 @public(kind="inplace", namespaces=())
@@ -190,6 +193,7 @@ def index_fill(input, dim, index, value: Tensor | float):
 @public(kind="inplace", namespaces=())
 def index_fill_(input, dim, index, value: Tensor | float):
     """In-place version of `index_fill`."""
+    refuse_overlap(tensor_argument(input, "index_fill_"), (index,), True)
     return _slices_inplace(_index_fill, *_fill_args(input, dim, index, value, "index_fill_"), False)
 
 
@@ -204,7 +208,7 @@ def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, o
     else:
         places = expand(reshape(places, [-1 if k == d else 1 for k in range(x.ndim)]), values.shape)
         y = _reduced(x, d, places, values, reduce, bool(include_self))
-    return _stored(out, guarded(y, input, index, source, y), "index_reduce")
+    return _stored(out, guarded(y, input, index, source, y), "index_reduce", (index, source), (input,))
 
 
 @public(kind="inplace", namespaces=())
@@ -214,7 +218,7 @@ def index_reduce_(input, dim, index, source, reduce: str, *, include_self=True):
         x, d, places, values = _slices_args(input, dim, index, source, "index_reduce_")
         memory, at = memory_of(x)
         at = reshape(_index_select(at, places, (d,), d), -1)
-        in_place("index_reduce_", _reduced, memory, 0, at, reshape(values, -1), reduce, bool(include_self))
+        in_place("index_reduce_", _reduced, memory, 0, at, reshape(values, -1).clone(), reduce, bool(include_self))
         return x
     return in_place("index_reduce_", index_reduce, input, dim, index, source, reduce, include_self=include_self)
 
@@ -250,6 +254,8 @@ def _put_args(input: Any, index: Any, source: Any, name: str) -> tuple[Tensor, T
             f"{name}(): self and source expected to have the same dtype, but got self.dtype = {x.dtype} and source.dtype = "
             f"{source.dtype}"
         )
+    if name[-1] == "_":
+        refuse_overlap(x, (index, source), True)
     index = _flat_index(x, index, name)
     if index._layout.size != source._layout.size:
         raise IndexError(
@@ -276,7 +282,7 @@ def put_(input, index, source, accumulate=False):
     x, places, values = _put_args(input, index, source, "put_")
     if is_windows(x):
         memory, at = memory_of(x)
-        put_(memory, take(at, places), values, accumulate)
+        put_(memory, take(at, places), values.clone(), accumulate)
         return _with_source(guarded(x, index), source)
     if not x._layout.contiguous:
         return in_place("put_", put, x, index, source, accumulate)

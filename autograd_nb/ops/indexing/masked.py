@@ -142,6 +142,6 @@ def masked_scatter_(input, mask, source):
     if is_windows(x):
         _, values = _masked_scatter_args(x, mask, source, "masked_scatter_")
         memory, at = memory_of(x)
-        put_(memory, at.masked_select(mask), values)
+        put_(memory, at.masked_select(mask), values.clone())
         return x
     return in_place("masked_scatter_", masked_scatter, input, mask, source)

@@ -134,8 +134,8 @@ def identity(n: int, d: dtypes.dtype) -> Tensor:
 # --------------------------------------------------------------------------------------------------- results
 
 
-def given(y: Tensor, out: Tensor | None, name: str) -> Tensor:
-    return y if out is None else store(out, y, name)
+def given(y: Tensor, out: Tensor | None, name: str, operands: tuple[Any, ...] = ()) -> Tensor:
+    return y if out is None else store(out, y, name, (), operands)
 
 
 def several(maker: Callable[..., Any], values: Sequence[Tensor], out: Any, name: str) -> Any:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from ...codegen.formula.namespace import m
 from ...shapes import broadcast_shapes, wrap_dim
 from ...tensor import Tensor
-from ..core.recording import guarded, need_numbers
+from ..core.recording import guarded, need_numbers, store
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import clone
@@ -135,7 +135,8 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     need_numbers("cross", (a,))
     expected_kind(a, b)
     kept = [other] * a.requires_grad + [input] * b.requires_grad
-    return given(guarded(_cross(a.expand(*shape), b.expand(*shape), d), *kept), out, "linalg.cross")
+    y = guarded(_cross(a.expand(*shape), b.expand(*shape), d), *kept)
+    return y if out is None else store(out, y, "linalg.cross", (input, other))
 
 
 @public()

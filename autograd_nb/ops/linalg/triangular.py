@@ -82,7 +82,7 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     square_shape(a, "linalg.solve_triangular")
     same_dtype(a, b, "linalg.solve_triangular")
     check_equation(a, b, left, "linalg.solve_triangular")
-    return given(solve(a, b, bool(upper), bool(left), bool(unitriangular)), out, "linalg.solve_triangular")
+    return given(solve(a, b, bool(upper), bool(left), bool(unitriangular)), out, "linalg.solve_triangular", (B,))
 
 
 @public()

@@ -62,7 +62,7 @@ def normalize(input, p=2.0, dim: int = 1, eps=1e-12, out=None):
     y = x / _clamp(vector_norm(x, p, dim, True), eps)
     if out is None:
         return y
-    return store(out, y, "normalize")
+    return store(out, y, "normalize", (), (input,))
 
 
 @functional("torch")

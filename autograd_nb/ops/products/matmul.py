@@ -200,7 +200,7 @@ def outer(input, vec2, *, out=None):
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D argument self and vec2, but got {a.ndim}-D and {b.ndim}-D")
     y = a.unsqueeze(1) * b
-    return y if out is None else store(out, y, "outer")
+    return y if out is None else store(out, y, "outer", (), (a, b))
 
 
 @public()
@@ -224,7 +224,7 @@ def inner(input, other, *, out=None):
     """Inner products over the last dims: y[…, …] = Σ a[…, k]·b[…, k]."""
     a, b = tensor_argument(input, "inner"), tensor_argument(other, "inner", "other")
     if a.ndim == 0 or b.ndim == 0:
-        return a * b if out is None else store(out, a * b, "inner")
+        return a * b if out is None else store(out, a * b, "inner", (), (a, b))
     if a.shape[-1] != b.shape[-1]:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(a.shape)} and {list(b.shape)}"
@@ -302,7 +302,8 @@ def _addend(input: Any, y: Tensor, name: str) -> Tensor:
     return x
 
 
-def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str) -> Tensor:
+def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, name: str, operands: tuple[Any, ...] = ()) -> Tensor:
+    operands = (input, *operands)
     input = _addend(input, y, name)
     alpha, beta = (number_argument(v, name, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
     if y.dtype.category == 2:  # (integers keep integers: `_scaled`)
@@ -314,7 +315,7 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
     else:
         scaled = _scaled(input, beta)
         y = scaled + y if name == "addr" else y + scaled
-    return y if out is None else store(out, y, name)
+    return y if out is None else store(out, y, name, (), operands)
 
 
 @public()
@@ -337,11 +338,11 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
         alpha, beta = number_argument(alpha, "addr", "alpha"), number_argument(beta, "addr", "beta")
         y = outer(vec1, vec2) & bool(alpha)
         y = y.logical_or(input) if beta else y
-        return y if out is None else store(out, y, "addr")
+        return y if out is None else store(out, y, "addr", (), (input, vec1, vec2))
     product = outer(vec1, vec2)
     if not input.ndim and input.dtype is not product.dtype:  # (broadcast first, a 0-d one has its say about the dtype)
         input = input.expand(product.shape)
-    return _added(input, product, beta, alpha, out, "addr")
+    return _added(input, product, beta, alpha, out, "addr", (vec1, vec2))
 
 
 @public()

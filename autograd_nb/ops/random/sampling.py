@@ -102,7 +102,7 @@ def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=Non
         _BERNOULLI_32(stream(generator), t._data, x.dtype, (dense(x), x.dtype))
     t._version_[0] = 0
     t = _of_bernoulli(_finish(t, False), input, None)
-    return store(out, t, "bernoulli") if out is not None else t
+    return store(out, t, "bernoulli", (), (input,)) if out is not None else t
 
 
 @public(method=False)
@@ -160,7 +160,7 @@ def normal(
     t = _new(shape, d, _NORMAL, generator, None, requires_grad, "normal", *operands)
     laws = [cast(x, d) if isinstance(x, Tensor) else x for x in (mean, std)]
     t = _of_normal[isinstance(mean, Tensor), isinstance(std, Tensor)](t, *laws)
-    return store(out, t, "normal") if out is not None else t
+    return store(out, t, "normal", (), (mean, std)) if out is not None else t
 
 
 _least = Kernel("random", "least")

@@ -160,4 +160,4 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     d = wrap_dim(dim, x.ndim)
     sizes = vector_norm(x, float(p), tuple(k for k in range(x.ndim) if k != d), True, name="renorm")
     y = x * OPS["where"].call(sizes > maxnorm, maxnorm / (sizes + 1e-7), 1.0)
-    return y if out is None else store(out, y, "renorm")
+    return y if out is None else store(out, y, "renorm", (), (input,))

@@ -68,7 +68,7 @@ def cumsum(input, dim, *, dtype=None, out=None):
     """yₖ = x₀ + … + xₖ along ``dim``; integers give int64; dL/dx is the running sum of g from the end."""
     x, d = _along("cumsum", input, dim, computed_in(out, dtype))
     y = _cumsum(x, d, False)
-    return y if out is None else store(out, y, "cumsum")
+    return y if out is None else store(out, y, "cumsum", (), (input,))
 
 
 # ------------------------------------------------------------------------------------------------- products
@@ -121,7 +121,7 @@ def cumprod(input, dim, *, dtype=None, out=None):
     """yₖ = x₀ · … · xₖ along ``dim``; integers give int64. The gradient is right where elements are 0."""
     x, d = _along("cumprod", input, dim, computed_in(out, dtype))
     y = _cumprod(x, d, False, False)
-    return y if out is None else store(out, y, "cumprod")
+    return y if out is None else store(out, y, "cumprod", (), (input,))
 
 
 def _prod_rule(g, x, y, dims):
@@ -231,7 +231,7 @@ def logcumsumexp(input, dim, *, out=None):
     if x.dtype.category < 2:
         raise NotImplementedError(f'"logcumsumexp" not implemented for {x.dtype}: it takes floating point tensors')
     y = _logcumsumexp(x, wrap_dim(dim, x.ndim))
-    return y if out is None else store(out, y, "logcumsumexp")
+    return y if out is None else store(out, y, "logcumsumexp", (), (input,))
 
 
 # --------------------------------------------------------------------------------------- differences and areas
@@ -251,7 +251,7 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
     d = wrap_dim(dim, x.ndim)
     if n == 0:
         y = x.clone()
-        return y if out is None else store(out, y, "diff")
+        return y if out is None else store(out, y, "diff", (), (input,))
     if prepend is not None or append is not None:
         x = OPS["cat"].call([t for t in (prepend, x, append) if t is not None], d)
     for _ in range(n if x.shape[d] > n else x.shape[d]):
@@ -260,7 +260,7 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
             break
         after, before = x.narrow(d, 1, size - 1), x.narrow(d, 0, size - 1)
         x = after.logical_xor(before) if x.dtype is dtypes.bool_ else after - before
-    return x if out is None else store(out, x, "diff")
+    return x if out is None else store(out, x, "diff", (), (input,))
 
 
 def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
