@@ -117,7 +117,8 @@ SHARING = [
     "v = b[:4].copy_(b[:4])", "v = b[:4].mul_(b[:4])", "v = b.masked_fill_(b > 2, b[1])", "v = b[:4].lerp_(b[1:5], .5)", "v = b[:4].eq_(b[1:5])",
     "v = b[:4].logical_xor_(b[2:6])", "v = b[:4].clamp_(b[1:5])", "v = b[:4].index_add_(0, i, b[:2])", "v = b.index_copy_(0, i, b[2:4])", "b[i] = b[:2]",
     "b[i] = b[1]", "v = b.scatter_(0, i, b[2:4])", "v = b.put_(i, b[:2])", "v = b.index_fill_(0, i, b[1])", "v = t.add(b[:4], 1, out=b[1:5])",
-    "v = t.exp(b, out=b)", "v = t.where(b[:4] > 2, b[:4], 0., out=b[1:5])", "v = t.masked_select(b[::2], b[::2] > 2, out=b[1::2])", "v = t.cumsum(b[:4], 0, out=b[1:5])",
+    "v = t.exp(b, out=b)", "v = t.where(b[:4] > 2, b[:4], 0., out=b[1:5])", "v = t.masked_select(b[::2], b[::2] > 2, out=b[1::2])",
+    "v = t.cumsum(b[:4], 0, out=b[1:5])",
 ]  # fmt: skip
 
 
