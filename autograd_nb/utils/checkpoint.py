@@ -121,6 +121,10 @@ class _Dropped(Sequence):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._found())
 
+    def forget(self) -> None:
+        """Let the next pass compute them again."""
+        self.items = self.block.arrays = None
+
     def _found(self) -> Any:
         if self.items is None:
             self.items = self.block.saved(self.k)

@@ -219,6 +219,20 @@ def test_checkpointed_result():
         eq(g, torch.autograd.grad(f(x).square().sum(), m[0].weight))
 
 
+def test_a_checkpoint_reads_what_tensors_hold_when_a_pass_runs():
+    w = torch.ones(8, requires_grad=True)
+    f = lambda: checkpoint(lambda q: q.sin() * w, w, use_reentrant=False)
+    c = torch.compile(f)
+    for _ in range(3):
+        found = []
+        for run in (f, c):
+            w.data.fill_(0.5)
+            y = run()
+            w.data.mul_(2)
+            found.append(torch.autograd.grad(y.square().sum(), w))
+        eq(*found)
+
+
 def test_threads_capture_opt():
     m = nn.Linear(4, 4)
     o = torch.optim.SGD(m.parameters(), 0.1)
