@@ -51,6 +51,8 @@ class Outcome:
             if after is None:
                 found.append(KeptGradient(t))
                 continue
+            if after._rg:
+                raise Problem("it leaves a gradient with a graph of its own (create_graph=True); return the gradient instead")
             b = self.capture.buffer_of(after._data)
             if (
                 b.kind != "temporary"

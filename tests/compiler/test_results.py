@@ -361,6 +361,26 @@ def test_results_that_are_views(look, recorded):
     assert compiled.programs or (look == "not recorded" and recorded)
 
 
+@pytest.mark.parametrize("view", [lambda b: b.split(1, -1)[0], lambda b: b.view(1, 2), lambda b: b.unbind()[1]])
+def test_views_of_what_a_function_reaches_made_without_recording(view):
+    b = leaf(1.0, 2.0)
+    compiled = torch.compile(lambda: view(b))
+    for recorded in (True, False, False):
+        with torch.set_grad_enabled(recorded):
+            found = [(t.requires_grad, t.grad_fn is None, t._is_view()) for t in (compiled(), view(b))]
+        assert found[0] == found[1]
+
+
+def test_a_gradient_with_a_graph_that_a_function_leaves():
+    w = leaf(1.0, 2.0)
+    compiled = torch.compile(lambda: w.pow(3).sum().backward(create_graph=True))
+    for _ in range(3):
+        w.grad = None
+        compiled()
+        (h,) = torch.autograd.grad(w.grad.sum(), w)
+        assert h.tolist() == [6.0, 12.0]
+
+
 def test_the_base_of_a_view_that_was_not_returned_has_no_history():
     compiled = torch.compile(lambda x: (x * 2)[1:])
     for k in range(2):

@@ -264,7 +264,7 @@ class Structured:
     def _share(self, source: Tensor, out: Any) -> None:
         if isinstance(out, (tuple, list)):
             for o in out:
-                share_view(source, o, f"multi:{self.node_name}")
+                share_view(source, o, f"multi:{self.node_name}" if state.grad else "")
         else:
             share_view(source, out)
 
