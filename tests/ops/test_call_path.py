@@ -36,7 +36,7 @@ def python_calls(step: Callable[[], object]) -> int:
     return count - 1
 
 
-def test_a_warm_backward_pass():
+def test_a_warm_backward_pass_takes_few_python_calls():
     w = torch.randn(8, requires_grad=True)
     for _ in range(3):
         torch.tanh(w).sum().backward()
@@ -75,7 +75,7 @@ NEW = {
 
 
 @pytest.mark.parametrize("name", NEW)
-def test_a_new_shape(name):
+def test_a_new_shape_takes_few_python_calls(name):
     step, most = NEW[name]
     for n in range(3, 6):
         step(n)
@@ -104,23 +104,26 @@ def test_only_one_place_asks_for_observers_before_plans_are_kept():
         assert not re.search(r"observing\(?\)?:\n\s+(return )?(launch\.)?keep\(", text), path
 
 
-@pytest.mark.parametrize("call", [lambda x, d: F.softmax(x, d), lambda x, d: x.sum(d), lambda x, d: x.log_softmax(d)])
-def test_what_is_equal_is_not_the_same(call):
+ALONG_A_DIM = {"softmax": lambda x, d: F.softmax(x, d), "sum": lambda x, d: x.sum(d), "log_softmax": lambda x, d: x.log_softmax(d)}
+
+
+@pytest.mark.parametrize("name", ALONG_A_DIM)
+def test_a_float_is_no_dim_though_it_is_equal_to_one(name):
     """1.0 is equal to 1, and no dim, also where a plan for 1 is known."""
-    x = torch.ones(2, 3)
+    x, call = torch.ones(2, 3), ALONG_A_DIM[name]
     call(x, 1)
     with pytest.raises(TypeError):
         call(x, 1.0)
 
 
-def test_errors_have_no_history():
+def test_errors_have_no_context_of_the_search_for_a_plan():
     """What is refused was not raised within the search for a plan."""
     with pytest.raises(ValueError, match="batch_size") as found:
         F.cross_entropy(torch.ones(2, 3), torch.zeros(3, dtype=torch.int64))
     assert found.value.__context__ is None
 
 
-def test_an_observer_sees_what_is_known():
+def test_an_observer_sees_calls_whose_plans_are_known():
     x = torch.ones(3, 4)
     seen = []
 
@@ -138,7 +141,7 @@ def test_an_observer_sees_what_is_known():
         step()
 
 
-def test_records_the_users_line():
+def test_nodes_of_known_calls_have_the_users_line():
     x = torch.ones(2, 3, requires_grad=True)
     for step in (lambda: x.sum(), lambda: F.softmax(x, 1), lambda: x @ x.t(), lambda: x.view(-1), lambda: F.linear(x, x), lambda: x.tanh()):
         for _ in range(2):
@@ -164,7 +167,7 @@ def families() -> list[tuple[str, ast.Module]]:
     return [(name, tree) for name, tree in named if not name.startswith("ops/core/")]
 
 
-def test_one_memo_of_calls():
+def test_plans_are_kept_in_memos_alone():
     """No family has tables of plans that it makes, fills or looks up by itself: that is what `ops.core.memo` is for."""
     users = {
         p.relative_to(PACKAGE).as_posix()

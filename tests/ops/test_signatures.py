@@ -54,19 +54,21 @@ def test_no_parameter_is_left_without_a_type():
     assert bare == [], "name their types in ops/signatures/parameters.py, or annotate the functions"
 
 
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda x: x.tanh(), "Tensor"),
-        (lambda x: x.size(), "Size"),
-        (lambda x: x.size(0), "_int"),
-        (lambda x: x.split(1), "tuple[Tensor, ...]"),
-        (lambda x: x.sort(), "_return_types.sort"),
-        (lambda x: x.max(0), "_return_types.max"),
-        (lambda x: x.is_contiguous(), "_bool"),
-    ],
-)
-def test_results_are_what_the_stubs_say(call, said):
+#: a call -> the type of its result in the stubs
+RESULTS = {
+    "tanh()": (lambda x: x.tanh(), "Tensor"),
+    "size()": (lambda x: x.size(), "Size"),
+    "size(0)": (lambda x: x.size(0), "_int"),
+    "split(1)": (lambda x: x.split(1), "tuple[Tensor, ...]"),
+    "sort()": (lambda x: x.sort(), "_return_types.sort"),
+    "max(0)": (lambda x: x.max(0), "_return_types.max"),
+    "is_contiguous()": (lambda x: x.is_contiguous(), "_bool"),
+}
+
+
+@pytest.mark.parametrize("text", RESULTS)
+def test_results_are_what_the_stubs_say(text):
+    call, said = RESULTS[text]
     name = call.__code__.co_names[0]
     assert said in {ast.unparse(node.returns) for node in definitions("tensor.pyi")[name]}
     kind = said.partition("[")[0].rpartition(".")[2].lstrip("_")

@@ -51,38 +51,45 @@ def test_functions_of_one_operand_against_scipy(name):
     np.testing.assert_allclose(call(getattr(special, name), narrow), expected, rtol=1.2e-7, atol=1e-45)
 
 
-@pytest.mark.parametrize(
-    ("name", "at", "expected"),
-    [
-        ("bessel_j0", (0.0, -0.0, NAN), (1.0, 1.0, NAN)),
-        ("bessel_j1", (0.0, 1e-300, NAN), (0.0, 5e-301, NAN)),
-        ("bessel_y0", (0.0, -1.0, NAN), (-INF, NAN, NAN)),
-        ("bessel_y1", (0.0, -1.0, 1e-310), (-INF, NAN, -INF)),
-        ("i0", (0.0, 713.0, 720.0), (1.0, 6.7051282636709967e307, INF)),  # SciPy's overflows at 710
-        ("i0e", (INF, -INF, 0.0), (0.0, 0.0, 1.0)),
-        ("i1", (0.0, -713.0, -720.0), (0.0, -6.700424559186402e307, -INF)),
-        ("modified_bessel_k0", (0.0, INF, -1.0), (INF, 0.0, NAN)),
-        ("modified_bessel_k1", (0.0, INF, -1.0), (INF, 0.0, NAN)),
-        ("scaled_modified_bessel_k1", (0.0, INF, -1.0), (INF, 0.0, NAN)),
-        ("spherical_bessel_j0", (0.0, INF, NAN), (1.0, 0.0, NAN)),
-        ("airy_ai", (0.0, 200.0, NAN), (sp.airy(0.0)[0], 0.0, NAN)),
-        ("erfcx", (INF, -INF, 1e300), (0.0, INF, 1 / (1e300 * math.sqrt(math.pi)))),
-        ("ndtr", (INF, -INF, -38.0), (1.0, 0.0, 2.88542835e-316)),
-        ("log_ndtr", (INF, -INF, -1e10), (0.0, -INF, -5e19)),
-        ("ndtri", (0.0, 1.0, 1.1), (-INF, INF, NAN)),
-        ("entr", (0.0, -1.0, NAN), (0.0, -INF, NAN)),
-        ("psi", (0.0, -1.0, 1.0), (-INF, NAN, -np.euler_gamma)),
-    ],
-)
-def test_special_values(name, at, expected):
+#: name -> (arguments at the ends of the domain, at poles and outside of it, values there)
+AT_THE_ENDS = {
+    "bessel_j0": ((0.0, -0.0, NAN), (1.0, 1.0, NAN)),
+    "bessel_j1": ((0.0, 1e-300, NAN), (0.0, 5e-301, NAN)),
+    "bessel_y0": ((0.0, -1.0, NAN), (-INF, NAN, NAN)),
+    "bessel_y1": ((0.0, -1.0, 1e-310), (-INF, NAN, -INF)),
+    "i0": ((0.0, 713.0, 720.0), (1.0, 6.7051282636709967e307, INF)),  # SciPy's overflows at 710
+    "i0e": ((INF, -INF, 0.0), (0.0, 0.0, 1.0)),
+    "i1": ((0.0, -713.0, -720.0), (0.0, -6.700424559186402e307, -INF)),
+    "modified_bessel_k0": ((0.0, INF, -1.0), (INF, 0.0, NAN)),
+    "modified_bessel_k1": ((0.0, INF, -1.0), (INF, 0.0, NAN)),
+    "scaled_modified_bessel_k1": ((0.0, INF, -1.0), (INF, 0.0, NAN)),
+    "spherical_bessel_j0": ((0.0, INF, NAN), (1.0, 0.0, NAN)),
+    "airy_ai": ((0.0, 200.0, NAN), (sp.airy(0.0)[0], 0.0, NAN)),
+    "erfcx": ((INF, -INF, 1e300), (0.0, INF, 1 / (1e300 * math.sqrt(math.pi)))),
+    "ndtr": ((INF, -INF, -38.0), (1.0, 0.0, 2.88542835e-316)),
+    "log_ndtr": ((INF, -INF, -1e10), (0.0, -INF, -5e19)),
+    "ndtri": ((0.0, 1.0, 1.1), (-INF, INF, NAN)),
+    "entr": ((0.0, -1.0, NAN), (0.0, -INF, NAN)),
+    "psi": ((0.0, -1.0, 1.0), (-INF, NAN, -np.euler_gamma)),
+}
+
+
+@pytest.mark.parametrize("name", AT_THE_ENDS)
+def test_values_at_the_ends_of_the_domain(name):
+    at, expected = AT_THE_ENDS[name]
     np.testing.assert_allclose(call(getattr(special, name), np.array(at)), expected, rtol=1e-12, atol=1e-323)
 
 
 # ----------------------------------------------------------------------------------------------- gamma family
 
 
-@pytest.mark.parametrize(("low", "high", "spread"), [(0.01, 10, 1.0), (10, 2000, 0.2), (1e3, 1e5, 0.01), (1e-6, 0.9, 2.0)])
-def test_incomplete_gamma(low, high, spread):
+#: which orders -> (the lowest and highest of them, how far the argument is from the order, as a standard deviation of its logarithm)
+ORDERS = {"middling": (0.01, 10, 1.0), "large": (10, 2000, 0.2), "huge": (1e3, 1e5, 0.01), "small": (1e-6, 0.9, 2.0)}
+
+
+@pytest.mark.parametrize("orders", ORDERS)
+def test_incomplete_gamma_functions_against_scipy_and_their_sum(orders):
+    low, high, spread = ORDERS[orders]
     rng = np.random.default_rng(0)
     a = np.exp(rng.uniform(np.log(low), np.log(high), 500))
     x = a * np.exp(rng.normal(0, spread, 500))
@@ -100,7 +107,7 @@ def test_incomplete_gamma_at_the_ends():
     np.testing.assert_allclose(call(special.gammaincc, a, x), 1 - expected)
 
 
-def test_derivatives_of_two_arguments():
+def test_derivatives_by_the_argument_beside_the_order():
     a, x = torch.tensor([0.7, 3.0], dtype=torch.float64), torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
     torch.igamma(a, x).sum().backward()
     density = x.detach().numpy() ** (a.numpy() - 1) * np.exp(-x.detach().numpy()) / sp.gamma(a.numpy())
@@ -112,14 +119,14 @@ def test_derivatives_of_two_arguments():
 
 
 @pytest.mark.parametrize(("name", "said"), [("igamma", "igamma: input"), ("igammac", "igammac: input"), ("zeta", "zeta")])
-def test_a_missing_derivative_is_said(name, said):
+def test_the_missing_derivative_by_the_order_is_said(name, said):
     function = getattr(torch, name, None) or special.zeta
     a = torch.tensor([1.5], requires_grad=True)
     with pytest.raises(NotImplementedError, match=f"the derivative for '{said}' is not implemented"):
         function(a, torch.tensor([2.5])).sum().backward()
 
 
-def test_zeta():
+def test_zeta_against_scipy_and_at_its_poles():
     rng = np.random.default_rng(0)
     s, q = 1 + 10 ** rng.uniform(-5, 1.3, 300), 10 ** rng.uniform(-3, 3, 300)
     np.testing.assert_allclose(call(special.zeta, s, q), sp.zeta(s, q), rtol=1e-13)
@@ -130,7 +137,7 @@ def test_zeta():
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
-def test_polygamma(n):
+def test_polygamma_of_each_order(n):
     x = draw(0.05, 20)
     np.testing.assert_allclose(call(torch.polygamma, n, x), sp.polygamma(n, x), rtol=2e-13, atol=1e-14)
     t = torch.tensor([0.7, 1.3, 4.0], dtype=torch.float64, requires_grad=True)
@@ -151,7 +158,7 @@ POLYNOMIALS = {
 
 
 @pytest.mark.parametrize("name", POLYNOMIALS)
-def test_polynomials(name):
+def test_orthogonal_polynomials_against_scipy(name):
     x, n = draw(-1.5, 1.5), np.random.default_rng(1).integers(0, 25, 400)
     got = call(getattr(special, name), x, n)
     expected = POLYNOMIALS[name](n, x)
@@ -182,7 +189,7 @@ def test_polynomials_at_the_ends():
 # ---------------------------------------------------------------------------------------------- the namespace
 
 
-def test_names():
+def test_aliases_methods_and_in_place_forms_are_the_same_functions():
     assert special.modified_bessel_i0 is special.i0 is torch.i0
     assert special.gammainc is torch.igamma
     assert special.psi is special.digamma is torch.digamma
@@ -195,7 +202,7 @@ def test_names():
     assert special.bessel_j0(torch.tensor([1, 2])).dtype is torch.float32
 
 
-def test_frexp():
+def test_frexp_gives_mantissa_exponent_and_a_gradient():
     x = np.array([0.0, 1.0, -8.0, 3.7, 1e308, 5e-324, INF])
     y = torch.frexp(torch.from_numpy(x))
     mantissa, exponent = np.frexp(x[:-1])
@@ -207,20 +214,21 @@ def test_frexp():
     np.testing.assert_array_equal(t.grad.numpy(), [0.25, 8.0])
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda x: torch.igamma(x, 2.0), TypeError, "argument 'other' must be Tensor, not float"),
-        (lambda x: torch.igamma(x.long(), x.long()), NotImplementedError, "\"igamma_cpu\" not implemented for 'Long'"),
-        (lambda x: special.zeta(2.0, 3.0), TypeError, "argument 'input' must be Tensor"),
-        (lambda x: special.chebyshev_polynomial_t(2, 3), TypeError, "argument 'input' must be Tensor"),
-        (lambda x: torch.polygamma(-1, x), RuntimeError, "does not support negative n"),
-        (lambda x: torch.polygamma(1.5, x), TypeError, "argument 'n' must be int, not float"),
-        (lambda x: torch.mvlgamma(x, 0), RuntimeError, "p has to be greater than or equal to 1"),
-        (lambda x: torch.frexp(x.long()), RuntimeError, "only supports floating-point dtypes"),
-        (lambda x: special.bessel_j0("1"), TypeError, "must be a Tensor"),
-    ],
-)
-def test_wrong_operands_and_orders_are_refused(call, error, text):
+REFUSED = {
+    "a number as igamma's argument": (lambda x: torch.igamma(x, 2.0), TypeError, "argument 'other' must be Tensor, not float"),
+    "igamma of integers": (lambda x: torch.igamma(x.long(), x.long()), NotImplementedError, "\"igamma_cpu\" not implemented for 'Long'"),
+    "zeta of numbers only": (lambda x: special.zeta(2.0, 3.0), TypeError, "argument 'input' must be Tensor"),
+    "a polynomial of numbers only": (lambda x: special.chebyshev_polynomial_t(2, 3), TypeError, "argument 'input' must be Tensor"),
+    "polygamma of a negative order": (lambda x: torch.polygamma(-1, x), RuntimeError, "does not support negative n"),
+    "polygamma of a fraction": (lambda x: torch.polygamma(1.5, x), TypeError, "argument 'n' must be int, not float"),
+    "mvlgamma of order 0": (lambda x: torch.mvlgamma(x, 0), RuntimeError, "p has to be greater than or equal to 1"),
+    "frexp of integers": (lambda x: torch.frexp(x.long()), RuntimeError, "only supports floating-point dtypes"),
+    "bessel_j0 of a string": (lambda x: special.bessel_j0("1"), TypeError, "must be a Tensor"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_operands_and_orders_are_refused(case):
+    call, error, text = REFUSED[case]
     with pytest.raises(error, match=text):
         call(torch.tensor([1.0, 2.0]))
