@@ -216,7 +216,7 @@ def grad(
     roots = _tensors(outputs, "outputs", "grad")
     targets = _tensors(inputs, "inputs", "grad")
     if not targets:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     edges, grads = _roots(roots, grad_outputs, create_graph, "grad")
     wanted = _target_edges(targets, "grad")
     if not allow:

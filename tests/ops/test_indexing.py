@@ -96,7 +96,7 @@ def test_a_leaf_refuses_to_be_written():
         ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
         (slice(None, None, -1), ValueError, "step must be greater than zero"),
         (1.5, IndexError, "only integers, slices"),
-        ([[0, 1], slice(0, 1.5)], TypeError, "slice indices must be integers"),
+        (([0, 1], slice(0, 1.5)), TypeError, "slice indices must be integers"),
         (([0, 1], [0, 1, 2]), IndexError, "shape mismatch: indexing tensors could not be broadcast together with shapes"),
     ],
 )

@@ -1,4 +1,5 @@
-"""Memory and how it is read: `resize_`, `set_`, storages, strides of `expand`, sizes that no memory has; indices of other dtypes."""
+"""Memory and how it is made and read: `resize_`, `set_`, storages, strides of `expand`, sizes that no memory has; indices that are no plain
+tensors, tensors of lists that hold some."""
 
 from __future__ import annotations
 
@@ -74,6 +75,56 @@ def test_indices():
     before = "x = t.arange(12.0).reshape(4, 3); b = t.arange(4)"
     found = [difference(code, before, kinds=True) for code in INDICES]
     assert not any(found), "\n".join(filter(None, found))
+
+
+SEQUENCES = [
+    "[[0, 1], [1, 2]]", "[[0, 1], [0, 1, 2]]", "[[1, 1, 3], [0]]", "[[0, 1]]", "[[[0, 1]]]", "[(0, 1), (1, 2)]", "[range(2), range(2)]",
+    "[np.array([0, 1]), [1, 2]]", "[t.tensor([0, 1]), [1, 2]]", "[t.tensor(0), t.tensor(1)]", "[t.tensor([0, 1])]", "[0, 1]", "[[]]", "[[], []]",
+    "[0, None]", "[0, slice(2)]", "[..., 0]", "[True, False, True, False]", "[[0, 1]] * 32", "np.array([[0, 1], [1, 2]])", "range(2)",
+    "([[0, 1], [1, 2]],)", "([[0, 1]], 0)", "[np.int64(0), np.int64(1)]", "[[True, False, True, False], [True, False, True]]", "'ab'",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("index", SEQUENCES)
+def test_sequences_as_indices(index):
+    for code in ("r = x[{}]", "x[{}] = -1.0; r = x", "x[{0}] = x[{0}] * 2; r = x"):
+        assert not difference(code.format(index), "x = t.arange(12.0).reshape(4, 3)", kinds=True)
+
+
+LISTS = [
+    "[d, d]", "[d, 2]", "[2, d]", "[2.5, d]", "[[d], [d]]", "[b, b]", "[b, 2]", "[b, 2.5]", "[b, True]", "[h, 2.5]", "[h, 3]", "[h, t.tensor(3)]",
+    "[t.tensor([1.0])] * 2", "[t.tensor([[1.0]]), 2]", "[t.tensor([1.0, 2.0])] * 2", "[d, 1j]", "[np.float64(1), 2.0]", "[np.int8(1), 2]",
+    "[np.array([1.0, 2]), np.array([3.0, 4])]", "[np.array([1, 2], dtype=np.int8), [3, 4]]", "[[1, 2], [d, 3]]", "[]", "[[], []]", "[True, d]",
+    "[1, 2.5]", "[True, 2]", "(d, (1))", "[d, 'a']",
+]  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("data", LISTS)
+def test_tensors_of_lists(data):
+    before = "d = t.tensor(1.1, dtype=t.float64); b = t.tensor(1, dtype=t.int8); h = t.tensor(1.5, dtype=t.float16)"
+    for code in ("r = t.tensor({})", "r = t.as_tensor({})", "r = t.tensor({}, dtype=t.float32)", "r = t.zeros(2).new_tensor({})"):
+        assert not difference(code.format(data), before, kinds=True)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("mode", ["constant", "reflect", "replicate", "circular"])
+def test_pad_gives_memory_of_its_own(mode):
+    for padding in ((0, 0, 0, 0), (0, 0, -1, -1), (-1, 0, 0, 0), (0, 1, 0, -1)):
+        code = f"y = F.pad(x, {padding}, mode='{mode}'); y.fill_(4); r = x, y"
+        assert not difference(code, "x = t.zeros(1, 3, 4, 4)")
+
+
+@pytest.mark.parity
+def test_bernoulli_is_stored_in_any_dtype():
+    for name in ("bool", "uint8", "int64", "float64"):
+        assert not difference(f"y = t.zeros(3, dtype=t.{name}); r = t.bernoulli(t.ones(3), out=y), y", kinds=True)
+
+
+@pytest.mark.parity
+def test_gradients_of_nothing_are_refused():
+    assert not difference("x = t.ones(2, requires_grad=True); t.autograd.grad((x * 2).sum(), [])", kinds=True)
 
 
 @pytest.mark.parity

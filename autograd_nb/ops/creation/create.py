@@ -112,7 +112,7 @@ def _parse_numbers(data: Any, d: dtype | None) -> Tensor | None:
             return None
         first = first[0]
     kind = type(first)
-    if kind is not float and kind is not int and kind is not bool:
+    if (kind is not float and kind is not int and kind is not bool) or (d is None and not _of_numbers(data)):
         return None
     try:
         array = np.array(data)
@@ -132,6 +132,13 @@ def _parse_numbers(data: Any, d: dtype | None) -> Tensor | None:
 
 
 _FOUND = {"l": dtypes.int64, "?": dtypes.bool_}
+_LISTS, _PLAIN = {list, tuple}, {float, int, bool}
+
+
+def _of_numbers(data: Any) -> bool:
+    """Whether nothing but Python numbers is in nested lists: a tensor or an array among them would have a say in the dtype."""
+    kinds = set(map(type, data))
+    return kinds <= _PLAIN or (kinds <= _LISTS and all(map(_of_numbers, data)))
 
 
 def _parse(data: Any, d: dtype | None) -> Tensor:
@@ -157,7 +164,9 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         raise TypeError(
             f"Could not infer dtype of {type(data).__name__}: tensor() takes numbers, (nested) lists of numbers, arrays and Tensors"
         )
-    if _holds_tensors(data):
+    held = [x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex))]
+    if any(isinstance(x, (Tensor, np.ndarray)) for x in held):
+        d = d or _common_dtype(data)
         data = _unwrapped(data)
     if launch.observer() is not None:
         data = _settled(data)
@@ -168,7 +177,7 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
     except OverflowError:
         raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits") from None
     if array.dtype.kind == "O":
-        bad = next((x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex, np.generic))), None)
+        bad = next((x for x in _leaves(data) if not isinstance(x, (bool, int, float, complex, np.generic, np.ndarray))), None)
         if bad is None:
             raise RuntimeError("Overflow when unpacking long: an integer in the data does not fit 64 bits")
         raise TypeError(
@@ -191,18 +200,31 @@ def _parse(data: Any, d: dtype | None) -> Tensor:
         return wrap(launch.constant(array.astype(d.np)), d)
 
 
-def _holds_tensors(data: Any) -> bool:
-    for x in data if isinstance(data, (list, tuple)) else ():
-        if isinstance(x, Tensor):
-            return True
-        if isinstance(x, (list, tuple)):
-            return _holds_tensors(x)
-        return False
-    return False
-
-
 def _unwrapped(data: Any) -> Any:
-    return [ndarray(x) if isinstance(x, Tensor) else _unwrapped(x) if isinstance(x, (list, tuple)) else x for x in data]
+    return [_number(x) if isinstance(x, Tensor) else _unwrapped(x) if isinstance(x, (list, tuple)) else x for x in data]
+
+
+def _number(t: Tensor) -> Any:
+    """The number that a tensor in a list stands for."""
+    if t._layout.size != 1:
+        raise ValueError(f"only one element tensors can be converted to Python scalars (one in the list has shape {list(t.shape)})")
+    return ndarray(t).reshape(())
+
+
+def _common_dtype(data: Any) -> dtype:
+    """The dtype of lists in which there are tensors and arrays: theirs and that of the numbers, promoted."""
+    found: dtype | None = None
+    for x in _leaves(data):
+        if isinstance(x, (Tensor, np.ndarray)):
+            own = x.dtype if isinstance(x, Tensor) else from_numpy_dtype(x.dtype)
+        elif isinstance(x, (float, complex)):
+            own = dtypes.get_default_dtype().to_complex() if isinstance(x, complex) else dtypes.get_default_dtype()
+        elif isinstance(x, np.generic):
+            own = from_numpy_dtype(x.dtype)
+        else:
+            own = dtypes.bool_ if isinstance(x, bool) else dtypes.int64
+        found = own if found is None else dtypes.promote_types(found, own)
+    return found or dtypes.get_default_dtype()
 
 
 def _leaves(data: Any):

@@ -52,8 +52,21 @@ _KINDS = "tensors used as indices must be long, int, byte or bool tensors"
 
 
 def _is_tuple(value: Any) -> bool:
-    """Whether a list stands for a tuple of indices, as in PyTorch: it holds a slice, None or Ellipsis."""
-    return len(value) < 32 and any(v is None or v is Ellipsis or isinstance(v, slice) for v in value)
+    """Whether a list (or another sequence) stands for a tuple of indices, as in PyTorch: something in it is no number and no bool."""
+    if isinstance(value, (Tensor, np.ndarray, str)) or not hasattr(value, "__getitem__") or not hasattr(value, "__len__"):
+        return False
+    if len(value) >= 32 or not any(v is None or v is Ellipsis or isinstance(v, slice) or _is_sequence(v) for v in value):
+        return False
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated; use x[tuple(seq)] instead of x[seq], or "
+        "x[torch.tensor(seq)] where a tensor is meant",
+        stacklevel=4,
+    )
+    return True
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range, Tensor, np.ndarray)) or (hasattr(value, "__getitem__") and hasattr(value, "__len__"))
 
 
 def split_index(x: Tensor, index: Any) -> tuple[Tensor, list[Any] | None]:
@@ -131,7 +144,7 @@ def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: l
 def _read_items(index: Any, ndim: int) -> tuple[list[Any], int]:
     """(the items of an index, of which lists and arrays have become tensors, how many dims they name)."""
     if index.__class__ is not tuple:
-        index = tuple(index) if isinstance(index, tuple) or (isinstance(index, list) and _is_tuple(index)) else (index,)
+        index = tuple(index) if isinstance(index, tuple) or _is_tuple(index) else (index,)
     taken = 0  # dims of x that the expression names
     items: list[Any] = []
     for item in index:

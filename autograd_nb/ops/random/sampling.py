@@ -102,7 +102,9 @@ def bernoulli(input, p: Tensor | float | None = None, *, generator=None, out=Non
         _BERNOULLI_32(stream(generator), t._data, x.dtype, (dense(x), x.dtype))
     t._version_[0] = 0
     t = _of_bernoulli(_finish(t, False), input, None)
-    return store(out, t, "bernoulli", (), (input,)) if out is not None else t
+    if out is None:
+        return t
+    return store(out, cast(t, out.dtype) if isinstance(out, Tensor) else t, "bernoulli", (), (input,))
 
 
 @public(method=False)

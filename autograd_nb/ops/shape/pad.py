@@ -107,7 +107,9 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
             before, after, size = max(before, 0), max(after, 0), y.shape[d]
         if before or after:
             y = OPS["index_select"].call(y, d, _source(size, before, after, mode))
-    return y if mode == "circular" or y is x else guarded(in_format_of(y, x), x)
+    if y._version_ is x._version_:  # nothing was put beside it: a copy all the same
+        y = y.clone()
+    return y if mode == "circular" else guarded(in_format_of(y, x), x)
 
 
 def _constant(x: Tensor, pads: list[int], value: Any) -> Tensor:
