@@ -186,7 +186,9 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 def as_int(value: Any, name: str) -> int:
     """``value`` as an int (Python or NumPy integer, or a one-element integer tensor), else TypeError."""
     if type(value) is int:
-        return value
+        if -(1 << 63) <= value < 1 << 63:
+            return value
+        raise ValueError(f"Overflow when unpacking long long: {name} must fit in 64 bits ({name}={value})")
     if isinstance(value, (bool, float, str)) or value is None:
         raise TypeError(f"{name} must be an int, not {type(value).__name__} ({name}={value!r})")
     try:

@@ -110,7 +110,7 @@ def difference(theirs: Any, mine: Any, args: tuple, kwargs: dict, values: bool =
                 if y._version:
                     compare(x, y, "operand")
                     assert x._version, "operand was not changed"
-        if grads:
+        if grads and values:
             for x, y in zip(leaves(got), leaves(expected), strict=True):
                 assert x.requires_grad == y.requires_grad, f"requires_grad is {x.requires_grad}"
             b = gradients(expected, [t for t in leaves((t_args, t_kwargs)) if t.requires_grad])
@@ -282,7 +282,7 @@ KINDS: dict[str, Callable[[Any], Iterator[Mutant]]] = {
 
 def walk(which: str, op: Any) -> Iterator[str]:
     """The differences of one op, a line each."""
-    values = which != "outs" and not any(r in op.name for r in RANDOM)
+    values = which != "outs" and not any(r in op.name for r in RANDOM) and not op.name.endswith("multi_head_attention_forward")
     for what, theirs, mine, args, kwargs in KINDS[which](op):
         try:
             text = "missing" if mine is None else difference(theirs, mine, args, kwargs, values, which == "wanted", which == "shapes")

@@ -105,3 +105,39 @@ def test_hooks_of_the_node_that_accumulates():
         "accumulated": f"{made}(x * w).sum().backward(); r = x.grad, n",
         "one accumulated": f"{made}(x * w).sum().backward(inputs=[x]); r = x.grad, w.grad is None, n",
     })  # fmt: skip
+
+
+@pytest.mark.parity
+def test_numbers_that_integer_arguments_do_not_hold():
+    calls = ["x.diff({})", "x.diff(0, {})", "t.cov(x, correction={})", "y.diagonal({})", "t.diag(x, {})", "y.chunk({})"]
+    check({c.format(v): f"r = {c.format(v)}" for c in calls for v in ("2**63", "1.5", "True", "None") if (c, v) != (calls[0], "None")},
+          "x = t.ones(3); y = t.ones(3, 3)", kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bool"])
+def test_factors_of_products_that_the_dtype_does_not_hold(dtype):
+    calls = ["t.addr(v, v, v, {})"] + (["t.addmm(m, m, m, {})", "t.addmv(v, m, v, {})"] if dtype != "bool" else [])
+    values = ["alpha=2**63", "beta=2**64", "alpha=1e40", "beta=2.5", "alpha=True", "beta=1j", "alpha=float('nan')"]
+    check({c.format(v): f"r = {c.format(v)}" for c in calls for v in values}, f"v = t.ones(2).to(t.{dtype}); m = t.ones(2, 2).to(t.{dtype})", kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_sizes_of_added_and_joined_operands():
+    check({call: f"r = {call}" for call in (
+        "t.addr(t.ones(1, 1, 1), t.ones(1), t.ones(1), beta=0)", "t.addr(t.ones(0, 1), t.ones(1), t.ones(1), beta=0)",
+        "F.linear(t.ones(2, 3), t.ones(1, 3), t.ones(4))", "F.linear(t.ones(2, 3), t.ones(3), t.ones(2))", "F.linear(t.ones(3), t.ones(4, 3), t.ones(1, 4))",
+        "F.linear(t.ones(2, 2, 3), t.ones(4, 3), t.ones(2, 2, 4))", "F.linear(t.ones(2, 2, 3), t.ones(4, 3), t.ones(2, 4))",
+        "t.trapezoid(t.ones(2), t.ones(2, 3))", "t.trapezoid(t.ones(3), t.ones(2, 3))", "t.trapezoid(t.ones(2, 3), t.ones(1, 2, 3))",
+        "t.trapezoid(t.ones(2, 0), t.ones(2, 3))", "t.cumulative_trapezoid(t.ones(2), t.ones(2, 3))", "t.tensor(1.).flatten(1)",
+        "t.histogram(t.ones(3), t.ones(1))", "F.pixel_unshuffle(t.ones(0, 1, 6, 6), 3)", "t.linalg.vecdot(t.ones(0), t.ones(1))",
+        "t.linspace(t.ones(1), 2, 3)", "t.logspace(0, t.ones(1), 3)", "t.linspace(1j, 2, 3, dtype=t.float32)",
+    )}, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_outer_products_of_several_dtypes():
+    check({
+        f"{a}, {b}, {c}": f"r = t.addr(t.full((2, 2), 3).to(t.{a}), t.tensor([1, 2]).to(t.{b}), t.tensor([1, 2]).to(t.{c}){more}"
+        for a, b, c, more in (("int64", "float32", "float32", ", beta=.5)"), ("float64", "float32", "int64", ", alpha=.5)"), ("float32", "int64", "int64", ")"))
+    })  # fmt: skip

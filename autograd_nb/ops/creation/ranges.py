@@ -103,7 +103,7 @@ def linspace(
     start: float | Tensor, end: float | Tensor, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False
 ):
     """``steps`` evenly spaced values from ``start`` to ``end``, both included."""
-    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    start, end = _ends(start, end, dtype, "linspace")
     n = as_int(steps, "steps")
     if isinstance(start, complex) or isinstance(end, complex):
         d = _options(dtype, device, default=dtypes.get_default_dtype().to_complex())
@@ -119,14 +119,26 @@ def linspace(
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "linspace")
 
 
+def _ends(start: Any, end: Any, dtype: Any, name: str) -> tuple[Any, Any]:
+    """Both ends as numbers; RuntimeError for tensors with dims and for complex ends of what is to be real."""
+    if any(isinstance(x, Tensor) and x.ndim for x in (start, end)):
+        dims = " and ".join(f"{n} with {x.ndim} dimension(s)" for n, x in (("start", start), ("end", end)) if isinstance(x, Tensor))
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {dims}.")
+    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    if dtype is not None and not dtype.is_complex and any(isinstance(x, complex) for x in (start, end)):
+        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<float> can't be safely cast to passed dtype {dtype}")
+    return start, end
+
+
 @public(method=False)
 def logspace(
     start: float | Tensor, end: float | Tensor, steps, base=10.0, *, out=None, dtype=None, device=None, requires_grad=False
 ):
     """base ** linspace(start, end, steps); an integer dtype truncates the ends, then the powers."""
+    start, end = _ends(start, end, dtype, "logspace")
     d = _options(dtype or (out.dtype if isinstance(out, Tensor) else None), device)
     if d.category < 2:
-        start, end = (int(number_as(x.item() if isinstance(x, Tensor) else x, d, "logspace")) for x in (start, end))
+        start, end = (int(number_as(x, d, "logspace")) for x in (start, end))
     t = cast(base ** linspace(start, end, steps, dtype=dtypes.float64), d)
     return _finish(t, requires_grad) if out is None else _stored_in_order(out, t, "logspace")
 

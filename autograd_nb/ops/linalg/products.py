@@ -160,6 +160,10 @@ def vecdot(x, y, *, dim=-1, out=None):
     if a.dtype.category < 2:
         raise RuntimeError(f"linalg.vecdot: Expected a floating point or complex tensor as input. Got {scalar_name(a)}")
     same_dtype(a, b, "linalg.vecdot", "x", "y")
+    if a.ndim == b.ndim == 1 and a.shape != b.shape and not (a._layout.size and b._layout.size):
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor {list(a.shape)} and src {list(b.shape)} to have the same number of elements (linalg.vecdot())"
+        )
     if a.dtype.is_complex:
         a = m.conj(a)
     z = sum_(a * b, dim, dtype=a.dtype)

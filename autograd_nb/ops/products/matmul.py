@@ -281,10 +281,7 @@ def _scaled(y: Tensor, factor: Any) -> Tensor:
 def _addend(input: Any, y: Tensor, name: str) -> Tensor:
     """The tensor that a product is added to: of the product's dtype, and no larger."""
     x = tensor_argument(input, name)
-    if name == "addr":
-        x = cast(x, dtypes.promote_types(x.dtype, y.dtype)) if x.ndim == 0 else x
-        return x.expand(*y.shape) if x.ndim == 0 and x.dtype is not y.dtype else x
-    elif x.dtype is not y.dtype:
+    if x.dtype is not y.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {x.dtype.name} and {y.dtype.name} ({name}(); cast one with .to())")
     if x.ndim > y.ndim:
         if name == "addmv":
@@ -306,8 +303,9 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
     operands = (input, *operands)
     input = _addend(input, y, name)
     alpha, beta = (number_argument(v, name, n) for v, n in ((alpha, "alpha"), (beta, "beta")))
-    if y.dtype.category == 2:  # (integers keep integers: `_scaled`)
-        alpha, beta = (number_as(v, y.dtype, name) for v in (alpha, beta))
+    if y.dtype is not dtypes.bool_:
+        kept = dtypes.float32 if y.dtype is dtypes.float16 and name not in ("addr", "addmv") else y.dtype
+        alpha, beta = (number_as(v, kept, name) for v in (alpha, beta))
     # the product comes first where the result is in C order as it is: a sum has the order of dims of its first operand
     y = _scaled(y, alpha)
     if beta == 0:  # PyTorch then ignores what input holds, nan too
@@ -334,15 +332,23 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·a⊗b; of booleans with "or" for the sum and "and" for products."""
     operands = [tensor_argument(t, "addr", n) for t, n in ((input, "input"), (vec1, "vec1"), (vec2, "vec2"))]
-    if all(t.dtype is dtypes.bool_ for t in operands):
-        alpha, beta = number_argument(alpha, "addr", "alpha"), number_argument(beta, "addr", "beta")
-        y = outer(vec1, vec2) & bool(alpha)
+    d = dtypes.bool_
+    for t in operands:  # (broadcast first, a 0-d one has its say about the dtype)
+        d = dtypes.promote_types(d, t.dtype)
+    for what, value in (("beta", beta), ("alpha", alpha)):
+        if isinstance(value, bool) and d is not dtypes.bool_:
+            raise RuntimeError(f"Boolean {what} only supported for Boolean results. (addr(): {what}={value})")
+        if isinstance(value, float) and d.category < 2:
+            raise RuntimeError(f"For integral input tensors, argument {what} must not be a floating point number. (addr(): {what}={value})")
+        if isinstance(value, complex) and not d.is_complex:
+            raise RuntimeError(f"For non-complex input tensors, argument {what} must not be a complex number. (addr(): {what}={value})")
+    if d is dtypes.bool_:
+        alpha, beta = (number_as(number_argument(v, "addr", n), d, "addr") for v, n in ((alpha, "alpha"), (beta, "beta")))
+        y = outer(vec1, vec2) & alpha
         y = y.logical_or(input) if beta else y
         return y if out is None else store(out, y, "addr", (), (input, vec1, vec2))
-    product = outer(vec1, vec2)
-    if not input.ndim and input.dtype is not product.dtype:  # (broadcast first, a 0-d one has its say about the dtype)
-        input = input.expand(product.shape)
-    return _added(input, product, beta, alpha, out, "addr", (vec1, vec2))
+    x, a, b = (cast(t, d) for t in operands)
+    return _added(x, outer(a, b), beta, alpha, out, "addr", (input, vec1, vec2))
 
 
 @public()
@@ -449,8 +455,10 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
         return store(out, linear(input, weight, bias), "linear")
     x, w = tensor_argument(input, "linear"), tensor_argument(weight, "linear", "weight")
     if w.ndim == 1:
+        if bias is not None and x.ndim == 2:
+            raise RuntimeError(f"mat2 must be a matrix, got 1-D tensor (linear(): a bias needs a weight of 2 dims, not {list(w.shape)})")
         y = matmul(x, w)
-        return y if bias is None else y + bias
+        return y if bias is None else y + bias.expand(y.shape)
     if w.ndim != 2 or x.ndim == 0:
         raise RuntimeError(
             f"linear(): expected a matrix as weight and at least 1-D input, got {list(w.shape)} and {list(x.shape)}"
@@ -461,11 +469,11 @@ def _long_linear(input: Any, weight: Any, bias: Any, out: Any) -> Tensor:
     flat = x if x.ndim == 2 else x.reshape(_rows(x.shape), x.shape[-1])
     if bias is None or bias.ndim != 1 or bias.shape[0] != w.shape[0]:
         y = _mm_nt(flat, w)
-        if bias is not None:
-            y = y + bias
-    else:
-        _same_dtype(x, bias, "linear")
-        y = _linear(flat, w, bias)
+        y = y if x.ndim < 3 else y.reshape(*x.shape[:-1], w.shape[0])
+        y = y if bias is None else y + bias.expand(y.shape)
+        return y if x.ndim > 1 else y.reshape(w.shape[0])
+    _same_dtype(x, bias, "linear")
+    y = _linear(flat, w, bias)
     return y if x.ndim == 2 else y.reshape(*x.shape[:-1], w.shape[0])
 
 

@@ -82,6 +82,8 @@ def _edges(bins: Tensor, x: Tensor, name: str) -> Tensor:
             f"{name}(): input tensor and bins tensors should have the same dtype, but got input with dtype {x.dtype} and bins with "
             f"dtype {bins.dtype}"
         )
+    if bins.numel() == 1:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got 0 for a dimension ({name}() got one edge: give two or more)")
     return bins.detach()
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ... import dtypes, launch, return_types
 from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
-from ...shapes import layout, wrap_dim
+from ...shapes import as_int, layout, wrap_dim
 from ...tensor import Tensor, make
 from ..core.recording import computed_in, store, store_each
 from ..core.reduction import reduction
@@ -246,12 +246,13 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
     x = tensor_argument(input, "diff")
     if x.ndim == 0:
         raise RuntimeError("diff expects input to be at least one-dimensional")
-    if n < 0:
+    dim = as_int(dim, "dim")
+    if as_int(n, "n") < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    d = wrap_dim(dim, x.ndim)
     if n == 0:
         y = x.clone()
         return y if out is None else store(out, y, "diff", (), (input,))
+    d = wrap_dim(dim, x.ndim)
     if prepend is not None or append is not None:
         x = OPS["cat"].call([t for t in (prepend, x, append) if t is not None], d)
     for _ in range(n if x.shape[d] > n else x.shape[d]):
@@ -276,21 +277,22 @@ def _pieces(y: Any, x: Any, dx: Any, dim: int, name: str) -> tuple[Tensor, int]:
     sides = t.narrow(d, 1, n - 1) + t.narrow(d, 0, n - 1) if n else t
     if x is None:
         return sides * (dx / 2), d
-    if not tensor_argument(x, name, "x").ndim:
-        width = x.new_empty(0)
-    elif x.ndim == 1:
+    if tensor_argument(x, name, "x").ndim == 1:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point ({x.shape[0]} for {n})")
-        width = diff(x).reshape([-1] + [1] * (t.ndim - d - 1))
-    else:
-        width = diff(x, dim=d - t.ndim)
-    return sides * width / 2, d
+        x = x.reshape([-1] + [1] * (t.ndim - d - 1))
+    if x.ndim < t.ndim:
+        x = x.reshape((1,) * (t.ndim - x.ndim) + tuple(x.shape))
+    return sides * diff(x, dim=d) / 2, d
 
 
 @public("trapz", method=False)
 def trapezoid(y, x=None, *, dx=1, dim=-1):
     """The area under ``y`` along ``dim`` by trapezoids, over places ``x`` or of width ``dx``."""
-    pieces, d = _pieces(y, x, dx, dim, "trapezoid")
+    t = tensor_argument(y, "trapezoid", "y")
+    if t.ndim and not t.shape[d := wrap_dim(dim, t.ndim)]:
+        return t.new_zeros((*t.shape[:d], *t.shape[d + 1 :]))
+    pieces, d = _pieces(t, x, dx, dim, "trapezoid")
     return pieces.sum(d)
 
 

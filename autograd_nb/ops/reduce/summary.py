@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import unrecorded
-from ...shapes import layout
+from ...shapes import as_int, layout
 from ...tensor import make
 from ..core.numbers import number_argument
 from ..core.recording import scalar_type, store
@@ -48,7 +48,7 @@ def cov(input, *, correction: int = 1, fweights=None, aweights=None):
         raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions")
     if x.dtype is dtypes.bool_:
         raise RuntimeError("cov(): bool dtype is not supported for input")
-    rows = x.reshape(1, -1) if x.ndim < 2 else x
+    rows, correction = x.reshape(1, -1) if x.ndim < 2 else x, as_int(correction, "correction")
     n = rows.shape[1]
     weights = None
     for name, w in (("fweights", fweights), ("aweights", aweights)):

@@ -154,9 +154,9 @@ def reshape_as(input, other):
 def flatten(input, start_dim=0, end_dim=-1):
     """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
     x = tensor_argument(input, "flatten")
+    a, b = wrap_dim(start_dim, max(x.ndim, 1), "start_dim"), wrap_dim(end_dim, max(x.ndim, 1), "end_dim")
     if x.ndim == 0:
         return _view, (1,)
-    a, b = wrap_dim(start_dim, x.ndim, "start_dim"), wrap_dim(end_dim, x.ndim, "end_dim")
     if a > b:
         raise RuntimeError(
             f"flatten() has invalid args: start_dim cannot come after end_dim (start_dim={start_dim}, end_dim={end_dim})"
