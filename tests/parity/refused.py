@@ -158,7 +158,9 @@ def modules(names: list[str]) -> Iterator[tuple[str, str, Callable[[], str]]]:
             for n, t in enumerate(leaves((given.args, given.kwargs))):
                 changes = [(str(d)[6:], lambda t, d=d: t.to(d)) for d in DTYPES] + list(SHAPES.items())
                 for what, make in [*changes, ("None", lambda t: None), ("a number", lambda t: 2.0), ("a word", lambda t: "x")]:
-                    if isinstance(new := make(t), torch.Tensor) and new.dtype is t.dtype and new.shape == t.shape or (new is None and what != "None"):
+                    new = make(t)
+                    same = isinstance(new, torch.Tensor) and new.dtype is t.dtype and new.shape == t.shape
+                    if same or (new is None and what != "None"):
                         continue
                     a, k = replaced((given.args, given.kwargs), n, make)
                     yield name, f"#{s}, input {n} {what}", lambda n=name, w=whole, a=a, k=k: called(n, (), w, a, k)
