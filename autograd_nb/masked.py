@@ -50,10 +50,17 @@ def _mask_of(x: Tensor, mask: Any, name: str) -> Tensor | None:
     return cast(mask, dtypes.bool_).expand(x.shape)
 
 
+def _refuse_unordered(x: Tensor, mask: Any, identity: Any) -> None:
+    """TypeError for masked complex numbers in an operation whose identity is the lowest or greatest number, as in PyTorch."""
+    if mask is not None and x.dtype.is_complex and isinstance(identity, float) and math.isinf(identity):
+        raise TypeError(f"torch.iinfo() requires an integer input type: there is no lowest or greatest {x.dtype.name}")
+
+
 def _filled(x: Any, mask: Any, identity: float, name: str) -> Tensor:
     """The input with the operation's identity where it is masked out."""
     tensor_argument(x, f"masked.{name}")
     keep = _mask_of(x, mask, name)
+    _refuse_unordered(x, mask, identity)
     return x if keep is None else _op("where", keep, x, cast(_op("full", (), identity, dtype=dtypes.float64), x.dtype))
 
 
@@ -92,16 +99,24 @@ def prod(input: Any, dim: Any = None, *, keepdim: Any = False, dtype: Any = None
     return cast(x, d)
 
 
+def _numbers(x: Tensor, dtype: Any, name: str) -> dtypes.dtype:
+    """`_kind` for what has no sum or product as bool."""
+    d = _kind(x, dtype)
+    if d is dtypes.bool_:
+        raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+    return d
+
+
 def cumsum(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """The running sum of the kept elements along ``dim``."""
     x = _filled(input, mask, 0, "cumsum")
-    return _op("cumsum", x, dim, dtype=_kind(x, dtype))
+    return _op("cumsum", x, dim, dtype=_numbers(x, dtype, "cumsum"))
 
 
 def cumprod(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """The running product of the kept elements along ``dim``."""
     x = _filled(input, mask, 1, "cumprod")
-    return _op("cumprod", x, dim, dtype=_kind(x, dtype))
+    return _op("cumprod", x, dim, dtype=_numbers(x, dtype, "cumprod"))
 
 
 def _extreme(name: str, x: Tensor, dim: Any, keepdim: bool, dtype: Any, mask: Any) -> Tensor:
@@ -113,6 +128,7 @@ def _whole(x: Any, mask: Any, identity: Any, name: str) -> Tensor:
     """`_filled` for identities that are integers of 64 bits."""
     tensor_argument(x, f"masked.{name}")
     keep = _mask_of(x, mask, name)
+    _refuse_unordered(x, mask, identity)
     if keep is not None and x.dtype is dtypes.bool_:
         raise NotImplementedError(f"identity of {name} on torch.bool input")
     return x if keep is None else _op("where", keep, x, _op("full", (), identity, dtype=x.dtype))

@@ -24,7 +24,7 @@ from .errors import AutogradError
 from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
-from .graph.node import Node, Output, accumulator, finish, set_edges
+from .graph.node import Node, Nowhere, Output, accumulator, finish, set_edges
 from .shapes import Layout, Size, layout
 
 if TYPE_CHECKING:  # what the ops attach
@@ -121,7 +121,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """True for tensors made by the user and for all that do not require grad."""
         if self._view is not None:
             refresh(self)
-        return self._edge is None or not self._rg
+        return self._edge is None or not self._rg or self._edge.__class__ is Nowhere
 
     @property
     def grad_fn(self) -> Node | None:
@@ -129,7 +129,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if self._view is not None:
             refresh(self)
         e = self._edge
-        return e.node if e.__class__ is Output else e
+        return e.node if e.__class__ is Output else None if e.__class__ is Nowhere else e
 
     @property
     def output_nr(self) -> int:
@@ -144,7 +144,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         """
         if launch._observing:
             launch.looked()
-        if self._grad is None and self._edge is not None and not self.retains_grad and self._rg:
+        if self._grad is None and self._rg and not (self._edge is None or self._edge.__class__ is Nowhere) and not self.retains_grad:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
                 "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
@@ -186,7 +186,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     @property
     def data(self) -> Tensor:
         """The same memory as a leaf outside the graph; changes through it are not seen by the version counter."""
-        return make(self._data, self._layout, [0, 0])
+        return make(self._data, self._layout, [0, 0] if self._version_[0] >= 0 else _apart(self))
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -200,9 +200,12 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     def _version(self) -> int:
         """Return how often the storage was changed in place."""
         launch.escapes("_version")
-        if self._version_[0] < 0:
+        count = self._version_[0]
+        if count >= 0:
+            return count
+        if count < COUNTED:
             raise RuntimeError("Inference tensors do not track version counter.")
-        return self._version_[0]
+        return count - COUNTED
 
     @property
     def _inference(self) -> bool:
@@ -223,13 +226,15 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             return False
         node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
         hooks = node.hooks
-        return hooks is not None and index in hooks.retained and hooks.retained[index]() is self
+        if hooks is not None and index in hooks.retained and hooks.retained[index]() is self:
+            return True
+        return node.__dict__.get("retains", False)  # a tensor that became a view of itself since
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf in ``.grad`` too. RuntimeError when it does not require grad."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        if self._edge is not None:
+        if not (self._edge is None or self._edge.__class__ is Nowhere):
             node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
             node._hooks().retained[index] = weakref.ref(self)
 
@@ -244,7 +249,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             if not self.requires_grad:
                 raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
             edge = self._edge
-        if edge is None:
+        if edge is None or edge.__class__ is Nowhere:
             return self._leaf_hooks().add_tensor(0, hook)
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
         return node._hooks().add_tensor(index, hook)
@@ -254,7 +259,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         check_callable(hook)
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        if self._edge is not None:
+        if not self.is_leaf:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return self._leaf_hooks().add("accumulated", hook)
 
@@ -265,7 +270,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     def detach(self) -> Tensor:
         """The same memory and version counter, outside the graph."""
-        return make(self._data, self._layout, self._version_)
+        version = self._version_
+        return make(self._data, self._layout, version if version[0] >= 0 else _apart(self))
 
     def _beside(self, fresh: Tensor) -> Tensor:
         """A new tensor as `zeros_like` makes it beside this one; those of transforms have one of their own kind."""
@@ -342,6 +348,13 @@ blank: Callable[[], Tensor] = type.__call__.__get__(Tensor)
 
 #: the version count of tensors made in inference mode: negative however often they are changed
 INFERENCE = -(1 << 60)
+#: that of an inference tensor that was detached outside the mode and not changed since: it may be changed there
+COUNTED = -(1 << 59)
+
+
+def _apart(t: Tensor) -> list[int]:
+    """Give the versions of what is detached of an inference tensor."""
+    return t._version_ if state.inference else [COUNTED, 0]
 
 
 def make(data: np.ndarray, lay: Layout, version: list[int]) -> Tensor:
@@ -426,6 +439,10 @@ def set_requires_grad(t: Tensor, value: bool) -> None:
         raise TypeError(f"requires_grad must be a bool, not {type(value).__name__}")
     if t._view is not None:
         refresh(t)
+    if t._edge.__class__ is Nowhere:
+        if value:  # from now on it is a leaf of its own; what was computed before leads nowhere still
+            t._edge = None
+        return
     if t._edge is not None and t._rg:
         if not value:
             raise RuntimeError(
@@ -449,7 +466,8 @@ def edge(t: Tensor) -> Any:
     """Return where a gradient of ``t`` flows: its node, itself for a leaf, None when it does not require grad."""
     if t._view is not None:
         refresh(t)
-    return t._edge if t._edge is not None else (t if t._rg else None)
+    e = t._edge
+    return (t if t._rg else None) if e is None else None if e.__class__ is Nowhere else e
 
 
 def settled(g: Tensor, *grads: Tensor) -> tuple[Tensor, ...]:
@@ -488,13 +506,25 @@ class _Unknown0(Node):
     run_graph = run
 
 
+def _loosen(view: Tensor) -> None:
+    """Let a view that is as its base require grad where the base does, though it has no history of it."""
+    base = view._view
+    assert base is not None
+    if view._rg:
+        if view._edge.__class__ is Nowhere and not base._rg:
+            view._rg, view._edge = False, None
+    elif base._rg and view.dtype.category >= 2:
+        view._rg, view._edge = True, fill_node(Nowhere(), ())
+
+
 def refresh(view: Tensor) -> None:
     """Bring a view's history up to date with its base, if the memory was changed since (without recording, too: as in PyTorch)."""
     now = view._version_[0]
+    base: Any = view._view
     if view._seen == now:
+        if view._rg is not base._rg or view._edge.__class__ is Nowhere:
+            _loosen(view)
         return
-    base = view._view
-    assert base is not None
     if not base._rg:  # it is not marked as seen: the base may require grad later
         return
     if view._view_kind:
@@ -552,8 +582,7 @@ def _view_requires_grad(view: Tensor) -> bool:
     if kind and view._seen != view._version_[0]:  # no use of it that would be refused
         return view._rg or base._rg
     refresh(view)
-    # made without recording of a tensor that requires grad, it says that it does, but leads nowhere
-    return view._rg or (kind in UNTRACKED and base._rg)
+    return view._rg
 
 
 def offset_in(view: Tensor, base: Tensor) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import AutogradError
 from ..graph import engine
-from ..graph.node import AccumulateGrad, Output
+from ..graph.node import AccumulateGrad, Nowhere, Output
 from ..ops.creation.create import new_full, seed
 from ..tensor import Tensor, edge
 
@@ -165,6 +165,8 @@ def _target_edges(targets: tuple[Any, ...], function: str) -> list[Any]:
     wanted = []
     for i, t in enumerate(targets):
         e = t._edge if isinstance(t, GradientEdge) else edge(t)
+        if e is None and t.requires_grad:
+            e = Nowhere()  # no gradient comes to it
         if e is None:
             raise RuntimeError(
                 f"One of the differentiated Tensors does not require grad (input {i} of {function}()). Make it with "

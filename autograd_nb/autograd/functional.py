@@ -150,6 +150,8 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         several_in, leaves, several_out, outputs = _call(func, inputs, "vjp", create_graph)
         _check_outputs(outputs, leaves, strict)
         vectors = _vector(v, outputs, several_out, "vjp", "the user-provided function returns")
+        if v is None:
+            _only_real(outputs[0])
         found = _grads(outputs, leaves, vectors, create_graph)
         product = _filled(found, leaves, strict, create_graph)
     return _result(outputs, several_out, create_graph), _result(product, several_in, create_graph)
@@ -247,12 +249,20 @@ def jacobian(
     return out if several_out else out[0]
 
 
+def _only_real(output: Tensor) -> None:
+    """RuntimeError for a complex output, by which only a given vector says how to differentiate."""
+    if output.dtype.is_complex and output.requires_grad:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
+
+
 def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool, strict: bool, at_once: bool) -> list[Tensor]:
     """d(output)/d(leaf) of each leaf: a backward pass per element, or one for a batch of all."""
     whole = [[*output.shape, *t.shape] for t in leaves]
     if at_once and output.requires_grad and output._layout.size:
         return [g.reshape(n) for g, n in zip(_batched((output,), leaves, output, create_graph), whole, strict=True)]
     found: list[list[Tensor]] = [[] for _ in leaves]
+    if output._layout.size:
+        _only_real(output)
     for v in _basis(output):
         grads = _grads((output,), leaves, (v,), create_graph)
         for j, (g, t) in enumerate(zip(grads, leaves, strict=True)):
@@ -309,6 +319,7 @@ def _single(outputs: tuple[Tensor, ...], several: bool, name: str) -> None:
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
     if outputs[0]._layout.size != 1:
         raise RuntimeError(f"The Tensor returned by the function given to {name} should contain a single element")
+    _only_real(outputs[0])
 
 
 def hessian(

@@ -405,6 +405,13 @@ def _basis(t: Tensor) -> Tensor:
     return OPS["eye"].call(n, dtype=t.dtype).reshape(n, *t.shape)
 
 
+def _only_real(values: Any, name: str, role: str) -> None:
+    """RuntimeError for a complex tensor among inputs or outputs."""
+    for k, t in enumerate(tree_flatten(values)[0]):
+        if isinstance(t, Tensor) and t.dtype.is_complex:
+            raise RuntimeError(f"{name}: Expected all {role} to be real but received complex tensor at flattened input idx: {k}")
+
+
 def jacrev(
     func: Callable[..., Any],
     argnums: Any = 0,
@@ -431,7 +438,9 @@ def jacrev(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
+        _only_real(args, "jacrev", "inputs")
         trace = _Trace(*_of_chosen(func, numbers, args, kwargs), has_aux, "jacrev(f, *args)")
+        _only_real(trace.like, "jacrev", "outputs")
         leaves = tree_flatten(_of_chosen(func, numbers, args, kwargs)[1])[0]
         zeros = [new_full(o.shape, 0, o.dtype) for o in trace.like]
         blocks = []
@@ -470,9 +479,11 @@ def jacfwd(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _only_real(args, "jacfwd", "inputs")
         numbers = _chosen(argnums, args)
         partial, chosen = _of_chosen(func, numbers, args, kwargs)
         trace = _Trace(partial, chosen, has_aux, "jacfwd(f, *args)")
+        _only_real(trace.like, "jacfwd", "outputs")
         push = trace.pusher()
         leaves = tree_flatten(chosen)[0]
         zeros = [new_full(t.shape, 0, t.dtype) for t in leaves]

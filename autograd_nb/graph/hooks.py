@@ -96,7 +96,7 @@ class NodeHooks:
             if tensor is not None and grads[index] is not None:
                 g = grads[index]
                 # several passes accumulate, as for leaves
-                tensor._grad = ownership.copy(g) if tensor._grad is None else tensor._grad + g
+                tensor._grad = ownership.retained(g) if tensor._grad is None else tensor._grad + g
         return grads
 
     @users

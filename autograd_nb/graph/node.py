@@ -198,6 +198,29 @@ class Output:
         self.node, self.index = node, index
 
 
+class Nowhere(Node):
+    """The end of the way for the gradient of a loose view, which is lost.
+
+    A view without a history of a base that requires grad (made before the base did, or without recording) says that it requires
+    grad too and is a leaf, but is none that a gradient would reach.
+    """
+
+    __slots__ = ()
+
+    @property
+    def consumed(self) -> None:  # type: ignore[override]
+        """Return None: it may be run by any number of passes."""
+        return None
+
+    @consumed.setter
+    def consumed(self, value: Any) -> None: ...
+
+    def run(self, g):
+        return ()
+
+    run_graph = run
+
+
 class AccumulateGrad:
     """The end of a path in the graph: adds the gradient to ``variable.grad``. ``grad_fn.next_functions`` shows it for leaves."""
 
@@ -237,7 +260,7 @@ def accumulator(leaf: Any) -> AccumulateGrad:
 
 
 def _public_edge(edge: Any) -> tuple[Any, int]:
-    if edge is None:
+    if edge is None or edge.__class__ is Nowhere:
         return (None, 0)
     if isinstance(edge, Output):
         return (edge.node, edge.index)

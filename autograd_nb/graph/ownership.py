@@ -27,6 +27,7 @@ def _unset(*_: Any) -> Any:
 
 #: set by the ops: a copy of a gradient; in a recorded pass with a history
 copy: Callable[[Any], Any] = _unset
+retained: Callable[[Any], Any] = _unset  #: the same for what a tensor retains, in C order
 tensor: Any = None  #: the class of plain tensors, set by it
 
 

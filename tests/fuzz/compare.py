@@ -95,8 +95,10 @@ def differences(
 
 
 def changed(before: Step, after: Step, name: str) -> bool:
-    """Whether two looks at a name, of one library, find something else."""
-    return name not in before.state or differences(before.state[name], after.state[name], name) is not None
+    """Whether two looks at a name, of one library, find something else, or a gradient of what was named since."""
+    if name not in before.state:
+        return getattr(after.state[name], "grad", None) is not None
+    return differences(before.state[name], after.state[name], name) is not None
 
 
 def first_difference(

@@ -66,6 +66,18 @@ EXPLAINED = (
         or (c.kind == "not refused" and "backward calculation is triggered with a negative slope" in c.theirs),
     ),
     Explained(
+        "half precision that PyTorch lacks",
+        "Special functions are formulas here, which are compiled for every precision.",
+        lambda c: c.kind == "not refused" and re.search(r"_cpu\" not implemented for 'Half'", c.theirs) and "special." in c.statement,
+    ),
+    Explained(
+        "what takes no part",
+        "PyTorch's gradient of the largest and smallest counts the input among the ties also where include_self=False leaves it out "
+        "(docs/design.md).",
+        lambda c: "value" in c.kind and re.search(r"_reduce_?\(.*am(ax|in).*(include_self=)?False", c.before + c.statement)
+        and re.search(r"grad|backward", c.statement),
+    ),
+    Explained(
         "as_strided_scatter's gradient",
         "PyTorch's is known to be wrong: it lets through what is overwritten (tests/parity/opdb.py, WRONG_THERE).",
         lambda c: "as_strided_scatter" in c.before + c.statement
@@ -79,7 +91,7 @@ EXPLAINED = (
             ("view size is not compatible" in c.theirs and "view" not in c.statement)
             or "nested_tensorlist" in c.theirs
             or ("expects a non-empty TensorList" in c.theirs and re.search(r"jacobian|hessian", c.statement))
-            or "PixelShuffleBackward0 returned an invalid gradient" in c.theirs
+            or re.search("(PixelShuffle|ScatterAdd)Backward0 returned an invalid gradient", c.theirs)
             or "INTERNAL ASSERT FAILED" in c.theirs
             or ("A leaf node was passed to _will_engine_execute_node" in c.theirs and "register_multi_grad_hook" in c.before)
             or ("use_reentrant=True, torch.utils.checkpoint is incompatible" in c.theirs and "is_grads_batched" in c.statement)
@@ -122,7 +134,7 @@ EXPLAINED = (
     Explained(
         "the operand of polygamma",
         "polygamma takes its tensor first or second, as the method is the same function.",
-        lambda c: c.kind == "not refused" and "polygamma(): argument 'n' (position 1) must be int" in c.theirs,
+        lambda c: c.kind in ("not refused", "error type") and "polygamma(): argument" in c.theirs,
     ),
     Explained(
         "order of gradients on their way",
@@ -149,7 +161,7 @@ EXPLAINED = (
         "Ops whose derivative reads other tensors than in PyTorch show it to programs that change values behind the graph's back "
         "(tests/parity/exchanged.py names them; kron keeps a view that has no version there).",
         lambda c: "value" in c.kind
-        and ((".data." in c.before and re.search(_ANEW, c.before)) or re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", c.before))
+        and ((re.search(r"\.data[.[]", c.before) and re.search(_ANEW, c.before)) or re.search(r"kron\((?s:.)*(\w_\(|\] [-+*/]?= |\.data)", c.before))
         and re.search(r"grad|backward", c.statement + c.kind),
     ),
     Explained(
@@ -160,6 +172,16 @@ EXPLAINED = (
         and (held := re.findall(r"register_multi_grad_hook\(\[(v\d+), (v\d+)\]", c.before))
         and (begun := re.search(r"(v\d+)\.backward\(|autograd\.grad\(\[?(v\d+),", c.statement))
         and any(n in pair for pair in held for n in begun.groups() if n),
+    ),
+    Explained(
+        "conjugates are computed",
+        "PyTorch's conj and its kin are views of their operand, which show what is done to that (docs/design.md).",
+        lambda c: c.kind == "value" and re.search(r"conj|\.mH|adjoint", c.before) and "complex" in getattr(c.known.get(c.name), "dtype", ""),
+    ),
+    Explained(
+        "what is left of a factor",
+        "Where a matrix is not positive definite cholesky_ex leaves what its algorithm has come to.",
+        lambda c: c.kind == "value" and "cholesky_ex" in c.statement and c.name.endswith("[0]") and "complex" in c.before,
     ),
     Explained(
         "inputs of nodes",
@@ -250,6 +272,7 @@ EXPLAINED = (
         lambda c: (c.kind == "not refused" and "Can't call numpy()" in c.theirs and not re.search(r"numpy\(|np\.", c.statement))
         or (c.kind == "not refused" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
         or (c.kind == "error type" and "operands could not be broadcast together" in c.theirs)
+        or (c.kind == "error type" and "for *: 'numpy.ndarray' and 'Tensor'" in c.theirs)
         or (c.kind == "dtype" and "np.sin(" in c.statement)
         or (c.kind == "strides" and re.search(r"numpy\(|np\.", c.before) and re.search(r"v\d+ \* v\d+$", c.statement)),
     ),

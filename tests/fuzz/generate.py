@@ -12,7 +12,7 @@ import torch
 
 from .functions import AFTER, BETWEEN, BODY, EAGER, FORMS, MORE, PASSES, SETUP, THIRD
 from .indices import index
-from .program import Call, Calls, Program, is_tensor, loose, names_of, new_space, run
+from .program import Call, Calls, Program, is_tensor, names_of, new_space, run, unheard
 from .statements import COMPILED, FAMILIES
 
 SHAPES = [
@@ -162,6 +162,8 @@ class Draw:
         text = self.fill(template if isinstance(template, str) else self.rng.choice(template))
         if name in ("in place", "index", "hook") and any(_overlaps(self.space.get(n)) for n in re.findall(r"v\d+", text)):
             raise Void  # what PyTorch writes depends on the width of its vectors
+        if "register_" in text and any(unheard(self.space.get(n)) for n in re.findall(r"v\d+", text)):
+            raise Void  # PyTorch crashes
         chance = self.rng.random()
         reshapes = re.search(r"\.(t|unsqueeze|squeeze|transpose|detach|requires_grad)_\(", text)  # by which a graph is lost
         if name in ("unary", "binary", "view", "in place", "shuffle") and chance < 0.06 and not reshapes:
@@ -188,9 +190,6 @@ class Draw:
     def add(self, text: str, always: bool = False) -> bool:
         """Run a statement; whether it stays."""
         error = run(text, self.space)
-        if error is None and loose(self.space):
-            self.replay()
-            return False
         if error is None:
             if always or self.tame():
                 self.statements.append(text)

@@ -314,16 +314,17 @@ def sharing(space: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
+def unheard(t: Any) -> bool:
+    """Whether this is such a view as `loose` finds."""
+    try:
+        return is_tensor(t) and t._is_view() and t.grad_fn is None and t._base.requires_grad
+    except RuntimeError:  # one of several views whose base has been changed (see `look`)
+        return False
+
+
 def loose(space: dict[str, Any]) -> bool:
     """Whether there is a view without a history of what requires grad: it says that it does too, but nothing passes through."""
-
-    def stands(t: Any) -> bool:
-        try:
-            return t._is_view() and t.grad_fn is None and t._base.requires_grad
-        except RuntimeError:  # one of several views whose base has been changed (see `look`)
-            return False
-
-    return any(stands(t) for n in names_of(space) for t in space["parts"](space[n]))
+    return any(unheard(t) for n in names_of(space) for t in space["parts"](space[n]))
 
 
 def call(program: Calls, torch: Any, compiled: bool) -> list[Step]:

@@ -6,11 +6,12 @@ from typing import Any
 
 from ...errors import AutogradError
 from ...graph.modes import state
-from ...graph.node import Node, Output, set_edges
+from ...graph.node import Node, Nowhere, Output, set_edges
 from ...overriding import whole
 from ...shapes import Layout
 from ...tensor import (
     AMBIGUOUS,
+    COUNTED,
     SEVERAL,
     UNTRACKED,
     AsStridedBackward0,
@@ -47,7 +48,7 @@ def _needs_room(calls: int) -> None:
 
 def check_inplace(t: Tensor) -> None:
     """Refuse, before anything is changed, an in-place op that PyTorch refuses on ``t``."""
-    if t._version_[0] < 0 and not state.inference:
+    if t._version_[0] < 0 and not state.inference and (t._version_[0] < COUNTED or t._view is not None):
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
             "tensor before doing inplace update."
@@ -68,7 +69,7 @@ def check_inplace(t: Tensor) -> None:
         raise AutogradError(f"Output {t.output_nr} of {kind[6:]} is a view and is being modified inplace. {SEVERAL}")
     if kind in UNTRACKED and base._rg:
         _refuse_untracked(kind)
-    if (base._edge is None and (t._rg or base._rg)) or (t._rg and t._edge is None):
+    if (base._edge is None and (t._rg or base._rg)) or (t._rg and (t._edge is None or t._edge.__class__ is Nowhere)):
         raise AutogradError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. Do it inside "
             "`with torch.no_grad():`, or clone() the leaf first."

@@ -69,7 +69,7 @@ def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any,
 def counted(target: Tensor) -> Tensor:
     """``target`` after an op in place that changes nothing of it: refused and counted as any other."""
     check_inplace(target)
-    target._version_[0] += target._version_[0] >= 0
+    target._version_[0] += 1
     return target
 
 

@@ -75,8 +75,11 @@ def _in_place_view(name: str) -> None:
         y = function(before, *args, **kw)
         x._data, x._layout = y._data, y._layout
         if state.grad:  # what is not recorded neither detaches nor freezes
+            retains = x.retains_grad
             x._edge, x._rg = y._edge, y._rg
-        x._version_[0] += x._version_[0] >= 0
+            if retains and x._edge is not None:  # what is retained stays the gradient of what the tensor was
+                getattr(x._edge, "node", x._edge).__dict__["retains"] = True
+        x._version_[0] += 1
         return x
 
     call.__name__ = call.__qualname__ = name + "_"

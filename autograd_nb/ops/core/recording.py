@@ -217,6 +217,12 @@ def not_for_complex(name: str) -> NotImplementedError:
     return NotImplementedError(f'"{name}" not implemented for complex tensors (ComplexFloat, ComplexDouble)')
 
 
+def no_complex_derivative(name: str, *operands: Tensor) -> None:
+    """RuntimeError for complex operands of which one requires grad, where PyTorch has derivatives of real ones only."""
+    if operands[0].dtype.is_complex and state.grad and any(t.requires_grad for t in operands):
+        raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+
+
 def real_operands(message: str) -> Callable[[Sequence[Any]], None]:
     """A pointwise op's ``check`` that refuses complex operands."""
 

@@ -16,6 +16,7 @@ from ...errors import DeviceError
 from ...shapes import Layout, is_expanded
 from ...tensor import Tensor, make
 from ..core.calls import inplace_call, unary_call
+from ..core.inplace import counted
 from ..core.numbers import SINGLE, number_as, plain_number
 from ..core.pointwise import Pointwise
 from ..core.registry import public, register
@@ -233,6 +234,8 @@ def in_format_of(y: Tensor, x: Tensor) -> Tensor:
 @public(kind="inplace")
 def copy_(input, src, non_blocking=False):
     """Overwrite with ``src`` (a tensor that broadcasts and is cast, or a number); the gradient goes to ``src``."""
+    if src is input and is_expanded(input._layout):  # the one thing that may be written there: what is there
+        return counted(input)
     if src.__class__ is Tensor:
         keeps = getattr(input, "_rg", False) and input._view is None
         return (_copy_keeping if keeps else _copy)(input, src)

@@ -154,7 +154,7 @@ def resize_(input, *sizes, memory_format=None):
     else:
         x._data = base[offset:] if offset else base
     x._layout = new
-    x._version_[0] += x._version_[0] >= 0
+    x._version_[0] += 1
     return x
 
 

@@ -14,7 +14,7 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import number_argument, number_as
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, store
+from ..core.recording import guarded, not_for_complex, store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -492,6 +492,8 @@ def _glu(a, b):
 def glu(input, dim=-1):
     """a·σ(b), a and b the halves of the input along ``dim``. RuntimeError when that dim's size is odd."""
     x = tensor_argument(input, "glu")
+    if x.dtype.is_complex:
+        raise not_for_complex("glu_cpu")
     if x.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
     d = wrap_dim(dim, x.ndim)

@@ -69,6 +69,7 @@ def xlogy(x, y):
     lambda g, x, y: m.where((x == 0) & (y <= -1), 0.0, m.where(g == 0, 0.0, g * m.log1p(y))),
     lambda g, x, y: g * (x / (y + 1)),
     result="float", method=False, inplace=False, public=False, name="xlog1py", numbers="either",
+    check=real_operands('"xlog1py_cpu" not implemented for complex tensors (ComplexFloat, ComplexDouble)'),
 )  # fmt: skip
 def xlog1py(x, y):
     """x·ln(1 + y), 0 where x is 0 (unless y is nan)."""

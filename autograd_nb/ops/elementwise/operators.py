@@ -19,7 +19,7 @@ from ..core.entries import PointwiseKernel
 from ..core.memo import Memo
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
-from ..creation.cast import relaid
+from ..creation.cast import clone, relaid
 from .arithmetic import (
     _POWERS,
     _abs,
@@ -176,3 +176,4 @@ engine.add_in_place = _engine_add_in_place
 engine.merge = _engine_merge
 engine.own = _engine_own
 ownership.copy = _copy
+ownership.retained = clone

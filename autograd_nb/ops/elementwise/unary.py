@@ -9,7 +9,7 @@ from ...codegen.formula.namespace import m
 from ..core.inplace import counted
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
-from ..core.recording import need_floats, need_numbers, real_operands, store, store_each
+from ..core.recording import need_floats, need_numbers, no_complex_derivative, real_operands, store, store_each
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -401,6 +401,7 @@ def _nan_to_num_options(x, nan, posinf, neginf):
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """nan, ∞ and −∞ replaced by ``nan`` (0), ``posinf`` (the largest number) and ``neginf``; there the gradient is 0."""
     x = tensor_argument(input, "nan_to_num")
+    no_complex_derivative("nan_to_num", x)
     y = x.clone() if x.dtype.category < 2 else _nan_to_num(x, *_nan_to_num_options(x, nan, posinf, neginf))
     return y if out is None else store(out, y, "nan_to_num", (), (input,))
 

@@ -15,7 +15,7 @@ from ...tensor import Tensor, make
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_as, plain_number, scalar_tensor
-from ..core.recording import fresh, guarded, refuse_overlap, store
+from ..core.recording import fresh, guarded, no_complex_derivative, refuse_overlap, store
 from ..core.registry import OPS, public
 from ..core.structured import Structured, structured, tensor_argument
 from ..creation.cast import cast, clone, contiguous, dense
@@ -422,7 +422,8 @@ def _reduced(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include
         if not include_self:
             count = _scatter(count, d, index, scalar_tensor(0, x.dtype), SET)
         count = _scatter_add(count, d, index, new_full((), 1, x.dtype), ADD)
-        count = OPS["maximum"].call(count, new_full((), 1, x.dtype))
+        one = new_full((), 1, x.dtype)
+        count = OPS["where"].call(count == 0, one, count) if x.dtype.is_complex else OPS["maximum"].call(count, one)
         return total / count if x.dtype.category > 1 else OPS["floor_divide"].call(total, count)
     return _fold(x, src, d, index, reduce, include_self)
 
@@ -483,8 +484,14 @@ def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, ou
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     tensor_argument(src, "scatter_reduce", "src")
+    no_complex_derivative("scatter_reduce", tensor_argument(input, "scatter_reduce"), src)
+    y = _scatter_reduce(input, dim, index, src, reduce, include_self)
+    return _stored(out, y, "scatter_reduce", (index, src), (input,))
+
+
+def _scatter_reduce(input: Any, dim: Any, index: Any, src: Any, reduce: str, include_self: Any) -> Tensor:
     y = _reduced(*_scatter_args(input, dim, index, src, "scatter_reduce"), reduce, bool(include_self))
-    return _stored(out, guarded(y, input, index, src, y), "scatter_reduce", (index, src), (input,))
+    return guarded(y, input, index, src, y)  # type: ignore[no-any-return]
 
 
 @public(kind="inplace", namespaces=())
@@ -493,4 +500,7 @@ def scatter_reduce_(input, dim, index, src, reduce: str, *, include_self=True):
     if reduce in _REDUCTIONS and reduce != "mean" and is_windows(tensor_argument(input, "scatter_reduce_")):
         tensor_argument(src, "scatter_reduce_", "src")
         return _reduced_windows("scatter_reduce_", *_scatter_args(input, dim, index, src, "scatter_reduce_"), reduce, bool(include_self))
-    return in_place("scatter_reduce_", scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
+    tensor_argument(src, "scatter_reduce_", "src")
+    return in_place("scatter_reduce_", _scatter_reduce, input, dim, index, src, reduce, include_self)

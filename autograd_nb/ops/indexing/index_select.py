@@ -11,7 +11,7 @@ from ...tensor import Tensor
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
-from ..core.recording import fresh, guarded, refuse_overlap
+from ..core.recording import fresh, guarded, no_complex_derivative, refuse_overlap
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
@@ -200,6 +200,12 @@ def index_fill_(input, dim, index, value: Tensor | float):
 @public()
 def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, out=None):
     """`index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
+    y = _index_reduce(input, dim, index, source, reduce, include_self)
+    no_complex_derivative("index_reduce", input, source)
+    return _stored(out, y, "index_reduce", (index, source), (input,))
+
+
+def _index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: str, include_self: Any) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, d, places, values = _slices_args(input, dim, index, source, "index_reduce")
@@ -208,7 +214,7 @@ def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, o
     else:
         places = expand(reshape(places, [-1 if k == d else 1 for k in range(x.ndim)]), values.shape)
         y = _reduced(x, d, places, values, reduce, bool(include_self))
-    return _stored(out, guarded(y, input, index, source, y), "index_reduce", (index, source), (input,))
+    return guarded(y, input, index, source, y)  # type: ignore[no-any-return]
 
 
 @public(kind="inplace", namespaces=())
@@ -220,7 +226,7 @@ def index_reduce_(input, dim, index, source, reduce: str, *, include_self=True):
         at = reshape(_index_select(at, places, (d,), d), -1)
         in_place("index_reduce_", _reduced, memory, 0, at, reshape(values, -1).clone(), reduce, bool(include_self))
         return x
-    return in_place("index_reduce_", index_reduce, input, dim, index, source, reduce, include_self=include_self)
+    return in_place("index_reduce_", _index_reduce, input, dim, index, source, reduce, include_self)
 
 
 def _flat_index(x: Tensor, index: Any, name: str) -> Tensor:

@@ -406,7 +406,7 @@ def _pseudo_inverse(value: Any, atol: Any, rtol: Any, hermitian: bool) -> Tensor
             f"linalg.pinv({scalar_name(a)}{{{list(a.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat "
             "or cdouble types"
         )
-    if hermitian:
+    if hermitian and a._layout.size:
         square_shape(a, "linalg.eigh")
     for argument, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, Tensor) and value.dtype.is_complex:
@@ -450,7 +450,7 @@ def matrix_rank(A, tol: float | Tensor | None = None, hermitian=False, *, atol: 
     for argument, value in (("atol", atol), ("rtol", rtol)):
         if isinstance(value, Tensor) and value.dtype.is_complex:
             raise RuntimeError(f"torch.linalg.matrix_rank: {argument} tensor of complex type is not supported. Got {scalar_name(value)}")
-    if hermitian:
+    if hermitian and a._layout.size:
         square_shape(a, "linalg.eigh")
     if not a._layout.size:
         return given(new_full(batch_of(a), 0, dtypes.int64), out, "linalg.matrix_rank")

@@ -22,7 +22,7 @@ from ...overriding import overridable
 from ...shapes import layout
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines
-from ..core.recording import constant, guarded, mark_inference
+from ..core.recording import constant, guarded, mark_inference, not_for_complex
 from ..core.registry import OPS
 from ..core.row_kernel import RowKernel, row_sizes
 from ..core.structured import structured, tensor_argument
@@ -476,6 +476,8 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     _floating(x, "nll_loss")
+    if x.dtype.is_complex:
+        raise not_for_complex("nll_loss_out_frame")
     constant("nll_loss_forward", "weight", weight)
     x, t, alone = _batched(x, t, weight, "nll_loss")
     t, ignored = _checked_indices(t, x.shape[1], ignore_index)

@@ -50,8 +50,6 @@ def _unit(x: Tensor, dim: int, eps: float) -> Tensor:
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """‖x₁ − x₂ + eps‖ₚ along the last dim."""
     a, b = tensor_argument(x1, "pairwise_distance", "x1"), tensor_argument(x2, "pairwise_distance", "x2")
-    if max(a.ndim, b.ndim) == 0:
-        raise RuntimeError("pairwise_distance: the inputs need at least one dim")
     return vector_norm(a - b + eps, p, -1, keepdim)
 
 

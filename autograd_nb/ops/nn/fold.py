@@ -84,6 +84,8 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     x = tensor_argument(input, "unfold")
     _numbers(x, "im2col")
     how = _windows("unfold", kernel_size, dilation, padding, stride)
+    if x.ndim < 3:
+        raise IndexError(f"Dimension out of range: unfold() expects 3D or 4D input, but got {list(x.shape)}")
     if x.ndim not in (3, 4) or any(m == 0 for m in x.shape[-3:]):
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but got: "

@@ -117,6 +117,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """`nn.functional.grid_sample` with modes as numbers, in the order in which it lists them."""
     x, places = tensor_argument(input, "grid_sampler"), tensor_argument(grid, "grid_sampler", "grid")
+    if not x.ndim or not places.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions (grid_sampler(): input and grid)")
     if x.ndim not in (4, 5) or places.ndim != x.ndim:
         raise RuntimeError(
             "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got input with sizes "

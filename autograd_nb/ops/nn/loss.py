@@ -21,6 +21,7 @@ from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
 from ..creation.cast import cast
+from ..creation.create import new_full
 from ..elementwise.activation import functional
 from ..reduce.fused_reduction import reduced
 from .cross_entropy import check_reduction, legacy_reduction
@@ -383,15 +384,21 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
     Errors: ValueError for negative variances or another shape.
     """
-    x, t = _pair(input, target, "gaussian_nll_loss", False)
+    x, t = tensor_argument(input, "gaussian_nll_loss"), tensor_argument(target, "gaussian_nll_loss", "target")
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError(f"var has negative entry/entries (var={var})")
+        if x.dtype.is_complex:
+            raise NotImplementedError("clamp is not supported for complex types (var of gaussian_nll_loss, of the input's dtype)")
         v: Any = float(var)
+        if t.dtype.is_complex:
+            v = new_full((), v, x.dtype)
     else:
         v = tensor_argument(var, "gaussian_nll_loss", "var")
         if v.dtype.category < 2:
             raise RuntimeError(f"gaussian_nll_loss(): result type Float can't be cast to the desired output type {v.dtype.name} (of var)")
+        if v.dtype.is_complex:
+            raise not_for_complex("gaussian_nll_loss")
         if v._layout.size and v.detach().min().item() < 0:
             raise ValueError("var has negative entry/entries")
         if v.shape != x.shape:
@@ -402,7 +409,11 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     check_reduction(reduction)
     if isinstance(v, Tensor):  # what the derivative keeps is nobody's to change
         v = v.clone()
-    return _gaussian_nll_loss((x - t, v, float(eps), 0.5 * math.log(2 * math.pi) if full else 0.0), reduction)
+    extra = 0.5 * math.log(2 * math.pi) if full else 0.0
+    if x.dtype.is_complex or t.dtype.is_complex:
+        s = _held(v, eps)
+        return _total(0.5 * (s.log() + (x - t) ** 2 / s) + extra, reduction)
+    return _gaussian_nll_loss((x - t, v, float(eps), extra), reduction)
 
 
 # ------------------------------------------------------------------------------------------------- of margins

@@ -18,7 +18,7 @@ from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
 from ..core.pointwise import pointwise
-from ..core.recording import constant, fresh, guarded, scalar_type
+from ..core.recording import constant, fresh, guarded, not_for_complex, scalar_type
 from ..core.reduction import Reduction
 from ..core.registry import OPS
 from ..core.structured import structured, tensor_argument
@@ -343,6 +343,8 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
         return x
     if x.dtype.category < 2 and x.dtype is not dtypes.int64:
         raise NotImplementedError(f'"avg_pool{x.ndim - 1 if x.ndim < 4 else 3}d" not implemented for {x.dtype} (local_response_norm)')
+    if x.dtype.is_complex:
+        raise not_for_complex(f"avg_pool{x.ndim - 1 if x.ndim < 4 else 3}d")
     # the sum over a window is a difference of running sums; here the window is small, and adding its parts loses no digits
     squares = x * x
     channels = x.shape[1]

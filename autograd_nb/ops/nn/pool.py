@@ -273,6 +273,8 @@ def _max_parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, t
 
 def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple[int, ...]]:
     x = tensor_argument(input, op)
+    if x.ndim <= n and n > 1 and isinstance(output_size, (tuple, list)):
+        raise ValueError(f"{op}(): Input dimension should be at least {n + 1} (got {list(x.shape)})")
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{op}(): Expected {n + 1}D or {n + 2}D tensor, but got {list(x.shape)}")
     if x.dtype.category != 2:
@@ -306,6 +308,8 @@ def _unpool(x, index, y_spatial, n):
 
 def _unpooled(op: str, n: int, input: Any, indices: Any, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Tensor:
     x, index = tensor_argument(input, op), tensor_argument(indices, op, "indices")
+    if not x.ndim:
+        raise IndexError(f"{op}(): tuple index out of range: the input has no dimensions")
     if x.shape != index.shape:
         raise RuntimeError(f"Expected shape of indices to be same as that of the input tensor ({list(x.shape)}) but got {list(index.shape)}")
     if index.dtype is not dtypes.int64:

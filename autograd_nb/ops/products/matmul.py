@@ -11,7 +11,7 @@ from ...shapes import broadcast_shapes, layout, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument, number_as
-from ..core.recording import fresh, guarded, need_numbers, store
+from ..core.recording import fresh, guarded, need_numbers, no_complex_derivative, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -325,6 +325,9 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
 @public()
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·A·v."""
+    a, v = tensor_argument(mat, "addmv", "mat"), tensor_argument(vec, "addmv", "vec")
+    if a.ndim != 2 or v.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {getattr(input, 'ndim', 0)}, {a.ndim}, {v.ndim} dims (addmv)")
     return _added(input, mv(mat, vec), beta, alpha, out, "addmv")
 
 
@@ -500,6 +503,7 @@ def bilinear(input1, input2, weight, bias=None):
         raise IndexError("Dimension specified as 0 but tensor has no dimensions (bilinear(): bias must be a vector)")
     if bias is not None and bias.shape[0] != w.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {w.shape[0]}")
+    no_complex_derivative("_trilinear", x, z, w)
     rows = x.reshape(-1, x.shape[-1])
     other = z.reshape(-1, z.shape[-1])
     half = tensordot(rows, w, ([1], [1]))  # rows × out × in2

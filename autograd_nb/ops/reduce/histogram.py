@@ -106,9 +106,9 @@ def histogram(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *, r
     Source: https://docs.pytorch.org/docs/stable/generated/torch.histogram.html
     """
     x = _checked(input, "histogram")
-    if weight is not None and tensor_argument(weight, "histogram", "weight").shape != x.shape:
+    if weight is not None and tensor_argument(weight, "histogram", "weight")._layout.size != x._layout.size:
         raise RuntimeError(
-            f"histogram(): if weight tensor is provided it should have the same shape as the input tensor, but got {list(weight.shape)} "
+            f"histogram(): if weight tensor is provided it should have the same shape (number of elements) as the input tensor, but got {list(weight.shape)} "
             f"for {list(x.shape)}"
         )
     with unrecorded():
@@ -145,7 +145,7 @@ def histogramdd(input, bins: int | Sequence[int] | Tensor | Sequence[Tensor], *,
     if x.ndim < 2:
         raise RuntimeError(f"histogramdd(): input tensor should have at least 2 dimensions, but got {x.ndim}")
     width = x.shape[-1]
-    if weight is not None and tensor_argument(weight, "histogramdd", "weight").shape != x.shape[:-1]:
+    if weight is not None and tensor_argument(weight, "histogramdd", "weight").reshape(weight.shape or 1).shape != x.shape[:-1]:
         raise RuntimeError(
             f"histogramdd(): if weight tensor is provided it should have the same shape as the input tensor excluding its innermost "
             f"dimension, but got input with shape {list(x.shape)} and weight with shape {list(weight.shape)}"

@@ -10,7 +10,7 @@ from ... import dtypes, launch, return_types
 from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.recording import fresh, store
+from ..core.recording import fresh, no_complex_derivative, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -133,6 +133,7 @@ def mode(input, dim: int = -1, keepdim=False, *, out=None):
     if x.ndim and not x.shape[d]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     if not x.ndim:
+        no_complex_derivative("mode", x)
         return _pair(return_types.mode, *_only_one(x), out, "mode")
     values, indices = _mode(x, d)
     if not keepdim:

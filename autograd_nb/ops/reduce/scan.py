@@ -15,7 +15,7 @@ from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
 from ...shapes import as_int, layout, wrap_dim
 from ...tensor import Tensor, make
-from ..core.recording import computed_in, store, store_each
+from ..core.recording import computed_in, no_complex_derivative, store, store_each
 from ..core.reduction import reduction
 from ..core.registry import OPS, public
 from ..core.row_kernel import row_sizes
@@ -181,6 +181,7 @@ def _cumulative(op: Any, name: str, input: Any, dim: Any, out: Any) -> Any:
     x, result = tensor_argument(input, name), getattr(return_types, name)
     if x._layout.dtype.is_complex and x.ndim:
         raise NotImplementedError(f'"{name}_cpu" not implemented for complex tensors, which have no order')
+    no_complex_derivative(name, x)
     y = result(*op(x, wrap_dim(dim, x.ndim)))
     return y if out is None else result(*store_each(out, (y[0], y[1]), name))
 

@@ -11,7 +11,7 @@ from ...launch import Kernel
 from ...shapes import as_int, as_shape, is_expanded, numel, wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.inplace import in_place
-from ..core.recording import fresh, store
+from ..core.recording import fresh, no_complex_derivative, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
@@ -119,7 +119,7 @@ def rot90(input, k=1, dims=(0, 1)):
         return flip(x, a, b)
     if k == 3:
         return copied(_transpose(flip(x, a), a, b))
-    return copied(x)
+    return clone(x)
 
 
 # -------------------------------------------------------------------------------------------- triangles, diagonals
@@ -270,7 +270,9 @@ def select_scatter(input, src, dim, index):
     n, i = x.shape[d] if x.ndim else 0, as_int(index, "index")
     if not -n <= i < n:
         raise IndexError(f"select(): index {i} out of range for tensor of size {list(x.shape)} at dimension {d}")
-    return _into_view("select_scatter", x, src, _select, d, i % n)
+    y = _into_view("select_scatter", x, src, _select, d, i % n)
+    no_complex_derivative("select_scatter", y)
+    return y
 
 
 @public()
