@@ -50,3 +50,21 @@ class OutOfMemoryError(RuntimeError):
 
 class LinAlgError(RuntimeError):
     """A matrix that cannot be factored or inverted, or an iteration that did not converge (PyTorch's `linalg.LinAlgError`)."""
+
+
+#: how a view was made -> the words for it
+UNTRACKED = {
+    "no_grad": ("no_grad", "with grad mode enabled", "no_grad"),
+    "inference": ("inference", "in normal mode", "inference_mode"),
+}
+
+
+SEVERAL = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+    "inplace. You should replace the inplace operation by an out-of-place one."
+)
+AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+    "the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want the "
+    "inplace to be tracked)."
+)

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import launch
 from .dtypes import dtype, from_numpy_dtype
-from .errors import AutogradError
+from .errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
 from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
@@ -508,8 +508,7 @@ class _Unknown0(Node):
 
 def _loosen(view: Tensor) -> None:
     """Let a view that is as its base require grad where the base does, though it has no history of it."""
-    base = view._view
-    assert base is not None
+    base: Any = view._view
     if view._rg:
         if view._edge.__class__ is Nowhere and not base._rg:
             view._rg, view._edge = False, None
@@ -592,24 +591,6 @@ def offset_in(view: Tensor, base: Tensor) -> int:
     a = view._data.__array_interface__["data"][0]
     b = base._data.__array_interface__["data"][0]
     return (a - b) // view._data.itemsize
-
-
-#: how a view was made -> the words for it
-UNTRACKED = {
-    "no_grad": ("no_grad", "with grad mode enabled", "no_grad"),
-    "inference": ("inference", "in normal mode", "inference_mode"),
-}
-
-
-SEVERAL = (
-    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
-    "inplace. You should replace the inplace operation by an out-of-place one."
-)
-AMBIGUOUS = (
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
-    "the inplace either both inside the {block} block (if you don't want the inplace to be tracked) or both outside (if you want the "
-    "inplace to be tracked)."
-)
 
 
 def look_as(t: Tensor, other: Tensor) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import AutogradError
+from ...errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
 from ...graph.modes import state
 from ...graph.node import Node, Nowhere, Output, set_edges
 from ...overriding import whole
 from ...shapes import Layout
 from ...tensor import (
-    AMBIGUOUS,
     COUNTED,
-    SEVERAL,
-    UNTRACKED,
     AsStridedBackward0,
     Tensor,
     above,
