@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.autograd.batching import vmap
 from autograd_nb.ops.core.pointwise_backward import PointwiseNode
 from autograd_nb.ops.core.registry import OPS
 
@@ -213,3 +214,18 @@ def test_nodes_are_named_as_in_pytorch():
 def test_public_functions_have_docstrings():
     bare = [n for n, o in ROWS.items() if not (inspect.getdoc(o.call) or "").strip()]
     assert not bare, f"ops without a docstring: {bare}"
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_batches_are_computed_at_once(name, monkeypatch):
+    """Also where calls like those of the samples were seen before, whose quick path would read the memory of a batch."""
+
+    def never(*args):
+        raise AssertionError(f"{name} was mapped sample by sample")
+
+    monkeypatch.setattr(vmap, "_one_by_one", never)
+    args = [torch.tensor(a) for a in operands(name, dtype_of(name))]
+    expected = run(name, args)
+    run(name, [a[0] for a in args])
+    found = torch.vmap(lambda *rows: run(name, list(rows)))(*args)
+    assert torch.equal(found.isnan(), expected.isnan()) and torch.equal(found.nan_to_num(), expected.nan_to_num())

@@ -234,8 +234,13 @@ def _run(func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any]
     try:
         return _at_once(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
     except Unbatched as unbatched:
-        if unbatched.level != outer + 1 or not size:
+        if unbatched.level != outer + 1:
             raise
+    if not size:
+        raise RuntimeError(
+            f"vmap({_name(func)}, ...): it computes something that is done sample by sample, and there is no sample: the shape of the "
+            "result is not known. Give at least one"
+        )
     default_generator._place = state
     return _one_by_one(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
 

@@ -85,6 +85,7 @@ def pointwise_lines(n: int) -> list[str]:
         edges = single_edge_lines("input")
     recorded = node_lines("_spec.node()", edges, ["_node.spec = _spec", "_save = _spec.save", *_saved_lines(several)], "1")
     run = [
+        *(["b = other if number else other._data"] if several else []),  # not before there is a plan: batches show no memory
         *forward_lines(["input._data", "b"] if several else ["input._data"], several),
         "if _rules and plan.recorded:",
         *indented(_MASK_OF_TWO if several else _MASK_OF_ONE),
@@ -107,7 +108,7 @@ _SCALED = [
     "    return _op.with_alpha(input, other, alpha, out)",
 ]
 _KIND_OF_SECOND = ["k = other.__class__", "number = k is float or k is int"]
-_SECOND = ["if number:", "    b = other", "else:", "    k = other._layout", "    b = other._data"]
+_SECOND = ["if not number:", "    k = other._layout"]
 _MASK_OF_ONE = ["if input._view is not None:", "    _refresh(input)", "mask = 1 if input._rg else 0"]
 _MASK_OF_TWO = [
     "if input._view is not None:",
