@@ -43,6 +43,8 @@ class Derivatives:
             return None
         if any(self.flat[i]._edge is None for i in which):
             raise Problem("it makes a leaf that requires grad; call requires_grad_() on the result, outside")
+        if any(edge(self.flat[i]) is None for i in which):
+            raise Problem("its result is a view, made without recording, of what requires grad; return what it is a view of")
         roots: list[Key] = []
         for i in which:
             e = edge(self.flat[i])
