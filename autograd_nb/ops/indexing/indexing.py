@@ -143,7 +143,9 @@ def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: l
 
 def _read_items(index: Any, ndim: int) -> tuple[list[Any], int]:
     """(the items of an index, of which lists and arrays have become tensors, how many dims they name)."""
-    if index.__class__ is not tuple:
+    if index.__class__ is slice:
+        index = (index,)
+    elif index.__class__ is not tuple:
         index = tuple(index) if isinstance(index, tuple) or _is_tuple(index) else (index,)
     taken = 0  # dims of x that the expression names
     items: list[Any] = []
