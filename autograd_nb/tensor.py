@@ -24,7 +24,7 @@ from .errors import AMBIGUOUS, SEVERAL, UNTRACKED, AutogradError
 from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
-from .graph.node import Node, Nowhere, Output, accumulator, finish, set_edges
+from .graph.node import Node, Nowhere, Output, accumulator, expect_shape, finish, set_edges
 from .shapes import Layout, Size, layout
 
 if TYPE_CHECKING:  # what the ops attach
@@ -194,6 +194,8 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
             raise TypeError(f"data must be a Tensor, not {type(value).__name__}")
         if value.dtype is not self.dtype and self.requires_grad and value.dtype.category < 2:
             raise RuntimeError(f"data set to a tensor that requires gradients must be floating point, not {value.dtype}")
+        if self._rg and value._layout.shape != self._layout.shape:
+            expect_shape(self._edge, self._layout.shape)
         self._data, self._layout = value._data, value._layout
 
     @property
@@ -225,8 +227,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         if self._edge is None:
             return False
         node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
-        hooks = node.hooks
-        if hooks is not None and index in hooks.retained and hooks.retained[index]() is self:
+        if node.hooks is not None and index in node.hooks.retained and node.hooks.retained[index]() is self:
             return True
         return node.__dict__.get("retains", False)  # a tensor that became a view of itself since
 
@@ -588,9 +589,8 @@ def offset_in(view: Tensor, base: Tensor) -> int:
     """Elements from the base's first element to the view's."""
     if view._data is base._data:
         return 0
-    a = view._data.__array_interface__["data"][0]
-    b = base._data.__array_interface__["data"][0]
-    return (a - b) // view._data.itemsize
+    behind = view._data.__array_interface__["data"][0] - base._data.__array_interface__["data"][0]
+    return behind // view._data.itemsize
 
 
 def look_as(t: Tensor, other: Tensor) -> None:

@@ -46,7 +46,7 @@ def check_callable(hook: Any) -> Callable[..., Any]:
 class NodeHooks:
     """The hooks of one node, or of one leaf: on the gradient of each output, before and after the node, retained grads."""
 
-    __slots__ = ("accumulated", "post", "pre", "retained", "tensor")
+    __slots__ = ("accumulated", "expected", "post", "pre", "retained", "tensor")
 
     def __init__(self) -> None:
         self.tensor: dict[int, dict[int, Callable[..., Any]]] = {}
@@ -54,6 +54,7 @@ class NodeHooks:
         self.post: dict[int, Callable[..., Any]] = {}
         self.accumulated: dict[int, Callable[..., Any]] = {}
         self.retained: dict[int, Any] = {}  # output index -> weak reference to the tensor whose .grad is kept
+        self.expected: dict[int, tuple[int, ...]] = {}  # output index -> its shape, where a tensor has another by now: see `tensor.data`
 
     def add(self, kind: str, hook: Any) -> RemovableHandle:
         return self.insert(getattr(self, kind), hook)
@@ -85,7 +86,10 @@ class NodeHooks:
         return self.tensor_hooks(grads, recorded)
 
     def tensor_hooks(self, grads: list[Any], recorded: bool) -> list[Any]:
-        """Apply the hooks of the node's outputs, then write the retained gradients."""
+        """Check shapes that are in doubt, apply the hooks of the node's outputs, then write the retained gradients."""
+        for index, shape in self.expected.items():
+            if grads[index] is not None:
+                grads[index] = fitted(grads[index], shape)
         for index, hooks in self.tensor.items():
             if hooks and grads[index] is not None:
                 grads[index] = handed(grads[index], recorded)
@@ -113,6 +117,16 @@ class NodeHooks:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         for hook in list(self.post.values()):
             hook((), (g,))
+
+
+def fitted(g: Any, shape: tuple[int, ...]) -> Any:
+    """The gradient of a result of that shape. RuntimeError where it has one that a broadcast of the result cannot have."""
+    if len(g.shape) < len(shape) or any(n not in (1, m) for n, m in zip(shape[::-1], g.shape[::-1], strict=False)):
+        raise RuntimeError(
+            f"a function of a tensor whose .data was exchanged returned an invalid gradient - got {list(g.shape)} but expected shape "
+            f"compatible with {list(shape)}: give .data the shape that the tensor had when it was computed"
+        )
+    return g.sum_to_size(shape)
 
 
 def _replaced_all(hook: Callable[..., Any], result: Any, grads: list[Any]) -> list[Any]:

@@ -198,6 +198,13 @@ class Output:
         self.node, self.index = node, index
 
 
+def expect_shape(edge: Any, shape: tuple[int, ...]) -> None:
+    """Gradients that come through a node's edge are to fit this shape, that of the result: what holds it now has another."""
+    if edge is not None and not edge.is_leaf_edge:
+        node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
+        node._hooks().expected.setdefault(index, shape)
+
+
 class Nowhere(Node):
     """The end of the way for the gradient of a loose view, which is lost.
 

@@ -63,7 +63,7 @@ def _nodes(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Node
         if node.seq < began:
             raise Problem("its result depends on a tensor with a graph of its own, made outside; pass it as an argument")
         hooks = node.hooks
-        if hooks is not None and (hooks.pre or hooks.post or hooks.retained or any(hooks.tensor.values())):
+        if hooks is not None and (hooks.pre or hooks.post or hooks.retained or hooks.expected or any(hooks.tensor.values())):
             raise Problem("hooks run in the backward pass of its results, or retain gradients there")
         found[id(node)] = node
         stack += [_key(e)[0] for e in node.edges if e is not None]

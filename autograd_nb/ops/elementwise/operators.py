@@ -10,8 +10,9 @@ from ... import launch, strides
 from ...codegen.templates.loops import Input
 from ...dtypes import dtype
 from ...graph import engine, ownership
+from ...graph.hooks import fitted
 from ...graph.ownership import OURS
-from ...shapes import Layout
+from ...shapes import Layout, broadcast_shapes
 from ...tensor import Tensor, make
 from ..core.call_path import shortcut
 from ..core.calls import acceptable, operator_of
@@ -107,6 +108,9 @@ def _adder(name: str, after: Sequence[str] = ()) -> Callable[[Tensor, Tensor], N
     memo = Memo()
 
     def plan(target: Layout, source: Layout) -> tuple[Any, Any]:
+        whole = broadcast_shapes(target.shape, source.shape)
+        if whole != target.shape:
+            raise RuntimeError(f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(whole)}")
         found = _adding(name, target.dtype, source.dtype).entry([target, source], [target])
         return memo.keep((target, source), found)  # type: ignore[no-any-return]
 
@@ -133,6 +137,8 @@ add_overlapping = _adder("add_overlapping")
 def _engine_merge(have: Tensor, g: Tensor) -> Tensor:
     """have + g for the same edge. A capture sees a sum of its own: its programs put it where memory is free."""
     if not launch._observing and have.__class__ is Tensor and g.__class__ is Tensor:
+        if have._layout is not g._layout and have._layout.shape != g._layout.shape:  # they may: see `tensor.data`
+            have, g = (have, fitted(g, have.shape)) if have.numel() <= g.numel() else (fitted(have, g.shape), g)
         if have._version_[1] == OURS and have._view is None and have._layout.contiguous:
             _engine_add_in_place(have, g)
             return have
