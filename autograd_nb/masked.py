@@ -128,7 +128,8 @@ def _whole(x: Any, mask: Any, identity: Any, name: str) -> Tensor:
     """`_filled` for identities that are integers of 64 bits."""
     tensor_argument(x, f"masked.{name}")
     keep = _mask_of(x, mask, name)
-    _refuse_unordered(x, mask, identity)
+    if name != "logsumexp":  # minus infinity is the logarithm of 0 there, not the lowest number
+        _refuse_unordered(x, mask, identity)
     if keep is not None and x.dtype is dtypes.bool_:
         raise NotImplementedError(f"identity of {name} on torch.bool input")
     return x if keep is None else _op("where", keep, x, _op("full", (), identity, dtype=x.dtype))
