@@ -309,6 +309,8 @@ def test_large_values_are_kept_once_another_run_has_needed_them():
     torch.testing.assert_close(h, torch.full((5000,), 4.0).exp())
 
 
+I = torch.arange(4)
+
 VIEWS = {
     "view": lambda y: y.view(2, 2),
     "transposed": lambda y: y.view(2, 2).t(),
@@ -618,3 +620,16 @@ def test_hooks_of_several_results_run_in_the_eager_order():
             torch.autograd.backward([y.sum() for y in results])
             found.append(order)
     assert all(order == found[0] for order in found)
+
+
+@pytest.mark.parametrize("write", [lambda a, b: a.add_(b), lambda a, b: a.copy_(b), lambda a, b: torch.mul(b, 2.0, out=a), lambda a, b: a.index_add_(0, I, b)])
+def test_arguments_that_overlap_in_part_are_refused_by_every_call(write):
+    """Also where the program was made by calls whose arguments lie apart; nothing is changed."""
+    compiled = torch.compile(write)
+    for _ in range(3):
+        expected = write(torch.zeros(4), torch.arange(4.0))
+        assert torch.equal(compiled(torch.zeros(4), torch.arange(4.0)), expected)
+        x = torch.arange(8.0)
+        with pytest.raises(RuntimeError, match="refer"):
+            compiled(x[1:5], x[:4])
+        assert torch.equal(x, torch.arange(8.0))

@@ -12,7 +12,7 @@ import contextlib
 import fnmatch
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -71,7 +71,7 @@ class Table:
         found = {text for pattern in known for text in fnmatch.filter(self.differences, pattern)}
         if self.pairs:
             self.failures += [f"{p}: is known to differ, and does not" for p in known if not fnmatch.filter(self.differences, p)]
-        self.known = len(found)
+        self.known += len(found)
         self.differences = [text for text in self.differences if text not in found]
 
 
@@ -210,7 +210,6 @@ def check(op: Any, most: int | None = None) -> Table:
                     with contextlib.suppress(Unsupported):
                         what = f"{'complex ' if dtype.is_complex else ''}#{k}{kind}"
                         run_call(table, what, theirs, mine, (sample.input, *sample.args), sample.kwargs, k < ALONE)
-    table.sort(KNOWN.get(table.name, ("", ()))[1])
     return table
 
 
@@ -226,7 +225,6 @@ def check_module(info: Any, most: int | None = None) -> Table:
                 warnings.simplefilter("ignore")
                 with contextlib.suppress(Unsupported):
                     run_module(table, info, name, f"{'training' if training else 'evaluation'} #{k}", sample, training)
-    table.sort(KNOWN.get(name, ("", ()))[1])
     return table
 
 
@@ -264,31 +262,37 @@ def modules(names: list[str], part: int, parts: int) -> Iterator[Table]:
 
 
 def report(
-    arguments: list[str], check: Callable[[Any], Table], reasons: dict[str, str], what: str, others: Callable[..., Iterator] = lambda *_: iter(())
-) -> int:
-    """Walk the op database (``--part K N``: a part of it; names: these) and ``others``, print what differs; how the process ends."""
+    arguments: list[str], check: Callable[[Any], Table], known: Mapping[str, tuple[str, Collection[str]]], what: str,
+    others: Callable[..., Iterator] = lambda *_: iter(()),
+) -> int:  # fmt: skip
+    """Walk the op database (``--part K N``: a part of it; names: these) and ``others``, print what differs; how the process ends.
+
+    known: name of a table -> why it differs, and where, as patterns of the differences' texts.
+    """
     part, parts = 0, 1
     if arguments[:1] == ["--part"]:
         part, parts, arguments = int(arguments[1]), int(arguments[2]), arguments[3:]
-    tables = pairs = wrong = known = 0
+    tables = pairs = wrong = explained = 0
     for table in chain(entries(arguments, part, parts, check), others(arguments, part, parts)):
-        tables, pairs, known = tables + (table.pairs > 0), pairs + table.pairs, known + table.known
+        reason, patterns = known.get(table.name, ("", ()))
+        table.sort(patterns)
+        tables, pairs, explained = tables + (table.pairs > 0), pairs + table.pairs, explained + table.known
         found = table.differences + table.failures
         wrong += len(found)
         if table.known:
-            print(f"{table.name}: {table.known} of {table.pairs}, known: {reasons[table.name]}", flush=True)
+            print(f"{table.name}: {table.known} of {table.pairs}, known: {reason}", flush=True)
         if found:
             print(f"{table.name}: {len(found)} of {table.pairs}", flush=True)
         for text in found if arguments else found[:30]:
             print("          ", text[:400], flush=True)
-    print(f"{pairs} {what} of {tables} entries compared; {wrong} differ, {known} are known to.")
+    print(f"{pairs} {what} of {tables} entries compared; {wrong} differ, {explained} are known to.")
     return 1 if wrong else 0
 
 
 def main(arguments: list[str]) -> int:
     return report(
         arguments, lambda op: check(op, None if arguments[:1] not in ([], ["--part"]) else SLOW.get(op.name, MOST)),
-        {name: why for name, (why, _) in KNOWN.items()}, "pairs", modules,
+        KNOWN, "pairs", modules,
     )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ def check(op: Any, most: int | None = MOST) -> Table:
 
 
 def main(arguments: list[str]) -> int:
-    return report(arguments, check, {name: why for name, (why, _) in KNOWN.items()}, "answers")
+    return report(arguments, check, {name: (why, ()) for name, (why, _) in KNOWN.items()}, "answers")
 
 
 if __name__ == "__main__":
