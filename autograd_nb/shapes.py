@@ -99,14 +99,14 @@ class Layout:
             return self  # not kept: a layout that refers to itself would not go when the last that uses it goes
         found = self._dense
         if found is None:
-            found = self._dense = layout(self.shape, None, self.dtype)
+            found = self._dense = layout_of(self.shape, None, self.dtype)
         return found
 
     def __repr__(self) -> str:
         return f"Layout({tuple(self.shape)}, strides={self.strides}, {self.dtype.name})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (layout, (tuple(self.shape), self.strides, self.dtype))
+        return (layout_of, (tuple(self.shape), self.strides, self.dtype))
 
 
 class _Interned(ref):
@@ -120,7 +120,7 @@ _layouts: dict[tuple[Any, ...], _Interned] = {}
 _recent: deque[Layout] = deque(maxlen=1000)  #: keeps those alive that only a passing tensor uses, call after call
 
 
-def layout(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Layout:
+def layout_of(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Layout:
     """The interned layout; ``strides=None`` for the contiguous one."""
     key = (tuple(shape), None if strides is None else tuple(strides), d)
     known = _layouts.get(key)
@@ -264,23 +264,23 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
     return Size(out)
 
 
-def broadcast_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
-    """Element strides that read ``lay`` as if it had ``shape`` (0 along stretched dims)."""
-    sizes = lay.sizes
+def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
+    """Element strides that read ``layout`` as if it had ``shape`` (0 along stretched dims)."""
+    sizes = layout.sizes
     if sizes == shape:
-        return lay.strides
+        return layout.strides
     lead = len(shape) - len(sizes)
     if not sizes:
         return (0,) * lead
-    own = [0 if n == 1 and shape[i] != 1 else s for i, (n, s) in enumerate(zip(sizes, lay.strides), lead)]  # noqa: B905
+    own = [0 if n == 1 and shape[i] != 1 else s for i, (n, s) in enumerate(zip(sizes, layout.strides), lead)]  # noqa: B905
     return (*[0] * lead, *own)
 
 
-def expanded_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...]:
+def expanded_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
     """`broadcast_strides` as `expand` writes them: a new dim of size 1 steps over the dims behind it, as in PyTorch."""
-    strides = list(broadcast_strides(lay, shape))
-    for d in range(len(shape) - lay.ndim - 1, -1, -1):
-        if shape[d] == 1 and lay.ndim:
+    strides = list(broadcast_strides(layout, shape))
+    for d in range(len(shape) - layout.ndim - 1, -1, -1):
+        if shape[d] == 1 and layout.ndim:
             strides[d] = shape[d + 1] * strides[d + 1]
     return tuple(strides)
 
@@ -322,12 +322,12 @@ def dims_array(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.nda
     return np.array([*sizes, *chain.from_iterable(strides)], dtype=np.int64)
 
 
-def view_strides(lay: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
+def view_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
     """Strides under which the same storage reads as ``shape`` (of the same size), or None where only a copy can."""
-    if lay.contiguous or lay.size == 0:
+    if layout.contiguous or layout.size == 0:
         return contiguous_strides(shape)
     # walk both shapes from the right in runs that the old layout walks in one stride
-    old = [(n, s) for n, s in zip(lay.shape, lay.strides, strict=True) if n != 1]
+    old = [(n, s) for n, s in zip(layout.shape, layout.strides, strict=True) if n != 1]
     out = [0] * len(shape)
     d = len(shape) - 1
     i = len(old) - 1
@@ -382,20 +382,20 @@ def infer_shape(shape: Sequence[int], size: int) -> tuple[int, ...]:
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
 
 
-def is_expanded(lay: Layout) -> bool:
+def is_expanded(layout: Layout) -> bool:
     """Whether a dim of more than one element has stride 0: what PyTorch knows to overlap itself, and refuses to write into.
 
     Other overlaps (`unfold`, `as_strided`) it leaves to the user, and so do we.
     """
-    strides = lay.strides
-    return 0 in strides and lay.size > 0 and any(not s and n > 1 for s, n in zip(strides, lay.shape, strict=True))
+    strides = layout.strides
+    return 0 in strides and layout.size > 0 and any(not s and n > 1 for s, n in zip(strides, layout.shape, strict=True))
 
 
-def overlaps_itself(lay: Layout) -> bool:
+def overlaps_itself(layout: Layout) -> bool:
     """Whether two indices may refer to one element (an expanded tensor), judged as PyTorch does: dims sorted by stride."""
-    if lay.contiguous or lay.size <= 1:
+    if layout.contiguous or layout.size <= 1:
         return False
-    dims = sorted((s, n) for n, s in zip(lay.shape, lay.strides, strict=True) if n > 1)
+    dims = sorted((s, n) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1)
     reach = 0
     for s, n in dims:
         if s <= reach:

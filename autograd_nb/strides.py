@@ -9,44 +9,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .dtypes import dtype
-from .shapes import Layout, broadcast_strides, layout
+from .shapes import Layout, broadcast_strides, layout_of
 
 #: the dims of a tensor in channels-last order, outermost first, by the number of dims
 CHANNELS_LAST: dict[int, tuple[int, ...]] = {3: (0, 2, 1), 4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
-def packed(lay: Layout) -> bool:
+def packed(layout: Layout) -> bool:
     """Whether the elements fill their memory without gaps and overlaps, in whatever order of dims."""
-    return lay.contiguous or _steps_through(lay, sorted(range(lay.ndim), key=lambda d: (lay.shape[d] < 2, lay.strides[d])))
+    return layout.contiguous or _steps_through(layout, sorted(range(layout.ndim), key=lambda d: (layout.shape[d] < 2, layout.strides[d])))
 
 
-def _steps_through(lay: Layout, inside_out: Sequence[int]) -> bool:
+def _steps_through(layout: Layout, inside_out: Sequence[int]) -> bool:
     """Whether the dims, innermost first, lie one in the other without gaps."""
     expected = 1
     for d in inside_out:
-        n = lay.shape[d]
+        n = layout.shape[d]
         if n != 1:
-            if lay.strides[d] != expected:
+            if layout.strides[d] != expected:
                 return False
             expected *= n
     return True
 
 
-def is_channels_last(lay: Layout, ndim: int = 4) -> bool:
+def is_channels_last(layout: Layout, ndim: int = 4) -> bool:
     """Whether a tensor of this many dims lies in memory with its channels innermost."""
-    return lay.ndim == ndim and _steps_through(lay, CHANNELS_LAST[ndim][::-1])
+    return layout.ndim == ndim and _steps_through(layout, CHANNELS_LAST[ndim][::-1])
 
 
-def looks_channels_last(lay: Layout) -> bool:
+def looks_channels_last(layout: Layout) -> bool:
     """Whether strides of 3 to 5 dims look like channels last rather than C order, as PyTorch judges it: gaps are allowed."""
-    if lay.ndim not in CHANNELS_LAST or lay.strides[1] == 0:
+    if layout.ndim not in CHANNELS_LAST or layout.strides[1] == 0:
         return False
     least = 0
-    for d in reversed(CHANNELS_LAST[lay.ndim]):
-        n, s = lay.shape[d], lay.strides[d]
+    for d in reversed(CHANNELS_LAST[layout.ndim]):
+        n, s = layout.shape[d], layout.strides[d]
         if n == 0 or s < least:
             return False
-        if d == 0 and least == lay.strides[1]:  # N111: as well C order
+        if d == 0 and least == layout.strides[1]:  # N111: as well C order
             return False
         least = s * n if n > 1 else s
     return True
@@ -58,7 +58,7 @@ def ordered(shape: Sequence[int], order: Sequence[int], d: dtype) -> Layout:
     for dim in reversed(order):
         strides[dim] = step
         step *= max(shape[dim], 1)
-    return layout(shape, strides, d)
+    return layout_of(shape, strides, d)
 
 
 def channels_last(shape: Sequence[int], d: dtype) -> Layout:
@@ -66,56 +66,56 @@ def channels_last(shape: Sequence[int], d: dtype) -> Layout:
     return ordered(shape, CHANNELS_LAST[len(shape)], d)
 
 
-def order_in_memory(lay: Layout) -> list[int]:
+def order_in_memory(layout: Layout) -> list[int]:
     """The dims as `like` lays them, outermost first."""
-    kept = like(lay)
-    return sorted(range(lay.ndim), key=lambda d: (-kept.strides[d], -kept.shape[d], d))
+    kept = like(layout)
+    return sorted(range(layout.ndim), key=lambda d: (-kept.strides[d], -kept.shape[d], d))
 
 
-def permuted(lay: Layout, order: Sequence[int]) -> Layout:
+def permuted(layout: Layout, order: Sequence[int]) -> Layout:
     """The layout read with its dims in another order."""
-    return layout([lay.shape[d] for d in order], [lay.strides[d] for d in order], lay.dtype)
+    return layout_of([layout.shape[d] for d in order], [layout.strides[d] for d in order], layout.dtype)
 
 
 #: the names of memory formats
 FORMATS = ("preserve_format", "contiguous_format", "channels_last", "channels_last_3d")
 
 
-def formatted(lay: Layout, memory_format: str, d: dtype | None = None) -> Layout:
+def formatted(layout: Layout, memory_format: str, d: dtype | None = None) -> Layout:
     """The layout of a copy in a memory format. RuntimeError for one of another number of dims."""
-    d = d or lay.dtype
+    d = d or layout.dtype
     if memory_format == "preserve_format":
-        return like(lay, d)
+        return like(layout, d)
     if memory_format == "contiguous_format":
-        return layout(lay.shape, None, d)
+        return layout_of(layout.shape, None, d)
     rank = 4 if memory_format == "channels_last" else 5
-    if lay.ndim != rank:
-        raise RuntimeError(f"required rank {rank} tensor to use {memory_format} format (this one has {lay.ndim} dims)")
-    return channels_last(lay.shape, d)
+    if layout.ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format} format (this one has {layout.ndim} dims)")
+    return channels_last(layout.shape, d)
 
 
-def is_in(lay: Layout, memory_format: str) -> bool:
+def is_in(layout: Layout, memory_format: str) -> bool:
     """Whether the elements lie as a memory format says, without gaps."""
     if memory_format in ("preserve_format", "contiguous_format"):
-        return lay.contiguous
-    return is_channels_last(lay, 4 if memory_format == "channels_last" else 5)
+        return layout.contiguous
+    return is_channels_last(layout, 4 if memory_format == "channels_last" else 5)
 
 
-def suggested(lay: Layout) -> str:
+def suggested(layout: Layout) -> str:
     """The name of the memory format that strides look like."""
-    if lay.ndim > 3 and looks_channels_last(lay):
-        return "channels_last" if lay.ndim == 4 else "channels_last_3d"
+    if layout.ndim > 3 and looks_channels_last(layout):
+        return "channels_last" if layout.ndim == 4 else "channels_last_3d"
     return "contiguous_format"
 
 
-def like(lay: Layout, d: dtype | None = None) -> Layout:
+def like(layout: Layout, d: dtype | None = None) -> Layout:
     """The layout of a copy: the same strides where there are no gaps and overlaps, else the same order of dims without them."""
-    d = d or lay.dtype
-    if packed(lay):
-        return lay if d is lay.dtype else layout(lay.shape, lay.strides, d)
-    if lay.ndim == 1:
-        return layout(lay.shape, None, d)
-    return ordered(lay.shape, walked(lay.shape, [lay.strides]), d)
+    d = d or layout.dtype
+    if packed(layout):
+        return layout if d is layout.dtype else layout_of(layout.shape, layout.strides, d)
+    if layout.ndim == 1:
+        return layout_of(layout.shape, None, d)
+    return ordered(layout.shape, walked(layout.shape, [layout.strides]), d)
 
 
 def obeys(g: Layout, leaf: Layout) -> bool:
@@ -127,7 +127,7 @@ def obeys(g: Layout, leaf: Layout) -> bool:
 
 def kept_by(leaf: Layout, g: Layout) -> Layout:
     """The layout of a leaf's own copy of a gradient."""
-    return layout(g.shape, leaf.strides if packed(leaf) else None, g.dtype)
+    return layout_of(g.shape, leaf.strides if packed(leaf) else None, g.dtype)
 
 
 def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: bool = False) -> Layout:
@@ -136,27 +136,27 @@ def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: 
     ``apart``: one more operand is a number, and so of another shape. Operands of one shape that lie alike in memory hand their
     strides on; else the dims are ordered by the strides of the first operand that tells them apart.
     """
-    for lay in operands:
-        if not lay.usual and any(lay.strides):  # one element everywhere tells nothing
+    for layout in operands:
+        if not layout.usual and any(layout.strides):  # one element everywhere tells nothing
             break
     else:
-        return layout(shape, None, d)
-    if not apart and all(lay.shape == shape for lay in operands):
-        if all(lay.contiguous for lay in operands):
-            return layout(shape, None, d)
+        return layout_of(shape, None, d)
+    if not apart and all(layout.shape == shape for layout in operands):
+        if all(layout.contiguous for layout in operands):
+            return layout_of(shape, None, d)
         first = operands[0]
-        if len(shape) == 4 and all(is_channels_last(lay) for lay in operands):
+        if len(shape) == 4 and all(is_channels_last(layout) for layout in operands):
             return channels_last(shape, d)
-        if all(lay.strides == first.strides for lay in operands) and packed(first):
-            return layout(shape, first.strides, d)
-    order = walked(shape, [broadcast_strides(lay, shape) for lay in operands])
+        if all(layout.strides == first.strides for layout in operands) and packed(first):
+            return layout_of(shape, first.strides, d)
+    order = walked(shape, [broadcast_strides(layout, shape) for layout in operands])
     if order == list(range(len(shape))):
-        return layout(shape, None, d)
+        return layout_of(shape, None, d)
     strides, step = [0] * len(shape), 1
     for dim in reversed(order):
         strides[dim] = step
         step *= shape[dim]
-    return layout(shape, strides, d)
+    return layout_of(shape, strides, d)
 
 
 def walked(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:

@@ -25,7 +25,7 @@ from .graph import ownership
 from .graph.hooks import NodeHooks, RemovableHandle, check_callable
 from .graph.modes import state
 from .graph.node import Node, Nowhere, Output, accumulator, expect_shape, finish, set_edges
-from .shapes import Layout, Size, layout
+from .shapes import Layout, Size, layout_of
 
 if TYPE_CHECKING:  # what the ops attach
     from .ops.signatures.tensor import TensorMethods as _TensorMethods
@@ -358,11 +358,11 @@ def _apart(t: Tensor) -> list[int]:
     return t._version_ if state.inference else [COUNTED, 0]
 
 
-def make(data: np.ndarray, lay: Layout, version: list[int]) -> Tensor:
+def make(data: np.ndarray, layout: Layout, version: list[int]) -> Tensor:
     """A tensor outside the graph over ``data``."""
     t = blank()
     t._data = data
-    t._layout = lay
+    t._layout = layout
     t._version_ = version
     t._rg = False
     t._edge = t._grad = t._view = t._leaf_hook_set = None
@@ -374,32 +374,32 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
     d = d or from_numpy_dtype(array.dtype)
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
-        lay = layout(array.shape, None, d)
+        layout = layout_of(array.shape, None, d)
     else:
         strides = tuple(s // array.itemsize for s in array.strides)
-        lay = layout(array.shape, strides, d)
+        layout = layout_of(array.shape, strides, d)
         flat = np.lib.stride_tricks.as_strided(
-            array, shape=(lay.extent,), strides=(array.itemsize,), writeable=array.flags.writeable
+            array, shape=(layout.extent,), strides=(array.itemsize,), writeable=array.flags.writeable
         )
     if d.carrier is not d.np:
         flat = flat.view(d.carrier)
-    return make(flat, lay, [0, 0])
+    return make(flat, layout, [0, 0])
 
 
 def ndarray(t: Tensor) -> np.ndarray:
     """A NumPy array that shares the tensor's memory, whatever its place in the graph."""
     if launch._observing:
         launch.escapes("numpy() or the printing of a tensor")
-    lay = t._layout
+    layout = t._layout
     data = t._data
-    if lay.dtype.carrier is not lay.dtype.np:
-        data = data.view(lay.dtype.np)
-    if lay.contiguous:
-        if lay.ndim == 1:
-            return data[: lay.size]  # also where it is all: a caller may change the shape of what he gets
-        return (data if data.size == lay.size else data[: lay.size]).reshape(lay.sizes)
-    step = lay.dtype.itemsize
-    return np.lib.stride_tricks.as_strided(data, lay.shape, tuple(s * step for s in lay.strides))
+    if layout.dtype.carrier is not layout.dtype.np:
+        data = data.view(layout.dtype.np)
+    if layout.contiguous:
+        if layout.ndim == 1:
+            return data[: layout.size]  # also where it is all: a caller may change the shape of what he gets
+        return (data if data.size == layout.size else data[: layout.size]).reshape(layout.sizes)
+    step = layout.dtype.itemsize
+    return np.lib.stride_tricks.as_strided(data, layout.shape, tuple(s * step for s in layout.strides))
 
 
 def adopt(cls: type, t: Tensor) -> Any:

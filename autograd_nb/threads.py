@@ -272,4 +272,4 @@ def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int, s
 
 def writes_apart(layouts: Sequence[Any]) -> bool:
     """Whether no two elements of an output are one place in memory."""
-    return not any(overlaps_itself(lay) for lay in layouts)
+    return not any(overlaps_itself(layout) for layout in layouts)

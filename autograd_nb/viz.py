@@ -17,7 +17,7 @@ import numpy as np
 from .codegen.build.files import replacing
 from .graph.node import Node, Output, place
 from .ops.core.reduction import reduced_shape
-from .shapes import Layout, layout
+from .shapes import Layout, layout_of
 from .tensor import Tensor, edge
 
 __all__ = ["Drawing", "Held", "MemoryTable", "graph", "memory"]
@@ -143,18 +143,18 @@ def _layouts(node: Any) -> tuple[Layout | None, ...]:
         if not hasattr(node, "place"):
             return (out,)
         dims, keepdim = node.place  # a sum or mean of a formula, whose spec is the formula's
-        return (layout(reduced_shape(out.shape, dims, keepdim), None, out.dtype),)
+        return (layout_of(reduced_shape(out.shape, dims, keepdim), None, out.dtype),)
     if hasattr(node, "out_layout"):
         return node.out_layout if isinstance(node.out_layout, tuple) else (node.out_layout,)
     if hasattr(node, "_input_layouts"):  # a user's Function
-        return tuple([lay for lay, _ in node._layouts])
+        return tuple([layout for layout, _ in node._layouts])
     if node.name() == "CopySlices":
         return (node.base_layout,)
     return (node.view_layout,) if hasattr(node, "view_layout") else ()
 
 
 def _kind(layouts: Iterable[Layout | None]) -> str:
-    return ", ".join([f"{lay.dtype.name}{list(lay.shape)}" for lay in layouts if lay is not None])
+    return ", ".join([f"{layout.dtype.name}{list(layout.shape)}" for layout in layouts if layout is not None])
 
 
 def _arrays(node: Any) -> Iterator[np.ndarray]:

@@ -73,34 +73,34 @@ def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, functio
                 f"element {i} of tensors does not require grad and does not have a grad_fn. Make what it is computed from with "
                 "requires_grad=True, and compute it outside no_grad()."
             )
-        lay = out._layout
-        if lay is None:  # an edge that the user has made of a node
+        layout = out._layout
+        if layout is None:  # an edge that the user has made of a node
             if g is None:
                 raise AutogradError(f"grad can be implicitly created only for scalar outputs, and output {i} is a GradientEdge: give its gradient")
-            lay = g._layout
+            layout = g._layout
         if g is None:
-            if lay.size != 1:
+            if layout.size != 1:
                 raise AutogradError(
-                    f"grad can be implicitly created only for scalar outputs, and output {i} has shape {list(lay.shape)}. Reduce it "
+                    f"grad can be implicitly created only for scalar outputs, and output {i} has shape {list(layout.shape)}. Reduce it "
                     "(.sum(), .mean()), or pass gradient= of that shape."
                 )
-            if not lay.dtype.is_floating_point:
-                raise AutogradError(f"grad can be implicitly created only for real scalar outputs but got {lay.dtype}")
-            g = seed(lay)
+            if not layout.dtype.is_floating_point:
+                raise AutogradError(f"grad can be implicitly created only for real scalar outputs but got {layout.dtype}")
+            g = seed(layout)
             if create_graph:
                 g._version_[1] = 0
         else:
-            if g.shape != lay.shape:
+            if g.shape != layout.shape:
                 raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {lay.shape}."
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {g.shape} and output[{i}] has a shape of {layout.shape}."
                 )
-            if g.dtype.is_complex is not lay.dtype.is_complex:
+            if g.dtype.is_complex is not layout.dtype.is_complex:
                 raise RuntimeError(
                     "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {lay.dtype}."
+                    f"grad_output[{i}] has a dtype of {g.dtype} and output[{i}] has a dtype of {layout.dtype}."
                 )
-            if g.dtype is not lay.dtype:
-                g = g.to(lay.dtype)
+            if g.dtype is not layout.dtype:
+                g = g.to(layout.dtype)
             if not create_graph and g._rg:
                 g = g.detach()
         edges.append(target)

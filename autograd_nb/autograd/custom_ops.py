@@ -27,7 +27,7 @@ from ..ops.core.pointwise import pointwise as _declare
 from ..ops.core.structured import Structured
 from ..ops.creation.cast import dense
 from ..ops.creation.ranges import linspace
-from ..shapes import layout
+from ..shapes import layout_of
 from ..tensor import Tensor, make
 from .gradcheck import gradcheck, gradgradcheck
 
@@ -178,8 +178,8 @@ def _run(kernel: _Kernel, tensors: Sequence[Tensor]) -> None:
 
 
 def _made(shape: Sequence[int], d: Any) -> Tensor:
-    lay = layout(tuple(int(n) for n in shape), None, d)
-    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    layout = layout_of(tuple(int(n) for n in shape), None, d)
+    return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
 
 
 def custom_op(

@@ -199,9 +199,9 @@ def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
     if primal._layout.dtype.category < 2:
         return primal
     t = _new(Dual)
-    lay = primal._layout
+    layout = primal._layout
     t.primal, t.tangent, t.level = primal, tangent, level
-    t._layout = WrappedLayout(lay.shape, lay.strides, lay.dtype)
+    t._layout = WrappedLayout(layout.shape, layout.strides, layout.dtype)
     return t
 
 

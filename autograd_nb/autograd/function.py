@@ -95,11 +95,11 @@ class FunctionNode(Node):
             if item is None:
                 out.append(None)
                 continue
-            data, lay, version, target, leaf = item
+            data, layout, version, target, leaf = item
             if leaf is not None:
                 out.append(leaf)
                 continue
-            t = make(data, lay, version)
+            t = make(data, layout, version)
             if target.__class__ is int:  # an output of this node
                 target = self._output_edge(target)
             if target is not None:
@@ -111,7 +111,7 @@ class FunctionNode(Node):
 
     def saved_arrays(self) -> list[tuple[Any, ...]]:
         items = [s for s in self.saved or () if s is not None]
-        return [(lay.shape, tensor_type(lay.dtype), self if e.__class__ is int else e) for _, lay, _, e, _ in items]
+        return [(layout.shape, tensor_type(layout.dtype), self if e.__class__ is int else e) for _, layout, _, e, _ in items]
 
     def _output_edge(self, index: int) -> Output:
         return Output(self, index)
@@ -122,11 +122,11 @@ class FunctionNode(Node):
         function = self.function
         rule = _rule(function)
         grads = []
-        for (lay, _), value in zip(self._layouts, g, strict=True):
+        for (layout, _), value in zip(self._layouts, g, strict=True):
             if value is not None:
                 value = handed(value, state.grad)
-            elif self._materialize and lay is not None:
-                value = new_full(lay.shape, 0, lay.dtype)
+            elif self._materialize and layout is not None:
+                value = new_full(layout.shape, 0, layout.dtype)
             grads.append(value)
         result = rule(self, *grads)
         results = result if isinstance(result, tuple) else (result,)

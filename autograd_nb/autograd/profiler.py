@@ -207,15 +207,15 @@ def _bytes(call: Any, args: tuple[Any, ...]) -> tuple[int, int]:
     """Bytes that a launch reads and writes, and writes. Of generated kernels the layouts say it: memory may go on behind a tensor."""
     recipe = call.recipe
     if hasattr(recipe, "out_layouts"):
-        written = sum(lay.size * lay.dtype.itemsize for lay in recipe.out_layouts)
-        return written + sum(lay.size * lay.dtype.itemsize for lay in recipe.in_layouts), written
+        written = sum(layout.size * layout.dtype.itemsize for layout in recipe.out_layouts)
+        return written + sum(layout.size * layout.dtype.itemsize for layout in recipe.in_layouts), written
     arrays = [a.nbytes if isinstance(a, np.ndarray) else sum(x.nbytes for x in a) if isinstance(a, list) else 0 for a in args]
     return sum(arrays), sum(arrays[len(args) - call.outputs :])
 
 
 def _shapes_of(call: Any, args: tuple[Any, ...]) -> list[Any]:
     if hasattr(call.recipe, "in_layouts"):
-        return [list(lay.shape) for lay in call.recipe.in_layouts]
+        return [list(layout.shape) for layout in call.recipe.in_layouts]
     given = [a for a in args[: len(args) - call.outputs] if isinstance(a, (np.ndarray, list))]
     return [[a.size] if isinstance(a, np.ndarray) else [[x.size] for x in a] for a in given]
 

@@ -114,19 +114,19 @@ class _Item:
 
     __slots__ = ("layout", "packed", "restored")
 
-    def __init__(self, packed: Any, lay: Layout, restored: Callable[..., Any]):
-        self.packed, self.layout, self.restored = packed, lay, restored
+    def __init__(self, packed: Any, layout: Layout, restored: Callable[..., Any]):
+        self.packed, self.layout, self.restored = packed, layout, restored
 
 
-def _as_laid_out(t: Tensor, lay: Layout) -> Any:
-    """The memory of ``t`` as a kernel that was planned for ``lay`` reads it."""
-    if t._layout is lay:
+def _as_laid_out(t: Tensor, layout: Layout) -> Any:
+    """The memory of ``t`` as a kernel that was planned for ``layout`` reads it."""
+    if t._layout is layout:
         return t._data
-    if lay.contiguous:
+    if layout.contiguous:
         return t.contiguous()._data
-    room = make(pointwise.launch.empty(lay.extent, lay.dtype.carrier), lay, [0, 0])
-    if is_expanded(lay):  # what repeats in memory is written once
-        once = tuple([slice(0, 1) if not s else slice(None) for s in lay.strides])
+    room = make(pointwise.launch.empty(layout.extent, layout.dtype.carrier), layout, [0, 0])
+    if is_expanded(layout):  # what repeats in memory is written once
+        once = tuple([slice(0, 1) if not s else slice(None) for s in layout.strides])
         room.detach()[once].copy_(t[once])
     else:
         room.copy_(t)
@@ -148,10 +148,10 @@ def _restorer(node: Any, item: Any) -> Callable[..., Any]:
     if hasattr(node, "spec"):
         return lambda data: data
     if isinstance(node, function.FunctionNode):
-        _, lay, version, target, leaf = item
-        return lambda data: (data, lay, version, target if leaf is None else leaf, None)
-    p, _, lay, e = item
-    return lambda data: (p, data, lay, e)
+        _, layout, version, target, leaf = item
+        return lambda data: (data, layout, version, target if leaf is None else leaf, None)
+    p, _, layout, e = item
+    return lambda data: (p, data, layout, e)
 
 
 def replace_saved(node: Any, packed: Callable[[Tensor], Any], unpack: Callable[..., Any]) -> None:
@@ -163,8 +163,8 @@ def replace_saved(node: Any, packed: Callable[[Tensor], Any], unpack: Callable[.
         if found is None:
             items.append(item)
             continue
-        data, lay = found
-        items.append(_Item(packed(make(data, lay, [0, 0])), lay, _restorer(node, item)))
+        data, layout = found
+        items.append(_Item(packed(make(data, layout, [0, 0])), layout, _restorer(node, item)))
     # what is done to the tensors from now on does not concern what the hook made of them
     node.versions = tuple([0, 0] for _ in node.counters())
     node.stamp = 0

@@ -117,13 +117,13 @@ class Derivatives:
         seeds: list[Tensor | None] = []
         into: list[tuple[int, int, Layout]] = []
         for slot, key in enumerate(section.slots):
-            lay = self.incoming.get(key) if key in given else None
-            if lay is None:
+            layout = self.incoming.get(key) if key in given else None
+            if layout is None:
                 seeds.append(None)
                 continue
-            seed = make(np.ones(max(lay.size, 1), lay.dtype.carrier), lay, [0, 0])
+            seed = make(np.ones(max(layout.size, 1), layout.dtype.carrier), layout, [0, 0])
             seeds.append(seed)
-            into.append((slot, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, lay))
+            into.append((slot, capture.buffer_of(seed._data, "argument", "an incoming gradient").number, layout))
         try:
             with watching(capture, (), self.session.reach.codes):
                 found = gradients(section, seeds, create_graph=False)

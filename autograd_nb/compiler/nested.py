@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..shapes import layout
+from ..shapes import layout_of
 from ..tensor import Tensor, make
 from .live_numbers import _Slot, plain_number
 
@@ -154,4 +154,4 @@ def emptied(value: Any) -> Any:
     return rebuild(value, iter([place] * len(leaves)))
 
 
-_EMPTY = layout((0,), None, dtypes.float32)
+_EMPTY = layout_of((0,), None, dtypes.float32)

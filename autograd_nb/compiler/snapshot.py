@@ -49,12 +49,12 @@ class Snapshot:
 
     def check_arguments(self, changed: Collection[Tensor]) -> None:
         """Problem where the run has made something else of an argument than other values; ``changed``: see `sections.Standing`."""
-        for t, names, e, (data, lay, hooks) in zip(self.leaves, self.attributes, self.edges, self.memories, strict=True):
+        for t, names, e, (data, layout, hooks) in zip(self.leaves, self.attributes, self.edges, self.memories, strict=True):
             if t.__dict__.keys() != names:
                 raise Problem("it sets an attribute of an argument")
             if edge(t) is not e or any(t is c for c in changed):
                 raise Problem("it changes an argument in place that requires grad")
-            if t._data is not data or t._layout is not lay:
+            if t._data is not data or t._layout is not layout:
                 raise Problem("it gives an argument other memory or another shape; return the new tensor")
             if _hooks(t) != hooks:
                 raise Problem("it registers a hook on an argument")

@@ -81,8 +81,8 @@ class UninitializedTensorMixin:
         )
 
     @_layout.setter
-    def _layout(self, lay: Any) -> None:
-        self.__dict__["dtype_"] = lay.dtype
+    def _layout(self, layout: Any) -> None:
+        self.__dict__["dtype_"] = layout.dtype
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become a tensor of this shape, with undefined contents."""

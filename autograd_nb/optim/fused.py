@@ -191,7 +191,7 @@ def is_plain(row: list[Tensor]) -> bool:
 
 
 def _plain(row: Sequence[Layout]) -> bool:
-    return row[1].dtype in _PLAIN and all(lay.contiguous for lay in row[1:])
+    return row[1].dtype in _PLAIN and all(layout.contiguous for layout in row[1:])
 
 
 @whole
@@ -225,13 +225,13 @@ class _Plan:
 
     def __init__(self, rows: list[tuple[Layout, ...]], counters: int):
         for g, p, *states in rows:
-            for lay in (g, *states[: len(states) - counters]):
-                if lay.size != p.size:  # the parameter's memory has been replaced
-                    raise RuntimeError(f"The size of tensor a ({p.size}) must match the size of tensor b ({lay.size})")
+            for layout in (g, *states[: len(states) - counters]):
+                if layout.size != p.size:  # the parameter's memory has been replaced
+                    raise RuntimeError(f"The size of tensor a ({p.size}) must match the size of tensor b ({layout.size})")
         self.odd: list[int] = []
         alike: dict[tuple[Any, ...], list[int]] = {}
         for i, row in enumerate(rows):
-            same = alike.setdefault(tuple([lay.dtype for lay in row]), []) if _plain(row) else self.odd
+            same = alike.setdefault(tuple([layout.dtype for layout in row]), []) if _plain(row) else self.odd
             same.append(i)
         self.launches = []
         for key, everyone in alike.items():

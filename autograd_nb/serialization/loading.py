@@ -22,7 +22,7 @@ from ..graph.modes import state
 from ..nn.parameter import Buffer, Parameter
 from ..ops.core.registry import OPS
 from ..ops.creation.device import device as Device
-from ..shapes import Size, layout
+from ..shapes import Size, layout_of
 from ..tensor import Tensor, adopt, make, set_requires_grad
 from .saving import STORAGES
 
@@ -39,10 +39,10 @@ def _rebuild_tensor(
     numbers = (offset, *size, *stride)
     if not all(type(n) is int and 0 <= n < 1 << 63 for n in numbers) or len(size) != len(stride):
         raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset}")
-    lay = layout(size, stride, d)
-    if offset + lay.extent > array.size:
+    layout = layout_of(size, stride, d)
+    if offset + layout.extent > array.size:
         raise pickle.UnpicklingError(f"a tensor of shape {size} and strides {stride} at {offset} in a storage of {array.size}")
-    t = make(array[offset:], lay, [0, 0])
+    t = make(array[offset:], layout, [0, 0])
     for mark, op in (("conj", "conj_physical"), ("neg", "neg")):  # what PyTorch leaves for later
         if isinstance(marks, dict) and marks.get(mark):
             t = OPS[op].call(t)

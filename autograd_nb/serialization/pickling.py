@@ -10,7 +10,7 @@ import numpy as np
 from ..dtypes import dtype
 from ..errors import AutogradError
 from ..ops.core.registry import OPS
-from ..shapes import layout
+from ..shapes import layout_of
 from ..tensor import Tensor, _storage, adopt, make
 
 _PACKAGE = __name__.partition(".")[0]
@@ -21,8 +21,8 @@ def reduce_tensor(t: Tensor) -> tuple[Any, ...]:
     if _for_another_process():
         refuse_non_leaf(t)
     array, offset = _storage(t)
-    lay = t._layout
-    args = (type(t), array, offset, tuple(lay.shape), lay.strides, lay.dtype, t.requires_grad)
+    layout = t._layout
+    args = (type(t), array, offset, tuple(layout.shape), layout.strides, layout.dtype, t.requires_grad)
     return (_rebuild, args, dict(t.__dict__)) if t.__dict__ else (_rebuild, args)
 
 
@@ -53,6 +53,6 @@ def _for_another_process() -> bool:
 
 
 def _rebuild(cls: type, array: np.ndarray, offset: int, shape: tuple[Any, ...], strides: tuple[Any, ...], d: dtype, requires_grad: bool) -> Tensor:
-    t = adopt(cls, make(array[offset:], layout(shape, strides, d), [0, 0]))
+    t = adopt(cls, make(array[offset:], layout_of(shape, strides, d), [0, 0]))
     t._rg = requires_grad
     return t

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import dtypes
 from ..codegen.build.files import reading, replacing
-from ..shapes import layout, numel
+from ..shapes import layout_of, numel
 from ..tensor import Tensor, make
 from .loading import storage_array
 
@@ -70,7 +70,7 @@ def load_safetensors(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
                 raise ValueError(f"offsets or shape of {key!r}")
             if not a <= b <= len(data) - 8 - n or b - a != numel(shape) * d.itemsize:
                 raise ValueError(f"offsets of {key!r}")
-            out[key] = make(storage_array(bytearray(data[8 + n + a : 8 + n + b]), d), layout(tuple(shape), None, d), [0, 0])
+            out[key] = make(storage_array(bytearray(data[8 + n + a : 8 + n + b]), d), layout_of(tuple(shape), None, d), [0, 0])
     except (struct.error, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RuntimeError(
             f"{name!r} is truncated, damaged, or not a safetensors file ({type(error).__name__}: {error})"

@@ -16,7 +16,7 @@ from autograd_nb.compiler.passes import pipeline
 from autograd_nb.compiler.passes.pipeline import PASSES, optimize
 from autograd_nb.dtypes import float32
 from autograd_nb.ops.core.entries import Recipe
-from autograd_nb.shapes import layout
+from autograd_nb.shapes import layout_of
 
 SIZE = 4
 F32 = np.dtype(np.float32)
@@ -49,7 +49,7 @@ def fill_rows(rows, bias, out):
 
 def looped(inputs, outputs):
     """A pointwise step of (use, shape, strides)."""
-    layouts = [[layout(shape, strides, float32) for _, shape, strides in given] for given in (inputs, outputs)]
+    layouts = [[layout_of(shape, strides, float32) for _, shape, strides in given] for given in (inputs, outputs)]
     recipe = Recipe(lambda *xs: xs[:1], [Input("float32")] * len(inputs), "float32", ["float32"] * len(outputs), *layouts, False)
     operands = [u for u, *_ in (*inputs, *outputs)]
     return Step(Call("loop", recipe=recipe), operands, tuple(range(len(inputs), len(operands))), None)

@@ -74,7 +74,7 @@ def test_the_oldest_plan_is_forgotten_first(few):
     for n in range(3, 600):
         torch.zeros(2, n).tanh()
     assert keys[-1] in tanh.op.memo.plans and keys[0] not in tanh.op.memo.plans
-    found = [lay in tanh.op.memo.plans for lay in keys]
+    found = [layout in tanh.op.memo.plans for layout in keys]
     assert found == sorted(found)
 
 
@@ -100,13 +100,13 @@ def test_layouts_are_one_object_as_long_as_somebody_uses_them():
     gc.collect()
     assert torch.ones(19, 23)._layout is x._layout
     assert torch.ones(23, 19).t().contiguous()._layout is x._layout
-    assert x[:, :]._layout is x._layout and shapes.layout((19, 23), (23, 1), torch.float32) is x._layout
+    assert x[:, :]._layout is x._layout and shapes.layout_of((19, 23), (23, 1), torch.float32) is x._layout
     count = len(shapes._layouts)
-    lay = shapes.layout((19, 24), None, torch.float32)
-    assert lay.dense is lay and len(shapes._layouts) == count + 2
-    turned = shapes.layout((24, 19), (1, 24), torch.float32)
-    assert turned.dense is shapes.layout((24, 19), None, torch.float32)
-    del lay, turned
+    layout = shapes.layout_of((19, 24), None, torch.float32)
+    assert layout.dense is layout and len(shapes._layouts) == count + 2
+    turned = shapes.layout_of((24, 19), (1, 24), torch.float32)
+    assert turned.dense is shapes.layout_of((24, 19), None, torch.float32)
+    del layout, turned
     shapes._recent.clear()
     assert len(shapes._layouts) == count
 

@@ -8,7 +8,7 @@ import pytest
 import autograd_nb as torch
 from autograd_nb import strides
 from autograd_nb.dtypes import float32
-from autograd_nb.shapes import layout
+from autograd_nb.shapes import layout_of
 
 
 def transposed(*shape: int) -> torch.Tensor:
@@ -18,7 +18,7 @@ def transposed(*shape: int) -> torch.Tensor:
 
 
 def laid(shape, steps):
-    return layout(shape, steps, float32)
+    return layout_of(shape, steps, float32)
 
 
 def test_what_is_reshaped_of_a_transposed_result_is_a_copy():

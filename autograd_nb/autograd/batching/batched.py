@@ -14,7 +14,7 @@ from ...graph.modes import PerThread
 from ...ops.core.recording import check_result
 from ...ops.core.registry import OPS
 from ...ops.core.structured import SHIFTED, Structured
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, _new
 from ..interpreters import Wrapped, WrappedLayout, is_internal
 
@@ -228,7 +228,7 @@ class Batched(Wrapped):
     def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
         _check_target(target, self.level, name)
         result = compute(OPS["clone"].call(target), *args, **kw)
-        check_result(name, layout(target.shape, None, target.dtype), layout(result.shape, None, result.dtype))
+        check_result(name, layout_of(target.shape, None, target.dtype), layout_of(result.shape, None, result.dtype))
         target.value.copy_(materialize(result, self.level, target.value.shape[0]))
         return target
 
@@ -258,9 +258,9 @@ def _check_target(target: Any, level: int, name: str) -> None:
 def batch(value: Tensor, level: int) -> Batched:
     """``value`` with its dim 0 as the batch of ``level``."""
     t = _new(Batched)
-    lay = value._layout
+    layout = value._layout
     t.value, t.level = value, level
-    t._layout = WrappedLayout(type(lay.shape)(tuple(lay.shape)[1:]), lay.strides[1:], lay.dtype)
+    t._layout = WrappedLayout(type(layout.shape)(tuple(layout.shape)[1:]), layout.strides[1:], layout.dtype)
     return t
 
 

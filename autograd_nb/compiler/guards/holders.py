@@ -15,7 +15,7 @@ import numpy as np
 
 from ... import launch
 from ...dtypes import float32
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, make
 
 _counts: list[tuple[int, int] | None] = [None, None]  # (of the tensor, of its memory), if it is not the leaf's gradient, or is
@@ -70,7 +70,7 @@ def _measure(there: bool, size: int) -> tuple[int, int] | None:
 
     def left() -> tuple[int, int]:
         entry.memory = launch.empty(size, np.dtype(np.float32))
-        entry.tensor = make(entry.memory, layout((size,), None, float32), [0, 0])
+        entry.tensor = make(entry.memory, layout_of((size,), None, float32), [0, 0])
         leaf._grad = entry.tensor if there else None
         return counted(entry)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from ...shapes import contiguous_strides, layout, numel, view_strides
+from ...shapes import contiguous_strides, layout_of, numel, view_strides
 from ..ir import Step, Use, users
 from .pointwise_step import member
 
@@ -70,17 +70,17 @@ def _target(step: Step, shape: tuple[int, ...], strides: tuple[int, ...]) -> tup
     m = member(step)
     if m is None or step.name not in ("clone", "copy_", "contiguous") or len(m.inputs) != 1 or len(m.outputs) != 1:
         return None
-    (_, lay), (target, out, dtype) = m.inputs[0], m.outputs[0]
-    if target.buffer.kind != "temporary" or lay.dtype is not out.dtype or m.compute != [dtype]:
+    (_, layout), (target, out, dtype) = m.inputs[0], m.outputs[0]
+    if target.buffer.kind != "temporary" or layout.dtype is not out.dtype or m.compute != [dtype]:
         return None
-    if lay.shape != out.shape or lay.size != numel(shape):
+    if layout.shape != out.shape or layout.size != numel(shape):
         return None
-    read_order = sorted(range(lay.ndim), key=lambda d: -lay.strides[d])
+    read_order = sorted(range(layout.ndim), key=lambda d: -layout.strides[d])
     order = sorted(range(len(shape)), key=lambda d: -(*strides, 1)[d])
     in_memory = [shape[d] for d in order]
     read, written = (
-        view_strides(layout([x.shape[d] for d in read_order], [x.strides[d] for d in read_order], x.dtype), in_memory)
-        for x in (lay, out)
+        view_strides(layout_of([x.shape[d] for d in read_order], [x.strides[d] for d in read_order], x.dtype), in_memory)
+        for x in (layout, out)
     )
     if read is None or written is None:
         return None

@@ -12,7 +12,7 @@ from ...codegen.templates.loops import Input
 from ...dtypes import BY_NAME
 from ...ops.core.entries import pointwise_entry
 from ...ops.core.reduction_kernel import Blocks, Folding, fold_entry
-from ...shapes import Layout, layout
+from ...shapes import Layout, layout_of
 from ..ir import Buffer, Step, Use
 from ..live_numbers import _Slot
 from .buffer_reuse import Lives
@@ -88,18 +88,18 @@ class _Work:
         self.over: dict[int, int] = {}  # which of ``stored`` -> which of ``arrays`` it overwrites
         made: set[tuple[Any, ...]] = set()
         for m in group.members:
-            for o, lay in m.inputs:
+            for o, layout in m.inputs:
                 if isinstance(o, Use):
-                    w = self._read(m, o, lay)
+                    w = self._read(m, o, layout)
                     if w not in made:
-                        (self.ends if m.epilogue else arrays).setdefault(w, (o, lay))
+                        (self.ends if m.epilogue else arrays).setdefault(w, (o, layout))
                 else:
-                    self.numbers.setdefault(_number_key(o, lay), (o, lay))
-            for u, lay, dtype in m.outputs:
-                w = self._written(m, u, lay)
+                    self.numbers.setdefault(_number_key(o, layout), (o, layout))
+            for u, layout, dtype in m.outputs:
+                w = self._written(m, u, layout)
                 made.add(w)
                 if u.buffer.number in needed:
-                    (self.results if m.epilogue or isinstance(m, FoldMember) else self.stored)[w] = (u, lay, dtype)
+                    (self.results if m.epilogue or isinstance(m, FoldMember) else self.stored)[w] = (u, layout, dtype)
         # the loops of folds are made for the first of the arrays, which should be one that is walked along all dims
         self.arrays = dict(sorted(arrays.items(), key=lambda item: item[0][2].count(0) if group.axes else 0))
 
@@ -117,8 +117,8 @@ class _Work:
     def entry(self, name: str) -> tuple[Callable[..., Any], np.ndarray | None]:
         """Return (entry point, dims) of the compiled kernel."""
         inputs = [Input(w[3]) for w in self.arrays] + [Input(dtype, scalar=True) for _, dtype in self.numbers.values()]
-        layouts = [lay for _, lay in self.arrays.values()]
-        stored = [lay for _, lay, _ in self.stored.values()]
+        layouts = [layout for _, layout in self.arrays.values()]
+        stored = [layout for _, layout, _ in self.stored.values()]
         group = self.group
         if not group.axes:
             outputs = [dtype for _, _, dtype in self.stored.values()]
@@ -158,7 +158,7 @@ class _Work:
             if isinstance(m, FoldMember):
                 of = m.step.call.recipe
                 mine, rest = rest[: len(of.folds)], rest[len(of.folds) :]
-                own = [None if isinstance(o, Use) else given[_number_key(o, lay)] for o, lay in m.inputs]
+                own = [None if isinstance(o, Use) else given[_number_key(o, layout)] for o, layout in m.inputs]
                 self._keep(m, values, [totals[0].trace.as_sym(v) for v in of.finish(mine, own)])
             elif m.epilogue:
                 self._keep(m, values, self._run(m, values, given, totals[0].trace))
@@ -167,25 +167,25 @@ class _Work:
     def _run(self, m: Member, values: dict[Any, Any], given: dict[Any, Any], trace: Any) -> list[Any]:
         """A member's formula of values by walk and of given numbers."""
         operands = []
-        for (o, lay), dtype in zip(m.inputs, m.compute, strict=True):
-            x = values[self._read(m, o, lay)] if isinstance(o, Use) else given[_number_key(o, lay)]
+        for (o, layout), dtype in zip(m.inputs, m.compute, strict=True):
+            x = values[self._read(m, o, layout)] if isinstance(o, Use) else given[_number_key(o, layout)]
             operands.append(x.cast(dtype))
         return [trace.as_sym(v) for v in m.step.call.recipe.formula(*operands)]
 
     def _keep(self, m: Member, values: dict[Any, Any], made: list[Any]) -> None:
-        for (u, lay, dtype), value in zip(m.outputs, made, strict=True):
-            values[self._written(m, u, lay)] = value.cast(dtype)
+        for (u, layout, dtype), value in zip(m.outputs, made, strict=True):
+            values[self._written(m, u, layout)] = value.cast(dtype)
 
-    def _read(self, m: Member, use: Use, lay: Layout) -> tuple[Any, ...]:
-        return walk(use, lay, self.group.kept if m.epilogue else self.group.shape)
+    def _read(self, m: Member, use: Use, layout: Layout) -> tuple[Any, ...]:
+        return walk(use, layout, self.group.kept if m.epilogue else self.group.shape)
 
-    def _written(self, m: Member, use: Use, lay: Layout) -> tuple[Any, ...]:
-        return walk(use, lay, self.group.kept if m.epilogue or isinstance(m, FoldMember) else self.group.shape)
+    def _written(self, m: Member, use: Use, layout: Layout) -> tuple[Any, ...]:
+        return walk(use, layout, self.group.kept if m.epilogue or isinstance(m, FoldMember) else self.group.shape)
 
 
 def _over(walked: tuple[Any, ...], shape: tuple[int, ...]) -> Layout:
     """The layout of a walk over a shape."""
-    return layout(shape, walked[2], BY_NAME[walked[3]])
+    return layout_of(shape, walked[2], BY_NAME[walked[3]])
 
 
 def _number_key(value: Any, dtype: str) -> tuple[Any, ...]:

@@ -152,8 +152,8 @@ class Group:
 
 def arrays(m: Member) -> list[tuple[Use, Layout]]:
     """Return the arrays that a member walks over its shape."""
-    written = [] if isinstance(m, FoldMember) else [(u, lay) for u, lay, _ in m.outputs]
-    return [(o, lay) for o, lay in m.inputs if isinstance(o, Use)] + written
+    written = [] if isinstance(m, FoldMember) else [(u, layout) for u, layout, _ in m.outputs]
+    return [(o, layout) for o, layout in m.inputs if isinstance(o, Use)] + written
 
 
 def _writes(m: Member) -> set[int]:

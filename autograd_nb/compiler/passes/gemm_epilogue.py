@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from ...shapes import Layout, layout
+from ...shapes import Layout, layout_of
 from ..ir import Buffer, Step, Use
 from .pointwise_step import Member, member, pointwise
 
@@ -138,7 +138,7 @@ class _Work:
         dtype = product.dtype.name
         if out.buffer is product.buffer or m.compute != [dtype, dtype] or lx.shape != lt.shape:
             return False
-        if not all(lay.contiguous and lay.dtype.name == dtype and lay.size == product.size for lay in (lx, lt, lo)):
+        if not all(layout.contiguous and layout.dtype.name == dtype and layout.size == product.size for layout in (lx, lt, lo)):
             return False
         if not all(self.unchanged(u.buffer, i, j) for u, written in step.uses() if not written):
             return False
@@ -150,14 +150,14 @@ class _Work:
         else:
             if out.buffer.number in read or self._joins(m, j):
                 return False
-            flat = layout((product.size // max(n, 1), n), None, lx.dtype)
+            flat = layout_of((product.size // max(n, 1), n), None, lx.dtype)
             if fill is None:
                 begun = [pointwise("clone", _same, [(x, flat)], [dtype], [(out, flat, dtype)], add.line)]
             else:
                 bias = fill[1].argument("bias")
                 if not self.unchanged(bias.buffer, fill[0], j):
                     return False
-                rows = layout(flat.shape, (0, 1), flat.dtype)
+                rows = layout_of(flat.shape, (0, 1), flat.dtype)
                 begun = [pointwise("add", _sum, [(x, flat), (bias, rows)], [dtype] * 2, [(out, flat, dtype)], add.line)]
                 self.slots[fill[0]].remove(fill[1])
         target = Use(out.buffer, out.offset, out.size, out.dtype)
@@ -200,8 +200,8 @@ class _Work:
             if len(mine) != 1 or m.compute[mine[0]] not in _FLOATS:
                 return
             k = mine[0]
-            use, lay = m.inputs[k]
-            found = columns(use, lay, bias, n)
+            use, layout = m.inputs[k]
+            found = columns(use, layout, bias, n)
             if found is None:
                 return
             formula = _with_bias(m.step.call.recipe.formula, k)
@@ -213,13 +213,13 @@ class _Work:
             self.put(place, *[new if s is reader else s for s in self.slots[place]])
 
 
-def columns(use: Use, lay: Layout, bias: Use, n: int) -> tuple[Use, Layout] | None:
+def columns(use: Use, layout: Layout, bias: Use, n: int) -> tuple[Use, Layout] | None:
     """Return how a bias is walked beside a view of the rows of ``n`` elements that it belongs to, or None where that has no
     strides.
     """
     first = use.offset // use.dtype.itemsize % n
     strides, last = [], first
-    for size, stride in zip(lay.shape, lay.strides, strict=True):
+    for size, stride in zip(layout.shape, layout.strides, strict=True):
         if size == 1 or stride % n == 0:
             strides.append(0)
         else:
@@ -229,4 +229,4 @@ def columns(use: Use, lay: Layout, bias: Use, n: int) -> tuple[Use, Layout] | No
         return None
     item = bias.dtype.itemsize
     part = Use(bias.buffer, bias.offset + first * item, last - first + 1, bias.dtype)
-    return part, layout(lay.shape, tuple(strides), lay.dtype)
+    return part, layout_of(layout.shape, tuple(strides), layout.dtype)

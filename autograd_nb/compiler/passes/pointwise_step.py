@@ -11,7 +11,7 @@ from ...codegen.formula.symbols import Trace
 from ...codegen.templates.loops import Input
 from ...ops.core.entries import Recipe
 from ...ops.core.reduction_kernel import Folding
-from ...shapes import Layout, broadcast_strides, layout, numel, view_strides
+from ...shapes import Layout, broadcast_strides, layout_of, numel, view_strides
 from ..ir import Step, Use
 
 
@@ -41,9 +41,9 @@ def pointwise(
     line: Any,
 ) -> Step:
     """A step of `Formula`. ``inputs``: (Use, layout) or (number, dtype name), in the formula's order."""
-    specs = [Input(lay.dtype.name) if isinstance(o, Use) else Input(lay, scalar=True) for o, lay in inputs]
-    layouts = [lay for o, lay in inputs if isinstance(o, Use)]
-    recipe = Recipe(formula, specs, compute, [d for _, _, d in outputs], layouts, [lay for _, lay, _ in outputs], False)
+    specs = [Input(layout.dtype.name) if isinstance(o, Use) else Input(layout, scalar=True) for o, layout in inputs]
+    layouts = [layout for o, layout in inputs if isinstance(o, Use)]
+    recipe = Recipe(formula, specs, compute, [d for _, _, d in outputs], layouts, [layout for _, layout, _ in outputs], False)
     operands = [o for o, _ in inputs] + [u for u, _, _ in outputs]
     call = Formula(name, recipe)
     call.outputs = len(outputs)
@@ -117,11 +117,11 @@ def fold_member(step: Step) -> FoldMember | None:
         return None
     layouts = iter(of.in_layouts)
     inputs = [(o, s.dtype) if s.scalar else (o, next(layouts)) for s, o in zip(of.inputs, step.operands[1:], strict=False)]
-    kinds = {s.dtype for s in of.inputs} | {lay.dtype.name for lay in of.results}
+    kinds = {s.dtype for s in of.inputs} | {layout.dtype.name for layout in of.results}
     if "float16" in kinds or any(k.startswith("complex") for k in kinds):
         return None
     outs = step.operands[1 + len(inputs) :]
-    outputs = [(u, lay, lay.dtype.name) for u, lay in zip(outs, of.results, strict=True)]
+    outputs = [(u, layout, layout.dtype.name) for u, layout in zip(outs, of.results, strict=True)]
     return FoldMember(step, inputs, list(of.compute), outputs, whole=of.shape, axes=of.axes)
 
 
@@ -132,11 +132,11 @@ def reshaped(m: Member, shape: tuple[int, ...]) -> Member | None:
     if isinstance(m, FoldMember):
         return _flattened(m, shape)
     outputs = []
-    for u, lay, dtype in m.outputs:
-        strides = view_strides(lay, shape)
+    for u, layout, dtype in m.outputs:
+        strides = view_strides(layout, shape)
         if strides is None:
             return None
-        outputs.append((u, layout(shape, strides, lay.dtype), dtype))
+        outputs.append((u, layout_of(shape, strides, layout.dtype), dtype))
     inputs = _inputs(m, shape)
     return None if inputs is None else replace(m, inputs=inputs, outputs=outputs)
 
@@ -144,15 +144,15 @@ def reshaped(m: Member, shape: tuple[int, ...]) -> Member | None:
 def _inputs(m: Member, shape: tuple[int, ...]) -> list[tuple[Any, Any]] | None:
     """Return what a member reads, walked in another shape."""
     inputs: list[tuple[Any, Any]] = []
-    for o, lay in m.inputs:
+    for o, layout in m.inputs:
         if isinstance(o, Use):
-            full = layout(m.shape, broadcast_strides(lay, m.shape), lay.dtype)
+            full = layout_of(m.shape, broadcast_strides(layout, m.shape), layout.dtype)
             strides = view_strides(full, shape)
             if strides is None:
                 return None
-            inputs.append((o, layout(shape, strides, lay.dtype)))
+            inputs.append((o, layout_of(shape, strides, layout.dtype)))
         else:
-            inputs.append((o, lay))
+            inputs.append((o, layout))
     return inputs
 
 
@@ -161,7 +161,7 @@ def _flattened(m: FoldMember, shape: tuple[int, ...]) -> FoldMember | None:
     inputs = _inputs(m, shape) if len(m.axes) == len(m.whole) else None
     if inputs is None:
         return None
-    outputs = [(u, layout([1] * len(shape), None, lay.dtype), dtype) for u, lay, dtype in m.outputs]
+    outputs = [(u, layout_of([1] * len(shape), None, layout.dtype), dtype) for u, layout, dtype in m.outputs]
     return replace(m, inputs=inputs, outputs=outputs, whole=shape, axes=tuple(range(len(shape))))
 
 

@@ -13,7 +13,7 @@ from ...codegen.templates.row import Each, Row
 from ...dtypes import BY_NAME
 from ...ops.core.reduction_kernel import Folding
 from ...ops.core.row_kernel import RowRecipe
-from ...shapes import Layout, broadcast_strides, coalesce, layout, numel
+from ...shapes import Layout, broadcast_strides, coalesce, layout_of, numel
 from ..ir import Step, Use
 from .pointwise_step import member, pointwise
 from .row_plan import Plan
@@ -58,9 +58,9 @@ class Part:
         yield from self.writes
 
 
-def _walk(lay: Layout, shape: Sequence[int], first: int) -> Walk | None:
+def _walk(layout: Layout, shape: Sequence[int], first: int) -> Walk | None:
     """Return how rows, the dims from ``first`` on of ``shape``, lie in an operand; None where they have no one stride."""
-    strides = broadcast_strides(lay, shape)
+    strides = broadcast_strides(layout, shape)
     sizes, (steps,) = coalesce(shape[:first], [strides[:first]])
     _, (inner,) = coalesce(shape[first:], [strides[first:]])
     if len(inner) > 1 or (inner and inner[0] not in (0, 1)):
@@ -116,7 +116,7 @@ def _pointwise(step: Step, outer: int, n: int) -> Part | None:
     if first is None or numel(m.shape[:first]) != outer:
         return None
     reads = _operands(m.inputs, m.shape, first)
-    writes = _operands([(u, lay) for u, lay, _ in m.outputs], m.shape, first)
+    writes = _operands([(u, layout) for u, layout, _ in m.outputs], m.shape, first)
     if reads is None or writes is None or any(w.walk != dense_walk(outer, size // outer) for w in writes):
         return None
     formula, compute, outputs = m.step.call.recipe.formula, m.compute, [dtype for _, _, dtype in m.outputs]
@@ -144,12 +144,12 @@ def _one(formula: Callable[..., Any], compute: Sequence[str], k: int, dtype: str
 def _operands(given: Sequence[tuple[Any, Any]], shape: Sequence[int], first: int) -> list[Any] | None:
     """Operands with their walks; None where one has none, or is of a dtype that rows are not computed in."""
     found: list[Any] = []
-    for o, lay in given:
+    for o, layout in given:
         if not isinstance(o, Use):
-            found.append((o, lay))
+            found.append((o, layout))
             continue
-        walk = _walk(lay, shape, first)
-        if walk is None or lay.dtype.is_complex or lay.dtype.name == "float16":
+        walk = _walk(layout, shape, first)
+        if walk is None or layout.dtype.is_complex or layout.dtype.name == "float16":
             return None
         found.append(Array(o, walk))
     return found
@@ -183,19 +183,19 @@ def _folding(step: Step, of: Folding, outer: int, n: int) -> Part | None:
         totals = [plan.add(fed(k, fold), names, literals, fold) for k, fold in enumerate(of.folds)]
         late = [k for k, name in enumerate(names) if plan.values[name].rows]
 
-        def finish(k: int, lay: Layout) -> Callable[..., Any]:
+        def finish(k: int, layout: Layout) -> Callable[..., Any]:
             def finished(*xs: Any) -> Any:
                 given: list[Any] = [None] * len(names)
                 for j, x in zip(late, xs[count:], strict=True):
                     given[j] = x
-                return xs[0].trace.as_sym(of.finish(list(xs[:count]), given)[k]).cast(lay.dtype.name)
+                return xs[0].trace.as_sym(of.finish(list(xs[:count]), given)[k]).cast(layout.dtype.name)
 
             return finished
 
         parameters = [*totals, *[names[k] for k in late]]
-        found = [plan.add(finish(k, lay), parameters, plan.values[totals[0]].dtype) for k, lay in enumerate(of.results)]
-        for k, lay in enumerate(of.stored):
-            found.append(plan.add(_one(of.formula, of.compute, count + k, lay.dtype.name), names, literals))
+        found = [plan.add(finish(k, layout), parameters, plan.values[totals[0]].dtype) for k, layout in enumerate(of.results)]
+        for k, layout in enumerate(of.stored):
+            found.append(plan.add(_one(of.formula, of.compute, count + k, layout.dtype.name), names, literals))
         return found
 
     return Part(step, reads, writes, tell)
@@ -277,7 +277,7 @@ def by_elements(step: Step) -> Step | None:
 
     def laid(a: Array) -> tuple[Use, Layout]:
         use, strides = a.use, (sum(a.walk.strides), a.walk.inner)
-        return Use(use.buffer, use.offset, use.size, use.dtype), layout((outer, n), strides, BY_NAME[use.dtype.name])
+        return Use(use.buffer, use.offset, use.size, use.dtype), layout_of((outer, n), strides, BY_NAME[use.dtype.name])
 
     inputs = [laid(r) if isinstance(r, Array) else r for r in (given[name] for name in mine)]
     compute = [plan.values[name].dtype for name in mine]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.formula.symbols import FLOATS, Sym, Trace, closure
-from ...shapes import layout
+from ...shapes import layout_of
 from ..ir import Buffer, Step, Use
 from .pointwise_step import Member, member, pointwise, walk
 
@@ -69,10 +69,10 @@ class _Factor:
         """The two steps, with a buffer between them."""
         producer, consumer = self.producer, self.consumer
         shape, dtype = consumer.shape, self.factor.dtype
-        lay = layout(shape, None, consumer.outputs[0][1].dtype)
-        assert lay.dtype.name == dtype
-        stand_in = np.lib.stride_tricks.as_strided(np.empty(1, dtype), (max(lay.size, 1),), (0,))
-        between = Use(Buffer(number, stand_in, "temporary"), 0, lay.size, np.dtype(dtype))
+        layout = layout_of(shape, None, consumer.outputs[0][1].dtype)
+        assert layout.dtype.name == dtype
+        stand_in = np.lib.stride_tricks.as_strided(np.empty(1, dtype), (max(layout.size, 1),), (0,))
+        between = Use(Buffer(number, stand_in, "temporary"), 0, layout.size, np.dtype(dtype))
         formula = producer.step.call.recipe.formula
 
         def first(*xs: Any) -> list[Any]:
@@ -89,20 +89,20 @@ class _Factor:
             return replay(self.results, known, xs[0].trace)
 
         name = producer.step.name
-        one = pointwise(name, first, producer.inputs, producer.compute, [*producer.outputs, (between, lay, dtype)], producer.step.line)
-        inputs, compute = [*(consumer.inputs[k] for k in rest), (between, lay)], [*(consumer.compute[k] for k in rest), dtype]
+        one = pointwise(name, first, producer.inputs, producer.compute, [*producer.outputs, (between, layout, dtype)], producer.step.line)
+        inputs, compute = [*(consumer.inputs[k] for k in rest), (between, layout)], [*(consumer.compute[k] for k in rest), dtype]
         return one, pointwise(consumer.step.name, second, inputs, compute, consumer.outputs, consumer.step.line)
 
 
 def _factor(producer: Member, consumer: Member, buffer: Buffer) -> _Factor | None:
     """Return what of ``consumer`` depends on ``buffer`` alone, if that is one value and shares enough with ``producer``."""
-    if any(lay.dtype.name not in FLOATS for _, lay in _arrays(producer) + _arrays(consumer)) or len(consumer.outputs) != 1:
+    if any(layout.dtype.name not in FLOATS for _, layout in _arrays(producer) + _arrays(consumer)) or len(consumer.outputs) != 1:
         return None
-    given = {walk(o, lay, producer.shape): p for p, (o, lay) in enumerate(producer.inputs) if isinstance(o, Use)}
+    given = {walk(o, layout, producer.shape): p for p, (o, layout) in enumerate(producer.inputs) if isinstance(o, Use)}
     mine, place = [], []
-    for k, (o, lay) in enumerate(consumer.inputs):
+    for k, (o, layout) in enumerate(consumer.inputs):
         if isinstance(o, Use) and o.buffer is buffer:
-            w = walk(o, lay, consumer.shape)
+            w = walk(o, layout, consumer.shape)
             if w not in given:
                 return None
             mine.append(k)
@@ -134,7 +134,7 @@ def _factor(producer: Member, consumer: Member, buffer: Buffer) -> _Factor | Non
 
 
 def _arrays(m: Member) -> list[tuple[Any, Any]]:
-    return [(o, lay) for o, lay in m.inputs if isinstance(o, Use)] + [(u, lay) for u, lay, _ in m.outputs]
+    return [(o, layout) for o, layout in m.inputs if isinstance(o, Use)] + [(u, layout) for u, layout, _ in m.outputs]
 
 
 def _dependent(results: Sequence[Sym], inputs: set[str]) -> set[str]:

@@ -132,7 +132,7 @@ class CompiledFunctionBackward(Node):
 
     def saved_arrays(self) -> list[tuple[Any, ...]]:
         read = [] if self.saved is None else self.saved.read
-        return [(lay.shape, tensor_type(lay.dtype), None) for lay in read]
+        return [(layout.shape, tensor_type(layout.dtype), None) for layout in read]
 
     def run(self, g: Any) -> tuple[Any, ...]:
         for value in g:  # it may be passed on, whole or in part, to several

@@ -24,7 +24,7 @@ from ...dtypes import BY_NAME
 from ...graph.modes import enable_grad, no_grad
 from ...ops.core.registry import OPS
 from ...ops.creation.cast import dense
-from ...shapes import Layout, layout
+from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make, wrap
 from ..capture.effects import watching
 from ..capture.recorder import Capture
@@ -249,8 +249,8 @@ class Graph:
                 while name in self.values:
                     n += 1
                     name = f"{base}_{n}"
-                lay = layouts[k] if k < len(layouts) else layout((use.size,), None, BY_NAME[use.dtype.name])
-                self.values[name] = Value(name, use.buffer, use.offset // use.dtype.itemsize, lay, i)
+                layout = layouts[k] if k < len(layouts) else layout_of((use.size,), None, BY_NAME[use.dtype.name])
+                self.values[name] = Value(name, use.buffer, use.offset // use.dtype.itemsize, layout, i)
 
     # ---- seeing
     def __str__(self) -> str:

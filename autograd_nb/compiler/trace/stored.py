@@ -24,7 +24,7 @@ from ... import launch
 from ...codegen.build import compilation
 from ...codegen.build.files import reading
 from ...dtypes import ALL, BY_NAME
-from ...shapes import layout
+from ...shapes import layout_of
 from ..ir import Buffer, Step, Use, grouped
 from ..passes.simplify import compute_constants
 from .graph import Graph, GraphError, Value, check_memory
@@ -195,7 +195,7 @@ class _Reader:
         extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
         if (offset + extent) * d.itemsize > b.nbytes or math.prod(shape) > max(1 << 40, b.nbytes):
             raise _Damaged(f"the value {name!r:.40} lies outside its memory")
-        return Value(_text(name, "a name"), b, offset, layout(tuple(shape), tuple(strides), d), step)
+        return Value(_text(name, "a name"), b, offset, layout_of(tuple(shape), tuple(strides), d), step)
 
     # ---- steps
     def _step(self, s: dict[Any, Any]) -> Step:

@@ -20,7 +20,7 @@ from ...launch import Kernel
 from ...ops.core.numbers import scalar_tensor
 from ...ops.creation.cast import dense
 from ...overriding import whole
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, make
 
 _sum_of_powers = Kernel("optim", "sum_of_powers")
@@ -102,7 +102,7 @@ def _wrapped(total: np.ndarray, like: list[Tensor]) -> Tensor:
     for t in like[1:]:
         if t.dtype is not d:
             d = dtypes.promote_types(d, t.dtype)
-    return make(total, layout((), None, dtypes.float64), [0, 0]).to(d.to_real())
+    return make(total, layout_of((), None, dtypes.float64), [0, 0]).to(d.to_real())
 
 
 def _lists(arrays: list[np.ndarray]) -> Iterator[list[np.ndarray]]:
@@ -124,7 +124,7 @@ def _in_place(kernel: Kernel, number: Any, tensors: list[Tensor]) -> list[Tensor
 
 def _scale_all(grads: list[Tensor], factor: np.ndarray) -> None:
     for g in _in_place(_scale, factor, grads):
-        g.mul_(make(factor, layout((), None, dtypes.float64), [0, 0]).to(g.dtype))
+        g.mul_(make(factor, layout_of((), None, dtypes.float64), [0, 0]).to(g.dtype))
 
 
 @no_grad()

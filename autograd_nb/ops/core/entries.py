@@ -72,12 +72,12 @@ class PointwiseKernel:
         first = out_layouts[0]
         everyone = [*in_layouts, *out_layouts]
         shape = first.shape
-        for lay in everyone:
-            if not lay.contiguous or lay.shape != shape:
+        for layout in everyone:
+            if not layout.contiguous or layout.shape != shape:
                 break
         else:
             return self.flat(in_layouts, out_layouts), None
-        columns = list(zip(*[broadcast_strides(lay, shape) for lay in everyone]))  # noqa: B905  (by dim)
+        columns = list(zip(*[broadcast_strides(layout, shape) for layout in everyone]))  # noqa: B905  (by dim)
         sizes: Sequence[int] = shape
         last = everyone[-1]
         if not (last.usual and last.sizes == shape):  # else the dims are in order

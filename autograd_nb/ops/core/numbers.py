@@ -9,7 +9,7 @@ import numpy as np
 from ... import dtypes, launch
 from ...dtypes import bool_, dtype, finfo, iinfo
 from ...errors import shorten
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, make
 
 #: the largest float32: a float up to it may go into any float32 or float64 tensor as it is
@@ -119,4 +119,4 @@ def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
         data = np.array([number_as(value, d, "tensor")], d.np)
     if d.carrier is not d.np:
         data = data.view(d.carrier)
-    return make(launch.constant(data) if launch._observing else data, layout((), None, d), [0, 0])
+    return make(launch.constant(data) if launch._observing else data, layout_of((), None, d), [0, 0])

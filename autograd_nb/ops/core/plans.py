@@ -12,7 +12,7 @@ import numpy as np
 
 from ... import launch, strides
 from ...dtypes import dtype
-from ...shapes import Layout, broadcast_shapes, layout
+from ...shapes import Layout, broadcast_shapes, layout_of
 from .entries import PointwiseKernel, operand, signature
 from .pointwise_backward import Spec
 from .recording import can_cast, check_result
@@ -135,7 +135,7 @@ class _InplaceRecord:
         self.copies: dict[Any, Any] = {}
         shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
         target = keys[0]
-        self.out = target if shape == target.shape and d is target.dtype else layout(shape, None, d)
+        self.out = target if shape == target.shape and d is target.dtype else layout_of(shape, None, d)
         self.specs: list[Any] = [None] * (1 << len(keys))
         if shape == target.shape and can_cast(d, target.dtype):
             self.out = target

@@ -22,7 +22,7 @@ from ...dtypes import BY_NAME, dtype
 from ...graph.node import Node, consumed_error
 from ...graph.ownership import OURS, share
 from ...overriding import overridable
-from ...shapes import Layout, layout
+from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from .entries import PointwiseKernel, operand, signature
 from .history import attach
@@ -66,11 +66,11 @@ class PointwiseNode(Node):
 
     @overridable
     def run(self, g: Tensor) -> tuple[Any, ...]:
-        lay = g._layout
-        plan = self.spec.backward_memo.plans.get(lay)
+        layout = g._layout
+        plan = self.spec.backward_memo.plans.get(layout)
         if plan is None:
-            plan = self.spec.plan_backward(lay)
-        if plan.over is lay and g._version_[1] == OURS and g._view is None:
+            plan = self.spec.plan_backward(layout)
+        if plan.over is layout and g._version_[1] == OURS and g._view is None:
             # a gradient that nobody else has is overwritten: that saves its memory, its tensor, and traffic to memory
             data = g._data
             if plan.overwrite is None:
@@ -79,13 +79,13 @@ class PointwiseNode(Node):
                 plan.overwrite(data, *self.saved)
             return (g,) if plan.count == 1 else plan.placed(g)
         if plan.simple:
-            lay, carrier = plan.simple
-            data = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+            layout, carrier = plan.simple
+            data = np.empty(layout.size, carrier) if plan.small else launch.empty(layout.size, carrier)
             if plan.dims is None:
                 plan.entry(g._data, *self.saved, data)
             else:
                 plan.entry(plan.dims, g._data, *self.saved, data)
-            t = make(data, lay, [0, OURS])
+            t = make(data, layout, [0, OURS])
             return (t,) if plan.count == 1 else plan.placed(t)
         if plan.passed is not None:  # two operands, and nothing to compute
             if plan.passed is BOTH:
@@ -95,16 +95,16 @@ class PointwiseNode(Node):
                 return (g, g)
             return (g, None) if plan.passed is FIRST else (None, g)
         if plan.pair is not None:
-            lay, carrier = plan.pair
+            layout, carrier = plan.pair
             if plan.first_over is g._layout and g._version_[1] == OURS and g._view is None:
                 data = g._data
-                b = np.empty(lay.size, carrier)
+                b = np.empty(layout.size, carrier)
                 plan.entry(data, *self.saved, data, b)
-                return (g, make(b, lay, [0, OURS]))
-            a = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
-            b = np.empty(lay.size, carrier) if plan.small else launch.empty(lay.size, carrier)
+                return (g, make(b, layout, [0, OURS]))
+            a = np.empty(layout.size, carrier) if plan.small else launch.empty(layout.size, carrier)
+            b = np.empty(layout.size, carrier) if plan.small else launch.empty(layout.size, carrier)
             plan.entry(g._data, *self.saved, a, b)
-            return (make(a, lay, [0, OURS]), make(b, lay, [0, OURS]))
+            return (make(a, layout, [0, OURS]), make(b, layout, [0, OURS]))
         return plan.run(g, self.saved)
 
     def run_graph(self, g: Tensor) -> tuple[Any, ...]:
@@ -114,8 +114,8 @@ class PointwiseNode(Node):
         spec = self.spec
         out = []
         for which in spec.saved:
-            lay = spec.out if which == "out" else spec.keys[which]
-            out.append((lay.shape, tensor_type(lay.dtype), self if which == "out" else self.edges[which]))
+            layout = spec.out if which == "out" else spec.keys[which]
+            out.append((layout.shape, tensor_type(layout.dtype), self if which == "out" else self.edges[which]))
         return out
 
     def __getattr__(self, name: str) -> Any:
@@ -201,12 +201,12 @@ class Spec:
         values: dict[Any, Any] = {}
         arrays = len(self.saved)
         for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=False):
-            lay = self.out if which == "out" else self.keys[which]
+            layout = self.out if which == "out" else self.keys[which]
             e: Any = node if which == "out" else node.edges[which]
-            if e is not None and e.is_leaf_edge and e._layout is lay and e._data is data:
+            if e is not None and e.is_leaf_edge and e._layout is layout and e._data is data:
                 values[which] = e
                 continue
-            t = make(data, lay, version)
+            t = make(data, layout, version)
             if e is not None:
                 attach(t, e)
             values[which] = t
@@ -234,12 +234,12 @@ class Spec:
 
     def _by_ops(self, g: Tensor, values: dict[Any, Any]) -> list[Any] | None:
         """The gradients, those of longer formulas computed by ops of their own (see `ops.core.double_backward`); only of one real dtype."""
-        lay = self.out.dtype
-        if g.__class__ is not Tensor or g._layout.dtype is not lay or not lay.is_floating_point or lay.compute != lay.name:
+        d = self.out.dtype
+        if g.__class__ is not Tensor or g._layout.dtype is not d or not d.is_floating_point or d.compute != d.name:
             return None
         kind = self.kind
         if kind.ops is None:
-            plain = not self.op.conditions and all(w == "out" or self.keys[w].dtype is lay for w in self.saved)
+            plain = not self.op.conditions and all(w == "out" or self.keys[w].dtype is d for w in self.saved)
             kind.ops = [above.gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
         if not any(kind.ops):
             return None
@@ -253,16 +253,16 @@ class Spec:
         return out
 
 
-def _fit(value: Any, g: Tensor, lay: Layout) -> Tensor:
+def _fit(value: Any, g: Tensor, layout: Layout) -> Tensor:
     """A gradient brought to an operand's shape and dtype, recorded."""
     if not isinstance(value, Tensor):
         value = g * value
-    if value.shape != lay.shape:
-        value = value.sum_to_size(lay.shape)
-    if value.dtype is not lay.dtype:
-        if value.dtype.is_complex and not lay.dtype.is_complex:
+    if value.shape != layout.shape:
+        value = value.sum_to_size(layout.shape)
+    if value.dtype is not layout.dtype:
+        if value.dtype.is_complex and not layout.dtype.is_complex:
             value = m.real(value)
-        value = value.to(lay.dtype)
+        value = value.to(layout.dtype)
     return value
 
 
@@ -329,7 +329,7 @@ class BackwardKind:
         kernel = self.folds.get(k)
         if kernel is None:
             kernel = self.folds[k] = FoldKernel(self.spec.op.name + "_backward", of())
-        whole = layout([1 if d in axes else n for d, n in enumerate(shape)], None, BY_NAME[out])
+        whole = layout_of([1 if d in axes else n for d, n in enumerate(shape)], None, BY_NAME[out])
         return kernel.at(shape, axes, [*layouts, whole], of)
 
 
@@ -366,21 +366,21 @@ class BackwardPlan:
     def run(self, g: Tensor, saved: Any) -> tuple[Any, ...]:
         grads: list[Any] = [None] * self.count
         if self.entry is not None:
-            outs = [launch.empty(lay.size, carrier) for _, lay, carrier in self.outs]
+            outs = [launch.empty(layout.size, carrier) for _, layout, carrier in self.outs]
             if self.dims is None:
                 self.entry(g._data, *saved, *outs)
             else:
                 self.entry(self.dims, g._data, *saved, *outs)
-            for (i, lay, _), data in zip(self.outs, outs, strict=True):
-                grads[i] = make(data, lay, [0, OURS])
+            for (i, layout, _), data in zip(self.outs, outs, strict=True):
+                grads[i] = make(data, layout, [0, OURS])
         for i in self.alias:
             grads[i] = g
         if len(self.alias) > 1:
             share(g)
-        for i, entry, dims, lay, carrier in self.reductions:
-            data = launch.empty(lay.size, carrier)
+        for i, entry, dims, layout, carrier in self.reductions:
+            data = launch.empty(layout.size, carrier)
             entry(dims, g._data, *saved, data)
-            grads[i] = make(data, lay, [0, OURS])
+            grads[i] = make(data, layout, [0, OURS])
         for i, plain, steps, whole, axes, shape in self.nested:
             data = launch.empty(whole.size, whole.dtype.carrier)
             if steps is None:
@@ -400,14 +400,14 @@ def backward_plan(spec: Spec, g: Layout) -> BackwardPlan:
     stretched = tuple([keys[i].shape != out.shape for i, _ in spec.rules])
     kind = spec.kind.backward_kinds.get((g.dtype, stretched))
     if kind is None:
-        kind = BackwardKind(spec.kind, keys, g.dtype, [lay.dtype for lay in saved_layouts], stretched)
+        kind = BackwardKind(spec.kind, keys, g.dtype, [layout.dtype for layout in saved_layouts], stretched)
         spec.kind.backward_kinds[g.dtype, stretched] = kind
     full, alias, reduced = kind.full, kind.alias, kind.reduced
     outs = [(i, strides.combined(out.shape, layouts, keys[i].dtype), keys[i].dtype.carrier) for _, i in full]
     entry = dims = None
     if full:
         kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
-        entry, dims = kernel.entry(layouts, [lay for _, lay, _ in outs])
+        entry, dims = kernel.entry(layouts, [layout for _, layout, _ in outs])
     simple = outs[0][1:] if len(full) == 1 and not reduced and not alias else None
     over: Layout | None = None
     overwrite: Callable[..., Any] | None = None
@@ -452,11 +452,11 @@ def _reductions(
         try:
             entry, dims = kind.fold(k, to.dtype.name, layouts, out.shape, axes)
         except NestedReduction:  # stretched along more dims than the kernels walk at once: written out, then summed
-            whole = layout(out.shape, None, to.dtype)
+            whole = layout_of(out.shape, None, to.dtype)
             plain, steps = kind.kernel((k,), [to.dtype.name]).entry(layouts, [whole])
             nested.append((i, plain, steps, whole, tuple(axes), to.shape))
         else:
-            sums.append((i, entry, dims, layout(to.shape, None, to.dtype), to.dtype.carrier))
+            sums.append((i, entry, dims, layout_of(to.shape, None, to.dtype), to.dtype.carrier))
     return sums, nested
 
 

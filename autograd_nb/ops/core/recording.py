@@ -13,7 +13,7 @@ from ...dtypes import as_dtype, dtype
 from ...errors import shorten
 from ...graph.modes import state
 from ...graph.node import LEAVES, NODES, OUTPUTS, Node, Output
-from ...shapes import Layout, is_expanded, layout
+from ...shapes import Layout, is_expanded, layout_of
 from ...tensor import INFERENCE, Tensor, _storage, fill_node, refresh
 
 
@@ -331,10 +331,10 @@ def check_output(out: Any, name: str, graph: bool = False) -> None:
         )
 
 
-def fit_output(out: Tensor, shape: Sequence[int], lay: Layout | None = None) -> None:
+def fit_output(out: Tensor, shape: Sequence[int], layout: Layout | None = None) -> None:
     """Give ``out`` the shape of a result: in its own memory as far as that goes, else in memory of its own.
 
-    ``lay``: the result's layout, if not C order.
+    ``layout``: the result's layout, if not C order.
     """
     if out._layout.size:
         warnings.warn(
@@ -343,7 +343,7 @@ def fit_output(out: Tensor, shape: Sequence[int], lay: Layout | None = None) -> 
             UserWarning,
             stacklevel=4,
         )
-    new = lay or layout(shape, None, out.dtype)
+    new = layout or layout_of(shape, None, out.dtype)
     memory, offset = _storage(out)
     if memory.size - offset < new.size:
         out._data = launch.empty(new.size, out.dtype.carrier)

@@ -32,7 +32,7 @@ from ...codegen.templates.loops import ALL, ANY, MAX, MIN, Fold
 from ...dtypes import dtype
 from ...graph.node import written
 from ...overriding import overridable
-from ...shapes import Layout, broadcast_shapes, layout, wrap_dim, wrap_dims
+from ...shapes import Layout, broadcast_shapes, layout_of, wrap_dim, wrap_dims
 from ...tensor import Tensor, make
 from .call_path import known, result_lines, shortcut, tensor_lines, unsaved_lines
 from .entries import operand, signature
@@ -66,7 +66,7 @@ class Reduction:
         """Fold over ``dims`` of the operands' broadcast shape; ``args`` are tensors and Python numbers, in feed's order."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         try:
-            entry, array, lay = self.plan(keys, dims, keepdim, out, compute)
+            entry, array, layout = self.plan(keys, dims, keepdim, out, compute)
         except NestedReduction:
             shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
             order = [*[d for d in range(len(shape)) if d not in dims], *dims]
@@ -74,9 +74,9 @@ class Reduction:
             y = self(flat, tuple(range(len(shape) - len(dims), len(shape))), False, out, compute)
             kept = reduced_shape(shape, dims, keepdim)
             return y.reshape(kept) if self.count == 1 else tuple([t.reshape(kept) for t in y])
-        found = [launch.empty(lay.size, lay.dtype.carrier) for _ in range(self.count)]
+        found = [launch.empty(layout.size, layout.dtype.carrier) for _ in range(self.count)]
         entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
-        return make(found[0], lay, [0, 0]) if self.count == 1 else tuple([make(data, lay, [0, 0]) for data in found])
+        return make(found[0], layout, [0, 0]) if self.count == 1 else tuple([make(data, layout, [0, 0]) for data in found])
 
     def plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
         """(entry point, its dims, layout of the result) for operands given by layout or number type."""
@@ -99,9 +99,9 @@ class Reduction:
         kernel = self.kernels.get(of_kind)
         if kernel is None:
             kernel = self.kernels[of_kind] = FoldKernel(self.name, of())
-        whole = layout([1 if d in dims else n for d, n in enumerate(shape)], None, out)
+        whole = layout_of([1 if d in dims else n for d, n in enumerate(shape)], None, out)
         entry, array = kernel.at(shape, dims, (*layouts, *[whole] * self.count), of)
-        return entry, array, whole if keepdim else layout(reduced_shape(shape, dims, False), None, out)
+        return entry, array, whole if keepdim else layout_of(reduced_shape(shape, dims, False), None, out)
 
     def _of(self, compute: str) -> tuple[Fold, Callable[..., Any], Callable[..., Any] | None]:
         """The fold, feed and finish for values of this dtype."""
@@ -136,9 +136,9 @@ def _expand_recorded(g: Tensor, x_shape: Sequence[int], dims: Sequence[int], kee
 _expanded = Memo()
 
 
-def _plan_expanded(lay: Layout, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Layout:
-    wanted = layout(shape, _expanded_strides(lay, shape, dims, keepdim), lay.dtype)
-    return _expanded.keep((lay, shape, dims, keepdim), wanted)  # type: ignore[no-any-return]
+def _plan_expanded(layout: Layout, shape: tuple[int, ...], dims: tuple[int, ...], keepdim: bool) -> Layout:
+    wanted = layout_of(shape, _expanded_strides(layout, shape, dims, keepdim), layout.dtype)
+    return _expanded.keep((layout, shape, dims, keepdim), wanted)  # type: ignore[no-any-return]
 
 
 #: a gradient of a reduction read with the shape of its input: without a history, only another layout
@@ -154,11 +154,11 @@ expand_reduced: Callable[[Tensor, Sequence[int], Sequence[int], bool], Tensor] =
 )  # fmt: skip
 
 
-def _expanded_strides(lay: Layout, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
+def _expanded_strides(layout: Layout, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
     """The strides that ``unsqueeze`` and ``expand`` give: 0 along what was reduced, unless that is of size 1."""
-    if not lay.ndim:
+    if not layout.ndim:
         return [0] * len(shape)
-    left = list(zip(lay.shape, lay.strides, strict=True))
+    left = list(zip(layout.shape, layout.strides, strict=True))
     strides, beyond = [], 1
     for d in range(len(shape) - 1, -1, -1):
         if keepdim or d not in dims:
@@ -189,7 +189,7 @@ class KnownPlan:
 
     __slots__ = ("args", "carrier", "dims", "entry", "layout", "numbers", "recorded", "recording", "size", "values")
 
-    def __init__(self, op: Structured, found: tuple[Any, ...], numbers: tuple[Any, ...], args: tuple[Any, ...], lay: Layout):
+    def __init__(self, op: Structured, found: tuple[Any, ...], numbers: tuple[Any, ...], args: tuple[Any, ...], layout: Layout):
         self.entry, self.dims, self.layout = found
         self.carrier = self.layout.dtype.carrier
         self.numbers, self.args, self.size = numbers, args, self.layout.size
@@ -200,24 +200,24 @@ class KnownPlan:
             self.recording = recording
             self.values = {p: args[i - 1] for p, i, _ in recording.saved}
             for name, _ in recording.shapes:
-                self.values[name] = lay.shape
+                self.values[name] = layout.shape
 
 
 def known_reduction(op: ReductionOp, several: bool) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator of the public function of a reduction, whose calls are `known`; ``several``: whether ``dim`` may be a tuple."""
 
     def plan(checked: bool, input: Any, dim: Any, keepdim: Any) -> KnownPlan | None:
-        lay = input._layout
-        if dim.__class__ not in (_DIMS if several else _DIM) or not (checked or (lay.size and lay.dtype.category == 2)):
+        layout = input._layout
+        if dim.__class__ not in (_DIMS if several else _DIM) or not (checked or (layout.size and layout.dtype.category == 2)):
             return None
         try:
-            args = (op.dims(dim, lay.ndim), bool(keepdim))
-            found, numbers = op.plan(lay, *args)
+            args = (op.dims(dim, layout.ndim), bool(keepdim))
+            found, numbers = op.plan(layout, *args)
         except (IndexError, RuntimeError, TypeError, NestedReduction):  # the function says so, or knows another way
             return None
         if found[2].size * found[2].dtype.itemsize >= launch.BIG:
             return None
-        return KnownPlan(op, found, numbers, args, lay)
+        return KnownPlan(op, found, numbers, args, layout)
 
     key = "input._layout, dim, dim.__class__, keepdim"
     run = result_lines("plan.entry(plan.dims, input._data, *plan.numbers, data)", unsaved_lines("input"))
@@ -322,11 +322,11 @@ class ReductionOp(Structured):
 
         return picking(self.formula), None if self.finish is None else picking(self.finish)
 
-    def how(self, lay: Layout, dims: tuple[int, ...], options: tuple[Any, ...] = ()) -> tuple[dtype, Any, tuple[Any, ...]]:
+    def how(self, layout: Layout, dims: tuple[int, ...], options: tuple[Any, ...] = ()) -> tuple[dtype, Any, tuple[Any, ...]]:
         """(dtype of the result, dtypes to compute in, numbers)."""
-        d = lay.dtype
+        d = layout.dtype
         given = dict(zip(self.options, options, strict=False))
-        n = count_of(lay.sizes, dims)
+        n = count_of(layout.sizes, dims)
         numbers = tuple([float(given[p]) if p in given else NUMBERS[p](n) for p in self.numbers])
         compute = (d.compute, *["float64"] * len(numbers)) if numbers else d.compute
         return RESULTS[self.result](d), compute, numbers
@@ -335,10 +335,10 @@ class ReductionOp(Structured):
         """``dim=`` as dims counted from the front: no dims are all of them, but for `any` and `all`, which then ask each element."""
         return () if self.result == "truth" and isinstance(dim, (tuple, list)) and not dim else all_dims(dim, ndim)
 
-    def plan(self, lay: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def plan(self, layout: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """(the plan of such a call, which is not kept; its numbers). `NestedReduction` where it takes more than one kernel."""
-        out, compute, numbers = self.how(lay, dims)
-        return self.recipe.new_plan((lay, *[float] * len(numbers)), dims, keepdim, out, compute), numbers
+        out, compute, numbers = self.how(layout, dims)
+        return self.recipe.new_plan((layout, *[float] * len(numbers)), dims, keepdim, out, compute), numbers
 
     def _folded(self, x: Tensor, dims: tuple[int, ...], keepdim: bool, *options: Any) -> Tensor:
         out, compute, numbers = self.how(x._layout, dims, options)

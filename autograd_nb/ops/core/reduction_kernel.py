@@ -17,7 +17,7 @@ from ... import dtypes, launch, threads
 from ...codegen.formula.symbols import COMPONENT
 from ...codegen.templates import loops
 from ...codegen.templates.loops import Fold, Input
-from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout, merged, numel
+from ...shapes import Layout, broadcast_strides, contiguous_strides, dims_array, layout_of, merged, numel
 from .recording import real_only
 
 FEW = 8  #: blocks of one long fold; as many steps of a loop around it are as good
@@ -66,7 +66,7 @@ def folding(
 
     The results have dtype ``out`` and are contiguous.
     """
-    whole = layout([1 if d in axes else n for d, n in enumerate(shape)], None, dtypes.BY_NAME[out])
+    whole = layout_of([1 if d in axes else n for d, n in enumerate(shape)], None, dtypes.BY_NAME[out])
     compute = [compute] * len(inputs) if isinstance(compute, str) else list(compute)
 
     def finished(totals: list[Any], given: list[Any]) -> list[Any]:
@@ -136,10 +136,10 @@ class FoldKernel:
                 lambda *xs: of.formula(*xs[:folded_inputs]),
                 of.inputs,
                 of.compute,
-                [None] * len(of.folds) + [lay.dtype.name for lay in of.stored],
+                [None] * len(of.folds) + [layout.dtype.name for layout in of.stored],
             )
         types = [f"{loops.storage(s.dtype)}[:]" if not s.scalar else s.dtype for s in of.inputs]
-        self.argtypes = ("int64[:]", *types, *[f"{loops.storage(lay.dtype.name)}[:]" for lay in of.out_layouts])
+        self.argtypes = ("int64[:]", *types, *[f"{loops.storage(layout.dtype.name)}[:]" for layout in of.out_layouts])
         self.effort = self.body.effort()
         self.scalars = [s.scalar for s in of.inputs] + [False] * len(of.out_layouts)
         self.inputs, self.results = len(of.in_layouts), len(of.results)
@@ -155,7 +155,7 @@ class FoldKernel:
         self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = threads.MANY
     ) -> tuple[Callable[..., Any], np.ndarray]:
         """The same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
-        walk = arranged(shape, axes, [broadcast_strides(lay, shape) for lay in layouts])
+        walk = arranged(shape, axes, [broadcast_strides(layout, shape) for layout in layouts])
         sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
         source = self._text(of, walk)
         if not more and numel(sizes) * self.effort >= least and all(n < FEW for n in sizes[: loops.KEPT]):
@@ -187,7 +187,7 @@ class FoldKernel:
         found = self.texts.get((walk.inner, kinds))
         if found is None:
             of = make()
-            outs = [lay.dtype.name for lay in of.results]
+            outs = [layout.dtype.name for layout in of.results]
             with real_only(self.name):
                 found = loops.reduction(self.body, of.folds, walk.inner, kinds, of.finish, outs, of.wide, over=of.over)
             self.texts[walk.inner, kinds] = found
@@ -299,10 +299,10 @@ class _Cut:
     def shaped(self, dims: Sequence[int], blocks: int, length: int) -> list[int]:
         return [*dims[: self.axis], blocks, length, *dims[self.axis + 1 :]]
 
-    def block(self, lay: Layout, blocks: int, length: int) -> Layout:
+    def block(self, layout: Layout, blocks: int, length: int) -> Layout:
         """The layout of the blocks of an operand."""
-        s, axis = broadcast_strides(lay, self.of.shape), self.axis
-        return layout(self.shaped(self.of.shape, blocks, length), [*s[:axis], s[axis] * self.each, s[axis], *s[axis + 1 :]], lay.dtype)
+        s, axis = broadcast_strides(layout, self.of.shape), self.axis
+        return layout_of(self.shaped(self.of.shape, blocks, length), [*s[:axis], s[axis] * self.each, s[axis], *s[axis + 1 :]], layout.dtype)
 
     def part(self, begin: int, blocks: int, length: int) -> Launch:
         """Folds ``blocks`` blocks from the one numbered ``begin`` on."""
@@ -317,16 +317,16 @@ class _Cut:
             shape=tuple(self.shaped(of.shape, blocks, length)),
             axes=tuple(d + (d >= axis) for d in of.axes),
             finish=lambda totals, given: totals,
-            results=tuple([layout(*part, a) for a in self.found]),
-            stored=tuple([self.block(lay, blocks, length) for lay in of.stored]),
+            results=tuple([layout_of(*part, a) for a in self.found]),
+            stored=tuple([self.block(layout, blocks, length) for layout in of.stored]),
             epilogue=0,
         )
         if kernel.blocks is None:
             kernel.blocks = FoldKernel(kernel.name, first)
         entry, dims = kernel.blocks.entry(first, 1 << 60)
 
-        def start(lay: Layout) -> int:
-            return begin * self.each * broadcast_strides(lay, of.shape)[axis]
+        def start(layout: Layout) -> int:
+            return begin * self.each * broadcast_strides(layout, of.shape)[axis]
 
         picks = [(j, start(layouts[j]) if j in layouts else 0) for j in self.folded_inputs]
         picks += [(self.partials + k, begin * self.size) for k in range(len(self.found))]
@@ -342,11 +342,11 @@ class _Cut:
             formula=lambda *xs: xs[: len(found)],
             inputs=[*[Input(a.name) for a in found], *[of.inputs[j] for j in epilogue]],
             compute=[*[a.name for a in found], *[of.compute[j] for j in epilogue]],
-            in_layouts=[*[layout([total, *self.kept], None, a) for a in found], *[layouts[j] for j in epilogue if j in layouts]],
+            in_layouts=[*[layout_of([total, *self.kept], None, a) for a in found], *[layouts[j] for j in epilogue if j in layouts]],
             shape=(total, *self.kept),
             axes=(0,),
             finish=lambda totals, given: of.finish(totals, _placed(given[len(found) :], epilogue, len(of.inputs))),
-            results=tuple([layout([1, *lay.shape], [0, *lay.strides], lay.dtype) for lay in of.results]),
+            results=tuple([layout_of([1, *layout.shape], [0, *layout.strides], layout.dtype) for layout in of.results]),
             stored=(),
             over=loops.APART,
         )

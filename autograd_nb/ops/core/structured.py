@@ -390,9 +390,9 @@ class Structured:
         values = dict(node.values)
         values["g"] = g
         conjugate, graph = False, state.grad
-        for (p, data, lay, e), version in zip(node.saved or (), node.counters(), strict=False):
-            t = make(data, lay, version)
-            if lay.dtype.category == 3:
+        for (p, data, layout, e), version in zip(node.saved or (), node.counters(), strict=False):
+            t = make(data, layout, version)
+            if layout.dtype.category == 3:
                 conjugate = True
             if graph:
                 target: Any = node if p[:3] == "out" and p not in self.params else (None if e is None else node.edges[e])
@@ -400,7 +400,7 @@ class Structured:
                     if (
                         target.__class__ is not Output
                         and target.is_leaf_edge
-                        and target._layout is lay
+                        and target._layout is layout
                         and target._data is data
                     ):
                         t = target

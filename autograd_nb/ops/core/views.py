@@ -15,7 +15,7 @@ from typing import Any
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.node import Output
-from ...shapes import Layout, layout
+from ...shapes import Layout, layout_of
 from ...tensor import Tensor, blank, make, offset_in, refresh
 from .call_path import shortcut, write_node, written_lines
 from .memo import Memo, ordinary
@@ -24,12 +24,12 @@ from .registry import numpy_names
 
 def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
     """The view of ``x`` that a recipe for its layout tells of; the user's frame is two above, or further up."""
-    lay, cut, node_class, recording, values = recipe
-    if lay.__class__ is tuple:
+    layout, cut, node_class, recording, values = recipe
+    if layout.__class__ is tuple:
         return _look_at_several(x, recipe)
     t = blank()
     t._data = x._data if cut is None else x._data[cut]
-    t._layout = lay
+    t._layout = layout
     t._version_ = version = x._version_
     t._rg = False
     t._edge = t._grad = t._leaf_hook_set = None
@@ -42,7 +42,7 @@ def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
             refresh(x)
         t._seen = version[0]
         if x._rg and recording is not None:
-            t._edge = write_node(x, node_class, recording, values, lay, 3)
+            t._edge = write_node(x, node_class, recording, values, layout, 3)
             t._rg = True
     else:
         untracked = "inference" if modes.inference_used and state.inference else "no_grad"
@@ -66,10 +66,10 @@ def _look_at_several(x: Tensor, recipe: tuple[Any, ...]) -> tuple[Tensor, ...]:
     kind = f"multi:{node_class.__name__}" if state.grad else "inference" if state.inference else "no_grad"
     seen = version[0]
     out, new = [], object.__new__
-    for lay, cut in zip(lays, cuts):  # noqa: B905  (strict costs time)
+    for layout, cut in zip(lays, cuts):  # noqa: B905  (strict costs time)
         t = blank()
         t._data = data if cut is None else data[cut]
-        t._layout = lay
+        t._layout = layout
         t._version_ = version
         t._grad = t._leaf_hook_set = None
         t._view, t._view_kind, t._seen = base, kind, seen
@@ -90,9 +90,9 @@ def geometry(function: Callable[..., tuple[Any, ...]]) -> Callable[..., Tensor]:
     """
 
     def forward(x: Any, *args: Any) -> Tensor:
-        lay = x._layout
-        shape, strides, offset = function(lay, *args)
-        return make(x._data[offset:] if offset else x._data, layout(shape, strides, lay.dtype), x._version_)
+        layout = x._layout
+        shape, strides, offset = function(layout, *args)
+        return make(x._data[offset:] if offset else x._data, layout_of(shape, strides, layout.dtype), x._version_)
 
     forward.__name__ = function.__name__
     first, *rest = signature(function).parameters.values()
@@ -101,14 +101,14 @@ def geometry(function: Callable[..., tuple[Any, ...]]) -> Callable[..., Tensor]:
     return forward
 
 
-def recipe_from(op: Any, lay: Layout, args: Sequence[Any]) -> tuple[Any, ...]:
+def recipe_from(op: Any, layout: Layout, args: Sequence[Any]) -> tuple[Any, ...]:
     """Return how the view op looks at an operand of this layout, by its geometry."""
-    shape, strides, offset = op.geometry(lay, *args)
+    shape, strides, offset = op.geometry(layout, *args)
     recording = op.recording(1, 1)
     values = {p: args[i - 1] for p, i, _ in recording.saved}
     for name, _ in recording.shapes:
-        values[name] = lay.shape
-    return (layout(shape, strides, lay.dtype), slice(offset, None) if offset else None, op.node, recording, values)
+        values[name] = layout.shape
+    return (layout_of(shape, strides, layout.dtype), slice(offset, None) if offset else None, op.node, recording, values)
 
 
 def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | None:
@@ -116,8 +116,8 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     x = args[0]
     several = isinstance(out, (tuple, list))
     views = tuple(out) if several else (out,)
-    lay = x._layout
-    if not lay.size or any(v._layout.dtype is not lay.dtype for v in views):
+    layout = x._layout
+    if not layout.size or any(v._layout.dtype is not layout.dtype for v in views):
         return None
     recording, values = None, {}
     if op.rules:
@@ -125,7 +125,7 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
         if recording.out or op.every or any(i == 0 for _, i, _ in recording.saved) or any(i for _, i in recording.shapes):
             return None
         values = {p: args[i] for p, i, _ in recording.saved}
-        values.update((name, lay.shape) for name, _ in recording.shapes)
+        values.update((name, layout.shape) for name, _ in recording.shapes)
     offsets = [offset_in(v, x) for v in views]
     if min(offsets, default=0) < 0:  # it begins before x in the storage
         return None
@@ -150,18 +150,18 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
         if x is None:
             x = options[first]
         op, *arguments = found
-        lay = x._layout
-        if op.geometry is not None and ordinary(lay):
-            recipe = recipe_from(op, lay, arguments)
+        layout = x._layout
+        if op.geometry is not None and ordinary(layout):
+            recipe = recipe_from(op, layout, arguments)
             if key is not None:
-                memo.keep((key, lay), recipe)
+                memo.keep((key, layout), recipe)
             return look(x, recipe)
         out = op(x, *arguments)
         if out.__class__ is list:
             out = tuple(out)
-        seen = None if key is None else known(op, lay, arguments)
+        seen = None if key is None else known(op, layout, arguments)
         if seen is not None:
-            memo.remember((key, lay), seen)
+            memo.remember((key, layout), seen)
         return out
 
     call = shortcut(
@@ -171,9 +171,9 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
     return wraps(function)(call)
 
 
-def known(op: Any, lay: Layout, arguments: Iterable[Any]) -> tuple[Any, ...] | None:
+def known(op: Any, layout: Layout, arguments: Iterable[Any]) -> tuple[Any, ...] | None:
     """The recipe by which ``op`` looks at such a layout, if it has one."""
     try:
-        return op.recipes.plans.get((lay, *arguments))  # type: ignore[no-any-return]
+        return op.recipes.plans.get((layout, *arguments))  # type: ignore[no-any-return]
     except TypeError:
         return None

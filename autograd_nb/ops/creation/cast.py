@@ -43,9 +43,9 @@ copied: Callable[..., Any] = _clones["preserve_format"]  #: a copy as `Tensor.cl
     x=lambda g: g, node="CloneBackward0", linear="jointly", batch="samples",
     samples="x(2, 3, 4, 5).clone(memory_format=torch.channels_last)",
 )
-def relaid(x, lay):
+def relaid(x, layout):
     """A copy in memory of this layout, which has no gaps."""
-    return _copy(make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0]), x)
+    return _copy(make(launch.empty(layout.size, layout.dtype.carrier), layout, [0, 0]), x)
 
 
 class _Cast(Pointwise):
@@ -166,13 +166,13 @@ def in_memory_order(x: Tensor) -> tuple[Tensor, list[int] | None]:
 
     An op that does not care which dim is which works on that, and `in_order_again` gives its result the operand's strides.
     """
-    lay = x._layout
-    if lay.contiguous:
+    layout = x._layout
+    if layout.contiguous:
         return x, None
-    order = strides.order_in_memory(lay)
-    if order == list(range(lay.ndim)):
+    order = strides.order_in_memory(layout)
+    if order == list(range(layout.ndim)):
         return clone(x), None
-    if not strides.packed(lay):
+    if not strides.packed(layout):
         x = copied(x)
     return make(x._data, strides.permuted(x._layout, order), x._version_), order
 

@@ -29,12 +29,12 @@ def numpy(input, *, force=False) -> np.ndarray:
 @public()
 def item(input) -> bool | int | float:
     """The one element as a Python number. RuntimeError when there are more or none."""
-    lay = input._layout
-    if lay.size != 1:
-        raise RuntimeError(f"a Tensor with {lay.size} elements cannot be converted to Scalar")
+    layout = input._layout
+    if layout.size != 1:
+        raise RuntimeError(f"a Tensor with {layout.size} elements cannot be converted to Scalar")
     if launch._observing:
         launch.escapes("item()")
-    if lay.dtype.carrier is lay.dtype.np:
+    if layout.dtype.carrier is layout.dtype.np:
         return input._data.item(0)
     return ndarray(input).item()
 
@@ -42,12 +42,12 @@ def item(input) -> bool | int | float:
 @public()
 def tolist(input) -> Any:
     """Nested lists of Python numbers."""
-    lay = input._layout
-    if lay.contiguous and lay.dtype.carrier is lay.dtype.np and not launch._observing:
+    layout = input._layout
+    if layout.contiguous and layout.dtype.carrier is layout.dtype.np and not launch._observing:
         data = input._data
-        if data.size != lay.size:
-            data = data[: lay.size]
-        return data.tolist() if lay.ndim == 1 else data.reshape(lay.sizes).tolist()
+        if data.size != layout.size:
+            data = data[: layout.size]
+        return data.tolist() if layout.ndim == 1 else data.reshape(layout.sizes).tolist()
     return ndarray(input).tolist()
 
 
@@ -83,10 +83,10 @@ def _float(self: Tensor) -> float:
             UserWarning,
             stacklevel=2,
         )
-    lay = self._layout
-    if lay.size != 1:
-        raise ValueError(_ONE_ELEMENT + f" (this one has {lay.size})")
-    if lay.dtype.carrier is lay.dtype.np and not launch._observing:
+    layout = self._layout
+    if layout.size != 1:
+        raise ValueError(_ONE_ELEMENT + f" (this one has {layout.size})")
+    if layout.dtype.carrier is layout.dtype.np and not launch._observing:
         value = self._data.item(0)  # `item`, written out
     else:
         value = item(self)
@@ -94,14 +94,14 @@ def _float(self: Tensor) -> float:
 
 
 def _bool(self: Tensor) -> bool:
-    lay = self._layout
-    if lay.size != 1:
+    layout = self._layout
+    if layout.size != 1:
         raise RuntimeError(
             "Boolean value of Tensor with no values is ambiguous"
-            if not lay.size
+            if not layout.size
             else "Boolean value of Tensor with more than one value is ambiguous. Use .any() or .all()."
         )
-    if lay.dtype.carrier is lay.dtype.np and not launch._observing:
+    if layout.dtype.carrier is layout.dtype.np and not launch._observing:
         return bool(self._data.item(0))  # `item`, written out
     return bool(item(self))
 
@@ -222,12 +222,12 @@ Tensor.__dlpack_device__ = _dlpack_device  # type: ignore[assignment]
 @public()
 def size(input, dim=None):
     """The shape, or one size of it."""
-    lay = input._layout
+    layout = input._layout
     if dim is None:
-        return lay.shape
-    if not lay.ndim:
+        return layout.shape
+    if not layout.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    return lay.sizes[dim if type(dim) is int and 0 <= dim < lay.ndim else wrap_dim(dim, lay.ndim)]
+    return layout.sizes[dim if type(dim) is int and 0 <= dim < layout.ndim else wrap_dim(dim, layout.ndim)]
 
 
 Tensor.size = size  # it has no other name for its dim  # type: ignore[assignment]
@@ -236,8 +236,8 @@ Tensor.size = size  # it has no other name for its dim  # type: ignore[assignmen
 @public()
 def stride(input, dim=None):
     """The strides in elements, or one of them."""
-    lay = input._layout
-    return lay.strides if dim is None else lay.strides[wrap_dim(dim, lay.ndim)]
+    layout = input._layout
+    return layout.strides if dim is None else layout.strides[wrap_dim(dim, layout.ndim)]
 
 
 @public("ndimension")

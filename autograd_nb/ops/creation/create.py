@@ -15,7 +15,7 @@ from ...dtypes import _default, as_dtype, dtype, from_numpy_dtype
 from ...graph import modes
 from ...graph.modes import state
 from ...graph.ownership import OURS
-from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
+from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
 from ...tensor import Tensor, above, make, ndarray, set_requires_grad, wrap
 from ..core.call_path import shortcut, tensor_lines, written_lines
 from ..core.memo import Memo
@@ -30,23 +30,23 @@ _dtype = dtype
 
 def new_empty(shape: Sequence[int], d: dtype) -> Tensor:
     """Uninitialised contiguous memory as a tensor."""
-    lay = layout(shape, None, d)
-    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    layout = layout_of(shape, None, d)
+    return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
 
 
 def new_like(x: Tensor, d: dtype | None = None, memory_format: Any = None) -> Tensor:
     """Uninitialised memory as a tensor of the same shape and, unless ``memory_format`` says another, order of dims."""
-    lay = strides.formatted(x._layout, format_name(memory_format), d)
-    return make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
+    layout = strides.formatted(x._layout, format_name(memory_format), d)
+    return make(launch.empty(layout.size, layout.dtype.carrier), layout, [0, 0])
 
 
 def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
     """A tensor of one value, outside the graph."""
     if value.__class__ is int and not value:
-        lay = layout(shape, None, d)
-        data = launch.zeros(lay.size, d.carrier)
+        layout = layout_of(shape, None, d)
+        data = launch.zeros(layout.size, d.carrier)
         if data is not None:
-            return make(data, lay, [0, 0])
+            return make(data, layout, [0, 0])
     t = new_empty(shape, d)
     t.fill_(value)
     t._version_[0] = 0
@@ -56,16 +56,16 @@ def new_full(shape: Sequence[int], value: Any, d: dtype) -> Tensor:
 _ONES: dict[dtype, np.ndarray] = {}
 
 
-def seed(lay: Layout) -> Tensor:
+def seed(layout: Layout) -> Tensor:
     """What a backward pass of one element begins with: a new 1, which the pass may overwrite."""
-    one = None if launch._observing else _ONES.get(lay.dtype)
-    if one is None or lay.__class__ is not Layout:
-        t = new_full(lay.shape, 1, lay.dtype)
+    one = None if launch._observing else _ONES.get(layout.dtype)
+    if one is None or layout.__class__ is not Layout:
+        t = new_full(layout.shape, 1, layout.dtype)
         if not launch._observing:
-            _ONES[lay.dtype] = t._data.copy()
+            _ONES[layout.dtype] = t._data.copy()
         t._version_[1] = OURS
         return t
-    return make(one.copy(), lay if lay.usual else layout(lay.shape, None, lay.dtype), [0, OURS])
+    return make(one.copy(), layout if layout.usual else layout_of(layout.shape, None, layout.dtype), [0, OURS])
 
 
 def _settled(data: Any) -> Any:
@@ -128,7 +128,7 @@ def _parse_numbers(data: Any, d: dtype | None) -> Tensor | None:
             for v in (array.min().item(), array.max().item()):
                 number_as(v, d, "tensor")
         array = _casting.run(array.astype, d.np)
-    return make(array if array.ndim == 1 else array.reshape(-1), layout(array.shape, None, d), [0, 0])
+    return make(array if array.ndim == 1 else array.reshape(-1), layout_of(array.shape, None, d), [0, 0])
 
 
 _FOUND = {"l": dtypes.int64, "?": dtypes.bool_}
@@ -288,7 +288,7 @@ def from_numpy(ndarray: np.ndarray):
     d = dtypes.BY_NUMPY.get(ndarray.dtype) or from_numpy_dtype(ndarray.dtype)
     flags = ndarray.flags
     if flags.carray and d.carrier is ndarray.dtype and ndarray.__class__ is np.ndarray and not launch._observing:
-        return make(ndarray.ravel(), layout(ndarray.shape, None, d), [0, 0])  # nothing to look at: native, aligned, in order
+        return make(ndarray.ravel(), layout_of(ndarray.shape, None, d), [0, 0])  # nothing to look at: native, aligned, in order
     regular = flags.c_contiguous and flags.aligned
     if not regular and any(s < 0 for s in ndarray.strides):
         raise ValueError(
@@ -352,9 +352,9 @@ _BYTES = 4096  #: the largest pattern
 
 #: a new tensor with the contents of a pattern (layout, array), or where there is no array with any
 COPY = [
-    "lay, pattern = plan",
-    "data = _allocate(lay.size, lay.dtype.carrier) if pattern is None else pattern.copy()",
-    *tensor_lines("lay"),
+    "layout, pattern = plan",
+    "data = _allocate(layout.size, layout.dtype.carrier) if pattern is None else pattern.copy()",
+    *tensor_lines("layout"),
     "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
 ]
 _COPY_NAMES: dict[str, Any] = {"_modes": modes, "_finish": _finish, "_as_device": as_device}
@@ -362,11 +362,11 @@ _ON_DEVICE = ["if device is not None:", "    _as_device(device)"]
 
 
 def _keep_pattern(memo: Memo, key: tuple[Any, ...], t: Tensor, blank: bool) -> None:
-    lay = t._layout
-    bytes_ = lay.size * lay.dtype.itemsize
+    layout = t._layout
+    bytes_ = layout.size * layout.dtype.itemsize
     if blank or bytes_ <= _BYTES:
-        pattern = None if bytes_ > _BYTES else t._data[: lay.size].copy()
-        memo.remember(key, (lay, pattern), 1 + bytes_ // 256 if pattern is not None else 1)
+        pattern = None if bytes_ > _BYTES else t._data[: layout.size].copy()
+        memo.remember(key, (layout, pattern), 1 + bytes_ // 256 if pattern is not None else 1)
 
 
 def repeated(function: Callable[..., Tensor], blank: bool = False) -> Callable[..., Tensor]:
@@ -409,10 +409,10 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
     memo = Memo()
 
     def like(input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False):
-        lay = tensor_argument(input, name)._layout
-        d = _options(dtype or lay.dtype, device)
-        if memory_format is None and lay.contiguous:
-            fresh = make_filled(lay.shape, dtype=d, requires_grad=requires_grad)
+        given = tensor_argument(input, name)._layout
+        d = _options(dtype or given.dtype, device)
+        if memory_format is None and given.contiguous:
+            fresh = make_filled(given.shape, dtype=d, requires_grad=requires_grad)
         else:
             fresh = new_like(input, d, memory_format)
             if value is not None:
@@ -421,7 +421,7 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
             _finish(fresh, requires_grad)
         t = input._beside(fresh)
         if t is fresh and memory_format is None:
-            _keep_pattern(memo, (lay, dtype), t, value is None)
+            _keep_pattern(memo, (given, dtype), t, value is None)
         return t
 
     like.__name__ = like.__qualname__ = name
@@ -452,8 +452,7 @@ def _filled(name: str, value: Any) -> Any:
         d = _options(dtype, device)
         t = new_empty(shape, d) if value is None else new_full(shape, value, d)
         if memory_format is not None:
-            lay = strides.formatted(t._layout, format_name(memory_format))
-            t = make(t._data, lay, t._version_)
+            t = make(t._data, strides.formatted(t._layout, format_name(memory_format)), t._version_)
         return _finish(t, requires_grad)
 
     make_filled.__name__ = make_filled.__qualname__ = name
@@ -532,8 +531,8 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False)
     check_sizes(shape)
     if any(s < 0 for s in steps):
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and strides={list(steps)}")
-    lay: Layout = layout(shape, steps, _options(dtype, device))
-    return _finish(make(launch.empty(max(lay.extent, 0), lay.dtype.carrier), lay, [0, 0]), requires_grad)
+    layout: Layout = layout_of(shape, steps, _options(dtype, device))
+    return _finish(make(launch.empty(max(layout.extent, 0), layout.dtype.carrier), layout, [0, 0]), requires_grad)
 
 
 @public(namespaces=())

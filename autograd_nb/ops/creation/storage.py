@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import dtypes, launch
-from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout
+from ...shapes import Layout, as_shape, check_sizes, contiguous_strides, layout_of
 from ...strides import formatted, suggested
 from ...tensor import Tensor, _storage, look_as, make
 from ..core.history import check_inplace
@@ -140,7 +140,7 @@ def resize_(input, *sizes, memory_format=None):
     _no_grad_needed(x, "resize_")
     shape = as_shape(sizes)
     check_sizes(shape)
-    new = layout(shape, None, x.dtype)
+    new = layout_of(shape, None, x.dtype)
     if memory_format is not None:
         new = _resized(new, memory_format)
     if new is x._layout or (memory_format is None and new.shape == x._layout.shape):
@@ -167,11 +167,11 @@ def resize_as_(input, the_template, *, memory_format=None):
     return resize_(input, like.shape, memory_format=memory_format)
 
 
-def _resized(lay: Layout, memory_format: Any) -> Layout:
+def _resized(layout: Layout, memory_format: Any) -> Layout:
     name = format_name(memory_format)
     if name == "preserve_format":
         raise RuntimeError("Unsupported memory format Preserve (resize_(memory_format=torch.preserve_format))")
-    return formatted(lay, name)
+    return formatted(layout, name)
 
 
 @public(kind="inplace", namespaces=())
@@ -183,7 +183,7 @@ def set_(input, source=None, storage_offset=0, size=None, stride=None):
     x = tensor_argument(input, "set_")
     _no_grad_needed(x, "set_")
     if source is None:
-        x._data, x._layout, x._view = launch.empty(0, x.dtype.carrier), layout((0,), None, x.dtype), None
+        x._data, x._layout, x._view = launch.empty(0, x.dtype.carrier), layout_of((0,), None, x.dtype), None
         return x
     if isinstance(source, _Storage):
         y = _whole(source, x.dtype)
@@ -204,4 +204,4 @@ def _whole(storage: _Storage, d: dtypes.dtype) -> Tensor:
     if isinstance(storage, TypedStorage) and storage.dtype is not d:
         raise RuntimeError(f"Expected a Storage of type {d} or an UntypedStorage, but got type {storage.dtype} (set_())")
     data = storage._array.view(d.carrier)
-    return make(data, layout((data.size,), None, d), storage._versions)
+    return make(data, layout_of((data.size,), None, d), storage._versions)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ... import dtypes
 from ...codegen.formula.namespace import m
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, _storage, make
 from ..core.inplace import counted
 from ..core.pointwise import pointwise
@@ -113,9 +113,9 @@ Tensor.H = property(_hermitian, doc="The conjugate transpose of a matrix.")  # t
     dtypes="half float", samples="torch.view_as_real(torch.complex(x(3), x(3)))",
 )
 def _view_as_real(x):
-    lay = x._layout
-    part = lay.dtype.to_real()
-    return make(x._data.view(part.carrier), layout((*lay.shape, 2), (*(2 * s for s in lay.strides), 1), part), x._version_)
+    layout = x._layout
+    part = layout.dtype.to_real()
+    return make(x._data.view(part.carrier), layout_of((*layout.shape, 2), (*(2 * s for s in layout.strides), 1), part), x._version_)
 
 
 @structured(
@@ -123,10 +123,10 @@ def _view_as_real(x):
     dtypes="float", samples="torch.view_as_complex(x(3, 2)).real",
 )
 def _view_as_complex(x):
-    lay = x._layout
-    whole = lay.dtype.to_complex()
+    layout = x._layout
+    whole = layout.dtype.to_complex()
     data = x._data[: x._data.size // 2 * 2].view(whole.carrier)
-    return make(data, layout(lay.shape[:-1], tuple(s // 2 for s in lay.strides[:-1]), whole), x._version_)
+    return make(data, layout_of(layout.shape[:-1], tuple(s // 2 for s in layout.strides[:-1]), whole), x._version_)
 
 
 @public()
@@ -149,22 +149,22 @@ def view_as_complex(input):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.view_as_complex.html
     """
     x = tensor_argument(input, "view_as_complex")
-    lay = x._layout
+    layout = x._layout
     if x.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
             f"view_as_complex is only supported for floating point tensors, but got a tensor of scalar type: {x.dtype}"
         )
-    if not lay.ndim:
+    if not layout.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
-    if lay.shape[-1] != 2:
-        raise RuntimeError(f"Tensor must have a last dimension of size 2, got {list(lay.shape)}")
-    if lay.strides[-1] != 1:
+    if layout.shape[-1] != 2:
+        raise RuntimeError(f"Tensor must have a last dimension of size 2, got {list(layout.shape)}")
+    if layout.strides[-1] != 1:
         raise RuntimeError(
-            f"Tensor must have a last dimension with stride 1 (its strides are {lay.strides}; use .contiguous())"
+            f"Tensor must have a last dimension with stride 1 (its strides are {layout.strides}; use .contiguous())"
         )
-    if any(s % 2 for s in lay.strides[:-1]):
+    if any(s % 2 for s in layout.strides[:-1]):
         raise RuntimeError(
-            f"Tensor must have a stride divisible by 2 for all but last dimension (its strides are {lay.strides}; use .contiguous())"
+            f"Tensor must have a stride divisible by 2 for all but last dimension (its strides are {layout.strides}; use .contiguous())"
         )
     offset = _storage(x)[1]
     if offset % 2:

@@ -156,21 +156,21 @@ def _engine_own(g: Tensor, leaf: Tensor | None, recorded: bool) -> Tensor:
 
     Without a leaf it is a result, and keeps its own order of dims. In a ``recorded`` pass a leaf's is a copy with a history.
     """
-    lay, version = g._layout, g._version_
+    layout, version = g._layout, g._version_
     if g.__class__ is not Tensor:
         return _copy(g)
     if version[1] == OURS and (
-        strides.packed(lay) if leaf is None else (lay is leaf._layout and lay.contiguous) or strides.obeys(lay, leaf._layout)
+        strides.packed(layout) if leaf is None else (layout is leaf._layout and layout.contiguous) or strides.obeys(layout, leaf._layout)
     ):
         base = g._view
         if base is None:
             version[0] = version[1] = 0
             return g
-        if base._data is g._data and base._layout.extent == lay.extent:  # the same memory under another shape
+        if base._data is g._data and base._layout.extent == layout.extent:  # the same memory under another shape
             version[0] = version[1] = 0
-            return make(g._data, lay, version)
-    wanted = strides.like(lay) if leaf is None else strides.kept_by(leaf._layout, lay)
-    return _copy(g) if wanted is lay else relaid(g, wanted)
+            return make(g._data, layout, version)
+    wanted = strides.like(layout) if leaf is None else strides.kept_by(leaf._layout, layout)
+    return _copy(g) if wanted is layout else relaid(g, wanted)
 
 
 def _copy(g: Tensor) -> Tensor:

@@ -90,17 +90,17 @@ def _write(self: Tensor, index: Any, value: Any, key: Any) -> None:
 
 def _remember(key: tuple[Any, ...], x: Tensor, view: Tensor, value: Any) -> None:
     """Keep what an assignment of such a value to such a view takes: (slice of the memory, plan, the view's layout, offset)."""
-    lay, offset = view._layout, offset_in(view, x)
-    plan = copying.inplace_memo.plans.get((lay, key[-1]))
+    layout, offset = view._layout, offset_in(view, x)
+    plan = copying.inplace_memo.plans.get((layout, key[-1]))
     if plan is None:
         # a tensor was expanded; a number is only kept as it is by these dtypes
-        d = lay.dtype
-        expanded = isinstance(value, Tensor) and value._layout.ndim <= lay.ndim
+        d = layout.dtype
+        expanded = isinstance(value, Tensor) and value._layout.ndim <= layout.ndim
         kept = key[-1] is int if d is dtypes.int64 else key[-1] in (int, float) and d in (dtypes.float32, dtypes.float64)
         if expanded or kept:
-            plan = copying.inplace_plan((lay, key[-1]))
+            plan = copying.inplace_plan((layout, key[-1]))
     if plan is not None and offset >= 0:
-        _assignments.remember(key, (slice(offset, offset + (lay.size if lay.contiguous else lay.extent)), plan, lay, offset))
+        _assignments.remember(key, (slice(offset, offset + (layout.size if layout.contiguous else layout.extent)), plan, layout, offset))
 
 
 @whole
@@ -165,10 +165,10 @@ def _kind(d: Any) -> str:
 
 def _stripped(value: Tensor, shape: Size) -> Tensor:
     """``value`` without leading dims of size 1 that ``shape`` lacks, expanded to it."""
-    lay = value._layout
-    extra = lay.ndim - len(shape)
-    if extra > 0 and all(n == 1 for n in lay.shape[:extra]):
-        value = reshape(value, lay.shape[extra:])
+    layout = value._layout
+    extra = layout.ndim - len(shape)
+    if extra > 0 and all(n == 1 for n in layout.shape[:extra]):
+        value = reshape(value, layout.shape[extra:])
     if value._layout.shape != shape:
         value = expand(value, shape)
     return value

@@ -70,10 +70,10 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{kind} instead (while checking arguments for embedding)"
         )
-    lay = w._layout
-    if lay.ndim != 2:
+    layout = w._layout
+    if layout.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
-    n = lay.shape[0]
+    n = layout.shape[0]
     padding = -1
     if padding_idx is not None:
         padding = as_int(padding_idx, "padding_idx")

@@ -10,7 +10,7 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...launch import Kernel
-from ...shapes import Layout, coalesce, is_expanded, layout, numel, overlaps_itself, wrap_dim
+from ...shapes import Layout, coalesce, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, make
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
@@ -48,14 +48,14 @@ def _index_argument(index: Any, name: str) -> Tensor:
 # -------------------------------------------------------------------------------------------- gather, scatter
 
 
-def _geometry(lay: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] | None:
-    """The nine numbers of the kernels' ``dims`` for walking ``lay`` over the index's ``shape``, or None for too many loops."""
-    b, (bs,) = coalesce(shape[:d], [lay.strides[:d]])
-    a, (as_,) = coalesce(shape[d + 1 :], [lay.strides[d + 1 :]])
+def _geometry(layout: Layout, shape: Sequence[int], d: int) -> tuple[Any, ...] | None:
+    """The nine numbers of the kernels' ``dims`` for walking ``layout`` over the index's ``shape``, or None for too many loops."""
+    b, (bs,) = coalesce(shape[:d], [layout.strides[:d]])
+    a, (as_,) = coalesce(shape[d + 1 :], [layout.strides[d + 1 :]])
     if len(b) > 2 or len(a) > 2:
         return None
     tail = [0] * (2 - len(a)) + as_ if as_ else [0, 1]
-    return (*[1] * (2 - len(b)), *b, *[1] * (2 - len(a)), *a, *[0] * (2 - len(b)), *bs, lay.strides[d], *tail)
+    return (*[1] * (2 - len(b)), *b, *[1] * (2 - len(a)), *a, *[0] * (2 - len(b)), *bs, layout.strides[d], *tail)
 
 
 def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
@@ -73,15 +73,15 @@ def _narrowed(x: Tensor, shape: Sequence[int], d: int) -> Tensor:
 )
 def _gather(x, d, index):
     shape = index._layout.shape
-    lay = layout(shape, None, x._layout.dtype)
-    out = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
+    layout = layout_of(shape, None, x._layout.dtype)
+    out = launch.empty(layout.size, layout.dtype.carrier)
+    if layout.size:
         loops = _geometry(x._layout, shape, d)
         if loops is None:
             x = clone(_narrowed(x, shape, d))
             loops = _geometry(x._layout, shape, d)
-        _gather_kernel(lay.dtype.carrier, loops, shape[d], x._data, dense(index), out)
-    return make(out, lay, [0, 0])
+        _gather_kernel(layout.dtype.carrier, loops, shape[d], x._data, dense(index), out)
+    return make(out, layout, [0, 0])
 
 
 @structured(x=lambda g, d, index: _gather(g, d, index), linear="jointly", batch="shift")
@@ -289,9 +289,9 @@ def is_windows(x: Tensor) -> bool:
 
 def memory_of(x: Tensor) -> tuple[Tensor, Tensor]:
     """The memory of windows, a vector that is a view of ``x``, and the place of each element in it."""
-    lay = x._layout
-    places = OPS["arange"].call(lay.extent)
-    return OPS["as_strided"].call(x, (lay.extent,), (1,)), OPS["as_strided"].call(places, lay.shape, lay.strides)
+    layout = x._layout
+    places = OPS["arange"].call(layout.extent)
+    return OPS["as_strided"].call(x, (layout.extent,), (1,)), OPS["as_strided"].call(places, layout.shape, layout.strides)
 
 
 def _reduced_windows(name: str, x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:

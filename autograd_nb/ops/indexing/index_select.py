@@ -58,9 +58,9 @@ def index_select(input, dim, index, *, out=None):
     Errors: IndexError for indices out of range. Source: https://docs.pytorch.org/docs/stable/generated/torch.index_select.html
     """
     x = tensor_argument(input, "index_select")
-    lay = x._layout
-    d = wrap_dim(dim, lay.ndim)
-    if out is None and lay.ndim and isinstance(index, Tensor) and index._layout.ndim == 1:
+    layout = x._layout
+    d = wrap_dim(dim, layout.ndim)
+    if out is None and layout.ndim and isinstance(index, Tensor) and index._layout.ndim == 1:
         y = quick_pick(_index_select, (x, index, (d,), d), d)
         if y is not None:
             return y
@@ -276,9 +276,9 @@ def put(input, index, source, accumulate=False):
     """y = x with the elements at flat indices replaced by (or with ``accumulate`` added to) ``source``."""
     x, places, values = _put_args(input, index, source, "put")
     y = fresh(reshape(_put(reshape(x, -1), places, values, (0,), 0, bool(accumulate)), x.shape))
-    lay = strides.like(x._layout)
-    if not lay.contiguous:
-        y = relaid(y, lay)
+    layout = strides.like(x._layout)
+    if not layout.contiguous:
+        y = relaid(y, layout)
     return _with_source(guarded(y, index), source)
 
 

@@ -104,7 +104,7 @@ def _too_many(ndim: int, items: list[Any], taken: int) -> None:
     raise IndexError(f"too many indices for tensor of dimension {ndim} (the index names {taken} dims)")
 
 
-def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: list[Any]) -> tuple[int, str]:
+def _read_tensor(item: Any, layout: Layout, dim: int, recipe: list[Any], tensors: list[Any]) -> tuple[int, str]:
     """Read a tensor or a bool of an index at ``dim`` into `read_index`'s lists; (how many dims it takes, the view that it makes or "")."""
     if item.__class__ is bool:
         recipe.append(None)
@@ -119,9 +119,9 @@ def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: l
     if d is not dtypes.bool_ and d is not dtypes.uint8:
         if k == 0:
             launch.escapes("a tensor as an index; a 1-d one, or index_select(), need not be read")
-            recipe.append(_select_number(int(item._data[0]), lay.shape, dim))
+            recipe.append(_select_number(int(item._data[0]), layout.shape, dim))
             return 1, "select"
-        recipe.append((0, lay.shape[dim], 1))
+        recipe.append((0, layout.shape[dim], 1))
         tensors.append(item)
         return 1, ""
     if k == 0:
@@ -130,10 +130,10 @@ def _read_tensor(item: Any, lay: Layout, dim: int, recipe: list[Any], tensors: l
         tensors.append(new_full((1,) if item._data[0] else (0,), 0, dtypes.int64))
         return 0, "unsqueeze"
     for i in range(k):
-        if item._layout.shape[i] != lay.shape[dim + i]:
+        if item._layout.shape[i] != layout.shape[dim + i]:
             raise IndexError(
                 f"The shape of the mask {list(item._layout.shape)} at index {i} does not match the shape of the "
-                f"indexed tensor {list(lay.shape)} at index {dim + i}"
+                f"indexed tensor {list(layout.shape)} at index {dim + i}"
             )
     recipe.extend([(0, n, 1) for n in item._layout.shape])
     tensors.append(item if d is dtypes.bool_ else OPS["ne"].call(item, 0))
@@ -175,7 +175,7 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None
     items, taken = _read_items(index, x._layout.ndim)
     ndim = x._layout.ndim
     # the view as a recipe: for each dim an int (select), (start, count, step), or None (a new dim)
-    lay = x._layout
+    layout = x._layout
     recipe: list[Any] = []
     tensors: list[Any] = []  # for each dim of the view
     dim = 0
@@ -184,11 +184,11 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None
     for item in items:
         kind = item.__class__
         if kind is int:
-            recipe.append(_select_number(item, lay.shape, dim))
+            recipe.append(_select_number(item, layout.shape, dim))
             dim += 1
             last = "select"
         elif kind is slice:
-            n = lay.sizes[dim]
+            n = layout.sizes[dim]
             part = _slice_part(item, n)
             recipe.append(part)
             tensors.append(None)
@@ -198,7 +198,7 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None
         elif item is Ellipsis:
             more = 0 if seen else ndim - taken
             seen = True
-            recipe.extend([(0, n, 1) for n in lay.shape[dim : dim + more]])
+            recipe.extend([(0, n, 1) for n in layout.shape[dim : dim + more]])
             tensors.extend([None] * more)
             dim += more
         elif item is None:
@@ -206,11 +206,11 @@ def read_index(x: Tensor, index: Any) -> tuple[tuple[Any, ...], list[Any] | None
             tensors.append(None)
             last = "unsqueeze"
         else:
-            more, view = _read_tensor(item, lay, dim, recipe, tensors)
+            more, view = _read_tensor(item, layout, dim, recipe, tensors)
             dim += more
             last = view if view == "select" else last or view
     if dim < ndim:
-        recipe.extend([(0, n, 1) for n in lay.sizes[dim:]])
+        recipe.extend([(0, n, 1) for n in layout.sizes[dim:]])
         tensors.extend([None] * (ndim - dim))
     found = tensors if any(t is not None for t in tensors) else None
     return ((_VIEWS[last], tuple(recipe)) if last else (_alias,) if found is None else ()), found
@@ -253,24 +253,24 @@ def _slice_number(value: Any) -> int:
         ) from None
 
 
-def _followed(lay: Layout, recipe: tuple[Any, ...]) -> tuple[list[int], list[int], int]:
+def _followed(layout: Layout, recipe: tuple[Any, ...]) -> tuple[list[int], list[int], int]:
     """Shape, strides and offset of the view that a recipe tells of."""
     shape: list[int] = []
     strides: list[int] = []
     offset = dim = 0
     for part in recipe:
         if part.__class__ is int:
-            offset += part * lay.strides[dim]
+            offset += part * layout.strides[dim]
             dim += 1
         elif part is None:
             shape.append(1)
-            strides.append(lay.sizes[dim] * lay.strides[dim] if dim < lay.ndim else 1)
+            strides.append(layout.sizes[dim] * layout.strides[dim] if dim < layout.ndim else 1)
         else:
             start, count, step = part
             if count:
-                offset += start * lay.strides[dim]
+                offset += start * layout.strides[dim]
             shape.append(count)
-            strides.append(lay.strides[dim] * step)
+            strides.append(layout.strides[dim] * step)
             dim += 1
     if offset and 0 in shape:
         offset = 0
@@ -285,8 +285,8 @@ def _basic_backward(x, shape, recipe):
 
 
 def _basic(name: str, sample: str) -> Any:
-    def followed(lay, recipe):
-        return _followed(lay, recipe)
+    def followed(layout, recipe):
+        return _followed(layout, recipe)
 
     followed.__name__ = "basic_" + name
     rule = {"x": lambda g, x_shape, recipe: _basic_backward(g, tuple(x_shape), recipe)}
@@ -358,9 +358,9 @@ _FAR = 1 << 62
 _views = Memo()
 
 
-def _key_of(lay: Layout, index: tuple[Any, ...]) -> tuple[Any, ...]:
+def _key_of(layout: Layout, index: tuple[Any, ...]) -> tuple[Any, ...]:
     """What tells the view of a tuple of ints, slices, None and Ellipsis from others; TypeError where there is more to an index."""
-    key: list[Any] = [lay]
+    key: list[Any] = [layout]
     for item in index:
         kind = type(item)
         if kind is slice:
@@ -391,13 +391,13 @@ VIEW_NAMES: dict[str, Any] = {"_FAR": _FAR, "_key_of": _key_of}
 
 def _read(self: Tensor, index: Any, key: Any) -> Any:
     """self[index], whose like was not seen."""
-    lay = self._layout
-    if index.__class__ is int and lay.ndim:
-        view, tensors = (_select, 0, _select_number(index, lay.shape, 0)), None
+    layout = self._layout
+    if index.__class__ is int and layout.ndim:
+        view, tensors = (_select, 0, _select_number(index, layout.shape, 0)), None
     else:
         view, tensors = read_index(self, index)
-    if tensors is None and key is not None and ordinary(lay):
-        return look(self, _views.keep(key, recipe_from(view[0], lay, view[1:])))
+    if tensors is None and key is not None and ordinary(layout):
+        return look(self, _views.keep(key, recipe_from(view[0], layout, view[1:])))
     out = view[0](self, *view[1:]) if view else self
     if tensors is not None:
         return guarded(pick(out, *advanced_index(out, tensors)), *tensors)
@@ -406,8 +406,8 @@ def _read(self: Tensor, index: Any, key: Any) -> Any:
 
 def _read_by_tensor(self: Tensor, index: Tensor) -> Tensor:
     """self[index] of integers, some of which are counted from the end or out of range."""
-    lay = self._layout
-    return pick(self, checked_index(index, lay.shape[0], 0, idle=not lay.size), (0,), 0)
+    layout = self._layout
+    return pick(self, checked_index(index, layout.shape[0], 0, idle=not layout.size), (0,), 0)
 
 
 _getitem = shortcut(

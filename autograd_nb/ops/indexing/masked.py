@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import dtypes
 from ...codegen.formula.namespace import m
-from ...shapes import Size, broadcast_shapes, is_expanded, layout
+from ...shapes import Size, broadcast_shapes, is_expanded, layout_of
 from ...tensor import Tensor
 from ..core.calls import inplace_call
 from ..core.inplace import in_place
@@ -45,7 +45,7 @@ class _MaskedFill(Pointwise):
         return d.compute, d
 
     def result_layout(self, shape, keys, d):
-        return layout(shape, None, d)  # PyTorch fills a contiguous copy
+        return layout_of(shape, None, d)  # PyTorch fills a contiguous copy
 
 
 _masked_fill = _MaskedFill()

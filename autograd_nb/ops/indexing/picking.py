@@ -10,7 +10,7 @@ import numpy as np
 from ... import dtypes, launch, strides, threads
 from ...launch import Kernel
 from ...overriding import overridable, whole
-from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout, numel, view_strides
+from ...shapes import Layout, coalesce, contiguous_strides, is_expanded, layout_of, numel, view_strides
 from ...tensor import Tensor, make
 from ..core.call_path import planned, shortcut, tensor_lines
 from ..core.memo import Memo
@@ -50,8 +50,8 @@ def checked_index(
     written, so that PyTorch looks at the size only.
     """
     index = cast(index, dtypes.int64)
-    lay = index._layout
-    if not lay.size or (idle and n):
+    layout = index._layout
+    if not layout.size or (idle and n):
         return index
     flat = dense(index)
     span = np.empty(2, _INT)
@@ -69,7 +69,7 @@ def checked_index(
     launch.check(inside, span, flat, passes=((0, 0, least, n), (0, 1, least, n - 1)))
     if not negative or (launch.observer() is None and span[0] >= 0):
         return index
-    out = new_empty(lay.shape, dtypes.int64)
+    out = new_empty(layout.shape, dtypes.int64)
     _wrap(0, flat, n, out._data)
     return out
 
@@ -172,30 +172,30 @@ class Places:
 
     __slots__ = ("copied", "count", "kept", "loops", "order", "size")
 
-    def __init__(self, lay: Layout, dims: tuple[int, ...], pos: int):
-        rest = [d for d in range(lay.ndim) if d not in dims]
+    def __init__(self, layout: Layout, dims: tuple[int, ...], pos: int):
+        rest = [d for d in range(layout.ndim) if d not in dims]
         self.order = (*rest[:pos], *dims, *rest[pos:])
-        self.kept = [lay.shape[d] for d in rest]
-        self.count = numel(lay.shape[d] for d in dims)
+        self.kept = [layout.shape[d] for d in rest]
+        self.count = numel(layout.shape[d] for d in dims)
         self.size = numel(self.kept)
         self.loops = None
-        if all(s >= 0 for s in lay.strides):
-            self.loops = _loops(lay.shape, lay.strides, rest[:pos], dims, rest[pos:], lay.dtype)
+        if all(s >= 0 for s in layout.strides):
+            self.loops = _loops(layout.shape, layout.strides, rest[:pos], dims, rest[pos:], layout.dtype)
         self.copied: Any = None
         if self.loops is None:
-            shape = [lay.shape[d] for d in self.order]
+            shape = [layout.shape[d] for d in self.order]
             strides = contiguous_strides(shape)
             n = len(dims)
             ordered = range(len(shape))
-            self.copied = layout(shape, None, lay.dtype)
-            self.loops = _loops(shape, strides, ordered[:pos], ordered[pos : pos + n], ordered[pos + n :], lay.dtype)
+            self.copied = layout_of(shape, None, layout.dtype)
+            self.loops = _loops(shape, strides, ordered[:pos], ordered[pos : pos + n], ordered[pos + n :], layout.dtype)
 
 
 def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, last: Any, d: Any) -> tuple[Any, ...] | None:
     if len(dims) == 1:
         step = strides[dims[0]]
     else:
-        inner = layout([shape[k] for k in dims], [strides[k] for k in dims], d)
+        inner = layout_of([shape[k] for k in dims], [strides[k] for k in dims], d)
         merged = view_strides(inner, (inner.size,))
         if merged is None:
             return None
@@ -211,16 +211,16 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
 
 
 @planned
-def places(lay: Layout, dims: tuple[int, ...], pos: int) -> Places:
+def places(layout: Layout, dims: tuple[int, ...], pos: int) -> Places:
     """How a tensor of this layout is read along ``dims``, whose index stands at ``pos`` of the others."""
-    return Places(lay, dims, pos)
+    return Places(layout, dims, pos)
 
 
 @planned
-def _reading(lay: Layout, index: Layout, dims: tuple[int, ...], pos: int) -> tuple[Places, Layout]:
+def _reading(layout: Layout, index: Layout, dims: tuple[int, ...], pos: int) -> tuple[Places, Layout]:
     """How a pick reads, and the layout of what it gives."""
-    p = places(lay, dims, pos)
-    return p, layout([*p.kept[:pos], *index.shape, *p.kept[pos:]], None, lay.dtype)
+    p = places(layout, dims, pos)
+    return p, layout_of([*p.kept[:pos], *index.shape, *p.kept[pos:]], None, layout.dtype)
 
 
 def _readable(x: Tensor, p: Places) -> np.ndarray:
@@ -238,28 +238,28 @@ def pick(x, index, dims, pos):
     The dims of ``x`` that are not indexed keep their order in memory.
     """
     y = picked(x, index, dims, pos)
-    lay = x._layout
-    if lay.contiguous or lay.ndim - len(dims) < 2 or not y._layout.size:
+    layout = x._layout
+    if layout.contiguous or layout.ndim - len(dims) < 2 or not y._layout.size:
         return y
-    rest = [d for d in range(lay.ndim) if d not in dims]
-    steps, n = [lay.strides[d] for d in rest], index.ndim
-    source = layout(y.shape, [*steps[:pos], *[0] * n, *steps[pos:]], lay.dtype)
-    places = layout(y.shape, [*[0] * pos, *index._layout.strides, *[0] * (len(rest) - pos)], lay.dtype)
-    wanted = strides.combined(y.shape, [source, places], lay.dtype)
+    rest = [d for d in range(layout.ndim) if d not in dims]
+    steps, n = [layout.strides[d] for d in rest], index.ndim
+    source = layout_of(y.shape, [*steps[:pos], *[0] * n, *steps[pos:]], layout.dtype)
+    places = layout_of(y.shape, [*[0] * pos, *index._layout.strides, *[0] * (len(rest) - pos)], layout.dtype)
+    wanted = strides.combined(y.shape, [source, places], layout.dtype)
     return y if wanted is y._layout else relaid.forward(y, wanted)
 
 
 def picked(x: Tensor, index: Tensor, dims: tuple[int, ...], pos: int) -> Tensor:
     """What `pick` gives, in C order."""
-    p, lay = _reading(x._layout, index._layout, dims, pos)
-    data = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
+    p, layout = _reading(x._layout, index._layout, dims, pos)
+    data = launch.empty(layout.size, layout.dtype.carrier)
+    if layout.size:
         args = (p.loops, _readable(x, p), dense(index), data)
-        if MOVE * lay.size < threads.WORTH:
-            _pick(lay.dtype.carrier, *args)
+        if MOVE * layout.size < threads.WORTH:
+            _pick(layout.dtype.carrier, *args)
         else:
-            _pick.split(lay.dtype.carrier, args, _pick_parts)
-    return make(data, lay, [0, 0])
+            _pick.split(layout.dtype.carrier, args, _pick_parts)
+    return make(data, layout, [0, 0])
 
 
 # An index counts in C order through the dims that it indexes. Where each sample has its own, the batch is one more of them.
@@ -294,9 +294,9 @@ def _plan_pick(x: Tensor, index: Tensor, d: int) -> tuple[Any, ...] | None:
     key = (x._layout, index._layout, d)
     if (plan := _quick_plan(*key)) is None:
         return None
-    (p, lay), n = plan, x._layout.shape[d]
-    entry = _pick_within.entry(lay.dtype.carrier, p.loops, n, x._data, index._data, x._data)
-    return _picks.keep(key, (entry, p.loops, n, lay))  # type: ignore[no-any-return]
+    (p, layout), n = plan, x._layout.shape[d]
+    entry = _pick_within.entry(layout.dtype.carrier, p.loops, n, x._data, index._data, x._data)
+    return _picks.keep(key, (entry, p.loops, n, layout))  # type: ignore[no-any-return]
 
 
 #: the flat memory of an index, which may go on behind it
@@ -307,14 +307,14 @@ _AT = ["at = index._data", "if at.size != index._layout.size:", "    at = at[: i
 quick_pick: Callable[[Structured, tuple[Any, ...], int], Tensor | None] = shortcut(
     "op, args, d", "x._layout, index._layout, d",
     [
-        "entry, loops, n, lay = plan",
-        "data = _allocate(lay.size, lay.dtype.carrier)",
+        "entry, loops, n, layout = plan",
+        "data = _allocate(layout.size, layout.dtype.carrier)",
         *_AT,
         "try:",
         "    entry(loops, n, x._data, at, data)",
         "except IndexError:",
         "    return None",
-        *tensor_lines("lay"),
+        *tensor_lines("layout"),
         "if _state.grad:",
         "    op.record(args, t)",
         "elif _state.inference:",
@@ -326,15 +326,15 @@ quick_pick: Callable[[Structured, tuple[Any, ...], int], Tensor | None] = shortc
 )  # fmt: skip
 
 
-def _quick_plan(lay: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
-    if lay.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, which are seen further in
+def _quick_plan(layout: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
+    if layout.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, which are seen further in
         return None
-    if not lay.contiguous and lay.ndim > 2:  # the result may not be in C order
+    if not layout.contiguous and layout.ndim > 2:  # the result may not be in C order
         return None
     if launch.observing() or index.dtype is not dtypes.int64 or not (index.ndim and index.contiguous and index.size):
         return None
-    p = places(lay, (d,), d)
-    out = layout([*p.kept[:d], *index.shape, *p.kept[d:]], None, lay.dtype)
+    p = places(layout, (d,), d)
+    out = layout_of([*p.kept[:d], *index.shape, *p.kept[d:]], None, layout.dtype)
     return (p, out) if p.copied is None and out.size and MOVE * out.size < threads.WORTH else None
 
 
@@ -425,10 +425,10 @@ def write_at(x: Tensor, value: Tensor, index: Tensor, dims: tuple[int, ...], pos
         x.copy_(wide)
         return
     if p.copied is not None and is_expanded(x._layout):  # what stands for several elements cannot be copied back
-        lay = x._layout
-        numbers = OPS["arange"].call(lay.extent)
-        at = picked(make(numbers._data, layout(lay.shape, lay.strides, dtypes.int64), [0, 0]), index, dims, pos)
-        memory = make(x._data, layout((lay.extent,), None, lay.dtype), [0, 0])
+        layout = x._layout
+        numbers = OPS["arange"].call(layout.extent)
+        at = picked(make(numbers._data, layout_of(layout.shape, layout.strides, dtypes.int64), [0, 0]), index, dims, pos)
+        memory = make(x._data, layout_of((layout.extent,), None, layout.dtype), [0, 0])
         value = value if value._layout.size == 1 else reshape(expand(value, shape), -1)
         write_at(memory, value, reshape(at, -1), (0,), 0, mode)
         return

@@ -12,7 +12,7 @@ import numpy as np
 from ... import dtypes, launch, return_types
 from ...launch import Kernel
 from ...overriding import overridable
-from ...shapes import as_int, layout, numel, wrap_dim
+from ...shapes import as_int, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import plain_number
 from ..core.recording import fresh, guarded, not_for_complex, scalar_type, store, store_each
@@ -304,7 +304,7 @@ def _groups(flat: np.ndarray, d: dtypes.dtype, order: Tensor, width: int) -> tup
         _runs(d.carrier, flat, order._data, width, inverse._data, counts._data, first._data, found)
     launch.escapes("unique(), whose size depends on them")
     g = int(found[0])
-    short = layout((g,), None, dtypes.int64)
+    short = layout_of((g,), None, dtypes.int64)
     return inverse, make(counts._data[:g].copy(), short, [0, 0]), make(first._data[:g].copy(), short, [0, 0])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ... import dtypes, launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates.row import Each
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.row_kernel import as_rows, row_sizes
 from ..core.structured import structured
@@ -33,11 +33,11 @@ def _k(index: Tensor, outer: int, inner: int) -> int:
 def take_along(x, index, d):
     """x at ``index`` along dim ``d``; the index has x's shape but for that dim (which may be missing for one index)."""
     outer, n, inner = row_sizes(x.shape, d)
-    lay = layout(index.shape, None, x.dtype)
-    data = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
+    layout = layout_of(index.shape, None, x.dtype)
+    data = launch.empty(layout.size, layout.dtype.carrier)
+    if layout.size:
         _TAKE(x.dtype.carrier, outer, n, inner, _k(index, outer, inner), dense(x), dense(index), data)
-    return make(data, lay, [0, 0])
+    return make(data, layout, [0, 0])
 
 
 @structured(g0=lambda g, index, g0_shape, d: take_along(g, index, d).reshape(g0_shape), linear="no", batch="shift")
@@ -46,7 +46,7 @@ def put_along(g0, index, shape: Sequence[int], d: int):
     if g0.dtype is dtypes.float16:
         return cast(put_along(cast(g0, dtypes.float32), index, shape, d), dtypes.float16)
     outer, n, inner = row_sizes(shape, d)
-    lay = layout(shape, None, g0.dtype)
-    data = launch.empty(lay.size, lay.dtype.carrier)
+    layout = layout_of(shape, None, g0.dtype)
+    data = launch.empty(layout.size, layout.dtype.carrier)
     _PUT(g0.dtype, outer, n, inner, _k(index, outer, inner), dense(g0), dense(index), data)
-    return make(data, lay, [0, 0])
+    return make(data, layout, [0, 0])

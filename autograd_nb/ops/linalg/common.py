@@ -11,7 +11,7 @@ from ... import dtypes, launch, strides
 from ...codegen.formula.namespace import m
 from ...errors import LinAlgError
 from ...overriding import overridable
-from ...shapes import Layout, Size, broadcast_shapes, layout, numel
+from ...shapes import Layout, Size, broadcast_shapes, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.recording import store, store_each
 from ..core.structured import tensor_argument
@@ -159,8 +159,8 @@ def new_info(n: int) -> np.ndarray:
 
 def by_columns(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
     """Memory for matrices whose columns stand one after the other, as LAPACK and PyTorch leave results."""
-    lay = columns(shape, d)
-    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    layout = columns(shape, d)
+    return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
 
 
 def columns(shape: Sequence[int], d: dtypes.dtype) -> Layout:
@@ -170,12 +170,12 @@ def columns(shape: Sequence[int], d: dtypes.dtype) -> Layout:
 
 def turned(x: Tensor) -> Tensor:
     """``x``, or where it is not by columns a copy that is."""
-    lay = columns(x.shape, x.dtype)
-    return x if 1 in x.shape[-2:] or x._layout.strides == lay.strides else relaid(x, lay)
+    layout = columns(x.shape, x.dtype)
+    return x if 1 in x.shape[-2:] or x._layout.strides == layout.strides else relaid(x, layout)
 
 
 def info_tensor(info: np.ndarray, batch: Sequence[int]) -> Tensor:
-    return make(info, layout(batch, None, dtypes.int32), [0, 0])
+    return make(info, layout_of(batch, None, dtypes.int32), [0, 0])
 
 
 def failed(info: Tensor | np.ndarray) -> tuple[int, int] | None:

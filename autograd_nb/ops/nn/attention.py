@@ -15,7 +15,7 @@ from ... import dtypes, launch, threads
 from ...graph.modes import state
 from ...launch import Kernel
 from ...overriding import overridable
-from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout, numel, overlaps_itself, view_strides
+from ...shapes import Layout, broadcast_shapes, contiguous_strides, layout_of, numel, overlaps_itself, view_strides
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.recording import fresh, guarded, scalar_type
@@ -74,10 +74,10 @@ def _launch(kernel: Kernel, key: Any, batch: Sequence[int], sizes: tuple[Any, ..
 
 
 @planned
-def _walk(lay: Layout) -> Any:
+def _walk(layout: Layout) -> Any:
     """Elements from one batch, head, row and column to the next, heads being the last batch dim; None where no strides tell."""
-    *batch, length, width = lay.shape
-    return lay.strides if len(batch) == 2 else view_strides(lay, (numel(batch[:-1]), batch[-1] if batch else 1, length, width))
+    *batch, length, width = layout.shape
+    return layout.strides if len(batch) == 2 else view_strides(layout, (numel(batch[:-1]), batch[-1] if batch else 1, length, width))
 
 
 def _rows(t: Tensor) -> tuple[Any, tuple[int, int, int]]:
@@ -90,22 +90,22 @@ def _rows(t: Tensor) -> tuple[Any, tuple[int, int, int]]:
 
 
 @planned
-def _beside(lay: Layout, width: int) -> Layout:
-    """The layout without gaps of rows of ``width`` elements, whose dims lie in memory in the order of those of ``lay``."""
-    shape = (*lay.shape[:-1], width)
-    order = sorted(range(lay.ndim), key=lambda d: -lay.strides[d])
-    if not overlaps_itself(lay) and order[-1] == lay.ndim - 1:
+def _beside(layout: Layout, width: int) -> Layout:
+    """The layout without gaps of rows of ``width`` elements, whose dims lie in memory in the order of those of ``layout``."""
+    shape = (*layout.shape[:-1], width)
+    order = sorted(range(layout.ndim), key=lambda d: -layout.strides[d])
+    if not overlaps_itself(layout) and order[-1] == layout.ndim - 1:
         steps = dict(zip(order, contiguous_strides([shape[d] for d in order]), strict=True))
-        found = layout(shape, [steps[d] for d in range(lay.ndim)], lay.dtype)
+        found = layout_of(shape, [steps[d] for d in range(layout.ndim)], layout.dtype)
         if _walk(found) is not None:
             return found
-    return layout(shape, None, lay.dtype)
+    return layout_of(shape, None, layout.dtype)
 
 
 def _room(t: Tensor, width: int) -> Tensor:
     """Memory for rows of ``width`` elements beside those of ``t``: what is a view of one is mostly a view of the other."""
-    lay = _beside(t._layout, width)
-    return make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
+    layout = _beside(t._layout, width)
+    return make(launch.empty(layout.size, layout.dtype.carrier), layout, [0, 0])
 
 
 @structured(

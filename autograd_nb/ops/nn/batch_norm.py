@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import launch
 from ...graph.modes import state
-from ...shapes import layout, numel
+from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
 from ..core.recording import constant, guarded, mark_inference
@@ -68,8 +68,8 @@ def _channel_rule(g, x, w, mean, rstd, eps, training, needs):
     _CHANNELS_BACK(
         d.name, *sizes, training, dense(g), x._data, mean._data, rstd._data, scale, work, share, gw, gb, data
     )  # fmt: skip
-    lay = layout((c,), None, d)
-    found = {"x": (data, x._layout), "w": (gw, lay), "b": (gb, lay)}
+    layout = layout_of((c,), None, d)
+    found = {"x": (data, x._layout), "w": (gw, layout), "b": (gb, layout)}
     return {p: make(*found[p], [0, 0]) for p in needs}
 
 
@@ -85,22 +85,22 @@ def _plan_channels(
     checked: bool, x: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: Any, momentum: Any, eps: Any
 ) -> tuple[Any, ...] | None:
     """How a small batch is normalised in one launch; None where it is not, or where something is to be refused."""
-    lay = x._layout
-    if lay.ndim < 2 or not lay.contiguous or not 0 < lay.size <= SMALL or lay.dtype.name not in _NOTHING:
+    layout = x._layout
+    if layout.ndim < 2 or not layout.contiguous or not 0 < layout.size <= SMALL or layout.dtype.name not in _NOTHING:
         return None
-    c, carrier = lay.sizes[1], lay.dtype.carrier
+    c, carrier = layout.sizes[1], layout.dtype.carrier
     for t in (running_mean, running_var, weight, bias):
-        if t is not None and (t._layout.sizes != (c,) or not t._layout.contiguous or t._layout.dtype is not lay.dtype):
+        if t is not None and (t._layout.sizes != (c,) or not t._layout.contiguous or t._layout.dtype is not layout.dtype):
             return None
-    if eps.__class__ is not float or eps < 0.0 or (training and (eps == 0.0 or lay.size == c)):
+    if eps.__class__ is not float or eps < 0.0 or (training and (eps == 0.0 or layout.size == c)):
         return None
     if not training and (running_mean is None or running_var is None):
         return None
-    sizes = (lay.shape[0], c, numel(lay.shape[2:]))
+    sizes = (layout.shape[0], c, numel(layout.shape[2:]))
     return (
         sizes,
-        lay,
-        layout((c,), None, lay.dtype),
+        layout,
+        layout_of((c,), None, layout.dtype),
         carrier,
         _one_each(c, carrier, 1.0),
         _one_each(c, carrier, 0.0),
@@ -113,14 +113,14 @@ def _run_known(
     plan: tuple[Any, ...], x: Tensor, running_mean: Any, running_var: Any, w: Any, b: Any, training: Any, momentum: Any, eps: Any
 ) -> Tensor:
     """The batch norm of a small batch."""
-    sizes, lay, row, carrier, ones, zeros, eps, training = plan
+    sizes, layout, row, carrier, ones, zeros, eps, training = plan
     if running_mean is not None and running_mean._rg:
         constant("native_batch_norm", "running_mean", running_mean)
     if running_var is not None and running_var._rg:
         constant("native_batch_norm", "running_var", running_var)
     momentum = 0.0 if momentum is None else float(momentum)
-    name, c = lay.dtype.name, sizes[1]
-    y, rstd = np.empty(lay.size, carrier), np.empty(c, carrier)
+    name, c = layout.dtype.name, sizes[1]
+    y, rstd = np.empty(layout.size, carrier), np.empty(c, carrier)
     weight, bias = ones if w is None else w._data, zeros if b is None else b._data
     if training:
         mean = make(np.empty(c, carrier), row, [0, 0])
@@ -129,7 +129,7 @@ def _run_known(
     else:
         mean = make(running_mean._data, row, running_mean._version_)
         _CHANNELS_FIXED(name, *sizes, eps, x._data, weight, bias, mean._data, running_var._data, rstd, y)
-    value = make(y, lay, [0, 0])
+    value = make(y, layout, [0, 0])
     if state.grad:
         _channels.record((x, w, b, mean, make(rstd, row, [0, 0]), value, eps, training), value, 3)
         guarded(value, running_mean, running_var)

@@ -8,7 +8,7 @@ from math import gcd
 from typing import Any
 
 from ... import dtypes, launch, threads
-from ...shapes import as_int, layout, numel
+from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.recording import guarded, scalar_type
@@ -58,8 +58,8 @@ def _by_images(
     kernel: launch.Kernel, images: int, sizes: tuple[Any, ...], arrays: tuple[Any, ...], steps: tuple[Any, ...], work: int, out_shape: Any, d: dtypes.dtype
 ) -> Tensor:
     """The output of ``kernel(images, *sizes, *arrays, out)``, images shared by threads; ``steps``: elements of an image in each array."""
-    lay = layout(out_shape, None, d)
-    out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    layout = layout_of(out_shape, None, d)
+    out = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
     args = (images, *sizes, *arrays, out._data)
     if work < LARGE or images < 2:
         kernel(d, *args)
@@ -77,8 +77,8 @@ def _by_outputs(args: tuple[Any, ...], work: int) -> list[tuple[Any, ...]]:
 def _correlate(x: Tensor, w: Tensor, bias: Tensor | None, groups: int, geometry: tuple[Any, ...], flipped: bool, y_shape: Any) -> Tensor:
     """The convolution of ``geometry``; ``flipped``: with w's inputs and outputs exchanged and its kernels turned around."""
     images, outputs, size = x.shape[0], y_shape[1] // groups, numel(w.shape)
-    lay = layout(y_shape, None, x.dtype)
-    y = make(launch.empty(lay.size, x.dtype.carrier), lay, [0, 0])
+    layout = layout_of(y_shape, None, x.dtype)
+    y = make(launch.empty(layout.size, x.dtype.carrier), layout, [0, 0])
     sizes = (images, groups, x.shape[1] // groups, outputs, 0, outputs, geometry, flipped)
     args = (*sizes, dense(x), dense(w), dense(w)[:0] if bias is None else dense(bias), y._data)
     work = size * images * numel(y_shape[2:])
@@ -243,8 +243,8 @@ def _conv_by_weight(y, x, w_shape, how):
     sizes = (how[3], w_shape[1], w_shape[0] // how[3], _geometry(x.shape, w_shape, y.shape, how))
     gs, xs = dense(y), dense(x)
     if not _by_planes(w_shape, how[3]):
-        lay = layout(w_shape, None, d)
-        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        layout = layout_of(w_shape, None, d)
+        out = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
         args = (images, *sizes[:3], 0, sizes[2], sizes[3], gs, xs, out._data)
         if images * places * size < LARGE:
             _BY_WEIGHT(d, *args)
@@ -255,8 +255,8 @@ def _conv_by_weight(y, x, w_shape, how):
     step = -(-images // max(1, count))
     begins = range(0, images, max(1, step))
     if len(begins) < 2:
-        lay = layout(w_shape, None, d)
-        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        layout = layout_of(w_shape, None, d)
+        out = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
         _PLANES_BY_WEIGHT(d, images, *sizes, gs, xs, out._data)
         return out
     # sums over blocks of images, which depend on the sizes only and not on the threads
@@ -269,7 +269,7 @@ def _conv_by_weight(y, x, w_shape, how):
             (end - i, *sizes, gs[i * g_size : end * g_size], xs[i * x_size : end * x_size], sums[k * size : (k + 1) * size])
         )
     _PLANES_BY_WEIGHT.each(d, parts)
-    return sum_(make(sums, layout((len(begins), *w_shape), None, d), [0, 0]), 0)
+    return sum_(make(sums, layout_of((len(begins), *w_shape), None, d), [0, 0]), 0)
 
 
 @_conv_by_weight.batched

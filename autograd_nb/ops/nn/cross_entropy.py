@@ -19,7 +19,7 @@ from ...codegen.templates.loops import MAX, SUM
 from ...codegen.templates.row import Each, Pick, Put, Row, Step, Total
 from ...graph.modes import state, unrecorded
 from ...overriding import overridable
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines
 from ..core.recording import constant, guarded, mark_inference, not_for_complex
@@ -199,10 +199,10 @@ def _plan_gradient(checked: bool, g, x, target, w, total, lse, wsum, reduction, 
 
 _RUN_GRADIENT = [
     "sizes, entry, mean = plan",
-    "lay = x._layout",
-    "data = _allocate(lay.size, lay.dtype.carrier)",
+    "layout = x._layout",
+    "data = _allocate(layout.size, layout.dtype.carrier)",
     "entry(*sizes, x._data, target._data, ignore, eps, mean, lse._data, g._data, wsum._data, data)",
-    *tensor_lines("lay"),
+    *tensor_lines("layout"),
     "return t",
 ]
 
@@ -212,13 +212,13 @@ def _gradient(g, x, target, w, total, lse, wsum, reduction, ignore, eps):
     """The gradient outside the graph."""
     half = x.dtype is dtypes.float16
     wide = dtypes.float32 if half else x.dtype
-    lay = layout(x.shape, None, wide)
-    data = launch.empty(lay.size, wide.carrier)
-    if lay.size:
+    layout = layout_of(x.shape, None, wide)
+    data = launch.empty(layout.size, wide.carrier)
+    if layout.size:
         source, index, scale = (make(dense(t), t._layout.dense, t._version_) for t in (cast(x, wide), target, cast(g, wide)))
         args = _gradient_arguments(scale, source, index, w, total, lse, wsum, reduction, ignore, eps)
         _backward(w is not None, eps != 0, reduction == "none")(wide.name, row_sizes(x.shape, 1), args, [data])
-    return cast(make(data, lay, [0, 0]), x.dtype)
+    return cast(make(data, layout, [0, 0]), x.dtype)
 
 
 @structured(
@@ -249,22 +249,22 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
         source = cast(x.detach(), wide)
         weight = None if w is None else cast(w.detach(), wide)
         total = None if weight is None else weight.sum()
-        lay = layout(target.shape, None, wide)
-        lse = launch.empty(lay.size, wide.carrier)
+        layout = layout_of(target.shape, None, wide)
+        lse = launch.empty(layout.size, wide.carrier)
         args = [dense(source), dense(target), *_weights(weight, total), ignore, eps, 1.0 if reduction == "mean" else 0.0]
         large = x._layout.size >= LARGE  # then rows are dealt out to threads, and summed afterwards
         kernel = _forward(w is not None, eps != 0, reduction == "none" or large)
         sizes = row_sizes(x.shape, 1)
         wsum = None
         if reduction == "none" or large:
-            value = make(launch.empty(lay.size, wide.carrier), lay, [0, 0])
-            if lay.size:
+            value = make(launch.empty(layout.size, wide.carrier), layout, [0, 0])
+            if layout.size:
                 kernel(wide.name, sizes, args, [lse, value._data])
             if reduction != "none":
                 value, wsum = value.sum(), _weight_of_rows(target, weight, ignore, wide)
                 value = value / wsum if reduction == "mean" else value
         else:
-            one = layout((), None, wide)
+            one = layout_of((), None, wide)
             value, wsum = make(np.empty(1, wide.carrier), one, [0, 0]), make(np.empty(1, wide.carrier), one, [0, 0])
             kernel(wide.name, sizes, args, [lse, value._data, wsum._data])
         value = cast(value, x.dtype)
@@ -272,7 +272,7 @@ def _cross_entropy_indices(x: Tensor, target: Tensor, w: Tensor | None, ignore: 
         mark_inference(value)
     if not (state.grad and x.requires_grad):
         return value
-    return _cross_entropy(x, target, weight, total, make(lse, lay, [0, 0]), wsum, value, reduction, ignore, eps)
+    return _cross_entropy(x, target, weight, total, make(lse, layout, [0, 0]), wsum, value, reduction, ignore, eps)
 
 
 @_cross_entropy_indices.decomposed
@@ -295,39 +295,39 @@ def _cross_entropy_by_ops(x: Tensor, target: Tensor, w: Any, ignore: int, reduct
 
 def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduction: Any, label_smoothing: Any) -> tuple[Any, ...] | None:
     """What a call with the classes of the rows of a matrix takes."""
-    lay, wanted = input._layout, target._layout
-    if lay.ndim != 2 or wanted.ndim != 1 or lay.sizes[0] != wanted.size or not 0 < lay.size < LARGE:
+    layout, wanted = input._layout, target._layout
+    if layout.ndim != 2 or wanted.ndim != 1 or layout.sizes[0] != wanted.size or not 0 < layout.size < LARGE:
         return None
-    d, outside = lay.dtype, _OUTSIDE.entry("int64")
-    if d.category != 2 or d is dtypes.float16 or wanted.dtype is not dtypes.int64 or not lay.contiguous or not wanted.contiguous:
+    d, outside = layout.dtype, _OUTSIDE.entry("int64")
+    if d.category != 2 or d is dtypes.float16 or wanted.dtype is not dtypes.int64 or not layout.contiguous or not wanted.contiguous:
         return None
     if outside is None or reduction not in ("mean", "sum") or ignore_index.__class__ is not int:
         return None
     if label_smoothing.__class__ is not float or not 0.0 <= label_smoothing <= 1.0:
         return None
-    sizes, some, mean = row_sizes(lay.sizes, 1), input._data, 1.0 if reduction == "mean" else 0.0
+    sizes, some, mean = row_sizes(layout.sizes, 1), input._data, 1.0 if reduction == "mean" else 0.0
     kernel = _forward(False, label_smoothing != 0, False)
     entry = kernel.entry(d.name, sizes, [some, target._data, ignore_index, label_smoothing, mean], [some, some, some])
-    return sizes, entry, outside, mean, layout(wanted.sizes, None, d), layout((), None, d)
+    return sizes, entry, outside, mean, layout_of(wanted.sizes, None, d), layout_of((), None, d)
 
 
 def _run_known(plan: tuple[Any, ...], x: Tensor, target: Tensor, ignore: int, reduction: str, eps: float) -> Tensor:
     """What `cross_entropy` comes to in a `known` call."""
-    sizes, entry, outside, mean, lay, one = plan
+    sizes, entry, outside, mean, layout, one = plan
     d = x._layout.dtype
-    indices = target._data if target._data.size == lay.size else target._data[: lay.size]
+    indices = target._data if target._data.size == layout.size else target._data[: layout.size]
     found = np.empty(2, np.int64)
     if target._layout.dtype is dtypes.int64:
         outside(sizes[1], ignore, indices, found)
     if target._layout.dtype is not dtypes.int64 or found.item(0) >= 0:
         target, _ = _checked_indices(target, sizes[1], ignore)
-    lse, value, wsum = np.empty(lay.size, d.carrier), np.empty(1, d.carrier), np.empty(1, d.carrier)
+    lse, value, wsum = np.empty(layout.size, d.carrier), np.empty(1, d.carrier), np.empty(1, d.carrier)
     entry(*sizes, x._data, target._data, ignore, eps, mean, lse, value, wsum)
     y = make(value, one, [0, 0])
     if state.inference:
         mark_inference(y)
     elif state.grad:
-        kept = make(lse, lay, [0, 0]), make(wsum, one, [0, 0])
+        kept = make(lse, layout, [0, 0]), make(wsum, one, [0, 0])
         _cross_entropy.record((x, target, None, None, *kept, y, reduction, ignore, eps), y, 3)
     return y
 

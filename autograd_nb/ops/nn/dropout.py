@@ -14,7 +14,7 @@ import numpy as np
 from ... import launch
 from ...codegen.formula.namespace import m
 from ...codegen.templates import draws
-from ...shapes import layout
+from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.inplace import write_inplace
 from ..core.registry import public
@@ -41,10 +41,10 @@ _ALPHA_CONSTANT = 1.7580993408473766  # -α' of SELU, where dropped units go
 )
 def native_dropout(input, threshold, scale, seed, call):
     """x · scale where the word of the element is at least ``threshold``, else x · 0. Linear in x, so its own derivative."""
-    lay = layout(input._layout.shape, None, input._layout.dtype)
-    data = launch.empty(lay.size, lay.dtype.carrier)
-    _DROP((seed, call), data, lay.dtype, (dense(input), lay.dtype), threshold, scale)
-    return in_order_of(make(data, lay, [0, 0]), input)
+    layout = layout_of(input._layout.shape, None, input._layout.dtype)
+    data = launch.empty(layout.size, layout.dtype.carrier)
+    _DROP((seed, call), data, layout.dtype, (dense(input), layout.dtype), threshold, scale)
+    return in_order_of(make(data, layout, [0, 0]), input)
 
 
 def _drop_into(out: Tensor, x: Tensor, threshold: int, scale: float, seed: int, call: int) -> None:

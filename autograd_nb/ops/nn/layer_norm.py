@@ -16,7 +16,7 @@ from ...codegen.templates.loops import SUM
 from ...codegen.templates.row import Each, Row, Step
 from ...graph.modes import state, unrecorded
 from ...overriding import overridable
-from ...shapes import layout, numel
+from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
 from ..core.numbers import number_argument
@@ -88,14 +88,14 @@ def _row_rule(g, x, w, b, mean, rstd, k, eps, centered, needs):
         grads = {}
         d = x.dtype
         if "x" in needs:
-            lay = x._layout.dense
-            data = launch.empty(lay.size, lay.dtype.carrier)
-            if lay.size:
+            layout = x._layout.dense
+            data = launch.empty(layout.size, layout.dtype.carrier)
+            if layout.size:
                 weights = [] if w is None else [dense(w)]
                 _row_backward(centered, w is not None)(
                     d.name, _rows(x, k), [dense(g), dense(x), mean._data, rstd._data, *weights], [data]
                 )
-            grads["x"] = make(data, lay, [0, 0])
+            grads["x"] = make(data, layout, [0, 0])
         if "w" in needs and "b" in needs:
             grads["b"], grads["w"] = SUMS((g, x, mean, rstd), wdims, True, d, d.name)
         elif "w" in needs:
@@ -119,14 +119,14 @@ def _layer_norm(x, w, b, mean, rstd, value, k, eps, centered):
 @overridable
 def _row_norm(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bool) -> Tensor:
     with unrecorded():
-        lay = x._layout.dense
-        kept = layout([*x.shape[: x.ndim - k], *[1] * k], None, x.dtype)
-        y, mean, rstd = (launch.empty(n, x.dtype.carrier) for n in (lay.size, kept.size, kept.size))
-        if lay.size:
+        layout = x._layout.dense
+        kept = layout_of([*x.shape[: x.ndim - k], *[1] * k], None, x.dtype)
+        y, mean, rstd = (launch.empty(n, x.dtype.carrier) for n in (layout.size, kept.size, kept.size))
+        if layout.size:
             weights = [dense(t) for t in (w, b) if t is not None]
             kernel = _row_forward(centered, w is not None, b is not None)
             kernel(x.dtype.name, _rows(x, k), [dense(x), *weights, eps], [mean, rstd, y])
-    value = make(y, lay, [0, 0])
+    value = make(y, layout, [0, 0])
     return _layer_norm(x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, centered)
 
 
@@ -142,36 +142,36 @@ def _row_norm_by_ops(x: Tensor, w: Any, b: Any, k: int, eps: float, centered: bo
 
 def _plan_known(checked: bool, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: Any) -> tuple[Any, ...] | None:
     """What such a call takes, where nothing has to be brought in order before."""
-    lay = input._layout
+    layout = input._layout
     weights = [t for t in (weight, bias) if t is not None]
-    if not isinstance(normalized_shape, tuple) or eps.__class__ is not float or not lay.size or lay.dtype is dtypes.float16:
+    if not isinstance(normalized_shape, tuple) or eps.__class__ is not float or not layout.size or layout.dtype is dtypes.float16:
         return None
     k = len(normalized_shape)
-    if not checked and (lay.dtype.category != 2 or not 0 < k <= lay.ndim or lay.sizes[lay.ndim - k :] != normalized_shape):
+    if not checked and (layout.dtype.category != 2 or not 0 < k <= layout.ndim or layout.sizes[layout.ndim - k :] != normalized_shape):
         return None
-    if any(not t._layout.contiguous or t._layout.dtype is not lay.dtype or t._layout.sizes != normalized_shape for t in weights):
+    if any(not t._layout.contiguous or t._layout.dtype is not layout.dtype or t._layout.sizes != normalized_shape for t in weights):
         return None
-    if not lay.contiguous:
+    if not layout.contiguous:
         return None
-    kept = layout([*lay.sizes[: lay.ndim - k], *[1] * k], None, lay.dtype)
+    kept = layout_of([*layout.sizes[: layout.ndim - k], *[1] * k], None, layout.dtype)
     sizes, some = _rows(input, k), input._data
     entry = _row_forward(True, weight is not None, bias is not None).entry(
-        lay.dtype.name, sizes, [some, *[t._data for t in weights], eps], [some, some, some]
+        layout.dtype.name, sizes, [some, *[t._data for t in weights], eps], [some, some, some]
     )
-    return entry, sizes, lay, kept, k, eps
+    return entry, sizes, layout, kept, k, eps
 
 
 def _run_known(plan: tuple[Any, ...], x: Tensor, normalized_shape: Any, w: Any, b: Any, eps: float) -> Tensor:
     """The layer norm of a `known` call."""
-    entry, sizes, lay, kept, k, eps = plan
-    carrier = lay.dtype.carrier
-    empty = np.empty if lay.size * carrier.itemsize < launch.BIG else launch.empty
-    y, mean, rstd = empty(lay.size, carrier), empty(kept.size, carrier), empty(kept.size, carrier)
+    entry, sizes, layout, kept, k, eps = plan
+    carrier = layout.dtype.carrier
+    empty = np.empty if layout.size * carrier.itemsize < launch.BIG else launch.empty
+    y, mean, rstd = empty(layout.size, carrier), empty(kept.size, carrier), empty(kept.size, carrier)
     if w is None or b is None:
         entry(*sizes, x._data, *[t._data for t in (w, b) if t is not None], eps, mean, rstd, y)
     else:
         entry(*sizes, x._data, w._data, b._data, eps, mean, rstd, y)
-    value = make(y, lay, [0, 0])
+    value = make(y, layout, [0, 0])
     if state.grad:
         _layer_norm.record((x, w, b, make(mean, kept, [0, 0]), make(rstd, kept, [0, 0]), value, k, eps, True), value, 3)
     elif state.inference:

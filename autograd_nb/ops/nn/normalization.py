@@ -115,16 +115,16 @@ def _statistics(
         x = x.detach()
         center = wide_mean(x, dims)
         var = mean_square(x, center, n, dims, True)
-        lay = var._layout
-        mean, rstd = launch.empty(lay.size, lay.dtype.carrier), launch.empty(lay.size, lay.dtype.carrier)
+        layout = var._layout
+        mean, rstd = launch.empty(layout.size, layout.dtype.carrier), launch.empty(layout.size, layout.dtype.carrier)
         kept = [None if t is None or not n else t.to(x.dtype).contiguous() for t in running]  # an empty batch tells nothing
-        moved = [np.empty(0, lay.dtype.carrier) if t is None else t._data[: t._layout.size] for t in kept]
+        moved = [np.empty(0, layout.dtype.carrier) if t is None else t._data[: t._layout.size] for t in kept]
         _FINISH(x.dtype.name, eps, momentum, n, center._data, var._data, mean, rstd, *moved)
         for t, k in zip(running, kept, strict=True):
             if t is not None and k is not None:
                 if k is not t:
                     t.copy_(k)
-        return make(mean, lay, [0, 0]), make(rstd, lay, [0, 0])
+        return make(mean, layout, [0, 0]), make(rstd, layout, [0, 0])
 
 
 @_statistics.decomposed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes, launch
-from ...shapes import as_int, layout, numel
+from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.recording import guarded, scalar_type, store
 from ..core.registry import OPS, public
@@ -27,8 +27,8 @@ _ADAPTIVE_MAX = launch.Kernel("nn.pool", "adaptive_max", outputs=2)
 
 
 def _new(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
-    lay = layout(shape, None, d)
-    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    layout = layout_of(shape, None, d)
+    return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
 
 
 WINDOW = 4  #: what an element of a window costs, see `threads.WORTH`

@@ -52,28 +52,28 @@ _runs = Memo()
 
 
 def _run_new(kernel: RowKernel, d: int, operands: tuple[Tensor, ...]) -> Tensor:
-    lay = operands[0]._layout.dense
-    if lay.dtype is dtypes.float16:
+    layout = operands[0]._layout.dense
+    if layout.dtype is dtypes.float16:
         return cast(_run(kernel, d, *[cast(x, dtypes.float32) for x in operands]), dtypes.float16)
     arrays = [dense(x) for x in operands]
-    out = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
-        sizes = row_sizes(lay.shape, d)
-        entry = kernel.entry(lay.dtype.name, sizes, arrays, [out])
+    out = launch.empty(layout.size, layout.dtype.carrier)
+    if layout.size:
+        sizes = row_sizes(layout.shape, d)
+        entry = kernel.entry(layout.dtype.name, sizes, arrays, [out])
         entry(*sizes, *arrays, out)
         if all(x._layout.contiguous for x in operands):
-            _runs.keep((kernel, d, *[x._layout for x in operands]), (entry, lay, sizes))
-    return make(out, lay, [0, 0])
+            _runs.keep((kernel, d, *[x._layout for x in operands]), (entry, layout, sizes))
+    return make(out, layout, [0, 0])
 
 
 #: run(kernel, d, *operands): a kernel from full operands of one shape to a full output
 _run = shortcut(
     "kernel, d, *operands", "(kernel, d, *[x._layout for x in operands])",
     [
-        "entry, lay, sizes = plan",
-        "data = _allocate(lay.size, lay.dtype.carrier)",
+        "entry, layout, sizes = plan",
+        "data = _allocate(layout.size, layout.dtype.carrier)",
         "entry(*sizes, *[x._data for x in operands], data)",
-        *tensor_lines("lay"),
+        *tensor_lines("layout"),
         "return t",
     ],
     ["return _run_new(kernel, d, operands)"], memo=_runs, _run_new=_run_new,
@@ -140,23 +140,23 @@ class _KnownPlan:
 
     __slots__ = ("carrier", "d", "entry", "layout", "numbers", "size")
 
-    def __init__(self, d: int, entry: Any, lay: Layout, numbers: tuple[Any, ...]):
-        self.d, self.entry, self.layout, self.numbers = d, entry, lay, numbers
-        self.size, self.carrier = lay.size, lay.dtype.carrier
+    def __init__(self, d: int, entry: Any, layout: Layout, numbers: tuple[Any, ...]):
+        self.d, self.entry, self.layout, self.numbers = d, entry, layout, numbers
+        self.size, self.carrier = layout.size, layout.dtype.carrier
 
 
 def _known_softmax(op: Any, kernel: RowKernel) -> Any:
     """Decorator of a function of (input, dim), whose calls are `known`."""
 
     def plan(checked: bool, input: Any, dim: Any) -> _KnownPlan | None:
-        lay = input._layout
-        if dim.__class__ is not int or not -lay.ndim <= dim < lay.ndim or not lay.contiguous or not 0 < lay.size < SMALL:
+        layout = input._layout
+        if dim.__class__ is not int or not -layout.ndim <= dim < layout.ndim or not layout.contiguous or not 0 < layout.size < SMALL:
             return None
-        if lay.dtype is not dtypes.float32 and lay.dtype is not dtypes.float64:
+        if layout.dtype is not dtypes.float32 and layout.dtype is not dtypes.float64:
             return None
-        d = dim % lay.ndim
-        sizes = row_sizes(lay.sizes, d)
-        return _KnownPlan(d, kernel.entry(lay.dtype.name, sizes, [input._data], [input._data]), lay.dense, sizes)
+        d = dim % layout.ndim
+        sizes = row_sizes(layout.sizes, d)
+        return _KnownPlan(d, kernel.entry(layout.dtype.name, sizes, [input._data], [input._data]), layout.dense, sizes)
 
     run = result_lines("plan.entry(*plan.numbers, input._data, data)", recorded_lines(["input"], "input, plan.d"))
     return known("input._layout, dim, dim.__class__", plan, run, takes=("input", "dim"), _op=op)

@@ -255,7 +255,7 @@ class _Side:
     __slots__ = ("dropped", "order", "shape", "summed")
 
     def __init__(
-        self, labels: Labels, lay: Layout, summed: Iterable[int], dropped: Iterable[int], groups: Sequence[Sequence[int]]
+        self, labels: Labels, layout: Layout, summed: Iterable[int], dropped: Iterable[int], groups: Sequence[Sequence[int]]
     ):
         self.summed = tuple(labels.index(t) for t in summed)
         rest = [t for t in labels if t not in summed]
@@ -263,7 +263,7 @@ class _Side:
         rest = [t for t in rest if t not in dropped]
         order = tuple(rest.index(t) for group in groups for t in group)
         self.order = None if order == tuple(range(len(order))) else order
-        sizes = dict(zip(labels, lay.shape, strict=True))
+        sizes = dict(zip(labels, layout.shape, strict=True))
         self.shape = tuple(numel(sizes.get(t, 1) for t in group) for group in groups)
 
     def __call__(self, x: Tensor) -> Tensor:

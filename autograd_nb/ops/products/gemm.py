@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes, launch, threads
-from ...shapes import Layout, layout
+from ...shapes import Layout, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, planned, recorded_lines, result_lines
 from ..core.structured import Structured, structured
@@ -19,9 +19,9 @@ _TILED = launch.Kernel("products.tiled", "matmul")
 _VECTOR = launch.Kernel("products.tiled", "vector")
 
 
-def _readable(lay: Layout) -> bool:
+def _readable(layout: Layout) -> bool:
     """Whether BLAS can read the last two dims as they are: one stride of 1, the other no overlap."""
-    (m, n), (s0, s1) = lay.sizes[-2:], lay.strides[-2:]
+    (m, n), (s0, s1) = layout.sizes[-2:], layout.strides[-2:]
     return ((s1 == 1 or n == 1) and (s0 >= n or m == 1)) or ((s0 == 1 or m == 1) and (s1 >= m or n == 1))
 
 
@@ -30,9 +30,9 @@ def _matrix(x: Tensor) -> Tensor:
     return x if _readable(x._layout) else clone(x)
 
 
-def _strides(lay: Layout) -> tuple[int, int]:
+def _strides(layout: Layout) -> tuple[int, int]:
     """Row and column strides, with those of dims of size 1 made to fit."""
-    (m, n), (s0, s1) = lay.sizes[-2:], lay.strides[-2:]
+    (m, n), (s0, s1) = layout.sizes[-2:], layout.strides[-2:]
     if n == 1 and (s0 != 1 or m == 1):
         s1 = 1
     if m == 1 and s1 == 1:
@@ -62,8 +62,8 @@ def product(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     n = b.shape[2]
     accumulate = out is not None
     if out is None:
-        lay = layout((batch, m, n), None, d)
-        out = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        layout = layout_of((batch, m, n), None, d)
+        out = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
     sa, sb = a._layout.strides[0], b._layout.strides[0]
     a0, a1 = _strides(a._layout)
     b0, b1 = _strides(b._layout)
@@ -104,7 +104,7 @@ class ProductPlan:
         a0, a1 = _strides(la)
         b0, b1 = _strides(lb)
         self.numbers = (1, m, n, k, 0, a0, a1, 0, b0, b1, m * n, n, *_blocks(m, n))
-        self.kernel, self.layout, self.carrier = _kernel(d, m, n, k), layout((m, n), None, d), d.carrier
+        self.kernel, self.layout, self.carrier = _kernel(d, m, n, k), layout_of((m, n), None, d), d.carrier
         self.rows, self.size = m, m * n
         self.entry: Any = None
         self.fill: Any = None
@@ -116,8 +116,8 @@ class ProductPlan:
         return t
 
 
-def _turned(lay: Layout) -> Layout:
-    return layout(tuple(lay.shape)[::-1], lay.strides[::-1], lay.dtype)
+def _turned(layout: Layout) -> Layout:
+    return layout_of(tuple(layout.shape)[::-1], layout.strides[::-1], layout.dtype)
 
 
 _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
@@ -126,7 +126,7 @@ _TURNS = {"nn": (False, False), "nt": (False, True), "tn": (True, False)}
 @planned
 def _plan(la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
     """The plan for A·B ("nn"), A·Bᵀ ("nt") or Aᵀ·B ("tn"); None where that needs a copy, a cast or several threads."""
-    first, second = (_turned(lay) if turn else lay for lay, turn in zip((la, lb), _TURNS[kind], strict=True))
+    first, second = (_turned(layout) if turn else layout for layout, turn in zip((la, lb), _TURNS[kind], strict=True))
     (m, k), n = first.shape, second.shape[1]
     fits = la.dtype is not dtypes.float16 and m * n * k < LARGE and _readable(first) and _readable(second)
     return ProductPlan(first, second) if fits else None
@@ -138,7 +138,7 @@ def _multiplied(a: Tensor, b: Tensor, kind: str) -> Tensor:
         return plan(a, b)
     a, b = (t.t() if turn else t for t, turn in zip((a, b), _TURNS[kind], strict=True))
     y = product(_batch_of_one(a), _batch_of_one(b))
-    return make(y._data, layout(y.shape[1:], None, y.dtype), [0, 0])
+    return make(y._data, layout_of(y.shape[1:], None, y.dtype), [0, 0])
 
 
 def plan_known(checked: bool, la: Layout, lb: Layout, kind: str) -> ProductPlan | None:
@@ -188,7 +188,7 @@ def _of_sums(kernel: launch.Kernel, a: Tensor, b: Tensor, m: int, n: int, k: int
          a._data[i * a1 :], b._data[i * b0 :], found[p * size : (p + 1) * size])
         for p, (i, j) in enumerate(parts)
     ])  # fmt: skip
-    return sum_(make(found, layout((len(parts), 1, m, n), None, d), [0, 0]), 0)
+    return sum_(make(found, layout_of((len(parts), 1, m, n), None, d), [0, 0]), 0)
 
 
 def _blocks(m: int, n: int) -> tuple[int, int]:
@@ -280,5 +280,5 @@ def _turned_times(input, other):
 
 
 def _batch_of_one(x: Tensor) -> Tensor:
-    lay = x._layout
-    return make(x._data, layout((1, *lay.shape), (0, *lay.strides), lay.dtype), x._version_)
+    layout = x._layout
+    return make(x._data, layout_of((1, *layout.shape), (0, *layout.strides), layout.dtype), x._version_)

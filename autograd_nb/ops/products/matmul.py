@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import dtypes, launch
 from ...graph.modes import state
-from ...shapes import broadcast_shapes, layout, numel, wrap_dim
+from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument, number_as
@@ -83,7 +83,7 @@ def bmm(input, mat2, *, out=None):
 )
 def _mv(a, b):
     y = product(_batch_of_one(a), _batch_of_one(b.unsqueeze(1)))
-    return make(y._data, layout((a.shape[0],), None, y.dtype), [0, 0])
+    return make(y._data, layout_of((a.shape[0],), None, y.dtype), [0, 0])
 
 
 @_mv.batched
@@ -98,7 +98,7 @@ def _mv_of_batch(op, args, batch):
 )
 def _dot(a, b):
     y = product(_batch_of_one(a.unsqueeze(0)), _batch_of_one(b.unsqueeze(1)))
-    return make(y._data, layout((), None, y.dtype), [0, 0])
+    return make(y._data, layout_of((), None, y.dtype), [0, 0])
 
 
 @_dot.batched
@@ -393,12 +393,12 @@ def _linear(x, weight, bias):
     m, n = x.shape[0], weight.shape[0]
     if d is dtypes.float16:
         return cast(_linear.forward(*(cast(t, dtypes.float32) for t in (x, weight, bias))), d)
-    lay = layout((1, m, n), None, d)
-    y = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    layout = layout_of((1, m, n), None, d)
+    y = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
     _FILL_ROWS.rows(d, (0, n), m * n, m, dense(bias), y._data)
     if x.shape[1]:
         product(_batch_of_one(x), _batch_of_one(weight.t()), y)
-    return make(y._data, layout((m, n), None, d), [0, 0])
+    return make(y._data, layout_of((m, n), None, d), [0, 0])
 
 
 @_linear.batched
@@ -414,11 +414,11 @@ def _plan_linear(checked: bool, input: Any, weight: Any, bias: Any) -> Any:
     plan = plan_known(checked, input._layout, weight._layout, "nt")
     if plan is None or bias is None:
         return plan
-    lay = bias._layout
-    if not lay.contiguous or lay.ndim != 1 or lay.dtype is not input._layout.dtype or lay.size != weight._layout.sizes[0] or not input._layout.sizes[1]:
+    x, layout = input._layout, bias._layout
+    if not layout.contiguous or layout.ndim != 1 or layout.dtype is not x.dtype or layout.size != weight._layout.sizes[0] or not x.sizes[1]:
         return None
     if plan.fill is None:
-        plan.fill = _FILL_ROWS.entry(lay.dtype)
+        plan.fill = _FILL_ROWS.entry(layout.dtype)
     return None if plan.fill is None else plan
 
 

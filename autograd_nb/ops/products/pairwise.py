@@ -13,7 +13,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import state
-from ...shapes import broadcast_shapes, layout, numel
+from ...shapes import broadcast_shapes, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.recording import fresh
 from ..core.registry import OPS, public
@@ -35,8 +35,8 @@ def _mode(p: float) -> int:
 
 
 def _new(shape: Any, d: dtypes.dtype) -> Tensor:
-    lay = layout(shape, None, d)
-    return make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+    layout = layout_of(shape, None, d)
+    return make(launch.empty(layout.size, d.carrier), layout, [0, 0])
 
 
 def _slope(delta: Tensor, y: Tensor, p: float) -> Tensor:

@@ -229,21 +229,21 @@ def _drawing(law: Law, kernel: str, doc: str) -> Callable[..., Tensor]:
 
 #: a small tensor drawn, by its layout and the entry point of the law
 _DRAWING = [
-    "lay, entry = plan",
+    "layout, entry = plan",
     "seed, served = _default_generator._next() if generator is None else _stream(generator)",
-    "data = _empty(lay.size, lay.dtype.carrier)",
+    "data = _empty(layout.size, layout.dtype.carrier)",
     "entry(seed, served, 0, data)",
-    *tensor_lines("lay"),
+    *tensor_lines("layout"),
     "return _finish(t, requires_grad) if requires_grad or _modes.inference_used else t",
 ]
 
 
-def _keep_drawing(memo: Memo, key: tuple[Any, ...], law: Law, lay: Layout) -> None:
+def _keep_drawing(memo: Memo, key: tuple[Any, ...], law: Law, layout: Layout) -> None:
     """Remember how a tensor is drawn, if it is small enough for one thread and memory of its own."""
-    d = lay.dtype
-    if not d.is_complex and lay.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
+    d = layout.dtype
+    if not d.is_complex and layout.size * max(d.itemsize, DRAW) < min(launch.BIG, threads.WORTH):
         entry = _entry_of(law, (d,))
-        memo.remember(key, (lay, entry.entry if entry.__class__ is _Drawn else entry))
+        memo.remember(key, (layout, entry.entry if entry.__class__ is _Drawn else entry))
 
 
 rand: Callable[..., Any] = _drawing(
@@ -276,9 +276,9 @@ def _only_size(name: str, kw: dict[Any, Any]) -> Any:
 
 def _laid_as(x: Tensor, draws: Tensor, memory_format: Any, requires_grad: bool) -> Tensor:
     """Fresh draws in the order of dims of another tensor."""
-    lay = strides.formatted(x._layout, format_name(memory_format), draws._layout.dtype)
-    if lay is not draws._layout and draws.__class__ is Tensor:
-        draws = make(draws._data, lay, draws._version_)
+    layout = strides.formatted(x._layout, format_name(memory_format), draws._layout.dtype)
+    if layout is not draws._layout and draws.__class__ is Tensor:
+        draws = make(draws._data, layout, draws._version_)
     return _finish(draws, requires_grad)
 
 
@@ -406,19 +406,19 @@ def _fill(name: str, target: Any, law: Callable[..., Any], generator: Any, *oper
     """Overwrite ``target`` with draws; what it held gets no gradient."""
     x = tensor_argument(target, name, "self")
     check_inplace(x)
-    lay = x._layout
-    if is_expanded(lay):
+    layout = x._layout
+    if is_expanded(layout):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
     key = stream(generator)
-    if lay.contiguous:
-        law(key, x._data[: lay.size], lay.dtype, *operands)
+    if layout.contiguous:
+        law(key, x._data[: layout.size], layout.dtype, *operands)
     else:
-        t = new_empty(lay.shape, lay.dtype)
-        law(key, t._data, lay.dtype, *operands)
-        make(x._data, lay, [0, 0]).copy_(t)
+        t = new_empty(layout.shape, layout.dtype)
+        law(key, t._data, layout.dtype, *operands)
+        make(x._data, layout, [0, 0]).copy_(t)
     x._version_[0] += 1
     if x._rg and state.grad:
         rewrite_history(x, None)

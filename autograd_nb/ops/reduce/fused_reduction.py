@@ -14,7 +14,7 @@ from ...codegen.templates import loops
 from ...codegen.templates.loops import Input
 from ...graph.modes import state
 from ...overriding import overridable
-from ...shapes import Layout, broadcast_shapes, layout
+from ...shapes import Layout, broadcast_shapes, layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.entries import operand
@@ -47,7 +47,7 @@ class _ReducedNode(PointwiseNode):
 class _ReducedPlan:
     """The kernel and the recording of one call's layouts."""
 
-    __slots__ = ("array", "entry", "factor", "keys", "lay", "op", "out", "recorded", "specs")
+    __slots__ = ("array", "entry", "factor", "keys", "layout", "op", "out", "recorded", "specs")
 
     def __init__(self, op: Reduced, keys: tuple[Any, ...], dims: tuple[int, ...] | None, keepdim: bool, mean: bool):
         self.op, self.keys = op, keys
@@ -55,7 +55,7 @@ class _ReducedPlan:
         shape = broadcast_shapes(*[k.shape for k in layouts])
         kind = kind_of(op, keys)
         compute, out = kind.compute, kind.out
-        self.out = layout(shape, None, out)
+        self.out = layout_of(shape, None, out)
         self.recorded = out.category >= 2
         self.specs: list[Any] = [None] * (1 << len(keys))
         axes = tuple(range(len(shape))) if dims is None else dims
@@ -71,7 +71,7 @@ class _ReducedPlan:
         if kernel is None:
             kernel = op.folds[kind] = FoldKernel(op.name, of)
         self.entry, self.array = kernel.entry(of)
-        self.lay = layout(reduced_shape(shape, axes, keepdim), None, out)
+        self.layout = layout_of(reduced_shape(shape, axes, keepdim), None, out)
 
     spec = Plan.spec
 
@@ -102,9 +102,9 @@ class Reduced(Pointwise):
         except NestedReduction:
             shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
             return self([a.expand(shape).contiguous() if isinstance(a, Tensor) else a for a in args], dims, keepdim, mean)
-        data = launch.empty(plan.lay.size, plan.lay.dtype.carrier)
+        data = launch.empty(plan.layout.size, plan.layout.dtype.carrier)
         plan.entry(plan.array, *[a._data if isinstance(a, Tensor) else a for a in args], plan.factor, data)
-        t = make(data, plan.lay, [0, 0])
+        t = make(data, plan.layout, [0, 0])
         if state.grad and self.record(plan, args, t):
             node = t._edge
             node.factor = plan.factor

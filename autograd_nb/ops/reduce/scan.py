@@ -13,7 +13,7 @@ import numpy as np
 from ... import dtypes, launch, return_types
 from ...codegen.templates.loops import PROD
 from ...dtypes import dtype as _dtype
-from ...shapes import as_int, layout, wrap_dim
+from ...shapes import as_int, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.recording import computed_in, no_complex_derivative, store, store_each
 from ..core.reduction import reduction
@@ -41,11 +41,11 @@ def _scanned(kernel: launch.Kernel, d: int, flags: tuple[Any, ...], *operands: T
     if x.dtype is dtypes.float16:
         return cast(_scanned(kernel, d, flags, *[cast(o, dtypes.float32) for o in operands]), dtypes.float16)
     sizes = row_sizes(x.shape, d)
-    lay = x._layout.dense
-    data = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
+    layout = x._layout.dense
+    data = launch.empty(layout.size, layout.dtype.carrier)
+    if layout.size:
         kernel(x.dtype, *sizes, *flags, *[dense(o) for o in operands], _accumulator(x.dtype, sizes[2]), data)
-    return make(data, lay, [0, 0])
+    return make(data, layout, [0, 0])
 
 
 @structured(x=lambda g, d, reverse: _cumsum(g, d, not reverse), linear="jointly", batch="shift", samples="x(3, 4).cumsum(1)")
@@ -152,12 +152,12 @@ def _cumulative_extreme(x: Tensor, d: int, largest: bool) -> tuple[Tensor, Tenso
     if x.dtype is dtypes.float16:
         values, index = _cumulative_extreme(cast(x, dtypes.float32), d, largest)
         return cast(values, dtypes.float16), index
-    lay = x._layout.dense
-    places = layout(lay.shape, None, dtypes.int64)
-    values, index = launch.empty(lay.size, lay.dtype.carrier), launch.empty(lay.size, places.dtype.carrier)
-    if lay.size:
+    layout = x._layout.dense
+    places = layout_of(layout.shape, None, dtypes.int64)
+    values, index = launch.empty(layout.size, layout.dtype.carrier), launch.empty(layout.size, places.dtype.carrier)
+    if layout.size:
         _CUMMAX(x.dtype, *row_sizes(x.shape, d), largest, dense(x), values, index)
-    return make(values, lay, [0, 0]), make(index, places, [0, 0])
+    return make(values, layout, [0, 0]), make(index, places, [0, 0])
 
 
 @structured(
@@ -213,16 +213,16 @@ def _logcumsumexp_rule(g, x, out, d):
 def _logcumsumexp(x, d):
     if x.dtype is dtypes.float16:
         return cast(_logcumsumexp(cast(x, dtypes.float32), d), dtypes.float16)
-    lay = x._layout.dense
-    data = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
+    layout = x._layout.dense
+    data = launch.empty(layout.size, layout.dtype.carrier)
+    if layout.size:
         sizes = row_sizes(x.shape, d)
         if x.dtype.is_complex:
             _COMPLEX_LOGCUMSUMEXP(x.dtype, *sizes, dense(x), _accumulator(x.dtype, sizes[2]), data)
-            return make(data, lay, [0, 0])
+            return make(data, layout, [0, 0])
         buffers = [_accumulator(x.dtype, sizes[2]) for _ in range(2)]
         _LOGCUMSUMEXP(x.dtype, *sizes, dense(x), *buffers, data)
-    return make(data, lay, [0, 0])
+    return make(data, layout, [0, 0])
 
 
 @public()

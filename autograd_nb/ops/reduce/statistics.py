@@ -14,7 +14,7 @@ from ...codegen.templates.loops import ALL, ANY, MAX, MIN, SUM
 from ...codegen.templates.row import Each, Row
 from ...graph.modes import unrecorded
 from ...overriding import overridable
-from ...shapes import layout, numel, wrap_dim
+from ...shapes import layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import number_argument
 from ..core.pointwise import pointwise
@@ -77,13 +77,13 @@ _min_all = reduction(MIN, grad=_share_of_all, node="MinBackward1", name="min", p
 def _where_extreme(x: Tensor, d: int, values: Tensor) -> Tensor:
     """The first place along ``d`` where x has the extreme ``values``."""
     sizes = row_sizes(x.shape, d)
-    lay = layout(values.shape, None, dtypes.int64)
-    data = launch.empty(lay.size, lay.dtype.carrier)
+    layout = layout_of(values.shape, None, dtypes.int64)
+    data = launch.empty(layout.size, layout.dtype.carrier)
     if x.dtype is dtypes.float16:
         x, values = cast(x, dtypes.float32), cast(values, dtypes.float32)
-    if lay.size:
+    if layout.size:
         _FIND(x.dtype, *sizes, dense(x), dense(values), data)
-    return make(data, lay, [0, 0])
+    return make(data, layout, [0, 0])
 
 
 @structured(
@@ -348,7 +348,7 @@ def _logsumexp_backward(x, g0, y0):
 @reduction(grad=lambda g, x, y: _logsumexp_backward(x, g, y), result="float", dim=REQUIRED, reference=np.logaddexp.reduce)
 def logsumexp(x, dims, keepdim):
     """ln Σ eˣ over ``dim`` (an int or several), without overflow; dL/dx = g·e^(x − y)."""
-    lay = layout(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
+    layout = layout_of(reduced_shape(x.shape, dims, keepdim), None, x.dtype)
     if x.dtype.is_complex:
         return _complex_logsumexp(x, dims, keepdim)
     if x.dtype is dtypes.float16:
@@ -360,11 +360,11 @@ def logsumexp(x, dims, keepdim):
     first, last = (dims[0], dims[-1] + 1) if dims else (x.ndim, x.ndim)
     sizes = (numel(x.shape[:first]), numel(x.shape[first:last]), numel(x.shape[last:]))
     if not sizes[1]:
-        return new_full(lay.shape, -math.inf, x.dtype)
-    data = launch.empty(lay.size, lay.dtype.carrier)
-    if lay.size:
+        return new_full(layout.shape, -math.inf, x.dtype)
+    data = launch.empty(layout.size, layout.dtype.carrier)
+    if layout.size:
         _LOGSUMEXP(x.dtype.name, sizes, [dense(x)], [data])
-    return make(data, lay, [0, 0])
+    return make(data, layout, [0, 0])
 
 
 def _complex_logsumexp(x: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:

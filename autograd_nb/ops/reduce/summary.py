@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import dtypes, launch
 from ...graph.modes import unrecorded
-from ...shapes import as_int, layout
+from ...shapes import as_int, layout_of
 from ...tensor import make
 from ..core.numbers import number_argument
 from ..core.recording import scalar_type, store
@@ -120,8 +120,8 @@ def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
         if low > high:
             raise RuntimeError(f"torch.histc(): max must be larger than min (min={min}, max={max})")
         wide = cast(x.detach(), dtypes.float32) if x.dtype is dtypes.float16 else x.detach()
-        lay = layout((bins,), None, wide.dtype)
-        data = launch.empty(bins, lay.dtype.carrier)
+        layout = layout_of((bins,), None, wide.dtype)
+        data = launch.empty(bins, layout.dtype.carrier)
         _HISTOGRAM(wide.dtype, low, high, dense(wide), data)
-        y = cast(make(data, lay, [0, 0]), x.dtype)
+        y = cast(make(data, layout, [0, 0]), x.dtype)
     return y if out is None else store(out, y, "histc")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes, launch, strides
-from ...shapes import Layout, Size, as_shape, layout, wrap_dim
+from ...shapes import Layout, Size, as_shape, layout_of, wrap_dim
 from ...tensor import Tensor, make
 from ..core.recording import fresh, store
 from ..core.registry import public
@@ -28,9 +28,9 @@ def _cat_rule(g: Tensor, tensors_shape: Sequence[Size], d: int) -> tuple[Any, ..
 
 def _joined(layouts: Sequence[Layout], shape: Sequence[int]) -> Layout:
     """The layout of parts joined to ``shape``: channels last if all parts are."""
-    formats = {strides.suggested(lay) for lay in layouts}
+    formats = {strides.suggested(layout) for layout in layouts}
     if formats == {"contiguous_format"} or len(formats) > 1:
-        return layout(shape, None, layouts[0].dtype)
+        return layout_of(shape, None, layouts[0].dtype)
     return strides.channels_last(shape, layouts[0].dtype)
 
 
@@ -39,8 +39,8 @@ def _cat(tensors, d):
     first = tensors[0]
     shape = list(first.shape)
     shape[d] = sum(t.shape[d] for t in tensors)
-    lay = _joined([t._layout for t in tensors], shape)
-    y = make(launch.empty(lay.size, lay.dtype.carrier), lay, [0, 0])
+    layout = _joined([t._layout for t in tensors], shape)
+    y = make(launch.empty(layout.size, layout.dtype.carrier), layout, [0, 0])
     start = 0
     for t in tensors:
         n = t.shape[d]
@@ -111,9 +111,9 @@ def _stack(tensors, d):
     if d == first.ndim:
         return _cat.forward([_unsqueeze(t, d) for t in tensors], d)
     y = _cat.forward(tensors, d)
-    lay, n = y._layout, first.shape[d]
-    shape = (*lay.shape[:d], len(tensors), *first.shape[d:])
-    return make(y._data, layout(shape, (*lay.strides[:d], n * lay.strides[d], *lay.strides[d:]), lay.dtype), y._version_)
+    layout, n = y._layout, first.shape[d]
+    shape = (*layout.shape[:d], len(tensors), *first.shape[d:])
+    return make(y._data, layout_of(shape, (*layout.strides[:d], n * layout.strides[d], *layout.strides[d:]), layout.dtype), y._version_)
 
 
 _stacks = Joins(_stack)

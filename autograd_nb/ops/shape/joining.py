@@ -12,7 +12,7 @@ import numpy as np
 from ... import launch
 from ...codegen.templates.loops import HEADER, storage
 from ...graph.node import finish
-from ...shapes import Layout, layout, numel
+from ...shapes import Layout, layout_of, numel
 from ...tensor import Tensor
 from ..core.call_path import shortcut, tensor_lines, unrecorded_lines
 from ..core.memo import Memo
@@ -58,9 +58,9 @@ class Join:
 
     def __init__(self, layouts: Sequence[Layout], d: int, out: Layout):
         self.d, self.out, self.size, self.carrier = d, out, out.size, out.dtype.carrier
-        self.shapes = tuple([lay.shape for lay in layouts])
+        self.shapes = tuple([layout.shape for layout in layouts])
         rows = numel(out.shape[:d])
-        sizes = [lay.size // rows for lay in layouts]
+        sizes = [layout.size // rows for layout in layouts]
         self.launches: list[tuple[Callable[..., Any], np.ndarray, slice, int, int]] = []
         kind = f"{storage(out.dtype.name)}[:]"
         for first in range(0, len(sizes), ARITIES[-1]):
@@ -87,11 +87,11 @@ def join(parts: Sequence[Tensor], d: int, shape: Sequence[int]) -> Join | None:
     Not where launches are watched: a compiler can do without copies that it sees one by one.
     """
     kind = parts[0]._layout.dtype
-    out = layout(shape, None, kind)
+    out = layout_of(shape, None, kind)
     if not out.size or out.size * kind.itemsize > MOST or launch.observing():
         return None
     layouts = [t._layout for t in parts]
-    if any(not lay.contiguous or lay.dtype is not kind or lay.__class__ is not Layout for lay in layouts):
+    if any(not layout.contiguous or layout.dtype is not kind or layout.__class__ is not Layout for layout in layouts):
         return None
     return Join(layouts, d, out)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...shapes import as_int, layout
+from ...shapes import as_int, layout_of
 from ...tensor import Tensor, make
 from ..core.numbers import number_argument
 from ..core.recording import guarded
@@ -27,7 +27,7 @@ def _pad(x, places, shape, value):
     y = new_full(shape, value, x._layout.dtype)
     steps = y._layout.strides
     begin = sum([start * step for start, step in zip(places, steps, strict=True)])
-    make(y._data[begin:], layout(x._layout.shape, steps, x._layout.dtype), [0, 0]).copy_(x)
+    make(y._data[begin:], layout_of(x._layout.shape, steps, x._layout.dtype), [0, 0]).copy_(x)
     return y
 
 

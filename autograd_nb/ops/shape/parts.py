@@ -22,9 +22,9 @@ from .shape import _zeros, alias_view
     samples="x(3, 4).select(1, 2)",
 )
 @geometry
-def _select(lay, d, index):
-    strides = lay.strides
-    return [*lay.sizes[:d], *lay.sizes[d + 1 :]], [*strides[:d], *strides[d + 1 :]], index * strides[d]
+def _select(layout, d, index):
+    strides = layout.strides
+    return [*layout.sizes[:d], *layout.sizes[d + 1 :]], [*strides[:d], *strides[d + 1 :]], index * strides[d]
 
 
 @structured(x=lambda g, d, index: _select(g, d, index), linear="jointly", batch="shift")
@@ -56,10 +56,10 @@ def select(input, dim, index):
     samples="x(3, 4).narrow(1, 1, 2)",
 )
 @geometry
-def _slice(lay, d, start, count, step):
-    shape, strides = list(lay.shape), list(lay.strides)
+def _slice(layout, d, start, count, step):
+    shape, strides = list(layout.shape), list(layout.strides)
     shape[d] = count
-    offset = start * strides[d] if count and lay.size else 0
+    offset = start * strides[d] if count and layout.size else 0
     strides[d] *= step
     return shape, strides, offset
 
@@ -254,12 +254,12 @@ def unbind(input, dim=0):
     samples="x(3, 4).diagonal(1)",
 )
 @geometry
-def _diagonal(lay, offset, a, b):
-    n, m = lay.shape[a], lay.shape[b]
+def _diagonal(layout, offset, a, b):
+    n, m = layout.shape[a], layout.shape[b]
     count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
-    start = (offset * lay.strides[b] if offset >= 0 else -offset * lay.strides[a]) if count else 0
-    rest = [d for d in range(lay.ndim) if d not in (a, b)]
-    return [*[lay.shape[d] for d in rest], count], [*[lay.strides[d] for d in rest], lay.strides[a] + lay.strides[b]], start
+    start = (offset * layout.strides[b] if offset >= 0 else -offset * layout.strides[a]) if count else 0
+    rest = [d for d in range(layout.ndim) if d not in (a, b)]
+    return [*[layout.shape[d] for d in rest], count], [*[layout.strides[d] for d in rest], layout.strides[a] + layout.strides[b]], start
 
 
 @structured(x=lambda g, offset, a, b: _diagonal(g, offset, a, b), linear="jointly", batch="shift")

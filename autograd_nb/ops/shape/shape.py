@@ -12,7 +12,7 @@ from ...shapes import (
     broadcast_shapes,
     expanded_strides,
     infer_shape,
-    layout,
+    layout_of,
     numel,
     view_strides,
     wrap_dim,
@@ -26,11 +26,11 @@ from ..creation.cast import clone, contiguous
 
 
 def _zeros(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
-    lay = layout(shape, None, d)
-    data = launch.zeros(lay.size, d.carrier)
+    layout = layout_of(shape, None, d)
+    data = launch.zeros(layout.size, d.carrier)
     if data is not None:
-        return make(data, lay, [0, 0])
-    t = make(launch.empty(lay.size, d.carrier), lay, [0, 0])
+        return make(data, layout, [0, 0])
+    t = make(launch.empty(layout.size, d.carrier), layout, [0, 0])
     t.zero_()
     return t
 
@@ -38,7 +38,7 @@ def _zeros(shape: Sequence[int], d: dtypes.dtype) -> Tensor:
 def _with(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Tensor:
     """``x``'s memory from element ``offset`` on under another shape and strides."""
     data = x._data[offset:] if offset else x._data
-    return make(data, layout(shape, strides, x._layout.dtype), x._version_)
+    return make(data, layout_of(shape, strides, x._layout.dtype), x._version_)
 
 
 @structured(
@@ -46,8 +46,8 @@ def _with(x: Tensor, shape: Sequence[int], strides: Sequence[int], offset: int =
     samples="x(3, 4).view(2, 6)",
 )
 @geometry
-def _view(lay, shape):
-    return shape, view_strides(lay, shape), 0
+def _view(layout, shape):
+    return shape, view_strides(layout, shape), 0
 
 
 @structured(
@@ -56,7 +56,7 @@ def _view(lay, shape):
 )
 def _copied_view(x, shape):
     y = clone(x)
-    return make(y._data, layout(shape, None, y._layout.dtype), y._version_)
+    return make(y._data, layout_of(shape, None, y._layout.dtype), y._version_)
 
 
 @public()
@@ -82,17 +82,17 @@ def view(input, *shape, dtype=None, size=None):
 
 
 def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
-    lay = x._layout
-    if d is lay.dtype:
+    layout = x._layout
+    if d is layout.dtype:
         return alias_view(x)
-    a, b = lay.dtype.itemsize, d.itemsize
-    shape, strides = list(lay.shape), list(lay.strides)
+    a, b = layout.dtype.itemsize, d.itemsize
+    shape, strides = list(layout.shape), list(layout.strides)
     if a != b:
-        if not lay.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 to view {lay.dtype} as {d} (different element sizes)")
+        if not layout.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {layout.dtype} as {d} (different element sizes)")
         if strides[-1] != 1:
             raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {lay.dtype} as {d} (different element sizes), but got {strides[-1]}"
+                f"self.stride(-1) must be 1 to view {layout.dtype} as {d} (different element sizes), but got {strides[-1]}"
             )
         if a > b:
             k = a // b
@@ -102,18 +102,18 @@ def _view_dtype(x: Tensor, d: dtypes.dtype) -> Tensor:
             k = b // a
             if shape[-1] % k or any(s % k for s in strides[:-1]):
                 raise RuntimeError(
-                    f"self.size(-1) must be divisible by {k} to view {lay.dtype} as {d} (different element sizes), but got {shape[-1]}"
+                    f"self.size(-1) must be divisible by {k} to view {layout.dtype} as {d} (different element sizes), but got {shape[-1]}"
                 )
             shape[-1] //= k
             strides = [s // k for s in strides[:-1]] + [1]
-    data = x._data[: lay.extent].view(d.carrier)
-    return make(data, layout(shape, strides, d), x._version_)
+    data = x._data[: layout.extent].view(d.carrier)
+    return make(data, layout_of(shape, strides, d), x._version_)
 
 
 @structured(x=lambda g: g, view=True, linear="jointly", batch="shift", samples="x(3, 4).view_as(x(3, 4))")
 @geometry
-def _alias(lay):
-    return lay.shape, lay.strides, 0
+def _alias(layout):
+    return layout.shape, layout.strides, 0
 
 
 def alias_view(x: Tensor) -> Tensor:
@@ -204,8 +204,8 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
     samples="x(2, 3, 4).permute(2, 0, 1)",
 )
 @geometry
-def _permute(lay, order):
-    return [lay.sizes[d] for d in order], [lay.strides[d] for d in order], 0
+def _permute(layout, order):
+    return [layout.sizes[d] for d in order], [layout.strides[d] for d in order], 0
 
 
 @structured(
@@ -213,8 +213,8 @@ def _permute(lay, order):
     samples="x(2, 3, 4).transpose(0, 2)",
 )
 @geometry
-def _transpose(lay, a, b):
-    shape, strides = list(lay.shape), list(lay.strides)
+def _transpose(layout, a, b):
+    shape, strides = list(layout.shape), list(layout.strides)
     shape[a], shape[b] = shape[b], shape[a]
     strides[a], strides[b] = strides[b], strides[a]
     return shape, strides, 0
@@ -222,8 +222,8 @@ def _transpose(lay, a, b):
 
 @structured(x=lambda g: _t(g), view=True, node="TBackward0", linear="jointly", samples="x(3, 4).t()")
 @geometry
-def _t(lay):
-    return lay.sizes[::-1], lay.strides[::-1], 0
+def _t(layout):
+    return layout.sizes[::-1], layout.strides[::-1], 0
 
 
 @_t.batched
@@ -296,8 +296,8 @@ def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]
     samples="x(3, 1).expand(2, 3, 4)",
 )
 @geometry
-def _expand(lay, shape):
-    return shape, expanded_strides(lay, shape), 0
+def _expand(layout, shape):
+    return shape, expanded_strides(layout, shape), 0
 
 
 @_expand.batched
@@ -369,9 +369,9 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     samples="x(3, 1, 4).squeeze(1)",
 )
 @geometry
-def _squeeze(lay, dims):
-    keep = [d for d in range(lay.ndim) if d not in dims or lay.sizes[d] != 1]
-    return [lay.sizes[d] for d in keep], [lay.strides[d] for d in keep], 0
+def _squeeze(layout, dims):
+    keep = [d for d in range(layout.ndim) if d not in dims or layout.sizes[d] != 1]
+    return [layout.sizes[d] for d in keep], [layout.strides[d] for d in keep], 0
 
 
 @public()
@@ -387,9 +387,9 @@ def squeeze(input, dim: int | Sequence[int] | None = None):
     samples="x(3, 4).unsqueeze(1)",
 )
 @geometry
-def _unsqueeze(lay, d):
-    step = lay.strides[d] * lay.sizes[d] if d < lay.ndim else 1
-    return [*lay.sizes[:d], 1, *lay.sizes[d:]], [*lay.strides[:d], step, *lay.strides[d:]], 0
+def _unsqueeze(layout, d):
+    step = layout.strides[d] * layout.sizes[d] if d < layout.ndim else 1
+    return [*layout.sizes[:d], 1, *layout.sizes[d:]], [*layout.strides[:d], step, *layout.strides[d:]], 0
 
 
 @public()

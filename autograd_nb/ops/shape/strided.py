@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import launch
-from ...shapes import Layout, as_int, as_shape, is_expanded, layout, numel, overlaps_itself, wrap_dim
+from ...shapes import Layout, as_int, as_shape, is_expanded, layout_of, numel, overlaps_itself, wrap_dim
 from ...tensor import Tensor, _storage, above, make
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -22,7 +22,7 @@ def _strided_buffer(g: Tensor, base: Layout) -> Tensor:
     if base.contiguous:
         return contiguous(g)
     z = _zeros((base.extent,), g.dtype)
-    buffer = make(z._data, layout(base.shape, base.strides, g.dtype), z._version_)
+    buffer = make(z._data, layout_of(base.shape, base.strides, g.dtype), z._version_)
     if overlaps_itself(base):
         _add_repeated(z, g, base.shape, base.strides)
         _divide_by_count(z, base)
@@ -59,7 +59,7 @@ def embed_view(g: Tensor, base: Layout, view_layout: Layout, offset: int) -> Ten
     linear="no", batch="samples",
 )
 def _embed(x, base_shape, base_strides, shape, strides, offset):
-    base = layout(base_shape, base_strides, x.dtype)
+    base = layout_of(base_shape, base_strides, x.dtype)
     z = _zeros((base.extent,), x.dtype)
     _add_repeated(z, x, shape, strides, offset)
     if overlaps_itself(base):
@@ -73,15 +73,15 @@ def _embed(x, base_shape, base_strides, shape, strides, offset):
     linear="no", batch="samples",
 )
 def _read(x, base_shape, base_strides, shape, strides, offset):
-    buffer = _strided_buffer(x, layout(base_shape, base_strides, x.dtype))
+    buffer = _strided_buffer(x, layout_of(base_shape, base_strides, x.dtype))
     return clone(_with(buffer, shape, strides, offset))
 
 
-def _parts(lay: Layout) -> Layout:
+def _parts(layout: Layout) -> Layout:
     """A complex layout as that of its real and imaginary parts, a last dim of 2."""
-    if not lay.dtype.is_complex:
-        return lay
-    return layout((*lay.shape, 2), (*(2 * s for s in lay.strides), 1), lay.dtype.to_real())
+    if not layout.dtype.is_complex:
+        return layout
+    return layout_of((*layout.shape, 2), (*(2 * s for s in layout.strides), 1), layout.dtype.to_real())
 
 
 def _through_parts(function: Any, g: Tensor, base: Layout, view_layout: Layout, offset: int, result: Layout) -> Tensor:
@@ -112,7 +112,7 @@ def without_view(g: Tensor, view_layout: Layout, offset: int, base: Layout | Non
     linear="no", batch="samples",
 )
 def _without(x, base_shape, base_strides, shape, strides, offset):
-    base = layout(base_shape, base_strides, x.dtype)
+    base = layout_of(base_shape, base_strides, x.dtype)
     buffer = _strided_buffer(x, base)
     if buffer._data is x._data:
         buffer = clone(x)
@@ -128,7 +128,7 @@ def _without(x, base_shape, base_strides, shape, strides, offset):
     samples="x(3, 4).as_strided((3, 3), (2, 1))",
 )
 @geometry
-def _as_strided(lay, base_shape, base_strides, shape, strides, offset):
+def _as_strided(layout, base_shape, base_strides, shape, strides, offset):
     return shape, strides, offset
 
 
@@ -146,7 +146,7 @@ def _part_within(
 ) -> Tensor:
     """The part of a storage's gradient that a tensor sees, whose first element is at ``own``; the rest leads nowhere."""
     start = min(own, offset)
-    end = max(own + layout(x_shape, x_strides, g.dtype).extent, offset + layout(shape, strides, g.dtype).extent)
+    end = max(own + layout_of(x_shape, x_strides, g.dtype).extent, offset + layout_of(shape, strides, g.dtype).extent)
     flat = _embed(g, (end - start,), (1,), shape, strides, offset - start)
     return _read(flat, (end - start,), (1,), x_shape, x_strides, own - start)
 
@@ -157,7 +157,7 @@ def _part_within(
 )
 def _as_strided_beyond(x, own, x_shape, x_strides, shape, strides, offset):
     """`as_strided` that reaches outside the tensor into its storage."""
-    return make(_storage(x)[0][offset:], layout(shape, strides, x.dtype), x._version_)
+    return make(_storage(x)[0][offset:], layout_of(shape, strides, x.dtype), x._version_)
 
 
 @public()
@@ -185,7 +185,7 @@ def as_strided(input, size, stride, storage_offset=None):
         raise RuntimeError(
             f"as_strided: negative sizes, strides and offsets are not supported (size={list(shape)}, stride={list(strides)})"
         )
-    extent = layout(shape, strides, x.dtype).extent + offset if numel(shape) else 0
+    extent = layout_of(shape, strides, x.dtype).extent + offset if numel(shape) else 0
     if extent > base.size:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} need {extent} elements, but the "
@@ -196,22 +196,22 @@ def as_strided(input, size, stride, storage_offset=None):
     return _as_strided_beyond(x, own, tuple(x.shape), x._layout.strides, shape, strides, offset)
 
 
-def _windows(lay: Layout, d: int, size: int, step: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _windows(layout: Layout, d: int, size: int, step: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Shape and strides of the windows of ``size`` elements every ``step`` along dim ``d``, in a new last dim."""
-    shape = (*lay.shape[:d], (lay.shape[d] - size) // step + 1, *lay.shape[d + 1 :], size)
-    return shape, (*lay.strides[:d], lay.strides[d] * step, *lay.strides[d + 1 :], lay.strides[d])
+    shape = (*layout.shape[:d], (layout.shape[d] - size) // step + 1, *layout.shape[d + 1 :], size)
+    return shape, (*layout.strides[:d], layout.strides[d] * step, *layout.strides[d + 1 :], layout.strides[d])
 
 
 def _unfolded_gradient(g: Tensor, x_shape: Sequence[int], d: int, size: int, step: int) -> Tensor:
     # of each element for itself, also where the tensor's elements share memory
-    base = layout(tuple(x_shape), None, g.dtype)
-    return embed_view(g, base, layout(*_windows(base, d, size, step), g.dtype), 0)
+    base = layout_of(tuple(x_shape), None, g.dtype)
+    return embed_view(g, base, layout_of(*_windows(base, d, size, step), g.dtype), 0)
 
 
 @structured(x=_unfolded_gradient, view=True, node="UnfoldBackward0", linear="jointly", samples="x(3, 7).unfold(1, 3, 2)")
 @geometry
-def _unfold(lay, d, size, step):
-    return *_windows(lay, d, size, step), 0
+def _unfold(layout, d, size, step):
+    return *_windows(layout, d, size, step), 0
 
 
 @_unfold.batched
@@ -228,7 +228,7 @@ def _unfold_of_batch(op, args, batch):
 )
 def _write_strided(x, src, x_strides, shape, strides, offset):
     """A copy of the memory that ``x`` spans, ``src`` written over a part of it, read as ``x`` is."""
-    memory = clone(make(x._data, layout((x._layout.extent,), None, x.dtype), x._version_))
+    memory = clone(make(x._data, layout_of((x._layout.extent,), None, x.dtype), x._version_))
     _with(memory, shape, strides, offset).copy_(src)
     return _with(memory, tuple(x.shape), x_strides)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...shapes import as_int, layout
+from ...shapes import as_int, layout_of
 from ...tensor import Tensor
 from ..core.recording import fresh
 from ..core.registry import OPS, public
@@ -130,7 +130,7 @@ def stft(
 def _overlapped(pieces: Tensor, hop: int, size: int) -> Tensor:
     """The sum of pieces [batch, piece, n], each ``hop`` points after the one before: [batch, size]."""
     batch = pieces.shape[0]
-    return embed_view(pieces, layout((batch, size), None, pieces.dtype), layout(pieces.shape, (size, hop, 1), pieces.dtype), 0)
+    return embed_view(pieces, layout_of((batch, size), None, pieces.dtype), layout_of(pieces.shape, (size, hop, 1), pieces.dtype), 0)
 
 
 def _check_spectra(x: Tensor, n: int, hop: int, width: int, onesided: Any) -> None:
