@@ -9,7 +9,7 @@ from .errors import DeviceError
 
 
 class _Settings:
-    """What can be set; one object, so that every module sees a change."""
+    """The settings; they are one object, so that every module sees a change."""
 
     deterministic: bool
     matmul_precision: str
@@ -31,7 +31,7 @@ class _Settings:
 
 
 def _default_threads() -> int:
-    """What the environment says (ours, or the one that PyTorch reads), else the cores that this process may use."""
+    """Return what the environment says (ours, or the one that PyTorch reads), else the cores that this process may use."""
     for name in ("AUTOGRAD_NB_NUM_THREADS", "OMP_NUM_THREADS"):
         given = os.environ.get(name, "")
         if given.isdigit() and int(given) > 0:
@@ -40,7 +40,7 @@ def _default_threads() -> int:
 
 
 def _cores() -> int:
-    """Physical cores among the processors that the process may run on."""
+    """Return how many physical cores there are among the processors that the process may run on."""
     try:
         processors = os.sched_getaffinity(0)
     except AttributeError:  # not on every system
@@ -50,7 +50,7 @@ def _cores() -> int:
 
 
 def _quota(root: str = "/sys/fs/cgroup", groups: str = "/proc/self/cgroup") -> int:
-    """Whole processors that the control groups of the process grant it; many without a limit."""
+    """Return how many whole processors the control groups of the process grant it; many without a limit."""
     least = float(1 << 20)
     for line in _read(groups).splitlines():
         _, controllers, path = line.split(":", 2)
@@ -80,7 +80,7 @@ settings: _Settings = _Settings()
 
 
 def get_num_threads() -> int:
-    """The most threads that one kernel is given.
+    """Return the most threads that one kernel is given.
 
     By default the cores that the process may use, or what AUTOGRAD_NB_NUM_THREADS or else OMP_NUM_THREADS says.
     """
@@ -97,26 +97,26 @@ def set_num_threads(num: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """1: ops run one after the other."""
+    """Return 1: ops run one after the other."""
     return 1
 
 
 def set_num_interop_threads(num: int) -> None:
-    """Nothing: ops run one after the other."""
+    """Do nothing: ops run one after the other."""
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Nothing changes: every kernel gives the same bits each time."""
+    """Change nothing: every kernel gives the same bits each time."""
     settings.deterministic, settings.warn_only = bool(mode), bool(mode and warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was last given."""
+    """Return what `use_deterministic_algorithms` was last given."""
     return settings.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether `use_deterministic_algorithms` was last asked for warnings only."""
+    """Return whether `use_deterministic_algorithms` was last asked for warnings only."""
     return settings.warn_only
 
 
@@ -124,7 +124,7 @@ _DEBUG_MODES = ("default", "warn", "error")
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """`use_deterministic_algorithms` by name: "default" (0) is off, "warn" (1) warns only, "error" (2) is on."""
+    """Call `use_deterministic_algorithms` by name: "default" (0) is off, "warn" (1) warns only, "error" (2) is on."""
     if debug_mode not in (*_DEBUG_MODES, 0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 'default', 'warn', 'error', 0, 1 or 2, but got {debug_mode}")
     mode = _DEBUG_MODES.index(debug_mode) if isinstance(debug_mode, str) else debug_mode
@@ -132,28 +132,28 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """What `set_deterministic_debug_mode` was last given, as a number."""
+    """Return what `set_deterministic_debug_mode` was last given, as a number."""
     return settings.deterministic * (2 - settings.warn_only)
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accepted for programs that set it; products are always computed in full precision."""
+    """Do nothing: it is accepted for programs that set it, and products are always computed in full precision."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(f"{precision} is not one of 'highest', 'high', or 'medium'")
     settings.matmul_precision = precision
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was last given."""
+    """Return what `set_float32_matmul_precision` was last given."""
     return settings.matmul_precision
 
 
 def set_default_device(device: Any) -> None:
-    """Accepted for the CPU. RuntimeError for any other device."""
+    """Accept the CPU; RuntimeError for any other device."""
     if device is not None and str(device).split(":")[0] != "cpu":
         raise DeviceError(str(device))
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: denormal numbers stay as they are, which PyTorch's answer says where a processor cannot flush them."""
+    """Return False: denormal numbers stay as they are, which PyTorch's answer says where a processor cannot flush them."""
     return False

@@ -62,15 +62,15 @@ class dtype:
 
     @property
     def compute(self) -> str:
-        """The dtype in which kernels compute on it: float16 goes through float32."""
+        """Return the dtype in which kernels compute on it: float16 goes through float32."""
         return "float32" if self.name == "float16" else self.name
 
     def to_real(self) -> dtype:
-        """The dtype of the parts of a complex number; a real one itself."""
+        """Return the dtype of the parts of a complex number; a real one itself."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """The complex dtype whose parts are as precise."""
+        """Return the complex dtype whose parts are as precise."""
         return complex128 if self.name in ("float64", "complex128") else complex64
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ def _by_name(name: str) -> dtype:
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of floats made from Python numbers; float32 unless `set_default_dtype` changed it."""
+    """Return the dtype of floats made from Python numbers; float32 unless `set_default_dtype` changed it."""
     return _default[0]
 
 
@@ -132,7 +132,7 @@ default_changed: list[Callable[[], None]] = []  #: what is to be told of another
 
 
 def from_numpy_dtype(d: Any) -> dtype:
-    """The dtype for a NumPy dtype. TypeError where there is none."""
+    """Return the dtype for a NumPy dtype. TypeError where there is none."""
     found = BY_NUMPY.get(np.dtype(d))
     if found is None:
         raise TypeError(
@@ -144,7 +144,7 @@ def from_numpy_dtype(d: Any) -> dtype:
 
 
 def as_dtype(value: Any, name: str = "dtype") -> dtype:
-    """``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
+    """Return ``value`` as a dtype: one of ours, a NumPy dtype or type, or Python's bool, int, float, complex."""
     if isinstance(value, dtype):
         if value is bfloat16:
             raise NotImplementedError(
@@ -166,7 +166,7 @@ _promotions: dict[tuple[dtype, dtype], dtype] = {}
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:
-    """The smallest dtype to which both ``a`` and ``b`` can be cast safely (PyTorch's table)."""
+    """Return the smallest dtype to which both ``a`` and ``b`` can be cast safely (PyTorch's table)."""
     if a is b:
         return a
     known = _promotions.get((a, b))
@@ -188,7 +188,7 @@ def _promote(a: dtype, b: dtype) -> dtype:
 
 
 def of_scalar(kind: type) -> dtype:
-    """The dtype that a Python number of type ``kind`` has when it stands alone."""
+    """Return the dtype that a Python number of type ``kind`` has when it stands alone."""
     if kind is bool:
         return bool_
     if kind is int:
@@ -197,7 +197,7 @@ def of_scalar(kind: type) -> dtype:
 
 
 def result_of(operands: list[tuple[dtype, int]]) -> dtype:
-    """The dtype of an op on operands given as (dtype, priority): 2 a tensor with dims, 1 a 0-d tensor, 0 a number.
+    """Return the dtype of an op on operands given as (dtype, priority): 2 a tensor with dims, 1 a 0-d tensor, 0 a number.
 
     A lower priority takes part only by its category: ``int tensor + 2.5`` is the default float, but
     ``float32 tensor + float64 0-d tensor`` stays float32.

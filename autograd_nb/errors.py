@@ -39,7 +39,7 @@ class DeviceError(AssertionError, RuntimeError):
 
 
 def shorten(value: object, limit: int = 80) -> str:
-    """``repr(value)`` cut to ``limit`` characters."""
+    """Return ``repr(value)`` cut to ``limit`` characters."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

@@ -41,9 +41,10 @@ _held = 0  # the sum of their weights
 
 
 def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
-    """``table[key] = plan``, of a table that is filled by this alone, until observation begins or ends or so many other plans were kept that it is the oldest.
+    """Keep ``plan`` in a table that is filled by this alone, and return it.
 
-    Returns the plan. A key that cannot be one is passed over. ``weight``: for how many ordinary plans it counts, some hundred bytes each.
+    It is forgotten when observation begins or ends, or so many other plans were kept that it is the oldest. A key
+    that cannot be one is passed over. ``weight``: for how many ordinary plans it counts, some hundred bytes each.
     """
     global _held
     with _plans:
@@ -64,7 +65,7 @@ def keep(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> Any:
 
 
 def remember(table: dict[Any, Any], key: Any, plan: Any, weight: int = 1) -> None:
-    """`keep` a plan that passes by what observers are told of: not while there are any, who find such tables empty."""
+    """Keep, as `keep` does, a plan that passes by what observers are told of: not while there are any, who find such tables empty."""
     if not _observing:
         keep(table, key, plan, weight)
 
@@ -124,7 +125,7 @@ def entry(
     source: str, name: str, argtypes: tuple[str, ...], label: str = "", outputs: int = 1, recipe: Any = None, over: int | None = None,
     split: Callable[[Entry], Entry] | None = None,
 ) -> Entry:  # fmt: skip
-    """The compiled entry point of generated ``source``; its last ``outputs`` arguments (and argument ``over``) are written.
+    """Return the compiled entry point of generated ``source``; its last ``outputs`` arguments (and argument ``over``) are written.
 
     ``split``: makes of it one that runs on several threads, where that pays. An observer is told of the one kernel.
     """
@@ -138,7 +139,7 @@ def entry(
 
 
 def each(entry: Entry, parts: list[tuple[Any, ...]]) -> None:
-    """``entry(*args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
+    """Call ``entry(*args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
     if isinstance(entry, _Observed):
         for args in parts:
             entry(*args)
@@ -147,7 +148,7 @@ def each(entry: Entry, parts: list[tuple[Any, ...]]) -> None:
 
 
 def described(entry: Entry, name: str, outputs: int) -> _Observed:
-    """An entry point of generated source as an observer is told of it."""
+    """Return an entry point of generated source as an observer is told of it."""
     if isinstance(entry, _Observed):  # another thread, or a profile around this, is observing
         return entry
     parts = entry.parts if isinstance(entry, threads.Split) else None
@@ -156,12 +157,12 @@ def described(entry: Entry, name: str, outputs: int) -> _Observed:
 
 
 def observing() -> bool:
-    """Whether any thread's launches are observed: then calls go by the ways that tell of themselves, and leave no quick ones."""
+    """Return whether any thread's launches are observed: then calls go by the ways that tell of themselves, and leave no quick ones."""
     return _observing > 0
 
 
 def observer() -> Any:
-    """This thread's observer, or None."""
+    """Return this thread's observer, or None."""
     return getattr(_observers, "current", None) if _observing else None
 
 
@@ -187,7 +188,7 @@ def escapes(what: str) -> None:
 
 
 def constant(array: np.ndarray) -> np.ndarray:
-    """The array, whose values Python has just written: a capture keeps them."""
+    """Return the array, whose values Python has just written: a capture keeps them."""
     if _observing:
         watching = observer()
         if watching is not None and hasattr(watching, "constant"):
@@ -253,14 +254,14 @@ class Kernel:
         return ("kernel", self.module, self.name, types)
 
     def entry(self, key: Any, *args: Any) -> Entry | None:
-        """The entry point for a key, for plans that forget it when observing begins (see `keep`).
+        """Return the entry point for a key, for plans that forget it when observing begins (see `keep`).
 
         Before its first call it is compiled for ``args``; where these are not given, it is None.
         """
         return self._entries.get(key) or (self._compile(key, args) if args else None)
 
     def each(self, key: Any, parts: list[tuple[Any, ...]]) -> None:
-        """``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
+        """Call ``self(key, *args)`` for all args of ``parts``, which do not depend on one another: on several threads."""
         if _observing:
             for args in parts:
                 self(key, *args)
@@ -268,7 +269,7 @@ class Kernel:
             threads.run(self._entries.get(key) or self._compile(key, parts[0]), parts)
 
     def split(self, key: Any, args: tuple[Any, ...], parts: Callable[[tuple[Any, ...]], list[tuple[Any, ...]]], again: bool = True) -> None:
-        """``self(key, *args)``, which may as well be done by a launch for each of ``parts(args)``, in any order: on several threads.
+        """Call ``self(key, *args)``, which may as well be done by a launch for each of ``parts(args)``, in any order: on several threads.
 
         An observer is told of the one launch with ``args``. ``again``: the parts serve another time too.
         """
@@ -282,7 +283,7 @@ class Kernel:
             threads.run(compiled, parts(args))
 
     def rows(self, key: Any, strides: tuple[int, ...], work: int, count: int, *args: Any) -> None:
-        """``self(key, count, *args)`` of a kernel that does the same for each of ``count`` rows, see `threads.rows`."""
+        """Call ``self(key, count, *args)`` of a kernel that does the same for each of ``count`` rows, see `threads.rows`."""
         if work < threads.WORTH or count == 1:
             self(key, count, *args)
         else:
@@ -328,7 +329,7 @@ def argument_type(value: Any) -> str:
 @contextmanager
 @whole
 def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[None]:
-    """While the context is open, this thread's launches go to ``observer(call, args)``, which must run ``call.entry(*args)``."""
+    """Tell ``observer(call, args)`` of this thread's launches within the context; it must run ``call.entry(*args)``."""
     global _observing, _epoch
     previous = getattr(_observers, "current", None)
     _observing += 1
@@ -349,7 +350,7 @@ def observe(observer: Callable[[_Observed, tuple[Any, ...]], None]) -> Iterator[
 
 @contextmanager
 def unobserved() -> Iterator[None]:
-    """While the context is open, nobody is told of this thread's launches: code runs that has interrupted what is watched."""
+    """Tell nobody of this thread's launches within the context: code runs that has interrupted what is watched."""
     previous = getattr(_observers, "current", None)
     _observers.current = None
     try:
@@ -359,7 +360,7 @@ def unobserved() -> Iterator[None]:
 
 
 def forget() -> None:
-    """Empty all plan tables."""
+    """Forget all plans."""
     with _plans:
         while _drop():
             pass
@@ -429,7 +430,7 @@ LINE, PAGE = 64, 1 << 21  #: bytes of the cache's lines, and of huge pages
 
 
 def _fresh(n: int) -> np.ndarray:
-    """A new block of ``n`` bytes that begins with a line of the cache; a large one with a huge page, which NumPy asks for."""
+    """Return a new block of ``n`` bytes that begins with a line of the cache; a large one with a huge page, which NumPy asks for."""
     step = PAGE if n >= 2 * PAGE else LINE
     room = np.empty(n + step, np.uint8)
     begin = -room.ctypes.data % step
@@ -437,20 +438,20 @@ def _fresh(n: int) -> np.ndarray:
 
 
 def _rounded(n: int) -> int:
-    """Block sizes in steps of an eighth of a power of two, so that slightly different shapes share blocks."""
+    """Return the size of a block in steps of an eighth of a power of two, so that slightly different shapes share blocks."""
     step = 1 << max(n.bit_length() - 4, 12)
     return (n + step - 1) // step * step
 
 
 def empty(size: int, d: np.dtype) -> np.ndarray:
-    """A flat array of ``size`` elements with undefined contents, 64-byte aligned when big."""
+    """Return a flat array of ``size`` elements with undefined contents, 64-byte aligned when big."""
     if size * d.itemsize < BIG:
         return np.empty(size, d)
     return _empty_big(size, d)
 
 
 def zeros(size: int, d: np.dtype) -> np.ndarray | None:
-    """A new flat array of zeros; None where a kernel is to write them: big blocks are used again, and a capture must see it."""
+    """Return a new flat array of zeros; None where a kernel is to write them: big blocks are used again, and a capture must see it."""
     return np.zeros(size, d) if size * d.itemsize < BIG and not _observing else None
 
 

@@ -98,10 +98,10 @@ class Overrides:
         return enter
 
     def opened(self) -> None:
-        """Called when the first becomes active."""
+        """Do what is needed when the first becomes active."""
 
     def closed(self) -> None:
-        """Called when the last has ceased to be."""
+        """Do what is needed when the last has ceased to be active."""
 
     @whole
     def enter(self) -> None:
@@ -129,7 +129,7 @@ class Overrides:
     @contextmanager
     @whole
     def active(self) -> Iterator[None]:
-        """Active for the length of a ``with`` block."""
+        """Be active for the length of a ``with`` block."""
         self.enter()
         try:
             yield

@@ -26,7 +26,7 @@ class Size(tuple):
     __slots__ = ()
 
     def numel(self) -> int:
-        """The product of the sizes."""
+        """Return the product of the sizes."""
         return numel(self)
 
     def __repr__(self) -> str:
@@ -94,7 +94,7 @@ class Layout:
 
     @property
     def dense(self) -> Layout:
-        """The contiguous layout of the same shape and dtype."""
+        """Return the contiguous layout of the same shape and dtype."""
         if self.contiguous:
             return self  # not kept: a layout that refers to itself would not go when the last that uses it goes
         found = self._dense
@@ -110,7 +110,7 @@ class Layout:
 
 
 class _Interned(ref):
-    """How the table refers to a layout, which lives as long as tensors and plans use it."""
+    """The table's reference to a layout, which lives as long as tensors and plans use it."""
 
     __slots__ = ("keys",)
     keys: tuple[tuple[Any, ...], ...]
@@ -121,7 +121,7 @@ _recent: deque[Layout] = deque(maxlen=1000)  #: keeps those alive that only a pa
 
 
 def layout_of(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> Layout:
-    """The interned layout; ``strides=None`` for the contiguous one."""
+    """Return the interned layout; ``strides=None`` for the contiguous one."""
     key = (tuple(shape), None if strides is None else tuple(strides), d)
     known = _layouts.get(key)
     if known is not None:
@@ -132,7 +132,7 @@ def layout_of(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> 
 
 
 def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -> Layout:
-    """The layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
+    """Return the layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
     steps = contiguous_strides(shape) if strides is None else strides
     if len(steps) != len(shape):  # would be found for the shape alone ever after
         raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(steps)})")
@@ -184,7 +184,7 @@ def is_contiguous(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def as_int(value: Any, name: str) -> int:
-    """``value`` as an int (Python or NumPy integer, or a one-element integer tensor), else TypeError."""
+    """Return ``value`` as an int (Python or NumPy integer, or a one-element integer tensor), else TypeError."""
     if type(value) is int:
         if -(1 << 63) <= value < 1 << 63:
             return value
@@ -198,7 +198,7 @@ def as_int(value: Any, name: str) -> int:
 
 
 def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
-    """Sizes given as ``f(2, 3)``, ``f((2, 3))``, ``f([2, 3])`` or ``f(Size)``."""
+    """Return the sizes that are given as ``f(2, 3)``, ``f((2, 3))``, ``f([2, 3])`` or ``f(Size)``."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = args[0]
     elif len(args) == 1 and hasattr(args[0], "__iter__") and not hasattr(args[0], "_layout"):
@@ -218,7 +218,7 @@ def check_sizes(shape: Sequence[int]) -> None:
 
 
 def wrap_dim(dim: Any, ndim: int, name: str = "dim") -> int:
-    """``dim`` counted from the front. IndexError when out of range."""
+    """Return ``dim`` counted from the front. IndexError when out of range."""
     d = dim if type(dim) is int else as_int(dim, name)
     n = max(ndim, 1)
     if not -n <= d < n:
@@ -227,7 +227,7 @@ def wrap_dim(dim: Any, ndim: int, name: str = "dim") -> int:
 
 
 def wrap_dims(dims: Any, ndim: int, name: str = "dim") -> tuple[int, ...]:
-    """One dim, several, or None for all, counted from the front and without repeats."""
+    """Return one dim, several, or None for all, counted from the front and without repeats."""
     if dims is None:
         return tuple(range(ndim))
     if not isinstance(dims, (tuple, list)):
@@ -239,7 +239,7 @@ def wrap_dims(dims: Any, ndim: int, name: str = "dim") -> tuple[int, ...]:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> Size:
-    """The shape to which all ``shapes`` broadcast (NumPy's rule: sizes align from the right, 1 stretches)."""
+    """Return the shape to which all ``shapes`` broadcast (NumPy's rule: sizes align from the right, 1 stretches)."""
     if not shapes:
         return Size(())
     first = shapes[0]
@@ -265,7 +265,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Size:
 
 
 def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
-    """Element strides that read ``layout`` as if it had ``shape`` (0 along stretched dims)."""
+    """Return element strides that read ``layout`` as if it had ``shape`` (0 along stretched dims)."""
     sizes = layout.sizes
     if sizes == shape:
         return layout.strides
@@ -277,7 +277,7 @@ def broadcast_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def expanded_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...]:
-    """`broadcast_strides` as `expand` writes them: a new dim of size 1 steps over the dims behind it, as in PyTorch."""
+    """Return `broadcast_strides` as `expand` writes them: a new dim of size 1 steps over the dims behind it, as in PyTorch."""
     strides = list(broadcast_strides(layout, shape))
     for d in range(len(shape) - layout.ndim - 1, -1, -1):
         if shape[d] == 1 and layout.ndim:
@@ -291,7 +291,7 @@ def coalesce(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[li
 
 
 def merged(shape: Sequence[int], columns: Iterable[tuple[int, ...]], count: int) -> tuple[list[int], list[list[int]]]:
-    """`coalesce` of ``count`` operands' strides given by dim."""
+    """Return `coalesce` of ``count`` operands' strides given by dim."""
     sizes: list[int] = []
     steps: list[list[int]] = []  # by dim
     last: list[int] = []
@@ -309,7 +309,7 @@ def merged(shape: Sequence[int], columns: Iterable[tuple[int, ...]], count: int)
 
 
 def sort_dims(columns: Sequence[Sequence[int]]) -> list[int]:
-    """An order of the dims that puts the widest strides outermost, judged by the last operand (the output), then the rest.
+    """Return an order of the dims that puts the widest strides outermost, judged by the last operand (the output), then the rest.
 
     ``columns``: the operands' strides by dim.
     """
@@ -318,12 +318,12 @@ def sort_dims(columns: Sequence[Sequence[int]]) -> list[int]:
 
 
 def dims_array(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> np.ndarray:
-    """The ``dims`` argument of strided kernels: sizes, then the strides operand by operand."""
+    """Return the ``dims`` argument of strided kernels: sizes, then the strides operand by operand."""
     return np.array([*sizes, *chain.from_iterable(strides)], dtype=np.int64)
 
 
 def view_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None:
-    """Strides under which the same storage reads as ``shape`` (of the same size), or None where only a copy can."""
+    """Return the strides under which the same storage reads as ``shape`` (of the same size), or None where only a copy can."""
     if layout.contiguous or layout.size == 0:
         return contiguous_strides(shape)
     # walk both shapes from the right in runs that the old layout walks in one stride
@@ -357,7 +357,7 @@ def view_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None
 
 
 def infer_shape(shape: Sequence[int], size: int) -> tuple[int, ...]:
-    """``shape`` with its one -1 filled in so that it has ``size`` elements."""
+    """Return ``shape`` with its one -1 filled in so that it has ``size`` elements."""
     rest, hole, holes = 1, -1, 0
     for i, n in enumerate(shape):
         if n >= 0:
@@ -383,7 +383,7 @@ def infer_shape(shape: Sequence[int], size: int) -> tuple[int, ...]:
 
 
 def is_expanded(layout: Layout) -> bool:
-    """Whether a dim of more than one element has stride 0: what PyTorch knows to overlap itself, and refuses to write into.
+    """Return whether a dim of more than one element has stride 0: what PyTorch knows to overlap itself, and refuses to write into.
 
     Other overlaps (`unfold`, `as_strided`) it leaves to the user, and so do we.
     """
@@ -392,7 +392,7 @@ def is_expanded(layout: Layout) -> bool:
 
 
 def overlaps_itself(layout: Layout) -> bool:
-    """Whether two indices may refer to one element (an expanded tensor), judged as PyTorch does: dims sorted by stride."""
+    """Return whether two indices may refer to one element (an expanded tensor), judged as PyTorch does: dims sorted by stride."""
     if layout.contiguous or layout.size <= 1:
         return False
     dims = sorted((s, n) for n, s in zip(layout.shape, layout.strides, strict=True) if n > 1)

@@ -16,12 +16,12 @@ CHANNELS_LAST: dict[int, tuple[int, ...]] = {3: (0, 2, 1), 4: (0, 2, 3, 1), 5: (
 
 
 def packed(layout: Layout) -> bool:
-    """Whether the elements fill their memory without gaps and overlaps, in whatever order of dims."""
+    """Return whether the elements fill their memory without gaps and overlaps, in whatever order of dims."""
     return layout.contiguous or _steps_through(layout, sorted(range(layout.ndim), key=lambda d: (layout.shape[d] < 2, layout.strides[d])))
 
 
 def _steps_through(layout: Layout, inside_out: Sequence[int]) -> bool:
-    """Whether the dims, innermost first, lie one in the other without gaps."""
+    """Return whether the dims, innermost first, lie one in the other without gaps."""
     expected = 1
     for d in inside_out:
         n = layout.shape[d]
@@ -33,12 +33,12 @@ def _steps_through(layout: Layout, inside_out: Sequence[int]) -> bool:
 
 
 def is_channels_last(layout: Layout, ndim: int = 4) -> bool:
-    """Whether a tensor of this many dims lies in memory with its channels innermost."""
+    """Return whether a tensor of this many dims lies in memory with its channels innermost."""
     return layout.ndim == ndim and _steps_through(layout, CHANNELS_LAST[ndim][::-1])
 
 
 def looks_channels_last(layout: Layout) -> bool:
-    """Whether strides of 3 to 5 dims look like channels last rather than C order, as PyTorch judges it: gaps are allowed."""
+    """Return whether strides of 3 to 5 dims look like channels last rather than C order, as PyTorch judges it: gaps are allowed."""
     if layout.ndim not in CHANNELS_LAST or layout.strides[1] == 0:
         return False
     least = 0
@@ -53,7 +53,7 @@ def looks_channels_last(layout: Layout) -> bool:
 
 
 def ordered(shape: Sequence[int], order: Sequence[int], d: dtype) -> Layout:
-    """The layout without gaps whose dims lie in memory in this order, outermost first."""
+    """Return the layout without gaps whose dims lie in memory in this order, outermost first."""
     strides, step = [0] * len(shape), 1
     for dim in reversed(order):
         strides[dim] = step
@@ -62,18 +62,18 @@ def ordered(shape: Sequence[int], order: Sequence[int], d: dtype) -> Layout:
 
 
 def channels_last(shape: Sequence[int], d: dtype) -> Layout:
-    """The channels-last layout of a shape of 3 to 5 dims."""
+    """Return the channels-last layout of a shape of 3 to 5 dims."""
     return ordered(shape, CHANNELS_LAST[len(shape)], d)
 
 
 def order_in_memory(layout: Layout) -> list[int]:
-    """The dims as `like` lays them, outermost first."""
+    """Return the dims as `like` lays them, outermost first."""
     kept = like(layout)
     return sorted(range(layout.ndim), key=lambda d: (-kept.strides[d], -kept.shape[d], d))
 
 
 def permuted(layout: Layout, order: Sequence[int]) -> Layout:
-    """The layout read with its dims in another order."""
+    """Return the layout read with its dims in another order."""
     return layout_of([layout.shape[d] for d in order], [layout.strides[d] for d in order], layout.dtype)
 
 
@@ -82,7 +82,7 @@ FORMATS = ("preserve_format", "contiguous_format", "channels_last", "channels_la
 
 
 def formatted(layout: Layout, memory_format: str, d: dtype | None = None) -> Layout:
-    """The layout of a copy in a memory format. RuntimeError for one of another number of dims."""
+    """Return the layout of a copy in a memory format. RuntimeError for one of another number of dims."""
     d = d or layout.dtype
     if memory_format == "preserve_format":
         return like(layout, d)
@@ -95,21 +95,21 @@ def formatted(layout: Layout, memory_format: str, d: dtype | None = None) -> Lay
 
 
 def is_in(layout: Layout, memory_format: str) -> bool:
-    """Whether the elements lie as a memory format says, without gaps."""
+    """Return whether the elements lie as a memory format says, without gaps."""
     if memory_format in ("preserve_format", "contiguous_format"):
         return layout.contiguous
     return is_channels_last(layout, 4 if memory_format == "channels_last" else 5)
 
 
 def suggested(layout: Layout) -> str:
-    """The name of the memory format that strides look like."""
+    """Return the name of the memory format that strides look like."""
     if layout.ndim > 3 and looks_channels_last(layout):
         return "channels_last" if layout.ndim == 4 else "channels_last_3d"
     return "contiguous_format"
 
 
 def like(layout: Layout, d: dtype | None = None) -> Layout:
-    """The layout of a copy: the same strides where there are no gaps and overlaps, else the same order of dims without them."""
+    """Return the layout of a copy: the same strides where there are no gaps and overlaps, else the same order of dims without them."""
     d = d or layout.dtype
     if packed(layout):
         return layout if d is layout.dtype else layout_of(layout.shape, layout.strides, d)
@@ -119,19 +119,19 @@ def like(layout: Layout, d: dtype | None = None) -> Layout:
 
 
 def obeys(g: Layout, leaf: Layout) -> bool:
-    """Whether a gradient of this layout may become a leaf's as it is: it lies as the leaf does, or in C order if that has gaps."""
+    """Return whether a gradient of this layout may become a leaf's as it is: it lies as the leaf does, or in C order if that has gaps."""
     if not packed(leaf):
         return g.contiguous
     return all(s == own if n != 1 else s != 0 for n, s, own in zip(g.shape, g.strides, leaf.strides, strict=True))
 
 
 def kept_by(leaf: Layout, g: Layout) -> Layout:
-    """The layout of a leaf's own copy of a gradient."""
+    """Return the layout of a leaf's own copy of a gradient."""
     return layout_of(g.shape, leaf.strides if packed(leaf) else None, g.dtype)
 
 
 def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: bool = False) -> Layout:
-    """The layout of a pointwise result of this (broadcast) shape.
+    """Return the layout of a pointwise result of this (broadcast) shape.
 
     ``apart``: one more operand is a number, and so of another shape. Operands of one shape that lie alike in memory hand their
     strides on; else the dims are ordered by the strides of the first operand that tells them apart.
@@ -160,7 +160,7 @@ def combined(shape: Sequence[int], operands: Sequence[Layout], d: dtype, apart: 
 
 
 def walked(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
-    """The dims, outermost first, in the order in which PyTorch walks operands: the first one tells two of them apart that can.
+    """Return the dims, outermost first, in the order in which PyTorch walks operands: the first one tells two of them apart that can.
 
     An insertion sort that leaves in place what no operand decides; strides of 0 decide nothing.
     """
@@ -178,7 +178,7 @@ def walked(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _compared(a: int, b: int, shape: Sequence[int], strides: Sequence[Sequence[int]]) -> int:
-    """1 when dim ``a`` must lie outside of ``b``, -1 when inside, 0 when nothing tells."""
+    """Return 1 when dim ``a`` must lie outside of ``b``, -1 when inside, 0 when nothing tells."""
     for steps in strides:
         if steps[a] == 0 or steps[b] == 0:
             continue

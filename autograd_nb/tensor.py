@@ -87,22 +87,22 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     # ------------------------------------------------------------------------------------------- inspection
     @property
     def shape(self) -> Size:
-        """The sizes of the dims."""
+        """Return the sizes of the dims."""
         return self._layout.shape
 
     @property
     def dtype(self) -> dtype:
-        """The element type."""
+        """Return the element type."""
         return self._layout.dtype
 
     @property
     def ndim(self) -> int:
-        """The number of dims."""
+        """Return the number of dims."""
         return self._layout.ndim
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to this tensor; settable on leaves."""
+        """Return whether gradients flow to this tensor; settable on leaves."""
         if self._view is not None:
             return _view_requires_grad(self)
         return self._rg
@@ -118,14 +118,14 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def is_leaf(self) -> bool:
-        """True for tensors made by the user and for all that do not require grad."""
+        """Return True for tensors made by the user and for all that do not require grad."""
         if self._view is not None:
             refresh(self)
         return self._edge is None or not self._rg or self._edge.__class__ is Nowhere
 
     @property
     def grad_fn(self) -> Node | None:
-        """The node that made this tensor, None for a leaf."""
+        """Return the node that made this tensor, None for a leaf."""
         if self._view is not None:
             refresh(self)
         e = self._edge
@@ -133,12 +133,12 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def output_nr(self) -> int:
-        """Which output of ``grad_fn`` this is."""
+        """Return which output of ``grad_fn`` this is."""
         return self._edge.index if self._edge.__class__ is Output else 0
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient accumulated by backward passes; None before the first.
+        """Return the gradient accumulated by backward passes; None before the first.
 
         Reading it on a tensor that is neither a leaf nor retains its grad warns and gives None.
         """
@@ -185,7 +185,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
 
     @property
     def data(self) -> Tensor:
-        """The same memory as a leaf outside the graph; changes through it are not seen by the version counter."""
+        """Return a tensor of the same memory as a leaf outside the graph; changes through it are not seen by the version counter."""
         return make(self._data, self._layout, [0, 0] if self._version_[0] >= 0 else _apart(self))
 
     @data.setter
@@ -223,7 +223,7 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
     # ------------------------------------------------------------------------------------------------ graph
     @property
     def retains_grad(self) -> bool:
-        """Whether `retain_grad` was called on this non-leaf."""
+        """Return whether `retain_grad` was called on this non-leaf."""
         if self._edge is None:
             return False
         node, index = (self._edge.node, self._edge.index) if self._edge.__class__ is Output else (self._edge, 0)
@@ -270,12 +270,12 @@ class Tensor(_TensorMethods, metaclass=TensorMeta):
         return self._leaf_hook_set
 
     def detach(self) -> Tensor:
-        """The same memory and version counter, outside the graph."""
+        """Return a tensor of the same memory and version counter, outside the graph."""
         version = self._version_
         return make(self._data, self._layout, version if version[0] >= 0 else _apart(self))
 
     def _beside(self, fresh: Tensor) -> Tensor:
-        """A new tensor as `zeros_like` makes it beside this one; those of transforms have one of their own kind."""
+        """Return a new tensor as `zeros_like` makes it beside this one; those of transforms have one of their own kind."""
         return fresh
 
     def detach_(self) -> Tensor:
@@ -332,7 +332,7 @@ def _is_lone(t: Tensor) -> bool:
 
 
 def _lone_base(t: Tensor) -> Tensor:
-    """The base of a result of a compiled function, made when it is first asked for: its values, without its history."""
+    """Return the base of a result of a compiled function, made when it is first asked for: its values, without its history."""
     if t._seen.__class__ is tuple:
         data, layout = t._seen
         base = make(data, layout, t._version_)
@@ -359,7 +359,7 @@ def _apart(t: Tensor) -> list[int]:
 
 
 def make(data: np.ndarray, layout: Layout, version: list[int]) -> Tensor:
-    """A tensor outside the graph over ``data``."""
+    """Return a tensor outside the graph over ``data``."""
     t = blank()
     t._data = data
     t._layout = layout
@@ -370,7 +370,7 @@ def make(data: np.ndarray, layout: Layout, version: list[int]) -> Tensor:
 
 
 def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
-    """A tensor that shares the memory of a NumPy array with non-negative strides."""
+    """Return a tensor that shares the memory of a NumPy array with non-negative strides."""
     d = d or from_numpy_dtype(array.dtype)
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
@@ -387,7 +387,7 @@ def wrap(array: np.ndarray, d: dtype | None = None) -> Tensor:
 
 
 def ndarray(t: Tensor) -> np.ndarray:
-    """A NumPy array that shares the tensor's memory, whatever its place in the graph."""
+    """Return a NumPy array that shares the tensor's memory, whatever its place in the graph."""
     if launch._observing:
         launch.escapes("numpy() or the printing of a tensor")
     layout = t._layout
@@ -403,7 +403,7 @@ def ndarray(t: Tensor) -> np.ndarray:
 
 
 def adopt(cls: type, t: Tensor) -> Any:
-    """The tensor as an instance of a subclass (Parameter…), sharing everything."""
+    """Return the tensor as an instance of a subclass (Parameter…), sharing everything."""
     if type(t) is cls:
         return t
     new = _new(cls)
@@ -414,7 +414,7 @@ def adopt(cls: type, t: Tensor) -> Any:
 
 
 def _storage(t: Tensor) -> tuple[np.ndarray, int]:
-    """(the flat array of the whole storage, the index of the tensor's first element in it)."""
+    """Return (the flat array of the whole storage, the index of the tensor's first element in it)."""
     data = t._data
     base = data
     same = (data.dtype, t._layout.dtype.np)  # (an array of float16 that was taken over lies below one of the carrier)
@@ -543,7 +543,7 @@ def refresh(view: Tensor) -> None:
 
 
 def _refuse_outdated(view: Tensor) -> None:
-    """RuntimeError for the use of a view of which nobody can say what its history is, as its base was changed in place since."""
+    """Raise RuntimeError for the use of a view of which nobody can say what its history is, as its base was changed in place since."""
     kind = view._view_kind
     if kind.startswith("multi:"):
         raise AutogradError(
@@ -559,7 +559,7 @@ def _refuse_outdated(view: Tensor) -> None:
 
 
 def _has_hooks(e: Any) -> bool:
-    """Whether a hook was put on the tensor whose gradient flows along this edge."""
+    """Return whether a hook was put on the tensor whose gradient flows along this edge."""
     node, index = (e.node, e.index) if e.__class__ is Output else (e, 0)
     return node.hooks is not None and index in node.hooks.tensor
 
@@ -586,7 +586,7 @@ def _view_requires_grad(view: Tensor) -> bool:
 
 
 def offset_in(view: Tensor, base: Tensor) -> int:
-    """Elements from the base's first element to the view's."""
+    """Return how many elements lie between the base's first and the view's."""
     if view._data is base._data:
         return 0
     behind = view._data.__array_interface__["data"][0] - base._data.__array_interface__["data"][0]

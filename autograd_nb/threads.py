@@ -104,7 +104,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def run(entry: Entry, parts: list[tuple[Any, ...]]) -> None:
-    """``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are; the list may be emptied."""
+    """Call ``entry(*args)`` for all args of ``parts``, in any order, on the threads that there are; the list may be emptied."""
     helpers = min(settings.threads, len(parts)) - 1
     busy, job = _busy, _Job(entry, parts)
     used: list[_Worker] = []
@@ -152,7 +152,7 @@ def _wait(used: Sequence[_Worker]) -> BaseException | None:
 
 
 def cut(size: int, count: int, step: int = 1) -> Iterator[tuple[int, int]]:
-    """(begin, end) of at most ``count`` nearly equal pieces of ``range(size)``, each but the last a multiple of ``step``."""
+    """Yield (begin, end) of at most ``count`` nearly equal pieces of ``range(size)``, each but the last a multiple of ``step``."""
     units = -(-size // step)
     count = max(1, min(count, units))
     begin = 0
@@ -163,7 +163,7 @@ def cut(size: int, count: int, step: int = 1) -> Iterator[tuple[int, int]]:
 
 
 def pieces(size: int, work: int, step: int = 1) -> Iterator[tuple[int, int]]:
-    """Pieces of ``range(size)`` for as many threads as are allowed."""
+    """Return pieces of ``range(size)`` for as many threads as are allowed."""
     return cut(size, settings.threads * (4 if work >= MANY else 1), step)
 
 
@@ -184,7 +184,7 @@ class Split:
             run(self.entry, self.parts(args))
 
     def parts(self, args: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """The argument lists of the pieces."""
+        """Return the argument lists of the pieces."""
         raise NotImplementedError
 
 
@@ -235,7 +235,7 @@ class Walk(Split):
 
 
 def rows(args: tuple[Any, ...], strides: Sequence[int], work: int, step: int = 1) -> list[tuple[Any, ...]]:
-    """The argument lists of pieces of a kernel that does the same for each of ``args[0]`` rows.
+    """Return the argument lists of pieces of a kernel that does the same for each of ``args[0]`` rows.
 
     ``strides``: for each further argument the elements of a row, 0 for what is the same for all. ``step``: rows that stay together.
     """
@@ -247,12 +247,12 @@ def rows(args: tuple[Any, ...], strides: Sequence[int], work: int, step: int = 1
 
 
 def flat(entry: Entry, first: int, size: int, effort: int) -> Entry:
-    """The entry point, cut where ``size`` elements of ``effort`` each are enough."""
+    """Return the entry point, cut where ``size`` elements of ``effort`` each are enough."""
     return Flat(entry, first, size * effort) if size * effort >= WORTH and size >= 2 * ALIGN else entry
 
 
 def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int, step: int = ALIGN) -> Entry:
-    """The entry point, cut along one of the loops ``axes`` (outermost first) of a walk of these sizes where it is long enough.
+    """Return the entry point, cut along one of the loops ``axes`` (outermost first) of a walk of these sizes where it is long enough.
 
     ``step``: where the innermost loop may be cut.
     """
@@ -271,5 +271,5 @@ def walk(entry: Entry, sizes: Sequence[int], axes: Sequence[int], effort: int, s
 
 
 def writes_apart(layouts: Sequence[Any]) -> bool:
-    """Whether no two elements of an output are one place in memory."""
+    """Return whether no two elements of an output are one place in memory."""
     return not any(overlaps_itself(layout) for layout in layouts)

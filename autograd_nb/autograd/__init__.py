@@ -26,7 +26,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """Modules that few programs need are imported when they are asked for."""
+    """Return a module that few programs need: it is imported when it is asked for."""
     if name not in ("forward_ad", "profiler"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -75,10 +75,10 @@ class detect_anomaly(set_detect_anomaly):
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on in this thread."""
+    """Return whether anomaly detection is on in this thread."""
     return _state.enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection, where it is on, looks for nan."""
+    """Return whether anomaly detection, where it is on, looks for nan."""
     return _state.check_nan

@@ -32,7 +32,7 @@ class GradientEdge:
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The `GradientEdge` of a tensor that requires grad."""
+    """Return the `GradientEdge` of a tensor that requires grad."""
     target = edge(tensor)
     if target is None:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
@@ -55,7 +55,7 @@ def _tensors(value: Any, name: str, function: str) -> tuple[Any, ...]:
 
 
 def _roots(outputs: tuple[Any, ...], gradients: Any, create_graph: bool, function: str) -> tuple[list[Any], list[Any]]:
-    """(edges, gradients) to start from, with 1 for scalar outputs."""
+    """Return (edges, gradients) to start from, with 1 for scalar outputs."""
     given = (None,) * len(outputs) if gradients is None else _tensors(gradients, "grad_tensors", function)
     if len(given) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
@@ -134,7 +134,7 @@ def backward(
 def _backward(
     roots: tuple[Any, ...], grad_tensors: Any, retain_graph: bool | None, create_graph: bool, inputs: Any, depth: int
 ) -> None:
-    """`backward` of tensors; the user's line is ``depth`` frames above."""
+    """Run `backward` of tensors; the user's line is ``depth`` frames above."""
     targets: tuple[Any, ...] | None = None
     if inputs is not None:
         targets = _tensors(list(inputs.values()) if isinstance(inputs, dict) else inputs, "inputs", "backward")
@@ -187,7 +187,7 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> Any:
-    """The gradients Σ d(outputs)/d(input) · grad_outputs of each input; no ``.grad`` is touched.
+    """Return the gradients Σ d(outputs)/d(input) · grad_outputs of each input; no ``.grad`` is touched.
 
     Only the nodes between outputs and inputs run and are consumed. allow_unused: None for inputs that the outputs do not
     depend on, instead of an error. materialize_grads: zeros for them. is_grads_batched: grad_outputs have one more dim in front,
@@ -239,7 +239,7 @@ def grad(
 def _grad_of_rows(
     outputs: Any, inputs: Any, grad_outputs: Any, retain_graph: bool | None, create_graph: bool, options: dict[str, Any]
 ) -> Any:
-    """`grad` for each of the rows of ``grad_outputs``; None for inputs that they do not reach."""
+    """Return `grad` for each of the rows of ``grad_outputs``; None for inputs that they do not reach."""
     from .batching.vmap import vmap
 
     given = () if grad_outputs is None else _tensors(grad_outputs, "grad_outputs", "grad")
@@ -283,7 +283,7 @@ def _check_used(roots: list[Any], wanted: list[Any]) -> None:
 
 
 def _place(e: Any) -> Any:
-    """An edge as a key: each tensor, and each `GradientEdge` of the user's, has an `Output` of its own."""
+    """Return an edge as a key: each tensor, and each `GradientEdge` of the user's, has an `Output` of its own."""
     return (e.node, e.index) if e.__class__ is Output else e
 
 

@@ -45,7 +45,7 @@ class _AsMathematics:
 
 
 def _on_symbols(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A plain Python formula as one over symbols: its ``math`` and ``np`` are ``m``, its ``max`` and ``min`` elementwise."""
+    """Return a plain Python formula as one over symbols: its ``math`` and ``np`` are ``m``, its ``max`` and ``min`` elementwise."""
     if not isinstance(function, types.FunctionType):
         raise TypeError(f"pointwise(): expected a Python function, got {type(function).__name__}")
     scope = dict(function.__globals__)
@@ -67,7 +67,7 @@ def _on_symbols(function: Callable[..., Any]) -> Callable[..., Any]:
 def pointwise(
     function: Callable[..., Any] | None = None, *, derivatives: Sequence[Callable[..., Any] | None] | None = None, check: bool = False
 ) -> Any:
-    """An op from the formula of one element: plain branch-free Python over operators, ``math`` (or `autograd_nb.m`), max and min.
+    """Return an op from the formula of one element: plain branch-free Python over operators, ``math`` (or `autograd_nb.m`), max and min.
 
     Its kernel is compiled at first use for each dtype and layout; operands broadcast; of integers comes what the formula makes of
     them (with division or ``exp``: the default float). The derivative is found from the formula,
@@ -118,7 +118,7 @@ def pointwise(
 
 
 def _of_integers(formula: Callable[..., Any], count: int) -> str:
-    """What a formula makes of integers: "same", "bool", or "float" where it divides them or asks for what they do not have."""
+    """Return what a formula makes of integers: "same", "bool", or "float" where it divides them or asks for what they do not have."""
     try:
         body = loops.trace_body(lambda *x: (formula(*x),), [loops.Input("int64")] * count, "int64", [None])
     except Exception:  # said again, and for the dtypes that are given, at the first call
@@ -171,7 +171,7 @@ class _Kernel(launch.Kernel):
 
 
 def _run(kernel: _Kernel, tensors: Sequence[Tensor]) -> None:
-    """The kernel on whole tensors; those that it writes are dense."""
+    """Run the kernel on whole tensors; those that it writes are dense."""
     shapes = [tuple(t.shape) or (1,) for t in tensors]
     key = (tuple(t.dtype for t in tensors), tuple(len(t.shape) for t in tensors))
     kernel(key, *shapes, *[dense(t) if k < len(tensors) - kernel.outputs else t._data for k, t in enumerate(tensors)])
@@ -190,7 +190,7 @@ def custom_op(
     backward_ops: Callable[..., Any] | None = None,
     dtype: Any = None,
 ) -> Any:
-    """An op from Numba kernels over arrays.
+    """Return an op from Numba kernels over arrays.
 
     Args:
         forward: ``forward(a, b, …, out)`` fills ``out``; a plain function, compiled by Numba, or an njit one. The arrays are
@@ -238,7 +238,7 @@ def custom_op(
 
 
 class _CustomOp:
-    """What `custom_op` was given, and the functions that it becomes."""
+    """The arguments of `custom_op`, and the functions that it becomes."""
 
     def __init__(
         self, forward: Callable[..., Any], shape: Callable[..., Any], backward: Callable[..., Any] | None,
@@ -261,7 +261,7 @@ class _CustomOp:
         self.backward = None if backward is None else _Kernel(backward, len(params))
 
     def compute(self, *tensors: Tensor) -> Tensor:
-        """The forward function of the op."""
+        """Return the forward function of the op."""
         found = self.shape(*[tuple(t.shape) for t in tensors])
         if not isinstance(found, (tuple, list)) or not all(isinstance(n, int) and n >= 0 for n in found):
             raise RuntimeError(f"{self.name}(): shape(…) must give a tuple of sizes, got {found!r}")
@@ -270,7 +270,7 @@ class _CustomOp:
         return out
 
     def differentiate(self, values: dict[str, Any]) -> dict[str, Any]:
-        """The rule of all operands together."""
+        """Return the rule of all operands together."""
         tensors = [values[p] for p in self.params]
         if self.backward_ops is not None:
             return self._by_ops(values["g"], tensors, values["out"])
@@ -295,7 +295,7 @@ class _CustomOp:
         return dict(zip(self.params, grads, strict=True))
 
     def op(self) -> Structured:
-        """The structured op, whose functions have the operands' names."""
+        """Return the structured op, whose functions have the operands' names."""
         text = ", ".join(self.params)
         scope: dict[str, Any] = {"compute": self.compute, "differentiate": users(self.differentiate)}
         exec(

@@ -72,7 +72,7 @@ class Dual(Wrapped):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to the primal; settable on leaves."""
+        """Return whether gradients flow to the primal; settable on leaves."""
         return self.primal.requires_grad
 
     @requires_grad.setter
@@ -92,7 +92,7 @@ class Dual(Wrapped):
 
     @property  # type: ignore[misc]
     def data(self) -> Tensor:  # type: ignore[override]
-        """The primal's memory as a leaf outside the graph."""
+        """Return the primal's memory as a leaf outside the graph."""
         return self.primal.data
 
     def _beside(self, fresh: Tensor) -> Tensor:
@@ -195,7 +195,7 @@ class Dual(Wrapped):
 
 
 def dual(primal: Tensor, tangent: Tensor, level: int) -> Tensor:
-    """A tensor with a tangent; without one if it cannot have a derivative."""
+    """Return a tensor with a tangent; without one if it cannot have a derivative."""
     if primal._layout.dtype.category < 2:
         return primal
     t = _new(Dual)
@@ -212,7 +212,7 @@ def _parts(a: Any, level: int) -> tuple[Any, Tensor | None]:
 
 
 def _taken_apart(args: Sequence[Any], level: int) -> tuple[list[Any], list[Any]]:
-    """(primals, tangents) of arguments; a tuple of tensors has a tuple of tangents, or None."""
+    """Return (primals, tangents) of arguments; a tuple of tensors has a tuple of tangents, or None."""
     primals, tangents = [], []
     for a in args:
         t: Any
@@ -234,7 +234,7 @@ def _tangent_or_zero(primal: Any, tangent: Any) -> Any:
 
 
 def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any], out: Tensor, level: int) -> Tensor | None:
-    """Σ dy/dx · tangent over the operands that have one."""
+    """Return Σ dy/dx · tangent over the operands that have one."""
     live = [i for i, t in enumerate(tangents) if t is not None and op.rules[i] is not None]
     d = out.dtype
     if not live or d.category < 2:
@@ -258,7 +258,7 @@ def _pointwise_tangent(op: Any, primals: Sequence[Any], tangents: Sequence[Any],
 
 
 def _pushed(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], level: int) -> tuple[Any, Any]:
-    """(function(*primals), its tangent) from the function's own backward rules."""
+    """Return (function(*primals), its tangent) from the function's own backward rules."""
     from .batching.batched import levels
     from .transforms import jvp
 
@@ -297,7 +297,7 @@ def _check_target(target: Any, level: int, name: str) -> None:
 
 
 def _set_tangent(target: Dual, tangent: Tensor | None) -> None:
-    """The new tangent of a tensor that was overwritten, in the old one's memory where views share it."""
+    """Set the tangent of a tensor that was overwritten, in the old one's memory where views share it."""
     old = target.tangent
     if tangent is None:
         tangent = new_full(old.shape, 0, old.dtype)
@@ -311,7 +311,7 @@ def _set_tangent(target: Dual, tangent: Tensor | None) -> None:
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What `unpack_dual` gives; ``tangent`` is None for a tensor without one."""
+    """The result of `unpack_dual`; ``tangent`` is None for a tensor without one."""
 
     primal: Tensor
     tangent: Tensor | None
@@ -373,7 +373,7 @@ def _number(level: int | None, what: str) -> int | None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """``tensor`` with a tangent of its shape.
+    """Return ``tensor`` with a tangent of its shape.
 
     Errors: RuntimeError outside a dual level, or where shapes differ; ValueError for integers.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.make_dual.html
@@ -399,7 +399,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """(primal, tangent) of a tensor; tangent None where it has none.
+    """Return (primal, tangent) of a tensor; tangent None where it has none.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.forward_ad.unpack_dual.html
     """
@@ -413,7 +413,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def _inside(tensor: Any, number: int) -> UnpackedDualTensor:
-    """A batch of duals, seen from inside the vmap."""
+    """Return a batch of duals as seen from inside the vmap."""
     from .batching.batched import batch
 
     primal, tangent = unpack_dual(tensor.value)
@@ -422,5 +422,5 @@ def _inside(tensor: Any, number: int) -> UnpackedDualTensor:
 
 @contextmanager
 def _set_fwd_grad_enabled(mode: bool) -> Iterator[None]:
-    """Accepted for PyTorch's sake."""
+    """Do nothing: it is accepted for PyTorch's sake."""
     yield

@@ -76,13 +76,13 @@ class FunctionNode(Node):
         self._constant = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (True, the default) or None for outputs that got no gradient."""
+        """Set whether backward gets zeros (True, the default) or None for outputs that got no gradient."""
         self._materialize = bool(value)
 
     # ---- what backward reads
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What `save_for_backward` kept, with its place in the graph. RuntimeError once the graph is consumed."""
+        """Return what `save_for_backward` kept, with its place in the graph; RuntimeError once the graph is consumed."""
         if self.saved is None:
             if self.consumed is not None:
                 raise consumed_error(self)
@@ -229,21 +229,21 @@ class Function:
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradients of the inputs; override."""
+        """Return the gradients of the inputs; to be overridden."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
 
     @staticmethod
     def vjp(ctx: Any, *grad_outputs: Any) -> Any:
-        """Another name for `backward`."""
+        """Do what `backward` does, of which it is another name."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward mode AD."
         )
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
-        """Forward mode; override to use it."""
+        """Return the tangents of the outputs in forward mode; to be overridden for its use."""
         raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
 
     _node_class: type[FunctionNode]
@@ -307,7 +307,7 @@ class Function:
 
 
 def _recorded(node: FunctionNode, k: int, out: Any, args: tuple[Any, ...]) -> Any:
-    """Output ``k`` of a function as its caller gets it, with its place in the graph."""
+    """Return output ``k`` of a function as its caller gets it, with its place in the graph."""
     if not isinstance(out, Tensor):
         node._layouts.append((None, None))
         return out

@@ -21,7 +21,7 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 
 def _tuple(value: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
-    """(whether it was a tuple, the tensors); TypeError for anything but tensors."""
+    """Return (whether it was a tuple, the tensors); TypeError for anything but tensors."""
     several = isinstance(value, (tuple, list))
     values = tuple(value) if several else (value,)
     for i, t in enumerate(values):
@@ -34,12 +34,12 @@ def _tuple(value: Any, name: str, function: str) -> tuple[bool, tuple[Tensor, ..
 
 
 def _leaves(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
-    """What the function is called on: with ``create_graph`` still connected to the inputs, else leaves of the same memory."""
+    """Return what the function is called on: with ``create_graph`` still connected to the inputs, else leaves of the same memory."""
     return tuple(OPS["view_as"].call(t, t) if create_graph and t.requires_grad else t.detach().requires_grad_() for t in inputs)
 
 
 def _call(func: Callable[..., Any], inputs: Any, name: str, create_graph: bool) -> tuple[bool, tuple[Any, ...], bool, tuple[Any, ...]]:
-    """(inputs were a tuple, the leaves, outputs were a tuple, the outputs)."""
+    """Return (inputs were a tuple, the leaves, outputs were a tuple, the outputs)."""
     several_in, given = _tuple(inputs, "inputs", name)
     leaves = _leaves(given, create_graph)
     several_out, outputs = _tuple(func(*leaves), f"outputs of the user-provided function given to {name}", name)
@@ -47,7 +47,7 @@ def _call(func: Callable[..., Any], inputs: Any, name: str, create_graph: bool) 
 
 
 def _vector(v: Any, like: tuple[Tensor, ...], several: bool, name: str, missing: str) -> tuple[Tensor, ...]:
-    """``v`` checked against what it multiplies; ones for a single number."""
+    """Return ``v`` checked against what it multiplies; ones for a single number."""
     if v is None:
         if len(like) != 1 or like[0]._layout.size != 1:
             raise RuntimeError(f"The vector v can only be None if {missing} a single Tensor with a single element.")
@@ -72,7 +72,7 @@ _OUTPUT = "The output of the user-provided function"
 
 
 def _check_outputs(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], strict: bool) -> None:
-    """In strict mode outputs must be computed from the inputs."""
+    """Refuse outputs that are not computed from the inputs, in strict mode."""
     if not strict:
         return
     for i, t in enumerate(outputs):
@@ -94,7 +94,7 @@ def _grads(
     create_graph: bool,
     retain: bool = True,
 ) -> tuple[Tensor | None, ...]:
-    """Σ vᵀ d(output)/d(input), None for what does not depend on it."""
+    """Return Σ vᵀ d(output)/d(input), None for what does not depend on it."""
     kept = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o.requires_grad]
     if not kept:
         return (None,) * len(inputs)
@@ -112,7 +112,7 @@ def _filled(
     what: str = _OUTPUT,
     of: str = "input",
 ) -> tuple[Tensor, ...]:
-    """Zeros for what is missing, or in strict mode an error."""
+    """Return zeros for what is missing; in strict mode raise an error."""
     out = []
     for i, (g, t) in enumerate(zip(grads, like, strict=True)):
         if g is None:
@@ -134,7 +134,7 @@ def _result(values: tuple[Tensor, ...], several: bool, create_graph: bool) -> An
 
 
 def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), vᵀJ): the product of a vector and the Jacobian, one backward pass.
+    """Return (func(*inputs), vᵀJ): the product of a vector and the Jacobian, one backward pass.
 
     inputs: a tensor or a tuple. v: shaped as the output; may be left out for a single number. create_graph: the results can be
     differentiated further. strict: RuntimeError where an output does not depend on an input, instead of zeros.
@@ -160,7 +160,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 def _pushed(
     outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...], vectors: tuple[Tensor, ...], create_graph: bool, strict: bool
 ) -> tuple[Tensor, ...]:
-    """J · v: the derivative of u ↦ uᵀJ, at any u."""
+    """Return J · v: the derivative of u ↦ uᵀJ, at any u."""
     dummies = tuple(new_full(o.shape, 1, o.dtype).requires_grad_() for o in outputs)
     pulled = _filled(_grads(outputs, leaves, dummies, True), leaves, strict, False)
     found = _grads(pulled, dummies, vectors, create_graph)
@@ -171,7 +171,7 @@ def _pushed(
 
 
 def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), Jv): the product of the Jacobian and a vector shaped as the inputs.
+    """Return (func(*inputs), Jv): the product of the Jacobian and a vector shaped as the inputs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.jvp.html
     """
@@ -185,7 +185,7 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def _basis(t: Tensor) -> list[Tensor]:
-    """The unit vectors of t's shape."""
+    """Return the unit vectors of t's shape."""
     n = t._layout.size
     return list(OPS["eye"].call(n, dtype=t.dtype).reshape([n, *t.shape]).unbind(0)) if n else []
 
@@ -198,7 +198,7 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """J[i][j] = d(output i)/d(input j), of shape output.shape + input.shape; nested tuples where func takes or returns several.
+    """Return J[i][j] = d(output i)/d(input j), of shape output.shape + input.shape; nested tuples where func takes or returns several.
 
     strategy: "reverse-mode" (row by row) or "forward-mode" (column by column; needs ``vectorize=True``). vectorize: all in one
     batched pass.
@@ -250,13 +250,13 @@ def jacobian(
 
 
 def _only_real(output: Tensor) -> None:
-    """RuntimeError for a complex output, by which only a given vector says how to differentiate."""
+    """Raise RuntimeError for a complex output, by which only a given vector says how to differentiate."""
     if output.dtype.is_complex and output.requires_grad:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
 
 
 def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool, strict: bool, at_once: bool) -> list[Tensor]:
-    """d(output)/d(leaf) of each leaf: a backward pass per element, or one for a batch of all."""
+    """Return d(output)/d(leaf) of each leaf: a backward pass per element, or one for a batch of all."""
     whole = [[*output.shape, *t.shape] for t in leaves]
     if at_once and output.requires_grad and output._layout.size:
         return [g.reshape(n) for g, n in zip(_batched((output,), leaves, output, create_graph), whole, strict=True)]
@@ -285,7 +285,7 @@ def _rows(i: int, output: Tensor, leaves: tuple[Tensor, ...], create_graph: bool
 
 
 def _batched(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...], along: Tensor, create_graph: bool) -> tuple[Tensor, ...]:
-    """The gradients for all unit vectors of ``along``, the one output: their number is the first dim."""
+    """Return the gradients for all unit vectors of ``along``, the one output: their number is the first dim."""
     basis = OPS["stack"].call(_basis(along))
     return tuple(
         grad(
@@ -301,7 +301,7 @@ def _batched(outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...], along: Ten
 
 
 def _columns(outputs: tuple[Tensor, ...], leaves: tuple[Tensor, ...]) -> list[list[Tensor]]:
-    """The same from products with the unit vectors of the inputs."""
+    """Return the same as `_rows` from products with the unit vectors of the inputs."""
     dummies = tuple(new_full(o.shape, 1, o.dtype).requires_grad_() for o in outputs)
     pulled = _filled(_grads(outputs, leaves, dummies, True), leaves, False, False)
     table: list[list[Tensor]] = [[] for _ in outputs]
@@ -330,7 +330,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """H[i][j] = d²(output)/d(input i)d(input j) of a function that returns one number: the Jacobian of its gradient.
+    """Return H[i][j] = d²(output)/d(input i)d(input j) of a function that returns one number: the Jacobian of its gradient.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hessian.html
     """
@@ -361,7 +361,7 @@ def hessian(
 
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), vᵀH) of a function that returns one number: the derivative of the gradient's product with v.
+    """Return (func(*inputs), vᵀH) of a function that returns one number: the derivative of the gradient's product with v.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.vhp.html
     """
@@ -369,7 +369,7 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """(func(*inputs), Hv) of a function that returns one number; H is symmetric, so this costs what `vhp` costs.
+    """Return (func(*inputs), Hv) of a function that returns one number; H is symmetric, so this costs what `vhp` costs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.autograd.functional.hvp.html
     """

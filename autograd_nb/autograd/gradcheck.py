@@ -27,14 +27,14 @@ def _inputs(inputs: Any) -> tuple[Any, ...]:
 
 
 def _outputs(value: Any) -> list[Tensor]:
-    """The differentiable outputs; complex ones as pairs of real numbers."""
+    """Return the differentiable outputs; complex ones as pairs of real numbers."""
     values = value if isinstance(value, (tuple, list)) else (value,)
     found = [v for v in values if isinstance(v, Tensor) and (v.dtype.is_floating_point or v.dtype.is_complex)]
     return [view_as_real(v) if v.dtype.is_complex else v for v in found]
 
 
 def _of_reals(func: Callable[..., Any], args: tuple[Any, ...], wanted: list[int]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The same function of the parts of its complex inputs: PyTorch's gradient is that by the real part + i · by the other."""
+    """Return the same function of the parts of its complex inputs: PyTorch's gradient is that by the real part + i · by the other."""
     whole = {i for i in wanted if args[i].dtype.is_complex}
     if not whole:
         return func, args
@@ -63,7 +63,7 @@ def gradcheck(
     masked: bool | None = None,
     check_sparse_nnz: bool | None = None,
 ) -> bool:
-    """Whether the derivatives of ``func`` at ``inputs`` agree with central differences (f(x + eps) − f(x − eps)) / 2·eps.
+    """Return whether the derivatives of ``func`` at ``inputs`` agree with central differences (f(x + eps) − f(x − eps)) / 2·eps.
 
     inputs: tensors (those that require grad are checked; use float64) and other arguments. atol, rtol: |analytic − numeric| ≤
     atol + rtol·|numeric|. nondet_tol: how far two backward passes may differ. fast_mode: compare along one random direction
@@ -167,7 +167,7 @@ def _shifted(func: Any, args: tuple[Any, ...], i: int, k: int, change: np.ndarra
 
 
 def _numeric(func: Any, args: tuple[Any, ...], i: int, k: int, eps: float) -> np.ndarray:
-    """The Jacobian (inputs × outputs) by central differences."""
+    """Return the Jacobian (inputs × outputs) by central differences."""
     shape, n = tuple(args[i].shape), args[i]._layout.size
     rows = []
     for j in range(n):
@@ -192,7 +192,7 @@ def _compare(analytic: np.ndarray, numeric: np.ndarray, k: int, i: int, atol: fl
 
 
 def _check_forward(func: Any, args: tuple[Any, ...], wanted: list[int], eps: float, atol: float, rtol: float) -> None:
-    """Tangents along every element of every input."""
+    """Check the tangents along every element of every input."""
     from .forward_ad import dual_level, make_dual, unpack_dual
 
     for i in wanted:
@@ -212,7 +212,7 @@ def _check_forward(func: Any, args: tuple[Any, ...], wanted: list[int], eps: flo
 
 
 def _check_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:
-    """Gradients of a batch against those of its rows."""
+    """Check the gradients of a batch against those of its rows."""
     rng = np.random.default_rng(1)
     for out in _outputs(func(*args)):
         if not out.requires_grad:
@@ -231,7 +231,7 @@ def _check_batched(func: Any, args: tuple[Any, ...], wanted: list[int]) -> None:
 def _fast(
     func: Any, args: tuple[Any, ...], wanted: list[int], k: int, out: Tensor, eps: float, atol: float, rtol: float, rng: Any
 ) -> None:
-    """One random direction for each input, and one random combination of the outputs."""
+    """Check along one random direction for each input, for one random combination of the outputs."""
     v = rng.standard_normal(tuple(out.shape))
     g = from_numpy(np.asarray(v)).to(out.dtype)
     for i in wanted:
@@ -268,7 +268,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """`gradcheck` of the gradient itself: whether second derivatives agree with differences of the first.
+    """Return `gradcheck` of the gradient itself: whether second derivatives agree with differences of the first.
 
     grad_outputs: what the first backward pass starts from (random by default).
     """

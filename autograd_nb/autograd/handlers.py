@@ -50,7 +50,7 @@ _PACKAGES = {__name__.partition(".")[0], "numpy", *sys.stdlib_module_names}
 
 
 def _is_users(code: CodeType, names: dict[str, Any]) -> bool:
-    """Whether a frame's code, with its global ``names``, is neither this package's nor of what it calls: Python's own library, NumPy,
+    """Return whether a frame's code, with its global ``names``, is neither this package's nor of what it calls: Python's own library, NumPy,
     or a text that was generated. Where a dataclass generates methods, its module's name tells; where a named tuple does, its own."""
     file = code.co_filename
     if file.startswith("<"):
@@ -68,7 +68,7 @@ PATIENCE = 0.5  #: seconds of this thread's work that a signal waits for a funct
 
 
 def _standing(frame: FrameType | None) -> tuple[bool | None, bool]:
-    """Of what the user's code that was running in or above a frame has called: the mode that he had set, None where it is the one that
+    """Return, of what the user's code that was running in or above a frame has called: the mode that he had set, None where it is the one that
     is set now; whether it is to be seen as a whole. What waits for another thread is not."""
     found, inside, waiting, blocks = None, False, False, state.blocks
     while frame is not None and not _is_users(frame.f_code, frame.f_globals):
@@ -148,7 +148,7 @@ def _wrapped(handler: Any) -> Any:
 
 
 def install() -> None:
-    """From now on, and for the handlers that there are."""
+    """Let handlers run whole from now on, those that there are among them."""
     if isinstance(signal.signal, _Setter):
         return
     before, get = signal.signal, signal.getsignal

@@ -52,40 +52,40 @@ class Wrapped(Tensor):
     level: int
 
     def pointwise(self, op: Pointwise, args: Sequence[Any]) -> Any:
-        """``op.run(args)``, this tensor having the highest level among the operands."""
+        """Return ``op.run(args)``, this tensor having the highest level among the operands."""
         raise NotImplementedError
 
     def pointwise_inplace(self, op: Pointwise, args: Sequence[Any]) -> Any:
-        """The result is ``op.inplace(args)``."""
+        """Return the result of ``op.inplace(args)``."""
         raise NotImplementedError
 
     def structured(self, op: Structured, args: tuple[Any, ...]) -> Any:
-        """The result is ``op(*args)``."""
+        """Return the result of ``op(*args)``."""
         raise NotImplementedError
 
     def reduction(self, op: Reduction, args: Sequence[Any], dims: Sequence[int], *rest: Any) -> Any:
-        """The result is ``op(args, dims, *rest)``, the rest being keepdim and options."""
+        """Return ``op(args, dims, *rest)``, the rest being keepdim and options."""
         raise NotImplementedError
 
     def reduced(self, op: Reduced, args: Sequence[Any], dims: Any = None, keepdim: bool = False, mean: bool = False) -> Any:
-        """``op(args, dims, keepdim, mean)``."""
+        """Return the result of ``op(args, dims, keepdim, mean)``."""
         raise NotImplementedError
 
     def function(self, op: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
-        """``op.apply(*args, **kwargs)`` of a user's `Function`."""
+        """Return ``op.apply(*args, **kwargs)`` of a user's `Function`."""
         raise NotImplementedError
 
     def in_place(self, name: str, compute: Callable[..., Any], target: Any, args: tuple[Any, ...], kw: dict[Any, Any]) -> Any:
-        """An in-place op that is made from one out of place."""
+        """Run an in-place op that is made from one out of place."""
         raise NotImplementedError
 
     def write_inplace(self, op: Structured, write: Callable[..., Any], target: Any, args: tuple[Any, ...]) -> Any:
-        """An in-place op that writes over the target's memory, recorded as ``op``."""
+        """Run an in-place op that writes over the target's memory, recorded as ``op``."""
         raise NotImplementedError
 
 
 def innermost(args: Any) -> Any:
-    """The wrapped tensor of the highest level among arguments (tensors, and lists of them), None where there is none."""
+    """Return the wrapped tensor of the highest level among arguments (tensors, and lists of them), None where there is none."""
     top, level = None, -1
     for a in args:
         if isinstance(a, Wrapped):
@@ -99,7 +99,7 @@ def innermost(args: Any) -> Any:
 
 
 def is_internal(frame: Any) -> bool:
-    """Whether a frame runs code of this library."""
+    """Return whether a frame runs code of this library."""
     user_frame(frame)
     return _internal.get(frame.f_code.co_filename, False)
 
@@ -111,7 +111,7 @@ active = OVERRIDES.active  #: the overrides stand while any such context is open
 
 
 def _asked(method: str) -> Callable[..., Any]:
-    """The factory of an override of ``op(operands, *rest)``: the operand of the highest level is asked by its ``method``."""
+    """Return the factory of an override of ``op(operands, *rest)``: the operand of the highest level is asked by its ``method``."""
 
     def factory(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(op: Any, args: Sequence[Any], *rest: Any, **options: Any) -> Any:

@@ -79,7 +79,7 @@ _NAMES = {d: f"torch.{name}" for name, d in _TYPES.items()}
 
 @public()
 def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  # noqa: A001
-    """The tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name."""
+    """Return the tensor's type name ("torch.FloatTensor"), or the tensor cast to a dtype, a type or its name."""
     if dtype is None:
         return f"torch.{tensor_type(input.dtype)}"
     if isinstance(dtype, str):
@@ -94,13 +94,13 @@ def type(input: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:  
 
 @public(method=False)
 def is_tensor(obj: Any) -> bool:
-    """Whether ``obj`` is a Tensor."""
+    """Return whether ``obj`` is a Tensor."""
     return isinstance(obj, Tensor)
 
 
 @public(method=False)
 def is_storage(obj: Any) -> bool:
-    """False: tensors here have no storage objects."""
+    """Return False: tensors here have no storage objects."""
     return False
 
 

@@ -70,34 +70,34 @@ class FunctionEvent:
 
     @property
     def key(self) -> str:
-        """The value is its name."""
+        """Return the name of the event."""
         return self.name
 
     @property
     def cpu_time_total(self) -> float:
-        """From beginning to end."""
+        """Return the time from beginning to end."""
         return (self.end - self.start) / 1000
 
     cpu_time = cpu_time_total
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Without the events inside it."""
+        """Return the time without the events inside it."""
         return (self.end - self.start - sum(c.end - c.start for c in self.cpu_children)) / 1000
 
     @property
     def stack(self) -> list[str]:
-        """The user's line, if it was recorded (``with_stack``)."""
+        """Return the user's line, if it was recorded (``with_stack``)."""
         return [place(*self._line)] if self._line else []
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """Bytes that its kernels wrote."""
+        """Return the bytes that its kernels wrote."""
         return self.bytes_written
 
     @property
     def cpu_memory_usage(self) -> int:
-        """The same, with the events inside it."""
+        """Return the bytes that its kernels and those of the events inside it wrote."""
         return self.bytes_written + sum(c.cpu_memory_usage for c in self.cpu_children)
 
     def __repr__(self) -> str:
@@ -184,7 +184,7 @@ class Recorder:
         _OVERRIDES.leave()
 
     def take(self) -> EventList:
-        """All events so far, each before those inside it; the recorder begins anew."""
+        """Return all events so far, each before those inside it; the recorder begins anew."""
         if self.stack:
             self.finish(self.stack[0])
         found: list[FunctionEvent] = []
@@ -198,13 +198,13 @@ class Recorder:
 
 
 def current() -> Recorder | None:
-    """The recorder that observes this thread now (a capture in between hides it)."""
+    """Return the recorder that observes this thread now (a capture in between hides it)."""
     recorder = getattr(_CURRENT, "recorder", None)
     return recorder if recorder is not None and launch.observer() is recorder else None
 
 
 def _bytes(call: Any, args: tuple[Any, ...]) -> tuple[int, int]:
-    """Bytes that a launch reads and writes, and writes. Of generated kernels the layouts say it: memory may go on behind a tensor."""
+    """Return the bytes that a launch reads and writes, and those that it writes. Layouts say it for generated kernels: memory may go on behind a tensor."""
     recipe = call.recipe
     if hasattr(recipe, "out_layouts"):
         written = sum(layout.size * layout.dtype.itemsize for layout in recipe.out_layouts)
@@ -226,7 +226,7 @@ def _shapes(args: Iterable[Any]) -> list[Any]:
 
 @functools.cache
 def _public_name(node: str) -> str:
-    """ "aten::max_pool2d" of "MaxPool2DBackward0": nodes bear PyTorch's names, the functions inside need not."""
+    """Return  "aten::max_pool2d" of "MaxPool2DBackward0": nodes bear PyTorch's names, the functions inside need not."""
     return "aten::" + re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])", "_", re.sub(r"Backward\d*$", "", node)).lower()
 
 
@@ -281,7 +281,7 @@ def _run_node(inner: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _watch(node: Node, gradients: tuple[Any, ...]) -> None:
-    """While it stands in the engine, every node goes through `Pass.run_node`."""
+    """Observe a node; while this stands in the engine, every node goes through `Pass.run_node`."""
 
 
 def _opened() -> None:
@@ -357,12 +357,12 @@ class FunctionEventAvg:
 
     @property
     def name(self) -> str:
-        """The key by which events were put together."""
+        """Return the key by which events were put together."""
         return self.key
 
     @property
     def cpu_time(self) -> float:
-        """Of one call, on average."""
+        """Return the time of one call, on average."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     def add(self, event: Any, nested: bool = False) -> FunctionEventAvg:
@@ -387,18 +387,18 @@ class EventList(list[Any]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds of all of them."""
+        """Return the microseconds of all of them."""
         return sum(e.self_cpu_time_total for e in self)
 
     def total_average(self) -> FunctionEventAvg:
-        """All of them as one."""
+        """Return all events as one."""
         total = FunctionEventAvg("Total")
         for e in self:
             total.add(e, nested=getattr(e, "cpu_parent", None) is not None)
         return total
 
     def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
-        """One row for each name (and shapes, and line)."""
+        """Return one row for each name (and shapes, and line)."""
         rows: dict[Any, FunctionEventAvg] = {}
         for e in self:
             shapes = e.input_shapes if group_by_input_shapes else None
@@ -414,7 +414,7 @@ class EventList(list[Any]):
         self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
         max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False, time_unit: str | None = None,
     ) -> str:  # fmt: skip
-        """A table: name, time by itself and in all, calls, bytes read and written.
+        """Return a table as text: name, time by itself and in all, calls, bytes read and written.
 
         Args:
             sort_by: "self_cpu_time_total", "cpu_time_total", "cpu_time", "count", "bytes_moved", "self_cpu_memory_usage", …
@@ -545,32 +545,32 @@ class profile:
         return self.function_events
 
     def events(self) -> EventList:
-        """The result is all events."""
+        """Return all events that were recorded."""
         return self._found()
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
-        """The result is as `EventList.key_averages` gives it."""
+        """Return what `EventList.key_averages` gives."""
         return self._found().key_averages(group_by_input_shape, group_by_stack_n)
 
     def table(self, *args: Any, **kwargs: Any) -> str:
-        """The result is as `EventList.table` gives it."""
+        """Return what `EventList.table` gives."""
         return self._found().table(*args, **kwargs)
 
     def export_chrome_trace(self, path: str) -> None:
-        """The file is written as `EventList.export_chrome_trace` does it."""
+        """Write the file as `EventList.export_chrome_trace` does."""
         self._found().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """The file is written as `EventList.export_stacks` does it."""
+        """Write the file as `EventList.export_stacks` does."""
         self._found().export_stacks(path, metric)
 
     def total_average(self) -> FunctionEventAvg:
-        """All events as one."""
+        """Return all events as one."""
         return self._found().total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time of all events, in microseconds."""
+        """Return the time of all events, in microseconds."""
         return self._found().self_cpu_time_total
 
     def __iter__(self) -> Iterator[Any]:

@@ -34,11 +34,11 @@ class TreeSpec:
 
     @property
     def num_leaves(self) -> int:
-        """How many leaves it has."""
+        """Return how many leaves it has."""
         return 1 if self.type is None else sum(c.num_leaves for c in self.children_specs)
 
     def is_leaf(self) -> bool:
-        """Whether it is a leaf."""
+        """Return whether it is a leaf."""
         return self.type is None
 
 
@@ -46,7 +46,7 @@ LEAF = TreeSpec(None, None, ())
 
 
 def _children(tree: Any) -> tuple[Any, Any, list[Any]] | None:
-    """(type, context, children) of a node; None of a leaf."""
+    """Return (type, context, children) of a node; None of a leaf."""
     if isinstance(tree, dict) and type(tree) in (dict, OrderedDict, defaultdict):
         extra = tree.default_factory if isinstance(tree, defaultdict) else None
         return type(tree), (tuple(tree), extra), list(tree.values())
@@ -58,7 +58,7 @@ def _children(tree: Any) -> tuple[Any, Any, list[Any]] | None:
 
 
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
-    """The function returns (leaves, spec).
+    """Return the leaves of a tree, and its spec.
 
     Example:
         >>> tree_flatten({"a": 1, "b": (2, 3)})[0]
@@ -78,7 +78,7 @@ def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tup
 
 
 def tree_unflatten(leaves: Any, treespec: TreeSpec) -> Any:
-    """The tree of these leaves. ValueError when their number does not fit."""
+    """Return the tree of these leaves. ValueError when their number does not fit."""
     leaves = list(leaves)
     if len(leaves) != treespec.num_leaves:
         raise ValueError(f"tree_unflatten: {len(leaves)} leaves for a spec of {treespec.num_leaves}")
@@ -97,32 +97,32 @@ def _build(leaves: Iterator[Any], spec: TreeSpec) -> Any:
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """The result is the leaves."""
+    """Return the leaves of a tree."""
     return tree_flatten(tree, is_leaf)[0]
 
 
 def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
-    """The result is the spec."""
+    """Return the spec of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """The tree of ``func(leaf, leaves of the other trees at the same place)``."""
+    """Return the tree of ``func(leaf, leaves of the other trees at the same place)``."""
     leaves, spec = tree_flatten(tree, is_leaf)
     others = [tree_flatten(r, is_leaf)[0] for r in rests]
     return tree_unflatten([func(*v) for v in zip(leaves, *others, strict=True)], spec)
 
 
 def tree_map_only(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """`tree_map` over the leaves of a type; the others stay."""
+    """Return `tree_map` over the leaves of a type; the others stay."""
     return tree_map(lambda leaf: func(leaf) if isinstance(leaf, kind) else leaf, tree, is_leaf=is_leaf)
 
 
 def tree_any(predicate: Callable[[Any], bool], tree: Any) -> bool:
-    """Whether the predicate holds for any leaf."""
+    """Return whether the predicate holds for any leaf."""
     return any(predicate(leaf) for leaf in tree_leaves(tree))
 
 
 def tree_all(predicate: Callable[[Any], bool], tree: Any) -> bool:
-    """Whether the predicate holds for all leaves."""
+    """Return whether the predicate holds for all leaves."""
     return all(predicate(leaf) for leaf in tree_leaves(tree))

@@ -119,7 +119,7 @@ class _Item:
 
 
 def _as_laid_out(t: Tensor, layout: Layout) -> Any:
-    """The memory of ``t`` as a kernel that was planned for ``layout`` reads it."""
+    """Return the memory of ``t`` as a kernel that was planned for ``layout`` reads it."""
     if t._layout is layout:
         return t._data
     if layout.contiguous:
@@ -134,7 +134,7 @@ def _as_laid_out(t: Tensor, layout: Layout) -> Any:
 
 
 def _layouts(node: Any) -> list[tuple[Any, Layout] | None]:
-    """(array, layout) of each saved item of a node, None for what is no array."""
+    """Return (array, layout) of each saved item of a node, None for what is no array."""
     if hasattr(node, "spec"):
         spec = node.spec
         found: list[Any] = [(a, spec.out if w == "out" else spec.keys[w]) for w, a in zip(spec.saved, node.saved, strict=False)]
@@ -342,7 +342,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Context in which `saved_tensors_hooks` is a RuntimeError with this message."""
+    """Make `saved_tensors_hooks` a RuntimeError within the context, with this message."""
     before, _state.disabled = _state.disabled, error_message
     try:
         if _state.stack:

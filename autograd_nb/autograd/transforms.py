@@ -31,7 +31,7 @@ __all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "line
 
 
 def _peel(t: Tensor, base: Sequence[Level]) -> Tensor:
-    """A tensor with the batches of these levels as ordinary dims in front; deeper levels stay around it."""
+    """Return a tensor with the batches of these levels as ordinary dims in front; deeper levels stay around it."""
     if isinstance(t, Batched) and all(t.level != lv.number for lv in base):
         return batch(_peel(t.value, base).movedim(len(base), 0), t.level) if base else t
     for lv in reversed(base):
@@ -40,7 +40,7 @@ def _peel(t: Tensor, base: Sequence[Level]) -> Tensor:
 
 
 def _wrap(t: Tensor, base: Sequence[Level]) -> Tensor:
-    """The inverse of `_peel`."""
+    """Return the inverse of `_peel`."""
     if isinstance(t, Batched) and all(t.level != lv.number for lv in base):
         return batch(_wrap(t.value.movedim(0, len(base)), base), t.level) if base else t
     for lv in base:
@@ -108,7 +108,7 @@ class _Trace:
         self.outside = recording and (connected or _reaches([edge(t) for t in self.outputs], set(self.leaves)))
 
     def value(self) -> Any:
-        """The function's result, outside the graph unless others are to differentiate it."""
+        """Return the function's result, outside the graph unless others are to differentiate it."""
         return self.released(self.result)
 
     def released(self, tree: Any) -> Any:
@@ -117,7 +117,7 @@ class _Trace:
         return tree_map(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
 
     def pull(self, cotangents: Sequence[Tensor], create_graph: bool = False, retain: bool = True) -> list[Tensor | None]:
-        """Σ vᵀJ for each leaf, with the batches as dims in front; None for what does not matter."""
+        """Return Σ vᵀJ for each leaf, with the batches as dims in front; None for what does not matter."""
         kept = [(o, _peel(c, self.base)) for o, c in zip(self.outputs, cotangents, strict=True) if o.requires_grad]
         if not kept:
             return [None] * len(self.leaves)
@@ -134,7 +134,7 @@ class _Trace:
         )
 
     def gradients(self, cotangents: Sequence[Tensor], retain: bool = True) -> Any:
-        """The same as the caller sees them, zeros where nothing depends."""
+        """Return the same as the caller sees them, zeros where nothing depends."""
         found = self.pull(cotangents, retain=retain)
         filled = [new_full(t.shape, 0, t.dtype) if g is None else g for g, t in zip(found, self.leaves, strict=True)]
         if self.outside:  # some are constants to those who differentiate by what is outside
@@ -143,7 +143,7 @@ class _Trace:
         return tree_unflatten([_wrap(g, self.base) for g in filled], self.spec)
 
     def pusher(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
-        """tangents -> J · tangents for each output."""
+        """Return tangents -> J · tangents for each output."""
         with enable_grad():
             # not 0, which rules may treat by itself (x·ln y); rules of complex results may ask that it be a possible gradient, as 0 is
             dummies = [
@@ -187,7 +187,7 @@ class _Trace:
 
 
 def _reaches(edges: Sequence[Any], own: set[Any]) -> bool:
-    """Whether a graph ends in leaves other than ``own`` that someone may still differentiate by.
+    """Return whether a graph ends in leaves other than ``own`` that someone may still differentiate by.
 
     Those that a finished trace made for itself are nobody's any more.
     """
@@ -230,7 +230,7 @@ def _chosen(argnums: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _of_chosen(func: Callable[..., Any], numbers: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Callable[..., Any], list[Any]]:
-    """(a function of the chosen arguments, those arguments)."""
+    """Return (a function of the chosen arguments, those arguments)."""
 
     def partial(*chosen: Any) -> Any:
         full = list(args)
@@ -249,7 +249,7 @@ def _single(found: Any, argnums: Any) -> Any:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives (gradient, value) of ``func``, which returns one number; with ``has_aux`` (gradient, (value, aux)).
+    """Return a function that gives (gradient, value) of ``func``, which returns one number; with ``has_aux`` (gradient, (value, aux)).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.grad_and_value.html
     """
@@ -277,7 +277,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func``, which returns one number, by its arguments ``argnums``.
+    """Return a function that gives the gradient of ``func``, which returns one number, by its arguments ``argnums``.
 
     The arguments may be trees of tensors (dicts of parameters); the gradient is nested alike. May be nested for higher
     derivatives, and mapped over samples with `vmap`.
@@ -300,7 +300,7 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """(func(*primals), a function of cotangents shaped as the output that gives vᵀJ for each primal).
+    """Return (func(*primals), a function of cotangents shaped as the output that gives vᵀJ for each primal).
 
     With ``has_aux`` func returns (output, aux), and the result is (output, vjp function, aux).
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.vjp.html
@@ -350,7 +350,7 @@ def _jvp_inputs(primals: Any, tangents: Any) -> tuple[list[Any], Any]:
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """(func(*primals), J · tangents), and with ``has_aux`` also aux: the derivative in one direction.
+    """Return (func(*primals), J · tangents), and with ``has_aux`` also aux: the derivative in one direction.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jvp.html
     """
@@ -369,7 +369,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
 
 def _moved(trace: _Trace, tangents: list[Tensor]) -> list[Tensor]:
-    """J · tangents, of whose dtypes each may be wider than its primal's: so are the results then."""
+    """Return J · tangents, of whose dtypes each may be wider than its primal's: so are the results then."""
     push, leaves = trace.pusher(), trace.leaves
     if all(t.dtype is p.dtype for t, p in zip(tangents, leaves, strict=True)):
         return push(tangents)
@@ -379,7 +379,7 @@ def _moved(trace: _Trace, tangents: list[Tensor]) -> list[Tensor]:
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """(func(*primals), the linear function of tangents that gives J · tangents without calling func again).
+    """Return (func(*primals), the linear function of tangents that gives J · tangents without calling func again).
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.linearize.html
     """
@@ -406,7 +406,7 @@ def _basis(t: Tensor) -> Tensor:
 
 
 def _only_real(values: Any, name: str, role: str) -> None:
-    """RuntimeError for a complex tensor among inputs or outputs."""
+    """Raise RuntimeError for a complex tensor among inputs or outputs."""
     for k, t in enumerate(tree_flatten(values)[0]):
         if isinstance(t, Tensor) and t.dtype.is_complex:
             raise RuntimeError(f"{name}: Expected all {role} to be real but received complex tensor at flattened input idx: {k}")
@@ -420,7 +420,7 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func`` by its arguments ``argnums``: output.shape + input.shape, row by row.
+    """Return a function that gives the Jacobian of ``func`` by its arguments ``argnums``: output.shape + input.shape, row by row.
 
     All rows come from one batched backward pass, or ``chunk_size`` at a time.
 
@@ -470,7 +470,7 @@ def jacrev(
 def jacfwd(
     func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, chunk_size: int | None = None, randomness: str = "error"
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func`` by its arguments ``argnums``, column by column: good for few inputs.
+    """Return a function that gives the Jacobian of ``func`` by its arguments ``argnums``, column by column: good for few inputs.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.jacfwd.html
     """
@@ -504,7 +504,7 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """A function that gives the matrix of second derivatives: ``jacfwd(jacrev(func))``.
+    """Return a function that gives the matrix of second derivatives: ``jacfwd(jacrev(func))``.
 
     Source: https://docs.pytorch.org/docs/stable/generated/torch.func.hessian.html
     """

@@ -21,7 +21,7 @@ def compile(
     model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "numba", mode: str | None = None,
     options: Any = None, disable: bool = False, check: bool = False,
 ) -> Any:  # fmt: skip
-    """The function (or module), captured at its first call of each kind and from then on run as one native program.
+    """Return the function (or module), captured at its first call of each kind and from then on run as one native program.
 
     A training step (forward, ``backward()``, ``optimizer.step()``) becomes one program too. Another kind of call (shapes,
     dtypes, flags, Python values that the function reaches) is captured anew; learning rates and random streams are live. What
@@ -56,7 +56,7 @@ def compile(
 
 
 def _twin(model: Any, fullgraph: bool, check: bool) -> Any:
-    """A module with the attributes of ``model`` (the same dict), of which only what its class computes in is another."""
+    """Return a module with the attributes of ``model`` (the same dict), of which only what its class computes in is another."""
     from .dispatch import compile_function
 
     kind = type(model)
@@ -77,17 +77,17 @@ def _twin(model: Any, fullgraph: bool, check: bool) -> Any:
 
 
 def _computing(kind: type) -> Any:
-    """The attributes of the first class that says what a call computes: some programs override ``__call__``, not ``forward``."""
+    """Return the attributes of the first class that says what a call computes: some programs override ``__call__``, not ``forward``."""
     return next(vars(c) for c in kind.__mro__ if not vars(c).keys().isdisjoint(("__call__", "forward")))
 
 
 def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """The function as it is."""
+    """Return the function as it is."""
     return (lambda f: f) if fn is None else fn
 
 
 def is_compiling() -> bool:
-    """Whether a function is being captured."""
+    """Return whether a function is being captured."""
     from ..launch import observer
 
     return hasattr(observer(), "draws")
@@ -106,7 +106,7 @@ def reset() -> None:
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as it is."""
+    """Return the function as it is."""
     return fn
 
 

@@ -35,7 +35,7 @@ class Derivatives:
         self.read: dict[int, Buffer] = {}  # what the section at hand reads
 
     def back(self) -> Back | None:
-        """The backward pass of those results that require grad and are no arguments or state; None if there are none."""
+        """Return the backward pass of those results that require grad and are no arguments or state; None if there are none."""
         session = self.session
         mine = {id(t) for t in (*session.before.reached, *session.leaves)}
         which = [i for i, t in enumerate(self.flat) if t._rg and id(t) not in mine]
@@ -93,7 +93,7 @@ class Derivatives:
         )  # fmt: skip
 
     def _arguments(self) -> list[tuple[int, int, int]]:
-        """(index, buffer, shift) of the arguments whose memory the section at hand reads."""
+        """Return (index, buffer, shift) of the arguments whose memory the section at hand reads."""
         found: dict[int, tuple[int, int, int]] = {}
         for i, t in enumerate(self.session.leaves):
             b = self.capture.buffer_of(t._data)
@@ -111,7 +111,7 @@ class Derivatives:
         return StateExit(node) if number is None else ArgumentExit(number)
 
     def _run(self, section: Section, given: Collection[Key]) -> tuple[Run, tuple]:
-        """The program for gradients that come in at some slots, and the gradients that it makes of ones."""
+        """Return the program for gradients that come in at some slots, and the gradients that it makes of ones."""
         capture = self.capture
         first, draws = len(capture.steps), len(capture.draws)
         seeds: list[Tensor | None] = []

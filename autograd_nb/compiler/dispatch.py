@@ -88,12 +88,12 @@ class Compiled:
         )
 
     def forget(self) -> None:
-        """Capture anew from now on."""
+        """Let calls be captured anew from now on."""
         self._kinds, self._told, self._kept, self._carried, self._rounds = {}, set(), {}, [], 0
 
     @property
     def programs(self) -> list[Variant]:
-        """The captured calls; each has ``reason`` (why it was captured), ``program`` and ``key``."""
+        """Return the captured calls; each has ``reason`` (why it was captured), ``program`` and ``key``."""
         return [v for kind in self._kinds.values() for v in kind.variants]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -134,7 +134,7 @@ class Compiled:
             return self._function(*args, **kwargs)
 
     def _find(self, kind: Kind, leaves: list[Tensor]) -> tuple[Variant | None, str]:
-        """The captured call that serves, or why none does."""
+        """Return the captured call that serves, or why none does."""
         reason = FIRST
         for v in kind.variants:
             reason = v.refuses(leaves)
@@ -237,7 +237,7 @@ class Compiled:
 
 
 def compile_function(function: Any, fullgraph: bool, check: bool) -> Any:
-    """The compiled form of a function (see `autograd_nb.compile`)."""
+    """Return the compiled form of a function (see `autograd_nb.compile`)."""
     if compilation.numba().config.DISABLE_JIT:
         return function
     return Compiled(function, fullgraph, check)

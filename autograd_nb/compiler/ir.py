@@ -40,7 +40,7 @@ class Buffer:
 
     @property
     def nbytes(self) -> int:
-        """The buffer's size in bytes."""
+        """Return the buffer's size in bytes."""
         return self.array.nbytes
 
     def __repr__(self) -> str:
@@ -57,16 +57,16 @@ class Use:
 
     @property
     def end(self) -> int:
-        """The byte behind the last one."""
+        """Return the byte behind the last one."""
         return self.offset + self.size * self.dtype.itemsize
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of its buffer."""
+        """Return whether it is all of its buffer."""
         return self.offset == 0 and self.end == self.buffer.nbytes
 
     def array(self) -> np.ndarray:
-        """The memory as it is now."""
+        """Return the memory as it is now."""
         return self.buffer.array.view(np.uint8)[self.offset : self.end].view(self.dtype)
 
     def key(self) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ class Step:
         self.pinned = False
 
     def copy(self) -> Step:
-        """A step of its own over the same buffers."""
+        """Return a step of its own over the same buffers."""
         operands = [Use(o.buffer, o.offset, o.size, o.dtype) if isinstance(o, Use) else o for o in self.operands]
         return Step(self.call, operands, self.writes, self.line, self.check, self.passes)
 
@@ -104,19 +104,19 @@ class Step:
         return self.call.name if self.call is not None else "check"
 
     def uses(self) -> Iterator[tuple[Use, bool]]:
-        """(use, whether it is written) of every array operand."""
+        """Yield (use, whether it is written) of every array operand."""
         for i, o in enumerate(self.operands):
             if isinstance(o, Use):
                 yield o, i in self.writes
 
     # ---- operands by the names that the kernel gives to its arguments
     def runs(self, module: str, *names: str) -> bool:
-        """Whether it runs one of these hand-written kernels."""
+        """Return whether it runs one of these hand-written kernels."""
         origin: tuple[Any, ...] = getattr(self.call, "origin", ())
         return self.check is None and origin[:2] == ("kernel", module) and origin[2] in names
 
     def position(self, argument: str) -> int:
-        """The place among the operands of the kernel's argument of this name; KeyError where it has none."""
+        """Return the place among the operands of the kernel's argument of this name; KeyError where it has none."""
         names, types = argument_names(self.call.origin), self.call.origin[-1]
         if argument not in names:
             raise KeyError(f"the kernel {self.name} has no argument {argument!r}; it has: {', '.join(names)}")
@@ -126,11 +126,11 @@ class Step:
         return len(before) + more * sum(t.startswith("[") for t in before)
 
     def argument(self, name: str) -> Any:
-        """The operand that is the kernel's argument of this name (no list)."""
+        """Return the operand that is the kernel's argument of this name (no list)."""
         return self.operands[self.position(name)]
 
     def with_arguments(self, **operands: Any) -> Step:
-        """The same launch with other operands, by the names of the kernel's arguments."""
+        """Return the same launch with other operands, by the names of the kernel's arguments."""
         mine = list(self.operands)
         for name, value in operands.items():
             mine[self.position(name)] = value
@@ -142,7 +142,7 @@ _PARAMETERS = re.compile(r"^def \w+\((.*?)\):", re.MULTILINE | re.DOTALL)
 
 @cache
 def argument_names(origin: tuple[Any, ...]) -> tuple[str, ...]:
-    """The names that a kernel gives to its arguments: those in its own signature. ``origin``: as `launch` tells it."""
+    """Return the names that a kernel gives to its arguments: those in its own signature. ``origin``: as `launch` tells it."""
     if origin[0] == "kernel":
         names = tuple(signature(compilation.written(origin[1], origin[2])).parameters)
     else:
@@ -154,7 +154,7 @@ def argument_names(origin: tuple[Any, ...]) -> tuple[str, ...]:
 
 
 def grouped(operands: Sequence[Any], argtypes: Sequence[str]) -> list[Any]:
-    """A step's operands as the arguments that its kernel takes. All lists of a call are of one length."""
+    """Return a step's operands as the arguments that its kernel takes. All lists of a call are of one length."""
     lists = sum(t.startswith("[") for t in argtypes)
     if not lists:
         return list(operands)
@@ -166,14 +166,14 @@ def grouped(operands: Sequence[Any], argtypes: Sequence[str]) -> list[Any]:
 
 
 def root(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory that ``array`` looks at."""
+    """Return the array that owns the memory that ``array`` looks at."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
 
 
 def address(array: np.ndarray) -> int:
-    """The address of an array's first byte."""
+    """Return the address of an array's first byte."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -188,7 +188,7 @@ def written(step: Step, more: Collection[int] = ()) -> Iterator[Use]:
 
 
 def changes(step: Step) -> bool:
-    """Whether a step writes to arguments or state."""
+    """Return whether a step writes to arguments or state."""
     return any(True for _ in written(step))
 
 
@@ -202,7 +202,7 @@ def users(steps: Iterable[Step]) -> dict[int, list[tuple[int, bool]]]:
 
 
 def needed(steps: Sequence[Step], wanted: Collection[int], given: Collection[int] = (), effects: bool = True) -> list[Step]:
-    """The steps that some buffers depend on, where ``given`` ones are there anyway.
+    """Return the steps that some buffers depend on, where ``given`` ones are there anyway.
 
     With ``effects`` also all checks and what writes memory that others see; without, only checks of what is needed.
     """
@@ -224,7 +224,7 @@ _SEEN = ("state", "argument", "foreign")
 
 
 def show(step: Step) -> str:
-    """A step as a line of text: what it writes ← the kernel of what it reads."""
+    """Return a step as a line of text: what it writes ← the kernel of what it reads."""
     outs = [repr(o) for i, o in enumerate(step.operands) if i in step.writes]
     ins = [repr(o) if isinstance(o, Use) else str(plain_number(o)) for i, o in enumerate(step.operands) if i not in step.writes]
     return f"{', '.join(outs) or '-'} = {step.name}({', '.join(i for i in ins if len(i) < 40)})"
@@ -247,7 +247,7 @@ class Program:
 
     @classmethod
     def captured(cls, steps: Sequence[Step], live_out: Collection[int]) -> Program:
-        """A program as a run gives it: what it reads first, or leaves without writing it, was there beforehand."""
+        """Return a program as a run gives it: what it reads first, or leaves without writing it, was there beforehand."""
         defined: set[int] = set()
         given: set[int] = set()
         for step in steps:
@@ -363,7 +363,7 @@ def _fits(argument: Any, kind: str) -> bool:
 
 
 def _laid(step: Step) -> Iterator[tuple[Use, Layout]]:
-    """The operands of which a recipe says how they are walked."""
+    """Yield the operands of which a recipe says how they are walked."""
     recipe = getattr(step.call, "recipe", None)
     if not hasattr(recipe, "in_layouts"):
         return
@@ -421,7 +421,7 @@ def _meet(a: Use, b: Use) -> bool:
 
 
 def _compare(steps: Sequence[Step], before: Outline, place: str) -> None:
-    """The rules about what a pass must keep."""
+    """Check the rules about what a pass must keep."""
     lost = before.user_memory - {u.buffer.number for s in steps for u in written(s)}
     if lost:
         raise InvalidProgram(f"{place}nothing writes the user's memory {sorted(lost)} any more")

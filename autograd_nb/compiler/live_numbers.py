@@ -38,7 +38,7 @@ class FloatSlot(_Slot, float):
 
     @classmethod
     def make(cls, value: float, read: Callable[[], float], decided: list[Any]) -> FloatSlot:
-        """A slot that is ``value`` now and ``read()`` at each run."""
+        """Return a slot that is ``value`` now and ``read()`` at each run."""
         slot = float.__new__(cls, value)
         slot.read, slot.decided = read, decided
         return slot
@@ -49,14 +49,14 @@ class IntSlot(_Slot, int):
 
     @classmethod
     def make(cls, value: int, read: Callable[[], int], decided: list[Any]) -> IntSlot:
-        """A slot that is ``value`` now and ``read()`` at each run."""
+        """Return a slot that is ``value`` now and ``read()`` at each run."""
         slot = int.__new__(cls, value)
         slot.read, slot.decided = read, decided
         return slot
 
 
 def plain_number(value: Any) -> Any:
-    """The number without its memory."""
+    """Return the number without its memory."""
     if isinstance(value, FloatSlot):
         return float.__float__(value)
     return int.__int__(value) if isinstance(value, IntSlot) else value

@@ -13,7 +13,7 @@ _engine: Any = None
 
 
 def machine_code(text: str, name: str) -> int:
-    """The address of a function of an LLVM module, given as text; call it in the thread of `compilation.apart`."""
+    """Return the address of a function of an LLVM module, given as text; call it in the thread of `compilation.apart`."""
     global _engine
     from llvmlite import binding
 
@@ -40,13 +40,13 @@ _methods: dict[str, _MethodDef] = {}  # what Python's function objects refer to
 
 @cache
 def _maker() -> Callable[[int, int, Any], Callable[[], Any]]:
-    """Python's function that makes functions."""
+    """Return Python's function that makes functions."""
     kind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return kind(("PyCFunction_NewEx", ctypes.pythonapi))
 
 
 def method(name: str, text: str) -> Callable[[int], Callable[[], Any]]:
-    """Makes functions for Python: ``method(name, text)(address)()`` calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``.
+    """Return what makes functions for Python: ``method(name, text)(address)()`` calls the LLVM text's ``ptr @name(ptr %self, ptr %none)``.
 
     ``self`` is the address, as a Python int, of words that the function works on; the caller keeps them alive. A builtin function
     without arguments costs a tenth of what ctypes takes to convert some.

@@ -56,7 +56,7 @@ def difference(now: Any, then: Any, path: str) -> str:
 
 
 def _ends(flat: tuple[Any, ...]) -> bool:
-    """Whether a flattened value is no container."""
+    """Return whether a flattened value is no container."""
     return flat[0] == "object" or not (issubclass(flat[0], (list, tuple, dict)) or hasattr(flat[0], "__dataclass_fields__"))
 
 
@@ -74,12 +74,12 @@ _PLAIN = (int, float, str, bytes, complex, slice, range)
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is a number, a text or the like, which cannot change; one of a subclass may have attributes that can."""
+    """Return whether it is a number, a text or the like, which cannot change; one of a subclass may have attributes that can."""
     return isinstance(value, _PLAIN) and not getattr(value, "__dict__", None)
 
 
 def _key(key: Any, others: list[Any] | None) -> Any:
-    """The key of a mapping: 1 and True are not the same here, and a tensor is itself."""
+    """Return the key of a mapping: 1 and True are not the same here, and a tensor is itself."""
     if key.__class__ is str:
         return key
     tensors: list[Tensor] = []
@@ -90,13 +90,13 @@ def _key(key: Any, others: list[Any] | None) -> Any:
 
 
 def _is_record(value: Any) -> bool:
-    """Whether it is a dataclass instance with nothing but its fields."""
+    """Return whether it is a dataclass instance with nothing but its fields."""
     fields = getattr(type(value), "__dataclass_fields__", None)
     return fields is not None and getattr(value, "__dict__", {}).keys() == fields.keys()
 
 
 def rebuild(value: Any, leaves: Any) -> Any:
-    """``value`` with its tensors replaced, in order."""
+    """Return ``value`` with its tensors replaced, in order."""
     if isinstance(value, Tensor):
         return next(leaves)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -117,7 +117,7 @@ def rebuild(value: Any, leaves: Any) -> Any:
 
 
 def slots_in(value: Any, found: list[Any]) -> None:
-    """The live numbers in a value."""
+    """Collect the live numbers in a value."""
     if isinstance(value, _Slot):
         found.append(value)
     elif isinstance(value, (list, tuple)):
@@ -129,7 +129,7 @@ def slots_in(value: Any, found: list[Any]) -> None:
 
 
 def containers(value: Any) -> Iterator[Any]:
-    """The containers in a value that can change."""
+    """Yield the containers in a value that can change."""
     if isinstance(value, (list, dict)) or _is_record(value):
         yield value
     if isinstance(value, (list, tuple)):
@@ -147,7 +147,7 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 
 def emptied(value: Any) -> Any:
-    """The result's structure, holding no memory of the capture."""
+    """Return the result's structure, holding no memory of the capture."""
     place = make(np.empty(0, np.float32), _EMPTY, [0, 0])
     leaves: list[Tensor] = []
     flatten(value, leaves)

@@ -34,7 +34,7 @@ class Outcome:
         self.capture, self.before, self.reach = capture, before, reach
 
     def gradients(self) -> tuple[list[KeptGradient], list[Tensor]]:
-        """(gradients that the run has left, tensors without one)."""
+        """Return (gradients that the run has left, tensors without one)."""
         kept: set[int] = set()
         found: list[KeptGradient] = []
         expects_none: list[Tensor] = []
@@ -66,7 +66,7 @@ class Outcome:
         return found, expects_none
 
     def initial_gradients(self) -> tuple[list[InitialGradient], list[Tensor]]:
-        """(gradients that the program starts from, tensors whose gradient is there but not used)."""
+        """Return (gradients that the program starts from, tensors whose gradient is there but not used)."""
         capture = self.capture
         used = {u.buffer.number for s in capture.steps for u, _ in s.uses()}
         arguments = {id(t) for t in self.before.leaves}
@@ -87,7 +87,7 @@ class Outcome:
         return held, some
 
     def results(self, result: Any, given: set[int]) -> tuple[list[Tensor], list[int]]:
-        """The tensors of the result, each once, and which of them stands at each place."""
+        """Return the tensors of the result, each once, and which of them stands at each place."""
         found: list[Tensor] = []
         others: list[Any] = []
         flatten(result, found, others)
@@ -109,7 +109,7 @@ class Outcome:
         return flat, [place[id(t)] for t in found]
 
     def outputs(self, flat: list[Tensor], gradients: list[KeptGradient]) -> tuple[list[AnyResult], set[int]]:
-        """(how the results are made, the buffers of those in new memory)."""
+        """Return (how the results are made, the buffers of those in new memory)."""
         fresh: set[int] = set()
         outputs: list[AnyResult] = []
         kept = [g.buffer for g in gradients]
@@ -153,7 +153,7 @@ class Outcome:
         return outputs, fresh
 
     def _beside(self, t: Tensor, a: Tensor) -> tuple[str, int]:
-        """(what a result in the memory of an argument has in common with it, the result's version)."""
+        """Return (what a result in the memory of an argument has in common with it, the result's version)."""
         if t._view is not None and (t._view is a or t._view is a._view):
             return (t._view_kind if a._view is None else ""), -1
         return "detached", -1 if t._version_ is a._version_ else t._version_[0]

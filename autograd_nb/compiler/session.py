@@ -65,7 +65,7 @@ class Session:
         return rebuild(result, iter(tensors_in(result))) if numbers else result
 
     def _left(self, result: Any) -> list[Kept]:
-        """The places where the run has left tensors. Unstable where it was not told beforehand how it uses one of them."""
+        """Return the places where the run has left tensors; raise Unstable where it was not told beforehand how it uses one of them."""
         self.unwritten = [k for k, old in self.overwritten if k.get() is old]
         places = [k for k, _ in self.overwritten] + [k for k, old in self.given if k.get() is not old]
         values = [k.get() for k in places]
@@ -128,13 +128,13 @@ class Session:
         return variant
 
     def _unchanged(self, guard: Guard) -> None:
-        """Unstable where something is not as it was before the run."""
+        """Raise Unstable where something is not as it was before the run."""
         changed = guard()
         if changed >= 0:
             raise Unstable(guard.describe(changed))
 
     def _program(self, forward: list[Step], gradients: list[KeptGradient], fresh: set[int], held: list[InitialGradient]) -> Executable:
-        """The program of captured steps; ``fresh``: buffers that get new memory at each run."""
+        """Return the program of captured steps; ``fresh``: buffers that get new memory at each run."""
         capture = self.capture
         kept = {g.buffer for g in gradients if g.buffer is not None}
         steps = optimize(forward, kept | fresh, self.numbers)

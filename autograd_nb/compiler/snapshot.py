@@ -42,13 +42,13 @@ class Snapshot:
     gradient_versions: list[tuple[list[int], int]]  #: (counter, what it counted) of their gradients
 
     def capture(self) -> Capture:
-        """A `Capture` that knows whose memory it meets, and may be asked for gradients."""
+        """Return a `Capture` that knows whose memory it meets, and may be asked for gradients."""
         capture = Capture(self.owners)
         capture.grads = {i: (t, g, 0 if g is None else g._version_[0]) for i, (t, g) in self.gradients.items()}
         return capture
 
     def check_arguments(self, changed: Collection[Tensor]) -> None:
-        """Problem where the run has made something else of an argument than other values; ``changed``: see `sections.Standing`."""
+        """Raise Problem where the run has made something else of an argument than other values; ``changed``: see `sections.Standing`."""
         for t, names, e, (data, layout, hooks) in zip(self.leaves, self.attributes, self.edges, self.memories, strict=True):
             if t.__dict__.keys() != names:
                 raise Problem("it sets an attribute of an argument")
@@ -62,7 +62,7 @@ class Snapshot:
             raise Problem("it leaves another grad mode or default dtype behind")
 
     def argument(self, i: int, capture: Capture) -> Argument:
-        """The record of an argument after the run."""
+        """Return the record of an argument after the run."""
         t, shares = self.leaves[i], self.shares[i]
         return Argument(
             layout=t._layout,
@@ -77,7 +77,7 @@ class Snapshot:
         )
 
     def growing_versions(self, held: list[InitialGradient]) -> list[tuple[Any, int]]:
-        """The counters that grow with each run, of other tensors than arguments and ``held`` gradients, and by how much."""
+        """Return the counters that grow with each run, of other tensors than arguments and ``held`` gradients, and by how much."""
         known = {id(t._version_) for t in self.leaves}
         gradients = {id(h.leaf._grad._version_) for h in held if h.leaf._grad is not None}
         grown: dict[int, tuple[Any, int]] = {}
@@ -126,7 +126,7 @@ def _shares(leaves: list[Tensor], reached: set[int], fixed: set[int]) -> list[Sh
 
 
 def _hooks(t: Tensor) -> tuple[Any, ...]:
-    """The hooks on a tensor's gradient, of its own or of the node that made it."""
+    """Return the hooks on a tensor's gradient, of its own or of the node that made it."""
     e = edge(t)
     hooks = t._leaf_hook_set if e is None or e.is_leaf_edge else getattr(e, "node", e).hooks
     if hooks is None:

@@ -36,7 +36,7 @@ watch: Callable[[Any, tuple[Any, ...]], None] | None = None
 
 
 def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node], dict[Any, Any]]:
-    """(nodes to run, youngest first; leaf -> the oldest node with an edge to it, after which its gradient is complete).
+    """Return (nodes to run, youngest first; leaf -> the oldest node with an edge to it, after which its gradient is complete).
 
     All checks are made here. A leaf that is itself a root and nothing else stands with None.
     """
@@ -94,7 +94,7 @@ def collect(roots: Sequence[Any], targets: set[Any] | None) -> tuple[list[Node],
 
 
 def _towards(nodes: list[Node], targets: set[Any], roots: Sequence[Any]) -> tuple[list[Node], dict[Any, Any]]:
-    """Only the nodes on a path to a target: what `grad` and ``backward(inputs=…)`` run and consume."""
+    """Return only the nodes on a path to a target: what `grad` and ``backward(inputs=…)`` run and consume."""
     needed: set[Any] = set()
     kept: list[Node] = []
     last: dict[Any, Any] = {}
@@ -143,7 +143,7 @@ class Pass:
         self.running: set[Any] | None = None
 
     def arrive(self, e: Any, g: Any) -> None:
-        """A gradient reaches an edge."""
+        """Add a gradient to those that wait for an edge."""
         if e.__class__ is Output:
             node = e.node
             if self.running is not None and node not in self.running and node not in self.inner:
@@ -157,7 +157,7 @@ class Pass:
             self.add(e, g)
 
     def beside(self, root: Any, g: Any) -> None:
-        """Hooks on the one tensor that a pass begins with run, and its gradient is retained, also where no target lies below it."""
+        """Run the hooks on the one tensor that a pass begins with, and retain its gradient, also where no target lies below it."""
         node, index = _place(root)
         hooks = node._leaf_hook_set if node.is_leaf_edge else node.hooks
         if hooks is not None and g is not None and not (node in self.inner or node in self.last or node in (self.running or ())):
@@ -180,7 +180,7 @@ class Pass:
             self.owned.add(e)
 
     def finish(self, leaf: Any) -> None:
-        """All gradients of a leaf are in: run its hooks, accumulate or capture."""
+        """Run the hooks of a leaf of which all gradients are there, and accumulate or capture the gradient."""
         g = self.pending.pop(leaf, None)
         if g is None:
             return
@@ -218,7 +218,7 @@ class Pass:
                     share(value)
 
     def leave(self) -> None:
-        """Targets below which nothing had to run: their gradients are still pending."""
+        """Take the pending gradients of targets below which nothing had to run."""
         for inner in self.inner:
             if inner in self.pending:
                 g = self.pending.pop(inner)
@@ -230,7 +230,7 @@ class Pass:
 
     @overridable
     def run_node(self, node: Node, g: Any) -> None:
-        """A node with hooks or special edges, or a pass with targets, a recorded or watched one."""
+        """Run a node with hooks or special edges, or one in a pass that has targets, is recorded or is watched."""
         hooks = node.hooks
         several = node.several
         if self.inner and not self.accumulate:
@@ -255,13 +255,13 @@ class Pass:
 
 
 def _deliver(e: str, value: str, wanted: str) -> list[str]:
-    """A gradient goes to an edge, where it is ``wanted``."""
+    """Return the line that brings a gradient to an edge where it is ``wanted``."""
     lines = [f"if {e} in pending:", f"    add_to({e}, {value})", "else:", f"    pending[{e}] = {value}"]
     return [f"if {wanted}:", *["    " + line for line in lines]] if wanted else lines
 
 
 def _walker(targeted: bool) -> Callable[..., None]:
-    """walk(work, nodes, quick, consumer, create_graph): run the ``nodes`` from the last to the first, which lets them go.
+    """Return ``walk(work, nodes, quick, consumer, create_graph)``: run the ``nodes`` from the last to the first, which lets them go.
 
     ``quick``: nodes without hooks and special edges run at once. ``consumer``: where the user's line is that consumes them, or None.
     ``targeted``: one more argument, ``running``, has the edges that lead to targets; all others get nothing. It is text for what each

@@ -111,7 +111,7 @@ class NodeHooks:
 
     @users
     def finished(self, leaf: Any, g: Any) -> None:
-        """A leaf has its gradient."""
+        """Call the leaf's hooks for finished gradients."""
         for hook in list(self.accumulated.values()):
             if hook(leaf) is not None:
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
@@ -120,7 +120,7 @@ class NodeHooks:
 
 
 def fitted(g: Any, shape: tuple[int, ...]) -> Any:
-    """The gradient of a result of that shape. RuntimeError where it has one that a broadcast of the result cannot have."""
+    """Return the gradient of a result of that shape; RuntimeError where it has one that a broadcast of the result cannot have."""
     if len(g.shape) < len(shape) or any(n not in (1, m) for n, m in zip(shape[::-1], g.shape[::-1], strict=False)):
         raise RuntimeError(
             f"a function of a tensor whose .data was exchanged returned an invalid gradient - got {list(g.shape)} but expected shape "
@@ -141,7 +141,7 @@ def _replaced_all(hook: Callable[..., Any], result: Any, grads: list[Any]) -> li
 
 
 def replaced(hook: Callable[..., Any], result: Any, grad: Any) -> Any:
-    """The gradient after a hook: what it returned, checked, or ``grad`` when it returned None."""
+    """Return the gradient after a hook: what it returned, checked, or ``grad`` when it returned None."""
     if result is None:
         return grad
     if not hasattr(result, "_layout"):

@@ -30,7 +30,7 @@ class PerThread(threading.local):
 
     @staticmethod
     def copied() -> list[tuple[Any, dict[Any, Any]]]:
-        """All that this thread has set."""
+        """Return all that this thread has set."""
         return [(values, dict(values.__dict__)) for values in PerThread.every]
 
     @staticmethod
@@ -226,10 +226,10 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether ops are being recorded in this thread."""
+    """Return whether ops are being recorded in this thread."""
     return state.grad
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether `inference_mode` is on in this thread."""
+    """Return whether `inference_mode` is on in this thread."""
     return state.inference

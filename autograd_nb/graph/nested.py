@@ -37,7 +37,7 @@ def users(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def elsewhere(run: Callable[[], Any]) -> Any:
-    """``run()``, a backward pass, in another thread; whatever it raises is raised here."""
+    """Return the result of ``run()``, a backward pass, in another thread; whatever it raises is raised here."""
     if state.passes >= MOST:
         raise RecursionError(
             f"backward was called within backward passes {MOST} times over. Does a hook, or the backward of a Function, call itself by it?"

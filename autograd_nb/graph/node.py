@@ -97,31 +97,31 @@ class Node:
         return (self.versions,) if self.versions.__class__ is list else self.versions
 
     def saved_arrays(self) -> list[tuple[Any, ...]]:
-        """(shape, tensor type's name, the edge of what was saved) for each counter, for messages."""
+        """Return (shape, tensor type's name, the edge of what was saved) for each counter, for messages."""
         return []
 
     def name(self) -> str:
-        """The name of this kind of node, e.g. "MulBackward0"."""
+        """Return the name of this kind of node, e.g. "MulBackward0"."""
         return type(self).__name__
 
     # ---- what the engine calls
     def run(self, g: Any) -> tuple[Any, ...]:
-        """Gradients for ``edges`` from the gradient of the output (a list of them for several outputs)."""
+        """Return the gradients for ``edges`` from the gradient of the output (a list of them for several outputs)."""
         raise NotImplementedError
 
     def run_graph(self, g: Any) -> tuple[Any, ...]:
-        """The same, recorded, so that it can be differentiated again."""
+        """Return the same, recorded, so that it can be differentiated again."""
         return self.run(g)
 
     # ---- what users look at
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
-        """((node, output index), …) of the inputs; (None, 0) where an input needs no gradient."""
+        """Return ((node, output index), …) of the inputs; (None, 0) where an input needs no gradient."""
         return tuple(_public_edge(e) for e in self.edges)
 
     @property
     def metadata(self) -> dict[Any, Any]:
-        """A dict for users' notes."""
+        """Return a dict for users' notes."""
         return self.__dict__.setdefault("_metadata", {})
 
     def _sequence_nr(self) -> int:
@@ -148,7 +148,7 @@ class Node:
 
 
 def finishing(node: str, depth: str) -> list[str]:
-    """The text that gives the node of this name its age, the user's place, and no hooks; ``depth``: how far above the user's frame is.
+    """Return the text that gives the node of this name its age, the user's place, and no hooks; ``depth``: how far above the user's frame is.
 
     All that records a node ends so: `finish`, and what `ops.core.call_path` writes out for the calls that are made most.
     """
@@ -166,7 +166,7 @@ def finishing(node: str, depth: str) -> list[str]:
 
 
 def written(name: str, parameters: str, lines: list[str], file: str = __file__, **names: Any) -> Any:
-    """The function of this text, whose frames count as the library's and not as the user's."""
+    """Return the function of this text, whose frames count as the library's and not as the user's."""
     text = f"def {name}({parameters}):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(text, f"{file} <{name}>", "exec"), names)
     return names[name]
@@ -199,7 +199,7 @@ class Output:
 
 
 def expect_shape(edge: Any, shape: tuple[int, ...]) -> None:
-    """Gradients that come through a node's edge are to fit this shape, that of the result: what holds it now has another."""
+    """Let gradients through a node's edge fit this shape, that of the result: what holds it now has another."""
     if edge is not None and not edge.is_leaf_edge:
         node, index = (edge.node, edge.index) if edge.__class__ is Output else (edge, 0)
         node._hooks().expected.setdefault(index, shape)
@@ -259,7 +259,7 @@ _accumulators: weakref.WeakValueDictionary[int, AccumulateGrad] = weakref.WeakVa
 
 
 def accumulator(leaf: Any) -> AccumulateGrad:
-    """The `AccumulateGrad` of a leaf: the same object as long as someone holds it."""
+    """Return the `AccumulateGrad` of a leaf: the same object as long as someone holds it."""
     node = _accumulators.get(id(leaf))
     if node is None or node.variable is not leaf:
         node = _accumulators[id(leaf)] = AccumulateGrad(leaf)
@@ -280,7 +280,7 @@ def _public_edge(edge: Any) -> tuple[Any, int]:
 
 
 def user_frame(frame: Any) -> Any:
-    """The innermost frame at or above ``frame`` outside this package (``frame`` itself when all are inside)."""
+    """Return the innermost frame at or above ``frame`` outside this package (``frame`` itself when all are inside)."""
     first = frame
     while frame is not None:
         name = frame.f_code.co_filename
@@ -294,7 +294,7 @@ def user_frame(frame: Any) -> Any:
 
 
 def here(depth: int = 1) -> tuple[Any, int]:
-    """(code, instruction offset) of the user's line that is running."""
+    """Return (code, instruction offset) of the user's line that is running."""
     frame = sys._getframe(depth)
     if _internal.get(frame.f_code.co_filename, True):
         frame = user_frame(frame)
@@ -309,7 +309,7 @@ def line_of(code: Any, lasti: int) -> int:
 
 
 def place(code: Any, lasti: int) -> str:
-    """``file.py:12 in train: y = x * w``."""
+    """Return the line of the user's program as ``file.py:12 in train: y = x * w``."""
     if code is None:
         return "an unknown place"
     line = line_of(code, lasti)
@@ -370,7 +370,7 @@ def _plain_name(edge: Any) -> str:
 
 
 def changed(counters: tuple[Any, ...], stamp: int) -> tuple[int, int]:
-    """(index of the counter that was moved on, the count it had): only the sum of the counts was kept at recording.
+    """Return (index of the counter that was moved on, the count it had): only the sum of the counts was kept at recording.
 
     A counter may stand for several of the arrays (b * b), and then counts as often. Where several were moved on the one with
     the highest count is named.

@@ -39,7 +39,7 @@ def share(g: Any) -> None:
 
 
 def handed(g: Any, recorded: bool) -> Any:
-    """A gradient as user code may get it, which may keep it, change it and return it: memory of no other gradient.
+    """Return a gradient as user code may get it, which may keep it, change it and return it: memory of no other gradient.
 
     In a ``recorded`` pass it is ``g`` itself, which has its history.
     """

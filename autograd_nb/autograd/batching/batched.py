@@ -76,7 +76,7 @@ class Batched(Wrapped):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to the samples."""
+        """Return whether gradients flow to the samples."""
         return self.value.requires_grad
 
     @requires_grad.setter
@@ -105,7 +105,7 @@ class Batched(Wrapped):
 
     @property  # type: ignore[misc]
     def data(self) -> Tensor:  # type: ignore[override]
-        """The same memory as a leaf outside the graph."""
+        """Return the same memory as a leaf outside the graph."""
         return batch(self.value.data, self.level)
 
     @property
@@ -240,7 +240,7 @@ class Batched(Wrapped):
 
 
 class _Info:
-    """What a user's vmap rule is told."""
+    """The arguments ``info`` of a user's vmap rule."""
 
     def __init__(self, batch_size: int, randomness: str):
         self.batch_size, self.randomness = batch_size, randomness
@@ -256,7 +256,7 @@ def _check_target(target: Any, level: int, name: str) -> None:
 
 
 def batch(value: Tensor, level: int) -> Batched:
-    """``value`` with its dim 0 as the batch of ``level``."""
+    """Return ``value`` with its dim 0 as the batch of ``level``."""
     t = _new(Batched)
     layout = value._layout
     t.value, t.level = value, level
@@ -265,7 +265,7 @@ def batch(value: Tensor, level: int) -> Batched:
 
 
 def rebatch(found: Any, dims: Any, level: int) -> Any:
-    """Results with the batch at ``dims`` (nested alike; None where there is none)."""
+    """Return results with the batch at ``dims`` (nested alike; None where there is none)."""
     if isinstance(found, (tuple, list)):
         each = dims if isinstance(dims, (tuple, list)) else [dims] * len(found)
         return type(found)(rebatch(f, d, level) for f, d in zip(found, each, strict=True))
@@ -275,20 +275,20 @@ def rebatch(found: Any, dims: Any, level: int) -> Any:
 
 
 def value_of(a: Any, level: int) -> tuple[Any, bool]:
-    """(what an argument holds at a level, whether it is a batch of that level)."""
+    """Return (what an argument holds at a level, whether it is a batch of that level)."""
     if isinstance(a, Batched) and a.level == level:
         return a.value, True
     return a, False
 
 
 def materialize(a: Any, level: int, size: int) -> Tensor:
-    """A tensor with the batch of a level in dim 0, stretched there where it is the same for all samples."""
+    """Return a tensor with the batch of a level in dim 0, stretched there where it is the same for all samples."""
     value, batched = value_of(a, level)
     return value if batched else value.unsqueeze(0).expand(size, *value.shape)
 
 
 def align(args: Sequence[Any], level: int, rank: int | None = None) -> list[Any]:
-    """Operands that broadcast as the samples do: dims of size 1 between the batch and a sample of fewer dims."""
+    """Return operands that broadcast as the samples do: dims of size 1 between the batch and a sample of fewer dims."""
     if rank is None:
         rank = max(a.ndim for a in args if isinstance(a, Tensor))
     out = []
@@ -315,16 +315,16 @@ class Batch:
         self.level, self.size = level, size
 
     def of(self, x: Any) -> tuple[Any, bool]:
-        """(what an argument holds, whether its dim 0 is the batch)."""
+        """Return (what an argument holds, whether its dim 0 is the batch)."""
         return value_of(x, self.level)
 
     def whole(self, x: Tensor) -> Tensor:
-        """What a tensor holds, stretched along the batch where it is the same for all samples."""
+        """Return what a tensor holds, stretched along the batch where it is the same for all samples."""
         return materialize(x, self.level, self.size)
 
 
 def structured(op: Structured, args: tuple[Any, ...], level: int) -> Any:
-    """A structured op on batches of ``level``."""
+    """Return the results of a structured op on batches of ``level``."""
     of = Batch(level, _size(args, level))
     out = None
     if op.batch == "shift":
@@ -369,7 +369,7 @@ def _shift(op: Structured, args: tuple[Any, ...], of: Batch) -> Any:
 
 
 def _one_by_one(op: Callable[..., Any], args: tuple[Any, ...], of: Batch) -> Any:
-    """The op on each sample, and the results stacked."""
+    """Return the stacked results of the op on each sample."""
     found = [op(*[_sample(a, of, i) for a in args]) for i in range(of.size)]
     first = found[0]
     if isinstance(first, (tuple, list)):

@@ -23,7 +23,7 @@ __all__: list[str] = []
 
 
 def _whole(t: Any) -> Any:
-    """The tensor that a batch holds, of all levels."""
+    """Return the tensor that a batch holds, of all levels."""
     while isinstance(t, Batched):
         t = t.value
     return t
@@ -105,7 +105,7 @@ def _check(inner: Callable[..., Any]) -> Callable[..., Any]:
 
 @OVERRIDES.at(Structured, "gradients")
 def _gradients(inner: Callable[..., Any]) -> Callable[..., Any]:
-    """A rule may have kernels of its own for gradients that are not to be differentiated again; ops serve batches of them."""
+    """Return a rule's gradients made by ops, which serve batches, where the rule has kernels of its own that do not."""
 
     def gradients(self: Structured, node: Any, g: Any) -> tuple[Any, ...]:
         if state.grad or innermost(g if node.several else (g,)) is None:

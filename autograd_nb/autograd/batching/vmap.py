@@ -30,7 +30,7 @@ _MODES = ("error", "different", "same")
 
 @OVERRIDES.at(Generator, "_next")
 def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
-    """Random numbers inside a vmap: refused, or drawn sample by sample."""
+    """Refuse random numbers inside a vmap, or have them drawn sample by sample."""
 
     def draw(self: Generator) -> tuple[int, int]:
         for level in reversed(levels.stack):
@@ -48,7 +48,7 @@ def _next(inner: Callable[..., Any]) -> Callable[..., Any]:
 @contextmanager
 @whole
 def entered(size: int, randomness: str) -> Any:
-    """A further level of vmap."""
+    """Open a further level of vmap."""
     depth.now += 1
     level = Level(depth.now, size, randomness)
     levels.stack.append(level)
@@ -76,7 +76,7 @@ def _flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def _spread(dims: Any, spec: Any) -> list[Any] | None:
-    """``dims``, given for subtrees, for each leaf; None where the structures do not fit."""
+    """Return ``dims``, given for subtrees, for each leaf; None where the structures do not fit."""
     if spec.type is None:
         return [dims] if _is_dims(dims) else None if isinstance(dims, (tuple, list, dict)) else [dims]
     if _is_dims(dims):
@@ -102,7 +102,7 @@ def _spread(dims: Any, spec: Any) -> list[Any] | None:
 
 
 def _inputs(func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]) -> tuple[int, list[Any], list[Any], Any]:
-    """(batch size, dims of the leaves, leaves, spec), all checked."""
+    """Return (batch size, dims of the leaves, leaves, spec), all checked."""
     name = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
@@ -248,7 +248,7 @@ def _run(func: Callable[..., Any], size: int, dims: list[Any], leaves: list[Any]
 def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[..., Any]:
-    """A function that maps ``func``, written for one sample, over a dim of its inputs, as one computation.
+    """Return a function that maps ``func``, written for one sample, over a dim of its inputs, as one computation.
 
     in_dims: which dim of each input (an int for all, or a tuple nested as the inputs; None: not mapped). out_dims: where the
     results have it. randomness: "error" refuses random ops, "same" draws the same numbers for all samples, "different" others

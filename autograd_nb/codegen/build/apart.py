@@ -77,7 +77,7 @@ class _Work:
 
 @contextmanager
 def _deep() -> Iterator[None]:
-    """Python's own limit of recursion at least: an error in the midst of LLVM's locks would leave them held for good."""
+    """Allow at least the depth of calls that Python itself allows: an error in the midst of LLVM's locks would leave them held for good."""
     before = sys.getrecursionlimit()
     if before < _DEPTH:
         sys.setrecursionlimit(_DEPTH)
@@ -101,7 +101,7 @@ def _begin(thread: threading.Thread) -> None:
 
 @overridable
 def apart(function: Callable[..., Any], *args: Any) -> Any:
-    """``function(*args)``, which nothing interrupts and which does not begin while another such call goes on.
+    """Return ``function(*args)``, which nothing interrupts and which does not begin while another such call goes on.
 
     RuntimeError where it never could: in code that such work itself, or Numba's own compiling, has been interrupted for.
     """
@@ -126,7 +126,7 @@ def apart(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def imported(path: str) -> Any:
-    """A module, which is imported if need be: a handler that wants it too must not find it half made."""
+    """Return a module, imported if need be: a handler that wants it too must not find it half made."""
     known = sys.modules.get(path)
     if known is not None and not getattr(known.__spec__, "_initializing", False):
         return known
@@ -140,7 +140,7 @@ _REMEDY = "Let the handler note what is to be done and do it later, or run what 
 
 
 def _refuse_in_numba() -> None:
-    """RuntimeError where this thread is compiling something of the user's with Numba: it holds Numba's lock."""
+    """Raise RuntimeError where this thread is compiling something of the user's with Numba: it holds Numba's lock."""
     locks = sys.modules.get("numba.core.compiler_lock")
     held = getattr(getattr(getattr(locks, "global_compiler_lock", None), "_lock", None), "_is_owned", None)
     if held is not None and held():
@@ -148,7 +148,7 @@ def _refuse_in_numba() -> None:
 
 
 def _waits_for_us(thread: int) -> bool:
-    """Whether a thread waits for a module whose import this one has been interrupted in."""
+    """Return whether a thread waits for a module whose import this one has been interrupted in."""
     waiting = getattr(sys.modules.get("importlib._bootstrap") or sys.modules.get("_frozen_importlib"), "_blocking_on", {})
     locks = waiting.get(thread)
     mine = threading.get_ident()

@@ -42,7 +42,7 @@ class CacheWarning(UserWarning):
 
 
 def default_folder() -> Path:
-    """``AUTOGRAD_NB_CACHE_DIR``, else the platform's folder for caches."""
+    """Return the folder that ``AUTOGRAD_NB_CACHE_DIR`` names, else the platform's folder for caches."""
     given = os.environ.get("AUTOGRAD_NB_CACHE_DIR")
     if given:
         return Path(given).expanduser()
@@ -77,7 +77,7 @@ class Store:
 
     @property
     def folder(self) -> Path | None:
-        """The folder, made and checked on first use; None when it cannot be used."""
+        """Return the folder, which is made and checked on first use; None when it cannot be used."""
         if not self._opened:
             with self._lock:
                 problem = None if self._opened else self._open()
@@ -160,7 +160,7 @@ class Store:
         self.warn(f"the kernel cache {folder} cannot be written: {error}")
 
     def files(self) -> Iterator[Kept]:
-        """The kernels in the folder."""
+        """Yield the kernels in the folder."""
         folder = self.folder
         if folder is None:
             return
@@ -199,7 +199,7 @@ class Store:
 
 
 def describe(path: Path) -> dict[str, Any] | None:
-    """The description in a kernel's file; None when it is damaged, or not to be trusted."""
+    """Return the description in a kernel's file; None when it is damaged, or not to be trusted."""
     try:
         found = _parse(_read(path))
     except (OSError, _NotOurs):
@@ -212,7 +212,7 @@ class _NotOurs(Exception):
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a plain file that only the user or root can have written."""
+    """Return the bytes of a plain file that only the user or root can have written."""
     try:
         handle = os.open(path, _OPEN)
     except OSError as error:
@@ -264,7 +264,7 @@ def _write_all(file: Any, data: bytes) -> None:
 
 
 def _is_private(status: os.stat_result) -> bool:
-    """Whether only this user, or root, may have written what ``status`` is of."""
+    """Return whether only this user, or root, may have written what ``status`` is of."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

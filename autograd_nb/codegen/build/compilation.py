@@ -48,7 +48,7 @@ _alive: list[Any] = []  # compile results own what machine code refers to; they 
 
 
 def build(source: str, name: str, argtypes: tuple[str, ...], checked: bool = False) -> Entry:
-    """The compiled entry point of function ``name`` that the text ``source`` defines.
+    """Return the compiled entry point of function ``name`` that the text ``source`` defines.
 
     ``argtypes``: "float32[:]" (a flat C array), "int64", "float64", "complex128", "bool", "(3)" (a tuple of three int64), or
     "[float32]" (a list of flat arrays, see `arrays`). ``checked``: every index of an array is tested (the text imports what looks
@@ -77,7 +77,7 @@ def _build(wanted: tuple[Any, ...], source: str, name: str, argtypes: tuple[str,
 
 
 def source_of(entry: Entry) -> tuple[Any, ...]:
-    """("source", text, argument types) of an entry point that `build` made; empty for another."""
+    """Return ("source", text, argument types) of an entry point that `build` made; empty for another."""
     for wanted, made in reversed(list(_built.items())):
         if made is entry and len(wanted) == 3:
             return ("source", wanted[0], wanted[2])
@@ -85,7 +85,7 @@ def source_of(entry: Entry) -> tuple[Any, ...]:
 
 
 def build_function(function: Any, argtypes: tuple[str, ...], checked: bool = False) -> Entry:
-    """The compiled entry point of a hand-written kernel: a plain function, or one decorated with `jit.helper`."""
+    """Return the compiled entry point of a hand-written kernel: a plain function, or one decorated with `jit.helper`."""
     wanted = (function, argtypes, checked, "")
     found = _built.get(wanted)
     return found if found is not None else _entry(_build_function, wanted, function, argtypes, checked)
@@ -99,7 +99,7 @@ def _build_function(wanted: tuple[Any, ...], function: Any, argtypes: tuple[str,
 
 
 def written(module: str, name: str, package: str = "autograd_nb.kernels") -> Any:
-    """A hand-written kernel; its module, and Numba with it, is imported if need be, which nothing interrupts."""
+    """Return a hand-written kernel, whose module (and Numba with it) is imported if need be, which nothing interrupts."""
     return getattr(imported(f"{package}.{module}"), name)
 
 
@@ -153,7 +153,7 @@ def _made(function: pytypes.FunctionType, argtypes: tuple[str, ...], source: str
 
 
 def _interpreted(function: pytypes.FunctionType) -> Entry:
-    """A kernel as Python runs it: on numbers of the types that a compiled one has, and as quiet about dividing by zero."""
+    """Return a kernel as Python runs it: on numbers of the types that a compiled one has, and as quiet about dividing by zero."""
     if not hasattr(function, "foreign"):
         plainly(function)
 
@@ -175,7 +175,7 @@ def _keep_alive(result: Any) -> Entry:
 
 
 def native(entry: Entry) -> tuple[int, tuple[str, ...]]:
-    """(address, argument types) of the machine code behind an entry point, for callers that speak Numba's convention.
+    """Return (address, argument types) of the machine code behind an entry point, for callers that speak Numba's convention.
 
     KeyError for what is not an entry point of this module (a Python function under ``NUMBA_DISABLE_JIT``).
     """

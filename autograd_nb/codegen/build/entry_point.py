@@ -101,7 +101,7 @@ class Wrapper(PyCallWrapper):
             self._unless(cgutils.is_not_null(self.builder, within), self.wrong)
 
     def _read(self, obj: Any, kind: Any) -> Any:
-        """The native value of an argument."""
+        """Return the native value of an argument."""
         if isinstance(kind, types.Array):
             return self._array(obj, kind)
         if isinstance(kind, Arrays):
@@ -130,14 +130,14 @@ class Wrapper(PyCallWrapper):
         return array._getvalue()
 
     def _size(self, obj: Any) -> Any:
-        """The elements of what must be a flat array."""
+        """Return how many elements there are in what must be a flat array."""
         self._must_be(obj, self.ndarray)
         flat = self.builder.icmp_unsigned("==", self._field(obj, _NDIM, ir.IntType(32)), ir.IntType(32)(1))
         self._unless(flat, self.wrong)
         return self._field(self._field(obj, _SHAPE, _WORD.as_pointer()), 0, _WORD)
 
     def _arrays(self, obj: Any, kind: Any) -> Any:
-        """The table of a list of arrays, on the stack, as long as every other list of the call."""
+        """Return the table of a list of arrays, on the stack, as long as every other list of the call."""
         builder = self.builder
         self._must_be(obj, self.api.get_c_object("PyList_Type"))
         count = self._field(obj, _VALUE, _WORD)
@@ -164,7 +164,7 @@ class Wrapper(PyCallWrapper):
         return self.context.make_tuple(self.builder, kind, items)
 
     def _int(self, obj: Any) -> Any:
-        """As ``int(obj)``; the ways through it are a function of the module, as kernels take many."""
+        """Return the native value of ``int(obj)``, read by a function of the module's own, as kernels take many integers."""
         builder, module = self.builder, self.builder.module
         function = module.globals.get("read_int")
         place = cgutils.alloca_once(builder, _WORD)
@@ -221,7 +221,7 @@ _shared: dict[tuple, tuple[int, tuple, Any]] = {}  # by the types of the argumen
 
 
 def shared(kinds: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The code that entry points to kernels of these types share, serialised as Numba does."""
+    """Return the code that entry points to kernels of these types share, serialised as Numba does."""
     known = _shared.get(kinds)
     if known is None:
         name = "entry_" + hashlib.sha256(repr(kinds).encode()).hexdigest()[:32]
@@ -246,7 +246,7 @@ def share(kinds: tuple[Any, ...], code: tuple[Any, ...]) -> None:
 
 
 def without_bitcode(code: Any, symbol: str) -> Any:
-    """Serialised code without the LLVM bitcode that lets other functions inline it.
+    """Return serialised code without the LLVM bitcode that lets other functions inline it.
 
     Nothing inlines a kernel, and it is half of the file and of the time to load it. A few bytes that define ``symbol`` stand
     in for it, as Numba reads there what the machine code defines.
@@ -277,7 +277,7 @@ def address_of(result: Any) -> int:
 
 
 def entry_point(result: Any) -> tuple[Any, Any]:
-    """(the function that Python calls, what must live as long) of a compile result."""
+    """Return the function that Python calls for a compile result, and what must live as long."""
     name = result.fndesc.qualname
     assert result.signature.return_type is types.none, f"{name}: a kernel returns nothing, as its outputs are arguments"
     kinds = tuple(result.signature.args)

@@ -16,7 +16,7 @@ _OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOC
 
 
 def reading(path: Any) -> BinaryIO:
-    """A file, open for reading. RuntimeError for a pipe, a device or a socket, which may never end, or never begin."""
+    """Return a file that is open for reading; RuntimeError for a pipe, a device or a socket, which may never end, or never begin."""
     name = os.fspath(path)
     _look(os.stat(name).st_mode, name)
     handle = os.open(name, _OPEN)
@@ -37,7 +37,7 @@ def _look(mode: int, name: Any) -> None:
 
 @contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``path`` when the block ends without error; what ``path`` links to is replaced, not the link."""
+    """Give a file that takes the place of ``path`` when the block ends without error; what ``path`` links to is replaced, not the link."""
     path = Path(os.path.realpath(os.fspath(path)))
     folder = path.parent
     if not folder.is_dir():

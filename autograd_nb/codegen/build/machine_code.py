@@ -121,7 +121,7 @@ def _plain(env: Any) -> tuple[str, list[Any]]:
 
 
 def _environment(name: str, constants: list[Any]) -> Any:
-    """The objects that a compiled function refers to.
+    """Return the objects that a compiled function refers to.
 
     Numba's own way to restore them imports the module of every function that was compiled along (SciPy, in the end),
     for the sake of globals that only its object mode reads.

@@ -19,7 +19,7 @@ _OF_PARTS = {"float32": "complex64", "float64": "complex128"}
 
 
 def pair(re: Any, im: Any) -> Sym:
-    """The complex value of two real ones."""
+    """Return the complex value of two real ones."""
     if not isinstance(re, Sym):
         re = im.trace.as_sym(re, im.dtype)
     im = re.trace.as_sym(im, re.dtype)
@@ -35,7 +35,7 @@ def _is(x: Any) -> bool:
 
 @on_complex
 def arithmetic(op: str, a: Any, b: Any) -> Sym:
-    """``a op b`` where at least one is complex."""
+    """Return ``a op b`` where at least one is complex."""
     trace = (a if isinstance(a, Sym) else b).trace
     component = "float64" if any(isinstance(x, Sym) and x.dtype in ("complex128", "float64") for x in (a, b)) else "float32"
     a, b = (x if isinstance(x, Sym) else trace.as_sym(x, component) for x in (a, b))
@@ -99,7 +99,7 @@ def sgn(x): return m.sign(x)
 
 @formula
 def angle(x):
-    """π for negative numbers, nan for nan."""
+    """Return π for negative numbers, 0 for others and nan for nan."""
     return where(x != x, x, where(x < 0, x.trace.constant(math.pi, x.dtype), x.trace.constant(0.0, x.dtype)))
 
 
@@ -155,7 +155,7 @@ def where_(condition, a, b):
 
 
 def _i(z: Sym) -> Sym:
-    """i·z"""
+    """Return i · z."""
     return pair(-z.imag, z.real)
 
 

@@ -65,7 +65,7 @@ class Trace:
         self._known: dict[tuple[Any, ...], Sym] = {}
 
     def input(self, name: str, dtype: str) -> Sym:
-        """A value that the loop loads under ``name`` before the body runs."""
+        """Return a value that the loop loads under ``name`` before the body runs."""
         return self._emit("input", (name,), dtype)
 
     def constant(self, value: float | int | bool, dtype: str) -> Sym:
@@ -73,7 +73,7 @@ class Trace:
         return self._emit("constant", (repr(value), value), dtype)
 
     def table(self, values: tuple[Any, ...], dtype: str) -> str:
-        """A constant array that ``gather`` reads; the name under which the kernel's text defines it."""
+        """Return the name under which the kernel's text defines a constant array, for ``gather`` to read."""
         for name, (known, kind) in self.tables.items():
             if known == values and kind == dtype:
                 return name
@@ -101,7 +101,7 @@ class Trace:
         return sym
 
     def as_sym(self, value: Any, dtype: str | None = None) -> Sym:
-        """``value`` as a symbol: a symbol as it is, a Python number as a typed literal."""
+        """Return ``value`` as a symbol: a symbol as it is, a Python number as a typed literal."""
         if isinstance(value, Sym):
             return value
         if isinstance(value, bool):
@@ -121,7 +121,7 @@ class Trace:
         )
 
     def lines(self, results: list[Sym]) -> tuple[str, list[str]]:
-        """(text for before the function, statements of the loop body) that compute ``results``; unused ones are left out.
+        """Return the text for before the function and the statements of the loop body, which compute ``results``; unused ones are left out.
 
         The text defines the constants: as globals they have types already, and Numba is quicker by a sixth than where it infers
         those of calls. The rest of what must stand there is the `preamble`.
@@ -156,7 +156,7 @@ class Sym:
         self.trace, self.op, self.args, self.dtype, self.name = trace, op, args, dtype, name
 
     def text(self, names: Sequence[str] | None = None) -> str:
-        """The expression that computes it from what it depends on; ``names``: of its arguments, if not their own."""
+        """Return the expression that computes the symbol from its arguments, which are called ``names`` there if those are given."""
         if self.op == "constant":
             return literal(self.args[1], self.dtype)
         names = names or [a.name if isinstance(a, Sym) else str(a) for a in self.args]
@@ -222,7 +222,7 @@ class Sym:
     __hash__ = object.__hash__
 
     def __pointwise__(self, name, args, options):
-        """``m.<name>(*args, **options)`` where one argument is a symbol."""
+        """Return ``m.<name>(*args, **options)`` where one argument is a symbol."""
         if any(isinstance(a, Sym) and a.dtype in COMPONENT for a in args):
             if name not in COMPLEX:
                 raise ComplexError(f"{name} is not defined for complex values")
@@ -244,21 +244,21 @@ class Sym:
         return f"<{self.name}: {self.dtype} = {self.op}>"
 
     def _parts(self, function):
-        """A function that acts on both parts of a complex value alike."""
+        """Return what a function that acts on both parts of a complex value alike makes of the value."""
         if self.dtype not in COMPONENT:
             return function(self)
         return self.trace._emit("complex", (function(self.real), function(self.imag)), self.dtype)
 
     @property
     def real(self) -> Sym:
-        """The real part; of a real value the value."""
+        """Return the real part, which of a real value is the value itself."""
         if self.dtype not in COMPONENT or self.op == "complex":
             return self.args[0] if self.op == "complex" else self
         return self.args[0].real if self.op == "conj" else self.trace._emit("real", (self,), COMPONENT[self.dtype])
 
     @property
     def imag(self) -> Sym:
-        """The imaginary part; of a real value 0."""
+        """Return the imaginary part, which of a real value is 0."""
         if self.dtype not in COMPONENT:
             return self.trace.constant(0, self.dtype)
         if self.op == "complex":
@@ -267,14 +267,14 @@ class Sym:
 
     @property
     def conj(self) -> Sym:
-        """The conjugate; a real value is its own."""
+        """Return the conjugate; a real value is its own."""
         if self.dtype not in COMPONENT or self.op == "conj":
             return self.args[0] if self.op == "conj" else self
         return self.trace._emit("conj", (self,), self.dtype)
 
     # primitives used by vecmath
     def cast(self, dtype: str) -> Sym:
-        """The value converted to ``dtype`` (float to integer truncates; keep it in range first)."""
+        """Return the value converted to ``dtype`` (float to integer truncates; keep it in range first)."""
         if dtype == self.dtype:
             return self
         if dtype in COMPONENT:
@@ -290,19 +290,19 @@ class Sym:
         return self.trace._emit("cast", (self,), dtype)
 
     def bitcast(self, dtype: str) -> Sym:
-        """The same bits read as ``dtype`` of the same width."""
+        """Return the same bits read as ``dtype`` of the same width."""
         if dtype == self.dtype:
             return self
         return self.trace._emit("bitcast", (self,), dtype)
 
     def gather(self, table: tuple[Any, ...], dtype: str) -> Sym:
-        """``table[self]`` from a constant table; ``self`` is an integer within range."""
+        """Return ``table[self]`` from a constant table; ``self`` is an integer within range."""
         name = self.trace.table(tuple(table), dtype)
         return self.trace._emit("gather", (name, self), dtype)
 
 
 def closure(results: Sequence[Sym], given: Container[str] = ()) -> list[Sym]:
-    """All that results depend on, each after what it depends on; but not what ``given`` ones, by name, are made of."""
+    """Return all that results depend on, each after what it depends on; but not what ``given`` ones, by name, are made of."""
     found: set[str] = set()
     stack = list(results)
     while stack:
@@ -314,7 +314,7 @@ def closure(results: Sequence[Sym], given: Container[str] = ()) -> list[Sym]:
 
 
 def unify(a: Sym, b: Sym) -> tuple[Sym, Sym]:
-    """Two symbols brought to the wider of their dtypes."""
+    """Return two symbols brought to the wider of their dtypes."""
     if a.dtype == b.dtype:
         return a, b
     if a.dtype in COMPONENT or b.dtype in COMPONENT:
@@ -334,7 +334,7 @@ def primitive(op: str, *args: Any, dtype: str | None = None) -> Sym:
 
 
 def where(condition: Sym, a: Any, b: Any) -> Sym:
-    """``a`` where the condition holds, else ``b``; both are computed."""
+    """Return ``a`` where the condition holds, else ``b``; both are computed."""
     trace = condition.trace
     partner = next((v.dtype for v in (a, b) if isinstance(v, Sym)), None)
     x, y = unify(trace.as_sym(a, partner), trace.as_sym(b, partner))
@@ -346,7 +346,7 @@ def where(condition: Sym, a: Any, b: Any) -> Sym:
 
 
 def libm(name: str, *args: Any) -> Sym:
-    """A scalar function that Numba knows (``math.lgamma``, or ``iterative.<name>`` of `codegen.iterative`); it does not vectorise."""
+    """Return the call of a scalar function that Numba knows (``math.lgamma``, or ``iterative.<name>`` of `codegen.iterative`); it does not vectorise."""
     first = next(a for a in args if isinstance(a, Sym))
     syms = tuple(first.trace.as_sym(a, first.dtype) for a in args)
     if any(s.dtype in COMPONENT for s in syms):
@@ -359,7 +359,7 @@ def numpy_name(dtype: str) -> str:
 
 
 def literal(value: float | int | bool, dtype: str) -> str:
-    """A Python expression that Numba types as exactly ``dtype``."""
+    """Return a Python expression that Numba types as exactly ``dtype``."""
     if dtype in COMPONENT:
         return f"np.{dtype}({float(value)!r})"
     if dtype == BOOL:

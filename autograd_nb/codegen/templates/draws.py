@@ -40,7 +40,7 @@ for _ in range(10):
 
 
 def _unit(words: Sequence[Sym], d: str) -> Sym:
-    """Uniform on [0, 1): 24 bits for float32, 53 for float64."""
+    """Return a number that is uniform on [0, 1): 24 bits for float32, 53 for float64."""
     if d == "float32":  # by way of int32: there is a vector instruction for that conversion
         return (words[0] >> 8).cast("int32").cast("float32") * 2.0**-24
     high, low = (words[0] >> 5).cast("int32").cast("float64"), (words[1] >> 6).cast("int32").cast("float64")
@@ -48,7 +48,7 @@ def _unit(words: Sequence[Sym], d: str) -> Sym:
 
 
 def _open(words: Sequence[Sym], d: str) -> Sym:
-    """Uniform on (0, 1], fine near 0: 31 and 53 bits, so that logarithms of it reach far tails."""
+    """Return a number that is uniform on (0, 1], fine near 0: 31 and 53 bits, so that logarithms of it reach far tails."""
     if d == "float32":
         return (words[0] >> 1).cast("int32").cast("float32") * 2.0**-31 + 2.0**-32
     return _unit(words, d) + 2.0**-54
@@ -68,7 +68,7 @@ _COS = {
 
 
 def _circle(words: Sequence[Sym], d: str) -> tuple[Sym, Sym]:
-    """A uniform point of the unit circle: two bits choose the quadrant, the rest the angle from its middle."""
+    """Return a uniform point of the unit circle: two bits choose the quadrant, the rest the angle from its middle."""
     w = words[0]
     fraction = (w << 2).cast("int32").cast(d) * (1.5707963267948966 * 2.0**-32)
     if d == "float64":
@@ -89,17 +89,17 @@ def _circle(words: Sequence[Sym], d: str) -> tuple[Sym, Sym]:
 
 
 def uniform(words: Sequence[Sym], d: str) -> list[Sym]:
-    """[0, 1): four float32 or two float64."""
+    """Return four float32 or two float64 that are uniform on [0, 1)."""
     return [_unit([w], d) for w in words] if d == "float32" else [_unit(words[:2], d), _unit(words[2:], d)]
 
 
 def positive(words: Sequence[Sym], d: str) -> list[Sym]:
-    """(0, 1], fine near 0."""
+    """Return four float32 or two float64 that are uniform on (0, 1], fine near 0."""
     return [_open([w], d) for w in words] if d == "float32" else [_open(words[:2], d), _open(words[2:], d)]
 
 
 def normal(words: Sequence[Sym], d: str) -> list[Sym]:
-    """Standard normal by Box and Muller: a radius and a point of the circle make two."""
+    """Return four or two standard normal numbers by Box and Muller: a radius and a point of the circle make two."""
     pairs = [(words[:1], words[1:2]), (words[2:3], words[3:])] if d == "float32" else [(words[:2], words[2:])]
     out = []
     for a, b in pairs:
@@ -110,18 +110,18 @@ def normal(words: Sequence[Sym], d: str) -> list[Sym]:
 
 
 def ratio(words: Sequence[Sym], d: str) -> list[Sym]:
-    """Standard Cauchy: the ratio of a uniform point's coordinates."""
+    """Return numbers with the standard Cauchy distribution: each is the ratio of a uniform point's coordinates."""
     pairs = [[w] for w in words] if d == "float32" else [words[:2], words[2:]]
     return [x / y for x, y in (_circle(p, d) for p in pairs)]
 
 
 def bits(words: Sequence[Sym], d: str) -> list[Sym]:
-    """The four words themselves."""
+    """Return the four words themselves."""
     return list(words)
 
 
 def wide_bits(words: Sequence[Sym], d: str) -> list[Sym]:
-    """Two uint64."""
+    """Return the words as two uint64."""
     return [words[k].cast("uint64") | (words[k + 1].cast("uint64") << 32) for k in (0, 2)]
 
 
@@ -131,7 +131,7 @@ def wide_bits(words: Sequence[Sym], d: str) -> list[Sym]:
 def _drawn(
     draw: Callable[[Sequence[Sym], str], list[Sym]], finish: Callable[..., Sym], inputs: Sequence[Input], compute: str, out: str
 ) -> tuple[str, list[str], list[str], list[Sym]]:
-    """(constants, loads, lines, results of the lanes) of `random_map`'s inner loop."""
+    """Return (constants, loads, lines, results of the lanes) of `random_map`'s inner loop."""
     trace = Trace(compute)
     draws = draw([trace.input(f"w{k}", "uint32") for k in range(4)], compute)
     results, loads = [], []
@@ -160,7 +160,7 @@ def random_map(
     out: str,
     name: str = "kernel",
 ) -> str:
-    """``name(seed, call, skipped, x0, …, o)``: o[i] = finish(draw of element skipped + i, x0[i] or the scalar x0, …).
+    """Return the text of ``name(seed, call, skipped, x0, …, o)``: o[i] = finish(draw of element skipped + i, x0[i] or the scalar x0, …).
 
     ``skipped`` is a multiple of 4 `BLOCK`.
     ``compute`` is the dtype of the draws and of the inputs (a scalar of another kind keeps its own if it is an integer).

@@ -59,18 +59,18 @@ class Body:
         return {s.name for s in self.trace.instructions}
 
     def effort(self) -> int:
-        """What one element costs, in units of an array's element moved: roughly, a unit is as good as four instructions."""
+        """Return what one element costs, in units of an array's element moved: roughly, a unit is as good as four instructions."""
         arrays = sum(not s.scalar for s in self.inputs) + len(self.results)
         return max(arrays, len(self.trace.instructions) // 4)
 
 
 def storage(dtype: str) -> str:
-    """The dtype of the NumPy array that carries ``dtype`` into a kernel."""
+    """Return the dtype of the NumPy array that carries ``dtype`` into a kernel."""
     return "uint16" if dtype == "float16" else dtype
 
 
 def _stored(value: Sym, target: str) -> Sym:
-    """A value as an array of dtype ``target`` holds it: of a complex one a real array takes the real part."""
+    """Return a value as an array of dtype ``target`` holds it: a real array takes the real part of a complex one."""
     if target != BOOL and target not in COMPONENT:
         value = value.real
     return m.float_to_half(value.cast("float32")) if target == "float16" else value.cast(target)
@@ -108,7 +108,7 @@ APART: Mapping[int, int] = MappingProxyType({})
 
 
 def _targets(first: int, count: int, over: Mapping[int, int]) -> tuple[list[str], list[str]]:
-    """(names of the arrays of ``count`` results, the first of which is ``o{first}``; those of them that are arguments besides)."""
+    """Return the names of the arrays of ``count`` results, the first being ``o{first}``, and those of them that are arguments of their own."""
     names = [f"a{over[k]}" if k in over else f"o{first + k}" for k in range(count)]
     return names, [o for k, o in enumerate(names) if k not in over]
 
@@ -118,7 +118,7 @@ def _indent(lines: Sequence[str], level: int) -> str:
 
 
 def pointwise_flat(body: Body, name: str = "kernel", over: Mapping[int, int] = APART) -> str:
-    """``name(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs).
+    """Return the text of ``name(x0, x1, …, o0, …)``: one loop over contiguous operands of one size (scalars stand among the inputs).
 
     ``over``: result → the input array that it overwrites; it has no argument of its own then. (Passing one array twice would
     do, but LLVM, seeing that they overlap, would take its unvectorised loop.)
@@ -171,7 +171,7 @@ def arrange(sizes: list[int], steps: Sequence[list[int]], inputs: int, free: boo
 
 
 def pointwise_strided(body: Body, kinds: str, name: str = "kernel", over: Mapping[int, int] = APART) -> str:
-    """``name(dims, x0, …, o0, …)``: six nested loops; ``kinds`` has one letter per array operand, outputs last.
+    """Return the text of ``name(dims, x0, …, o0, …)``: six nested loops; ``kinds`` has one letter per array operand, outputs last.
 
     ``dims``: the six sizes, then six element strides for each array operand, outputs last. ``over``: see `pointwise_flat`.
     """
@@ -269,7 +269,7 @@ class _Rows:
                 self.rows.append(f"{a}r = row({a}, {begin}{moved}, {size}, {step})")
 
     def step(self, o: str) -> str:
-        """Where in its row element ``i`` of an output is."""
+        """Return where in its row element ``i`` of an output is."""
         return "i" if self.kinds[self.everyone.index(o)] == "u" else f"i * {o}s{RANK - 1}"
 
     def dtype(self, a: str) -> str:
@@ -283,7 +283,7 @@ class _Rows:
 
 
 def _live(values: Sequence[Sym]) -> set[str]:
-    """The names of all that these values depend on."""
+    """Return the names of all that these values depend on."""
     needed: set[str] = set()
     stack = list(values)
     while stack:
@@ -305,7 +305,7 @@ def _wide(dtype: str) -> str:
 
 @dataclass(frozen=True)
 class Fold:
-    """How a reduction combines.
+    """The combining step of a reduction.
 
     ``init``: the total of nothing, which changes nothing that it is combined with. ``combine``: a formula of the total so far and
     one more value. ``accumulator``: from the values' dtype to the total's. ``loose``, ``ordered``: the combination as text over
@@ -320,7 +320,7 @@ class Fold:
     ordered: str = ""
 
     def start(self, dtype: str) -> str:
-        """The literal with which a total of this dtype begins."""
+        """Return the literal with which a total of this dtype begins."""
         if dtype == BOOL:
             return str(self.init > 0)
         if dtype in INTEGERS and self.init in (math.inf, -math.inf):  # the largest or least there is
@@ -328,7 +328,7 @@ class Fold:
         return literal(self.init, dtype)
 
     def text(self, a: str, x: str, dtype: str, ordered: bool = False) -> str:
-        """The combination of two expressions of this dtype; ``ordered``: as it stands, between chunks the order is fixed."""
+        """Return the combination of two expressions of this dtype; ``ordered``: as it stands, between chunks the order is fixed."""
         known = self.ordered if ordered and self.ordered else self.loose
         return known.format(a=a, x=x) if known else combination(self.combine, a, x, dtype)
 
@@ -337,7 +337,7 @@ LONGEST = 1000  #: characters of a combination: every value is written where it 
 
 
 def combination(combine: Callable[[Any, Any], Any], a: str, x: str, dtype: str) -> str:
-    """The text of a formula of two values as one expression."""
+    """Return the text of a formula of two values as one expression."""
     trace = Trace(dtype)
     value = trace.as_sym(combine(trace.input(a, dtype), trace.input(x, dtype))).cast(dtype)
     text = _expression(value)
@@ -345,7 +345,7 @@ def combination(combine: Callable[[Any, Any], Any], a: str, x: str, dtype: str) 
 
 
 def _expression(s: Sym) -> str:
-    """A symbol's computation as the text of one expression."""
+    """Return a symbol's computation as the text of one expression."""
     if s.op in ("input", "constant"):
         return s.name if s.op == "input" else s.text()
     if s.op == "gather" or (s.op == "libm" and s.args[0].startswith("iterative.")):
@@ -392,7 +392,7 @@ def reduction(
     name: str = "kernel",
     over: Mapping[int, int] = APART,
 ) -> str:
-    """``name(dims, x0, …, o0, …)``: fold the first of the body's results over the reduced loops, store the others as they are.
+    """Return the text of ``name(dims, x0, …, o0, …)``, which folds the body's first results over the reduced loops and stores the others.
 
     ``dims``: three kept sizes, two reduced sizes, the inner size; then the same six strides for each array operand and for
     each output (0 along reduced loops for what is made of totals; these outputs stand first). ``inner``: "reduced" or "kept".
@@ -444,7 +444,7 @@ class _Reduction:
         return before
 
     def _operands(self, values: Sequence[Sym], kinds: str, outs: Sequence[str], over: Mapping[int, int]) -> None:
-        """The kernel's arguments, and how their rows are found."""
+        """Name the kernel's arguments, and write how their rows are found."""
         inputs, live = self.body.inputs, _live(values)
         arrays = [f"a{j}" for j, s in enumerate(inputs) if not s.scalar]
         keep = [a for a in arrays if f"x{a[1:]}" in live]
@@ -461,7 +461,7 @@ class _Reduction:
         self.rows = [f"size = min({CHUNK}, n5 - c)", *dict.fromkeys([*self.reads.rows, *writes.rows])]
 
     def text(self, inner: str, name: str) -> str:
-        """The kernel whose innermost loop is ``inner``: "reduced" or "kept"."""
+        """Return the kernel whose innermost loop is ``inner``: "reduced" or "kept"."""
         n = len(self.everyone)
         text = self.header + f"def {name}({', '.join(self.args)}):\n"
         text += _indent(["n5 = entry(dims, 5)", *self.before], 1)
@@ -473,7 +473,7 @@ class _Reduction:
         return _indent([f"advance(place, dims, {len(self.everyone)}, {KEPT}, {KEPT + REDUCED})"], level)
 
     def _inner_reduced(self) -> str:
-        """Chunks of a row are folded in lanes, and the chunks in order."""
+        """Return the loops in which the chunks of a row are folded in lanes, and the chunks in order."""
         text = _indent([f"for _ in range(steps(dims, 0, {KEPT})):"], 1)
         text += _indent([*[f"total{k} = {begin}" for k, begin in enumerate(self.begins)], "for _ in range(rows):"], 2)
         text += _indent([f"for c in range(0, n5, {CHUNK}):"], 3)
@@ -492,8 +492,10 @@ class _Reduction:
         return text + _indent([*self.done_lines, *[f"{one(o)} = {v.name}" for o, v in zip(self.results, self.done, strict=True)]], 2)
 
     def _inner_kept(self) -> str:
-        """A block of columns at a time, rows folded into a buffer. Of a sum of floats every few dozen rows go up one level:
-        accumulators wider than the values would halve the vectors of the whole loop."""
+        """Return the loops that take a block of columns at a time, whose rows are folded into a buffer.
+
+        Of a sum of floats every few dozen rows go up one level: accumulators wider than the values would halve the vectors of the whole loop.
+        """
         lanes, accs = self.lanes, self.accs
         high = [k for k, f in enumerate(self.folds) if f is SUM and (self.folded[k].dtype == "float64" or lanes[k] != accs[k])]
         ends = _Rows(self.everyone, [*self.epilogue, *self.results], "s" * len(self.everyone), "size", "c")

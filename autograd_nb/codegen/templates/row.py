@@ -40,12 +40,12 @@ _HEADER = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime imp
 
 
 def begins(name: str) -> str:
-    """The operand that tells where the rows or values of a ``line`` or ``spot`` begin."""
+    """Return the operand that tells where the rows or values of a ``line`` or ``spot`` begin."""
     return f"{name}_at"
 
 
 def together(n: int) -> int:
-    """How many contiguous rows of ``n`` elements go through the steps of a kernel together."""
+    """Return how many contiguous rows of ``n`` elements go through the steps of a kernel together."""
     return min(SHORT, max(1, ROOM // max(n, 1)))
 
 
@@ -116,7 +116,7 @@ class _Writer:
 
     # ---- formulas
     def trace(self, formulas: Sequence[Callable[..., Any]], known: Mapping[str, Any]) -> tuple[list[Sym], list[str], list[str]]:
-        """(results, statements, names loaded) of formulas over named values; ``known`` names those of this step."""
+        """Return (results, statements, names loaded) of formulas over named values; ``known`` names those of this step."""
         trace = Trace(self.compute or "float32", f"p{self.phases}t")
         self.phases += 1
         loaded: dict[str, Sym] = {}
@@ -160,12 +160,12 @@ class _Writer:
 
     @staticmethod
     def done(value: Sym, dtype: str) -> str:
-        """The text of a result as ``dtype``."""
+        """Return the text of a result as ``dtype``."""
         return value.name if value.dtype == dtype else f"np.{numpy_name(dtype)}({value.name})"
 
     # ---- where things are
     def load_row_values(self, names: Iterable[str]) -> list[str]:
-        """In a loop over rows: the row values that a formula uses."""
+        """Return the lines that load, in a loop over rows, the row values that a formula uses."""
         out = []
         for p in names:
             if p in self.values:
@@ -181,7 +181,7 @@ class _Writer:
         return " != 0" if dtype == BOOL else ""  # rows of booleans hold bytes
 
     def line(self, p: str) -> str:
-        """The elements of row ``k`` from ``c`` on."""
+        """Return the elements of row ``k`` from ``c`` on."""
         begin = {"line": f"row({begins(p)}, rows, size, 1)[k]", "kept": "k * n"}.get(self.kinds[p], "at")
         return f"{p}_r = row({p}, {begin} + c, width, 1)"
 
@@ -189,7 +189,7 @@ class _Writer:
         return f"{p}_ = {p}_r[{index}]{self.truth(self.dtypes[p])}"
 
     def buffer(self, name: str, dtype: str) -> None:
-        """A row value for each row of the block."""
+        """Add a buffer of one value for each row of the block."""
         self.buffers[name] = dtype
         self.values[name] = dtype
 
@@ -198,7 +198,7 @@ class _Writer:
         self.put(2, lines)
 
     def place(self, name: str, index: str) -> str:
-        """The element ``index`` of the row, of a full or col operand."""
+        """Return the element ``index`` of the row, of a full or col operand."""
         if self.kinds[name] == "col":
             return f"{name}[{index}_]"
         return f"{name}[at + {index}_ * inner + i]" if self.columns else f"{name}[(rows + k) * n + {index}_]"
@@ -265,7 +265,7 @@ class _Writer:
 
     @staticmethod
     def _fed(name: str, fold: Fold, f: Callable[..., Any], keyed: set[str]) -> Callable[..., Any]:
-        """What is folded; floats with an order by integers of the same order, which is then noted."""
+        """Return what is folded; floats with an order by integers of the same order, which is then noted."""
         if fold not in (MAX, MIN):
             return f
         key = m.order_key if fold is MAX else m.order_key_min
@@ -323,7 +323,7 @@ class _Writer:
 
 
 def named(f: Callable[..., Any], *parameters: str) -> Callable[..., Any]:
-    """``f`` with its parameters called so."""
+    """Return the function ``f`` with parameters of these names."""
 
     def g(*args):
         return f(*args)
@@ -344,7 +344,7 @@ def row_kernel(
     kept: Sequence[str] = (),
     longest: int = ROOM,
 ) -> str:
-    """The source of ``name(outer, n, inner, *operands, *outputs)``.
+    """Return the source of ``name(outer, n, inner, *operands, *outputs)``.
 
     operands, outputs: name -> kind. dtypes: name -> dtype of each. compute: what full and col floats are computed in; None: each
     formula sees to that. columns: for interleaved rows (inner > 1). kept: what passes hand on, of rows of at most ``longest``

@@ -103,7 +103,7 @@ def _exchange(functions: Sequence[tuple[Any, str, Callable[..., Any] | None]]) -
 
 @_BUILDS.at(apart.apart)
 def _undisturbed(inner: Callable[..., Any]) -> Callable[..., Any]:
-    """Numba's compiler and imports ask for hundreds of thousands of attributes, none of which is the captured function's doing."""
+    """Return `apart` without observers: Numba and imports ask for hundreds of thousands of attributes, which the captured function does not."""
 
     def apart(*args: Any) -> Any:
         if _standing.pair is None:
@@ -119,7 +119,7 @@ def _undisturbed(inner: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _caller() -> types.FrameType:
-    """The frame that called one of the functions of this module."""
+    """Return the frame that called one of the functions of this module."""
     frame = sys._getframe(2)
     while frame.f_globals is globals() and frame.f_back is not None:
         frame = frame.f_back
@@ -136,7 +136,7 @@ class _Watch:
         self.capture, self.codes = capture, codes
 
     def functions(self) -> list[tuple[Any, str, Callable[..., Any]]]:
-        """(object, name of its attribute, function in its place)."""
+        """Return (object, name of its attribute, function in its place) of what is exchanged."""
         return [
             (generator, "drawn", self._drawn()), (builtins, "print", self._print()), (warnings, "warn", self._warn()),
             (builtins, "vars", self._vars()), (builtins, "open", self._effect(open, "it opens a file")),
@@ -148,11 +148,11 @@ class _Watch:
 
     # ---- who calls
     def _mine(self) -> bool:
-        """Whether this thread is the captured one."""
+        """Return whether this thread is the captured one."""
         return launch.observer() is self.capture
 
     def _told(self) -> bool:
-        """Whether it is the captured function, or the user's code under it, that calls."""
+        """Return whether it is the captured function, or the user's code under it, that calls."""
         return self._mine() and _caller().f_globals.get("__name__", "").partition(".")[0] not in (PACKAGE, "linecache", "llvmlite", "numba")
 
     # ---- functions that take the place of others

@@ -57,7 +57,7 @@ class Capture:
         self._kept.append(self._foreign)
 
     def buffer_of(self, array: np.ndarray, kind: str = "", path: str = "", owner: Any = None) -> Buffer:
-        """The buffer of an array's memory; made with ``kind`` if it is new."""
+        """Return the buffer of an array's memory; made with ``kind`` if it is new."""
         r = root(array)
         found = self.buffers.get(id(r))
         if found is None:
@@ -110,7 +110,7 @@ class Capture:
         self.steps.append(Step(call, operands, tuple(writes), here(2)))
 
     def check(self, function: Callable[..., None], arrays: tuple[Any, ...], passes: tuple[Any, ...] = ()) -> None:
-        """A test of what kernels wrote, repeated at each run."""
+        """Note a test of what kernels wrote, which is repeated at each run."""
         try:
             function(*arrays)
         except Exception as error:
@@ -119,7 +119,7 @@ class Capture:
         self.steps.append(Step(None, [self.use(a, False) for a in arrays], (), here(2), function, passes))
 
     def escapes(self, what: str) -> None:
-        """Python is about to see values."""
+        """Give the capture up, as Python is about to see values."""
         self.problem(f"it reads values with {what}")
 
     def constant(self, array: np.ndarray) -> None:
@@ -127,7 +127,7 @@ class Capture:
         self.buffer_of(array, "constant")
 
     def cleared(self, tensor: Tensor) -> None:
-        """A gradient is about to be set, and nobody has looked at what it was."""
+        """Note that a gradient is about to be set, and that nobody has looked at what it was."""
         t, before, version = self.grads.get(id(tensor), (None, None, 0))
         g = tensor._grad
         if not self.looked and (t is None or (g is before and (g is None or g._version_[0] == version))):
@@ -162,7 +162,7 @@ class Draw:
 
 
 def in_order(draws: list[tuple[Any, list[Any]]], before: dict[int, tuple[Any, int, int]]) -> list[tuple[Any, list[Any]]]:
-    """The draws of a capture as a run repeats them. ``before``: (generator, seed, call) when it began, by the generator's id.
+    """Return the draws of a capture as a run repeats them. ``before``: (generator, seed, call) when it began, by the generator's id.
 
     Mostly one key after another; a checkpointed function goes back in the stream to draw the same numbers again.
     """
@@ -201,6 +201,6 @@ _MASK = (1 << 64) - 1
 
 
 def user_line() -> str:
-    """The user's line that is running, as text."""
+    """Return the user's line that is running, as text."""
     code, lasti = here(2)
     return place(code, lasti) if code is not None else ""

@@ -48,7 +48,7 @@ def _key(e: Any) -> Key:
 
 
 def _used_up(node: Node) -> bool:
-    """Whether no backward pass can run it any more: one has, or what it had saved was changed, as by an optimizer's step."""
+    """Return whether no backward pass can run it any more: one has, or what it had saved was changed, as by an optimizer's step."""
     return node.consumed is not None or bool(node.versions and sum(c[0] for c in node.counters()) != node.stamp)
 
 
@@ -71,7 +71,7 @@ def _nodes(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Node
 
 
 def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Section]:
-    """The sections behind some results, those that others depend on later. ``ends``: ids of nodes where the graph ends."""
+    """Return the sections behind some results, those that others depend on later. ``ends``: ids of nodes where the graph ends."""
     nodes = _nodes(roots, ends, began)
     inside = {id(n) for n in nodes}
     if any(id(node) not in inside for node, _ in roots):
@@ -119,7 +119,7 @@ def divide(roots: Sequence[Key], ends: Collection[int], began: int) -> list[Sect
 
 
 def _in_order(sections: list[Section]) -> list[Section]:
-    """The sections in the order in which passes come to them: what depends on others first, else the youngest as in an eager graph."""
+    """Return the sections in the order in which passes come to them: what depends on others first, else the youngest as in an eager graph."""
     home = {id(n): k for k, s in enumerate(sections) for n in s.nodes}
     below = [
         {home[id(to)] for n in s.nodes for e in n.edges if e is not None and id(to := _key(e)[0]) in home} - {k}
@@ -184,7 +184,7 @@ def _apart(nodes: list[Node], goals: dict[int, int]) -> list[list[Node]]:
 
 
 def _always_meet(every: int, kinds: set[int]) -> bool:
-    """Whether for any two goals some node depends on both."""
+    """Return whether for any two goals some node depends on both."""
     for k in range(every.bit_length()):
         met = 0
         for kind in kinds:
@@ -211,7 +211,7 @@ def _join(sections: list[Section], roots: Sequence[Key], inside: set[int]) -> No
 
 
 def gradients(section: Section, gs: Sequence[Any], create_graph: bool) -> tuple[Any, ...]:
-    """The gradients at the exits of a section for those of its slots."""
+    """Return the gradients at the exits of a section for those of its slots."""
     work = engine.Pass({}, False, create_graph, None)
     previous = state.grad
     state.grad = create_graph
@@ -264,7 +264,7 @@ class Standing:
 
 
 def _rehang(node: Node, before: Any) -> None:
-    """Hooks that were put on a node that stood before a tensor's own move there."""
+    """Move the hooks that were put on a node that stood before a tensor's own there."""
     if node.hooks is None:
         return
     target, index = _key(before)
@@ -287,7 +287,7 @@ class _Alike:
 
 
 def graph_of(variant: Any, leaves: list[Tensor], observed: bool) -> list[Section] | None:
-    """The sections of a captured call, as running its function again makes them; None where they are others.
+    """Return the sections of a captured call, as running its function again makes them; None where they are others.
 
     ``observed``: go the ways that a captured run goes.
     """

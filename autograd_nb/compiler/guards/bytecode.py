@@ -12,7 +12,7 @@ BLIND = frozenset({"__import__", "eval", "exec", "globals"})
 
 
 def codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Code, and that of the functions and classes defined in it."""
+    """Yield code, and that of the functions and classes defined in it."""
     yield code
     for c in code.co_consts:
         if isinstance(c, types.CodeType):
@@ -20,18 +20,18 @@ def codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def attributes(code: types.CodeType) -> set[str]:
-    """The names of globals, modules and attributes in it."""
+    """Return the names of globals, modules and attributes in it."""
     return {name for c in codes(code) for name in c.co_names}
 
 
 def globals_of(code: types.CodeType) -> set[str]:
-    """The globals that it reads or sets; `co_names` has attributes too, of which some global may have the name by chance."""
+    """Return the globals that it reads or sets; `co_names` has attributes too, of which some global may have the name by chance."""
     wanted = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL")
     return {i.argval for c in codes(code) for i in dis.get_instructions(c) if i.opname in wanted}
 
 
 def imports(code: types.CodeType, package: str) -> set[str]:
-    """The modules that it imports when it runs."""
+    """Return the modules that it imports when it runs."""
     found: set[str] = set()
     for c in codes(code):
         instructions = list(dis.get_instructions(c))
@@ -42,7 +42,7 @@ def imports(code: types.CodeType, package: str) -> set[str]:
 
 
 def tells_apart(code: types.CodeType) -> bool:
-    """Whether it asks if two objects are the same one, other than a constant."""
+    """Return whether it asks if two objects are the same one, other than a constant."""
     if "id" in globals_of(code):
         return True
     for c in codes(code):

@@ -43,7 +43,7 @@ class Kept:
 
 
 def keepable(value: Any) -> bool:
-    """Whether a program can make it anew: a tensor, or tensors in containers, without objects of other kinds."""
+    """Return whether a program can make it anew: a tensor, or tensors in containers, without objects of other kinds."""
     tensors: list[Tensor] = []
     others: list[Any] = []
     flatten(value, tensors, others)

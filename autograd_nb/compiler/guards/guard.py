@@ -29,12 +29,12 @@ class Guard:
         self.same: Callable[[], bool] = bool  # nothing has been looked at yet
 
     def __call__(self) -> int:
-        """The number of a place that has changed, or −1."""
+        """Return the number of a place that has changed, or −1."""
         changed = -1 if self.always is None else self.always()
         return changed if changed >= 0 or self.same() else self.look()
 
     def look(self) -> int:
-        """The number of a place that has changed among those that words tell of, or −1."""
+        """Return the number of a place that has changed among those that words tell of, or −1."""
         if self._watched is None or self._words is None:
             return -1
         versions = self._words.versions()
@@ -45,7 +45,7 @@ class Guard:
         return changed
 
     def sees(self, mapping: dict[Any, Any]) -> bool:
-        """Whether a change of this dict is a change to `same`."""
+        """Return whether a change of this dict is a change to `same`."""
         return self._words is not None and any(d is mapping for d in self._words.dicts)
 
     def describe(self, number: int) -> str:
@@ -62,7 +62,7 @@ def _short(value: Any) -> str:
 
 
 def build_guard(reach: Reach, skip: Collection[tuple[int, Any]] = ()) -> Guard:
-    """The test of all places of a walk. ``skip``: (id of the mapping, key) of entries that are live numbers."""
+    """Return the test of all places of a walk. ``skip``: (id of the mapping, key) of entries that are live numbers."""
     reach.note_methods(every=versioned({}))
     parts: dict[tuple[int, str], list[Place]] = {}
     for p in reach.places:
@@ -91,7 +91,7 @@ def build_guard(reach: Reach, skip: Collection[tuple[int, Any]] = ()) -> Guard:
 
 
 def _unchanged(now: Any, place: Place) -> bool:
-    """Whether a value that is another object than before is as good as the same: 2 is not 2.0, nor 0.0 the same as −0.0."""
+    """Return whether a value that is another object than before is as good as the same: 2 is not 2.0, nor 0.0 the same as −0.0."""
     then = place.value
     if now is then or place.how is BY_IDENTITY:
         return now is then
@@ -113,7 +113,7 @@ class _Writer:
         self._places, self._scope = reach.places, reach.scope
 
     def test(self, numbers: list[int]) -> Test | None:
-        """A function that gives the first of some places that has changed, or −1; None where there are none."""
+        """Return a function that gives the first of some places that has changed, or −1; None where there are none."""
         if not numbers:
             return None
         values: dict[str, Any] = self._scope() | {"find": self._find}
@@ -139,7 +139,7 @@ class _Writer:
         return values.pop("check")  # type: ignore[no-any-return]  # (it would hold itself)
 
     def _differs(self, i: int, code: str, values: dict[str, Any]) -> str:
-        """An expression: whether what some code gives is another object than it was."""
+        """Return the expression of whether what some code gives is another object than it was."""
         value = self._places[i].value
         if value is None or isinstance(value, bool):
             return f"{code} is not {value!r}"
@@ -147,13 +147,13 @@ class _Writer:
 
     @staticmethod
     def _kept(value: Any, values: dict[str, Any]) -> str:
-        """The name of a value in the text."""
+        """Return the name of a value in the text."""
         name = f"v{len(values)}"
         values[name] = value
         return name
 
     def _single(self, i: int, values: dict[str, Any]) -> str:
-        """An expression: whether a place that is no entry has changed."""
+        """Return the expression of whether a place that is no entry has changed."""
         p = self._places[i]
         if p.how is BY_VALUE:
             return f"{p.code} != {self._kept(p.value, values)}"
@@ -161,7 +161,7 @@ class _Writer:
         return differs if p.how is BY_IDENTITY else f"{differs} and find(({i},)) >= 0"
 
     def _entries(self, name: str, numbers: list[int], values: dict[str, Any]) -> list[str]:
-        """Lines that compare the entries of one holder."""
+        """Return the lines that compare the entries of one holder."""
         get = self._kept(itemgetter(*[self._places[i].entry.key for i in numbers]), values)  # type: ignore[union-attr]
         return [
             f"{', '.join(f'x{i}' for i in numbers)} = {get}({name})",
@@ -172,6 +172,6 @@ class _Writer:
         ]
 
     def _find(self, numbers: tuple[int, ...]) -> int:
-        """Which of some places has changed, or −1."""
+        """Return which of some places has changed, or −1."""
         scope = self._scope()
         return next((i for i in numbers if not _unchanged(eval(self._places[i].code, scope), self._places[i])), -1)

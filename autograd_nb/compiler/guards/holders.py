@@ -38,17 +38,17 @@ class KeptGradient:
 
 
 def counted(gradient: KeptGradient) -> tuple[int, int]:
-    """Reference counts of a gradient's tensor and of its memory. Neither may have a name here: names are counted differently."""
+    """Return the reference counts of a gradient's tensor and of its memory. Neither may have a name here: names are counted differently."""
     return sys.getrefcount(gradient.tensor), sys.getrefcount(gradient.memory)
 
 
 def alone(gradient: KeptGradient, there: bool) -> bool:
-    """Whether nobody but this record, and the leaf if its gradient is ``there``, has the tensor, and only those two its memory."""
+    """Return whether nobody but this record, and the leaf if its gradient is ``there``, has the tensor, and only those two its memory."""
     return counted(gradient) == _counts[there]
 
 
 def counting() -> bool:
-    """Whether counts tell who has an object in this interpreter."""
+    """Return whether counts tell who has an object in this interpreter."""
     return _counts[0] is not None
 
 
@@ -64,7 +64,7 @@ def _ways(t: Tensor) -> list[Callable[[], Any]]:
 
 
 def _measure(there: bool, size: int) -> tuple[int, int] | None:
-    """The counts of a gradient of so many elements that nobody else has, or None where they do not tell."""
+    """Return the counts of a gradient of so many elements that nobody else has, or None where they do not tell."""
     leaf = _Leaf()
     entry = KeptGradient(leaf)
 

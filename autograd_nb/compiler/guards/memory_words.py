@@ -124,7 +124,7 @@ def _as_described() -> bool:
 
 
 def _has_counts() -> bool:
-    """Whether the first word of an object is how many have it."""
+    """Return whether the first word of an object is how many have it."""
     entries = [object()]
     found = [word(id(entries[0]))]
     entries.append(entries[0])
@@ -134,7 +134,7 @@ def _has_counts() -> bool:
 
 
 def _has_versions() -> bool:
-    """Whether each change of a dict makes its version another, however it is made."""
+    """Return whether each change of a dict makes its version another, however it is made."""
 
     class Holder:
         pass
@@ -191,7 +191,7 @@ def records(of: Any, part: str, values: list[Any]) -> list[Record] | None:
 
 
 def versioned(of: Any) -> bool:
-    """Whether it is a dict whose version tells of each change."""
+    """Return whether it is a dict whose version tells of each change."""
     return type(of) in (dict, defaultdict) and bool(known())
 
 
@@ -210,7 +210,7 @@ class Watch:
         self.same: Callable[[], bool] = native.method("unchanged", _UNCHANGED)(address(self.table))
 
     def versions(self) -> list[int]:
-        """The versions of the dicts as they are now."""
+        """Return the versions of the dicts as they are now."""
         return [v.value for v in self._versions]
 
     def renew(self, versions: list[int]) -> None:

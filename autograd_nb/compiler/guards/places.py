@@ -42,7 +42,7 @@ class TooMuch(Exception):
 
 
 def in_library(module: str | None) -> bool:
-    """Whether a module is taken to be always the same."""
+    """Return whether a module is taken to be always the same."""
     return (module or "").partition(".")[0] in _LIBRARIES
 
 
@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 
     @property
     def code(self) -> str:
-        """The expression that fetches it."""
+        """Return the expression that fetches it."""
         return f"{self.name}[{self.text}]"
 
 
@@ -85,7 +85,7 @@ class Places:
         self._numbers: dict[int, int] = {}
 
     def name(self, value: Any) -> str:
-        """The name of an object in the code of places."""
+        """Return the name of an object in the code of places."""
         number = self._numbers.get(id(value))
         if number is None:
             number = self._numbers[id(value)] = len(self._objects)
@@ -93,11 +93,11 @@ class Places:
         return f"o{number}"
 
     def named(self, value: Any) -> bool:
-        """Whether an object has a name: the walk has met it."""
+        """Return whether an object has a name: the walk has met it."""
         return id(value) in self._numbers
 
     def entry(self, holder: Any, key: Any, text: str | None = None) -> Entry:
-        """The entry of a container; ``text``: the key in code, where it is not how Python shows it."""
+        """Return the entry of a container; ``text``: the key in code, where it is not how Python shows it."""
         return Entry(self.name(holder), repr(key) if text is None else text, holder, key)
 
     def add(
@@ -117,5 +117,5 @@ class Places:
             self.found.append(Place(path, code, value, how, None, part))
 
     def scope(self) -> dict[str, Any]:
-        """The objects that the names in the code of places stand for, by name."""
+        """Return the objects that the names in the code of places stand for, by name."""
         return {f"o{i}": o for i, o in enumerate(self._objects)} | {"MISSING": MISSING, "form": form}

@@ -53,7 +53,7 @@ _EXCHANGED = ("__getattr__", "__hash__")
 
 
 def _replaceable(value: Any) -> bool:
-    """Whether an attribute of one of this library's modules is what programs put something else in the place of, or such a thing."""
+    """Return whether an attribute of one of this library's modules is what programs put something else in the place of, or such a thing."""
     return isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type, types.ModuleType)) or not in_library(
         type(value).__module__
     )
@@ -78,16 +78,16 @@ class Reach:
 
     @property
     def places(self) -> list[Place]:
-        """The places that it has found."""
+        """Return the places that it has found."""
         return self._places.found
 
     def scope(self) -> dict[str, Any]:
-        """The objects that the names in the code of the places stand for, by name."""
+        """Return the objects that the names in the code of the places stand for, by name."""
         return self._places.scope()
 
     @property
     def live_numbers(self) -> bool:
-        """Whether learning rates may be read anew at each run: not where compiled code of others (math, NumPy) may work on them."""
+        """Return whether learning rates may be read anew at each run: not where compiled code of others (math, NumPy) may work on them."""
         return not (self._reads_groups and self._calculates)
 
     def function(self, function: Any, path: str = "") -> None:
@@ -164,7 +164,7 @@ class Reach:
             self._queue.append((self._hooks, path, t._leaf_hook_set))
 
     def _hooks(self, path: str, hooks: Any) -> None:
-        """The hooks of a leaf."""
+        """Walk to the hooks of a leaf."""
         self._mapping(f"{path}'s hooks", hooks.accumulated)
         self._mapping(f"{path}'s hooks", hooks.tensor)
 
@@ -256,7 +256,7 @@ class Reach:
             self._places.add(f"the form of {path}", f"form({there})", form(value), BY_VALUE)
 
     def _functional(self, kind: type) -> None:
-        """A module of this library computes with what stands in ``nn.functional``, where programs may put something else."""
+        """Walk to what stands in ``nn.functional``, with which this library's modules compute: programs may put something else there."""
         module = sys.modules.get(f"{PACKAGE}.nn.functional")
         forward = getattr(kind, "forward", None)
         if module is None or not isinstance(forward, types.FunctionType):
@@ -294,7 +294,7 @@ class Reach:
             self._functional(kind)
 
     def _attributes(self, path: str, attributes: dict[Any, Any]) -> None:
-        """The ``__dict__`` of an object."""
+        """Walk to the entries of an object's ``__dict__``."""
         self._length(f"attributes of {path}", attributes)
         for k, v in attributes.items():
             self._entry(f"{path}.{k}", attributes, k, self._places.entry(attributes, k), v)
@@ -390,11 +390,11 @@ class Reach:
         self._entry(name, cell, None, f"{self._places.name(cell)}.cell_contents", value, (cell, "cell"))
 
     def reaches(self, value: Any) -> bool:
-        """Whether the walk has met an object."""
+        """Return whether the walk has met an object."""
         return self._places.named(value)
 
     def left(self) -> dict[tuple[int, Any], Kept]:
-        """The places that hold other tensors now, as where a layer keeps its last loss."""
+        """Return the places that hold other tensors now, as where a layer keeps its last loss."""
         found = {}
         for p in self.places:
             if p.entry is not None:

@@ -177,7 +177,7 @@ def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
 
 
 def trampoline(argtypes: tuple[str, ...]) -> int:
-    """The address of the trampoline for kernels of these argument types."""
+    """Return the address of the trampoline for kernels of these argument types."""
     found = _trampolines.get(argtypes)
     return found if found is not None else compilation.apart(_make_trampoline, argtypes)
 
@@ -191,7 +191,7 @@ def _make_trampoline(argtypes: tuple[str, ...]) -> int:
 
 
 def driver() -> Any:
-    """``driver()(program address, words, cells address)``: run a table; 0, or 1 + the place of the record that failed.
+    """Return the function of (program address, words, cells address) that runs a table; it gives 0, or 1 + the place of the failed record.
 
     Other threads run meanwhile: the interpreter's lock is released.
     """
@@ -232,7 +232,7 @@ define ptr @run_records(ptr %self, ptr %none) {
 
 
 def runner(arguments: int) -> Callable[[], int]:
-    """`driver` as a function of no arguments: they are three words at this address."""
+    """Return `driver` as a function of no arguments, which are three words at this address."""
     driver()
     return native.method("run_records", _RUN)(arguments)
 
@@ -260,19 +260,19 @@ class Table:
         self._constants: dict[int, int] = {}
 
     def new_cell(self, value: int = 0) -> int:
-        """A cell of its own."""
+        """Return a cell of its own."""
         self.values.append(value)
         return len(self.values) - 1
 
     def constant(self, value: Any, argtype: str) -> int:
-        """The cell of a constant number; equal ones share it."""
+        """Return the cell of a constant number; equal ones share it."""
         bits = encode(value, argtype)
         if bits not in self._constants:
             self._constants[bits] = self.new_cell(bits)
         return self._constants[bits]
 
     def add(self, entry: Any, operands: list[tuple[Any, ...]], step: int) -> None:
-        """A record: ``operands`` are ("array", *place), ("arrays", [place …]), ("cell", n) or ("cells", [n …]).
+        """Add a record, whose ``operands`` are ("array", *place), ("arrays", [place …]), ("cell", n) or ("cells", [n …]).
 
         A place is (cell, byte offset, elements).
         """
@@ -297,18 +297,18 @@ class Table:
         self.records += [trampoline(argtypes), address, len(body) + 3, *body]
 
     def add_test(self, cell: int, offset: int, least: int, most: int, step: int) -> None:
-        """A record that fails unless the int64 at a place lies between two numbers."""
+        """Add a record that fails unless the int64 at a place lies between two numbers."""
         self.places.append(len(self.records))
         self.steps.append(step)
         self.records += [_test_address(), 0, 7, cell, offset, least, most]
 
     def finish(self) -> tuple[np.ndarray, np.ndarray]:
-        """(records, cells) as arrays of 64-bit words."""
+        """Return (records, cells) as arrays of 64-bit words."""
         return np.array(self.records, dtype=np.int64), np.array(self.values or [0], dtype=np.int64)
 
 
 def encode(value: Any, argtype: str) -> int:
-    """The 64 bits of a number as the trampoline loads it."""
+    """Return the 64 bits of a number as the trampoline loads it."""
     if argtype == "float64":
         return int(struct.unpack("<q", struct.pack("<d", value))[0])
     if argtype == "float32":

@@ -24,7 +24,7 @@ from .parallel_records import shared
 
 
 def _in_python(step: Step) -> bool:
-    """Whether Python calls a kernel: that of another library, or one of complex numbers, for which a cell has no room."""
+    """Return whether Python calls a kernel: that of another library, or one of complex numbers, for which a cell has no room."""
     entry = step.call.entry
     return getattr(entry, "foreign", False) or "complex128" in driver.compilation.native(entry)[1]
 
@@ -109,7 +109,7 @@ class Executable:
             self.segments.append((start, len(self.table.records) - start))
 
     def _cell(self, buffer: Buffer) -> tuple[int, int]:
-        """(cell, byte offset) of a buffer's beginning."""
+        """Return (cell, byte offset) of a buffer's beginning."""
         if buffer.number in self._offsets:
             return self._arena_cell, self._offsets[buffer.number]
         cell = self.cells.get(buffer.number)
@@ -135,12 +135,12 @@ class Executable:
         return found
 
     def _place(self, use: Use, shift: int = 0, size: int | None = None) -> tuple[int, int, int]:
-        """(cell, byte offset, elements) of a use, or of ``size`` elements of it from byte ``shift`` on."""
+        """Return (cell, byte offset, elements) of a use, or of ``size`` elements of it from byte ``shift`` on."""
         cell, offset = self._cell(use.buffer)
         return cell, offset + use.offset + shift, use.size if size is None else size
 
     def _part(self, step: Step, part: list[Any]) -> list[tuple[Any, ...]]:
-        """The operands of one of a step's records, see `sharing.shared`."""
+        """Return the operands of one of a step's records, see `sharing.shared`."""
         _, argtypes = driver.compilation.native(step.call.entry)
         found: list[tuple[Any, ...]] = []
         for o, t in zip(part, argtypes, strict=True):
@@ -170,7 +170,7 @@ class Executable:
     # ---- running
     @contextmanager
     def alone(self) -> Iterator[Executable]:
-        """This program, which no other thread runs meanwhile; one like it where this thread is already running it."""
+        """Give this program, which no other thread runs meanwhile, or one like it where this thread is already running it."""
         with self.lock:
             if self.busy[0]:
                 other = Executable(*self._made_of)
@@ -217,7 +217,7 @@ class Executable:
                 self._python(segment)  # type: ignore[arg-type]
 
     def numbers(self) -> list[Any]:
-        """The live numbers as they are now."""
+        """Return the live numbers as they are now."""
         return [slot.read() for _, slot, _ in self._live]
 
     def _rewind(self) -> None:
@@ -249,7 +249,7 @@ class Executable:
                 return
 
     def _python(self, step: Step) -> None:
-        """A step that Python runs: a check, or a kernel that no record calls."""
+        """Make a segment of a step that Python runs: a check, or a kernel that no record calls."""
         operands = self._values_of(step)
         if step.check is not None:
             try:
@@ -263,12 +263,12 @@ class Executable:
             step.call.entry(*operands)
 
     def _values_of(self, step: Step) -> list[Any]:
-        """A step's operands as they are now."""
+        """Return a step's operands as they are now."""
         found: list[Any] = [o.read() if isinstance(o, _Slot) else o for o in step.operands]
         return [self.view(o) if isinstance(o, Use) else plain_number(o) for o in found]
 
     def view(self, use: Use) -> np.ndarray:
-        """The memory of a use as it is now."""
+        """Return the memory of a use as it is now."""
         cell, offset = self._cell(use.buffer)
         if not use.size:
             return np.empty(0, use.dtype)

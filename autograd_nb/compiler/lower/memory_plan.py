@@ -11,7 +11,7 @@ _ENDLESS = 1 << 60  #: bytes above all that is placed
 
 
 def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
-    """(offset of each temporary in the arena, the arena's bytes, the bytes without sharing).
+    """Return (offset of each temporary in the arena, the arena's bytes, the bytes without sharing).
 
     The largest are placed first: small ones that come earlier cannot break up the room of large ones. Where that takes more than
     what is alive at one time, those are tried first that take most room and time together.
@@ -38,7 +38,7 @@ def plan(steps: list[Step], fixed: set[int]) -> tuple[dict[int, int], int, int]:
 
 
 def _placed(order: list[int], sizes: dict[int, int], first: dict[int, int], last: dict[int, int]) -> tuple[dict[int, int], int]:
-    """(offsets, bytes) where buffers are put one after the other into the smallest gap among those that live at the same time."""
+    """Return (offsets, bytes) where buffers are put one after the other into the smallest gap among those that live at the same time."""
     begins, ends, lows, highs = (np.empty(len(order), np.int64) for _ in range(4))
     offsets: dict[int, int] = {}
     for i, n in enumerate(order):

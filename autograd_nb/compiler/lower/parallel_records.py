@@ -10,7 +10,7 @@ from ..ir import Step, Use, address, grouped, root
 
 
 def shared(step: Step) -> list[list[Any]] | None:
-    """The arguments of the records that do a step's work, in place of each array (its operand's number, byte offset, elements).
+    """Return the arguments of the records that do a step's work, in place of each array (its operand's number, byte offset, elements).
 
     None where one record does it all. An array that is no part of an operand (a table of sizes) stands for itself.
     """
@@ -26,7 +26,7 @@ def shared(step: Step) -> list[list[Any]] | None:
 
 
 def _placed(value: Any, roots: dict[int, int], operands: list[Any]) -> Any:
-    """An argument of a piece by the operand whose memory it is part of, and where in it."""
+    """Return an argument of a piece by the operand whose memory it is part of, and where in it."""
     if isinstance(value, list):
         return [_placed(v, roots, operands) for v in value]
     if not isinstance(value, np.ndarray):
@@ -36,7 +36,7 @@ def _placed(value: Any, roots: dict[int, int], operands: list[Any]) -> Any:
 
 
 def _stand_in(use: Use) -> np.ndarray:
-    """An array of the size of a use. Only of constants may the elements be read: others have one and no more."""
+    """Return an array of the size of a use. Only of constants may the elements be read: others have one and no more."""
     if use.buffer.kind == "constant":
         memory = root(use.buffer.array).reshape(-1).view(np.uint8)
         return memory[use.offset : use.offset + use.size * use.dtype.itemsize].copy().view(use.dtype)

@@ -33,7 +33,7 @@ class Lives:
     def over(
         self, group: Group, at: int, arrays: Mapping[tuple, tuple[Use, Layout]], stored: Mapping[tuple, tuple[Use, Layout, str]]
     ) -> dict[int, int]:
-        """Which of ``stored`` may overwrite which of ``arrays`` (both by walk) in the kernel of the group at this place."""
+        """Return which of ``stored`` may overwrite which of ``arrays`` (both by walk) in the kernel of the group at this place."""
         inside = group.ends.keys() | group.written
         dying: dict[tuple, list[int]] = {}
         for j, (walked, (use, _)) in enumerate(arrays.items()):
@@ -47,7 +47,7 @@ class Lives:
         return found
 
     def _free(self, group: Group, walked: tuple, at: int, end: Mapping[int, int]) -> bool:
-        """Whether a buffer is the program's own, begins or ends here, and is walked in this one way."""
+        """Return whether a buffer is the program's own, begins or ends here, and is walked in this one way."""
         n = walked[0]
         return n in self.own and end[n] == at and group.walks[n] == {walked}
 
@@ -56,7 +56,7 @@ class Lives:
         self.heirs[heir.number] = self.heirs.get(old.number, old)
 
     def settled(self, steps: list[Step]) -> list[Step]:
-        """The steps with one buffer in place of all that have its memory."""
+        """Return the steps with one buffer in place of all that have its memory."""
         return [self._settled(s) if any(u.buffer.number in self.heirs for u, _ in s.uses()) else s for s in steps]
 
     def _settled(self, step: Step) -> Step:

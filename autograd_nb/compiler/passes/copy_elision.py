@@ -26,7 +26,7 @@ _STRIDED: dict[str, dict[str, tuple[str, str, str]]] = {
 
 
 def elide_copies(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps without copies of what can be written to its target at once."""
+    """Return the steps without copies of what can be written to its target at once."""
     steps = list(steps)
     uses = users(steps)
     dropped: set[int] = set()

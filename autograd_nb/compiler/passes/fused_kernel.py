@@ -26,7 +26,7 @@ BLOCKS = 2 * threads.WORTH
 def merged(
     group: Group, needed: set[int], numbers: Iterator[int], lives: Lives | None = None, place: int = -1
 ) -> list[Step] | None:
-    """The group as a step, or the few steps of a fold in blocks; of what it writes only the buffers ``needed`` are stored.
+    """Return the group as a step, or the few steps of a fold in blocks; of what it writes only the buffers ``needed`` are stored.
 
     ``numbers``: of buffers that are unused. ``lives``: of its buffers, where the group's ``place`` is the last of an operand, a
     result may take its memory. None where the formulas do not run together.
@@ -69,7 +69,7 @@ def merged(
 
 
 def _from(operand: Any, start: int) -> Any:
-    """An operand from one of its elements on."""
+    """Return an operand from one of its elements on."""
     if not isinstance(operand, Use):
         return operand
     return Use(operand.buffer, operand.offset + start * operand.dtype.itemsize, operand.size - start, operand.dtype)
@@ -165,7 +165,7 @@ class _Work:
         return [values[w] for w in self.results]
 
     def _run(self, m: Member, values: dict[Any, Any], given: dict[Any, Any], trace: Any) -> list[Any]:
-        """A member's formula of values by walk and of given numbers."""
+        """Return a member's formula, run on values by walk and on given numbers."""
         operands = []
         for (o, layout), dtype in zip(m.inputs, m.compute, strict=True):
             x = values[self._read(m, o, layout)] if isinstance(o, Use) else given[_number_key(o, layout)]
@@ -184,7 +184,7 @@ class _Work:
 
 
 def _over(walked: tuple[Any, ...], shape: tuple[int, ...]) -> Layout:
-    """The layout of a walk over a shape."""
+    """Return the layout of a walk over a shape."""
     return layout_of(shape, walked[2], BY_NAME[walked[3]])
 
 

@@ -37,12 +37,12 @@ class Group:
 
     @property
     def kept(self) -> tuple[int, ...]:
-        """The shape of what the folds make."""
+        """Return the shape of what the folds make."""
         return tuple([1 if d in self.axes else n for d, n in enumerate(self.shape)])
 
     @property
     def compiled(self) -> bool:
-        """Whether its kernel is there already."""
+        """Return whether its kernel is there already."""
         return len(self.members) == 1 and self.members[0].step.call.entry is not None
 
     def join(self, m: Member) -> bool:
@@ -60,7 +60,7 @@ class Group:
         return False
 
     def feeds(self, m: Member) -> bool:
-        """Whether the member reads what the group writes."""
+        """Return whether the member reads what the group writes."""
         return any(o.buffer.number in self.written for o, _ in m.inputs if isinstance(o, Use))
 
     def add(self, m: Member) -> None:
@@ -75,7 +75,7 @@ class Group:
         self.written |= _writes(m)
 
     def _ways(self, m: Member) -> Iterator[tuple[Group, Member]]:
-        """The group and the member over one shape."""
+        """Yield the group and the member over one shape."""
         if m.shape == self.shape:
             yield self, m
         elif any(u.buffer.number in self.walks for u, _ in arrays(m)):
@@ -92,7 +92,7 @@ class Group:
             yield turned, m
 
     def _takes(self, m: Member) -> bool:
-        """Whether a member over the group's shape shares data with it, and walks what either writes as the other does."""
+        """Return whether a member over the group's shape shares data with it, and walks what either writes as the other does."""
         if len(self.members) >= MOST_STEPS:
             return False
         shared = False
@@ -110,7 +110,7 @@ class Group:
         return shared and len(self.walks) <= MOST_ARRAYS and self._suits_folds(m)
 
     def _suits_folds(self, m: Member) -> bool:
-        """Whether folds may be in one loop with the others: they share a whole array, and all walk memory in order."""
+        """Return whether folds may be in one loop with the others: they share a whole array, and all walk memory in order."""
         axes = m.axes if isinstance(m, FoldMember) else self.axes
         if not axes:
             return True
@@ -161,5 +161,5 @@ def _writes(m: Member) -> set[int]:
 
 
 def _spread(walked: tuple, shape: tuple[int, ...]) -> list[int]:
-    """A walk's strides along the dims that have more than one element."""
+    """Return a walk's strides along the dims that have more than one element."""
     return [s for s, n in zip(walked[2], shape, strict=True) if n != 1]

@@ -20,12 +20,12 @@ _FLOATS = ("float32", "float64")
 
 
 def fuse_gemm_epilogues(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps with products that do the sums around them."""
+    """Return the steps with products that do the sums around them."""
     return _Work(steps, live_out).done()
 
 
 def is_product(step: Step) -> bool:
-    """Whether it is a matrix product that writes a dense array of floats."""
+    """Return whether it is a matrix product that writes a dense array of floats."""
     if not (step.runs("products.matmul", "matmul") or step.runs("products.tiled", "matmul", "vector")):
         return False
     batch, m, n, stride, row, out = (step.argument(name) for name in ("batch", "m", "n", "sc", "c_row", "c"))
@@ -47,7 +47,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _with_bias(formula: Callable[..., Any], k: int) -> Callable[..., Any]:
-    """The formula of one that reads its operand ``k`` plus the last."""
+    """Return the formula of one that reads its operand ``k`` plus the last."""
 
     def added(*xs: Any) -> Any:
         return formula(*xs[:k], xs[k] + xs[-1], *xs[k + 1 : -1])
@@ -78,7 +78,7 @@ class _Work:
         return [step for slot in self.slots for step in slot]
 
     def uses(self, buffer: Buffer) -> Iterator[tuple[int, Step, Use, bool]]:
-        """(place, step, use, whether it is written) of a buffer, in order."""
+        """Yield (place, step, use, whether it is written) of a buffer, in order."""
         for place in sorted(self.places.get(buffer.number, ())):
             for step in self.slots[place]:
                 for u, written in step.uses():
@@ -86,7 +86,7 @@ class _Work:
                         yield place, step, u, written
 
     def unchanged(self, buffer: Buffer, after: int, before: int) -> bool:
-        """Whether nobody writes a buffer between two places."""
+        """Return whether nobody writes a buffer between two places."""
         return not any(written and after < place < before for place, _, _, written in self.uses(buffer))
 
     def put(self, place: int, *steps: Step) -> None:
@@ -102,7 +102,7 @@ class _Work:
         self.places.setdefault(stays.number, set()).update(self.places.get(gone.number, ()))
 
     def filled(self, i: int, step: Step) -> tuple[bool, tuple[int, Step] | None, list[tuple[int, Step]]]:
-        """(whether the product is all that the buffer holds, the rows of bias that it began with, who reads it)."""
+        """Return (whether the product is all that the buffer holds, the rows of bias that it began with, who reads it)."""
         target = step.argument("c")
         fill: list[tuple[int, Step]] = []
         readers: list[tuple[int, Step]] = []
@@ -171,7 +171,7 @@ class _Work:
         return True
 
     def _dies(self, x: Use, out: Use, j: int) -> bool:
-        """Whether a sum may be in the memory of its operand: nobody reads that any more."""
+        """Return whether a sum may be in the memory of its operand: nobody reads that any more."""
         a, b = x.buffer, out.buffer
         if a is b or a.kind != "temporary" or b.kind != "temporary" or a.number in self.live_out:
             return False
@@ -180,7 +180,7 @@ class _Work:
         return all(place <= j for place, _, _, _ in self.uses(a)) and all(place >= j for place, _, _, _ in self.uses(b))
 
     def _joins(self, m: Member, j: int) -> bool:
-        """Whether the sum would be one kernel with what comes next, so that a copy beforehand saves nothing."""
+        """Return whether the sum would be one kernel with what comes next, so that a copy beforehand saves nothing."""
         out = m.outputs[0][0].buffer
         following = next((s for slot in self.slots[j + 1 :] for s in slot), None)
         return following is not None and member(following) is not None and any(u.buffer is out for u, _ in following.uses())

@@ -19,7 +19,7 @@ from .pointwise_step import Member, fold_member, member
 
 
 def fuse_loops(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps with pointwise ones and reductions fused; the formulas of earlier passes become kernels."""
+    """Return the steps with pointwise ones and reductions fused; the formulas of earlier passes become kernels."""
     places = _Places()
     for step in steps:
         places.put(step)
@@ -55,7 +55,7 @@ class _Places:
             self.read[n] = max(self.read.get(n, -1), at)
 
     def _earlier(self, m: Member) -> int:
-        """The place of the latest group that has taken the member in, or -1."""
+        """Return the place of the latest group that has taken the member in, or -1."""
         after = self.wall
         for use, written in m.step.uses():
             n = use.buffer.number
@@ -68,7 +68,7 @@ class _Places:
         return -1
 
     def _now(self, m: Member) -> int:
-        """The place of a group of its own, or of one that has moved here."""
+        """Return the place of a group of its own, or of one that has moved here."""
         at = len(self.places)
         for k in range(len(self.open) - 1, -1, -1):
             place, group = self.open[k]
@@ -86,7 +86,7 @@ class _Places:
         return at
 
     def _idle(self, group: Group, place: int) -> bool:
-        """Whether a group may as well run later: nobody has used what it writes, or written what it reads."""
+        """Return whether a group may as well run later: nobody has used what it writes, or written what it reads."""
         if any(u.buffer.kind != "temporary" for m in group.members for u, _, _ in m.outputs):
             return False
         if any(self.wrote.get(n, -1) > place for n in group.walks | group.ends):

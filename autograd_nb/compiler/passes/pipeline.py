@@ -35,7 +35,7 @@ PASSES: tuple[Pass, ...] = (
 def optimize(
     steps: Sequence[Step], live_out: Collection[int], numbers: Iterator[int], passes: Sequence[Pass] = PASSES
 ) -> list[Step]:
-    """The steps after all passes.
+    """Return the steps after all passes.
 
     Args:
         steps: those of a captured program; passes may change them.

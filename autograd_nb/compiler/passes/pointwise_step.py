@@ -40,7 +40,7 @@ def pointwise(
     outputs: list[tuple[Use, Layout, str]],
     line: Any,
 ) -> Step:
-    """A step of `Formula`. ``inputs``: (Use, layout) or (number, dtype name), in the formula's order."""
+    """Return a step of `Formula`. ``inputs``: (Use, layout) or (number, dtype name), in the formula's order."""
     specs = [Input(layout.dtype.name) if isinstance(o, Use) else Input(layout, scalar=True) for o, layout in inputs]
     layouts = [layout for o, layout in inputs if isinstance(o, Use)]
     recipe = Recipe(formula, specs, compute, [d for _, _, d in outputs], layouts, [layout for _, layout, _ in outputs], False)
@@ -89,7 +89,7 @@ class FoldMember(Member):
 
 
 def member(step: Step) -> Member | None:
-    """A step as a member of a group, or None for other kernels."""
+    """Return a step as a member of a group, or None for other kernels."""
     recipe = getattr(step.call, "recipe", None)
     if not isinstance(recipe, Recipe) or step.check is not None:
         return None
@@ -111,7 +111,7 @@ def member(step: Step) -> Member | None:
 
 
 def fold_member(step: Step) -> FoldMember | None:
-    """A reduction of real numbers as a member of a group, or None for other kernels."""
+    """Return a reduction of real numbers as a member of a group, or None for other kernels."""
     of = getattr(step.call, "recipe", None)
     if not isinstance(of, Folding) or of.stored or numel(of.shape[d] for d in of.axes) < 2:
         return None
@@ -126,7 +126,7 @@ def fold_member(step: Step) -> FoldMember | None:
 
 
 def reshaped(m: Member, shape: tuple[int, ...]) -> Member | None:
-    """The same step as a loop over another shape of as many elements, or None where an operand has no strides for that."""
+    """Return the same step as a loop over another shape of as many elements, or None where an operand has no strides for that."""
     if numel(shape) != numel(m.shape):
         return None
     if isinstance(m, FoldMember):
@@ -157,7 +157,7 @@ def _inputs(m: Member, shape: tuple[int, ...]) -> list[tuple[Any, Any]] | None:
 
 
 def _flattened(m: FoldMember, shape: tuple[int, ...]) -> FoldMember | None:
-    """A reduction of everything, over another shape."""
+    """Return a reduction of everything, over another shape."""
     inputs = _inputs(m, shape) if len(m.axes) == len(m.whole) else None
     if inputs is None:
         return None

@@ -21,7 +21,7 @@ LONG = 20  #: steps during which nobody would read it
 
 
 def rematerialize(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps, of which some that are quickly repeated are, right before what reads their results much later."""
+    """Return the steps, of which those that are quickly repeated stand once more right before what reads their results much later."""
     uses = users(steps)
     before: dict[int, list[Step]] = {}  # place -> steps to stand before it
     moved: set[int] = set()
@@ -58,14 +58,14 @@ def rematerialize(steps: list[Step], live_out: Collection[int], numbers: Iterato
 
 
 def _cheap(step: Step) -> bool:
-    """Whether a step takes about as long as reading and writing its arrays, with what else it has found to read."""
+    """Return whether a step takes about as long as reading and writing its arrays, with what else it has found to read."""
     if step.check is not None or step.call.over is not None:
         return False
     return member(step) is not None or by_elements(step) is not None
 
 
 def _late(i: int, big: list[int], uses: dict[int, list[tuple[int, bool]]]) -> int | None:
-    """The first reader of the big outputs after a long time in which nobody reads them."""
+    """Return the first reader of the big outputs after a long time in which nobody reads them."""
     if len(big) != 1:
         return None
     places = [i, *(p for p, _ in uses[big[0]][1:])]
@@ -74,7 +74,7 @@ def _late(i: int, big: list[int], uses: dict[int, list[tuple[int, bool]]]) -> in
 
 
 def _there(buffer: Buffer, i: int, at: int, uses: dict[int, list[tuple[int, bool]]]) -> bool:
-    """Whether what step ``i`` read is still there, and would be anyway, at a later place."""
+    """Return whether what step ``i`` read is still there, and would be anyway, at a later place."""
     mine = uses[buffer.number]
     if any(written and i <= p < at for p, written in mine):
         return False
@@ -82,7 +82,7 @@ def _there(buffer: Buffer, i: int, at: int, uses: dict[int, list[tuple[int, bool
 
 
 def _like(buffer: Buffer, number: int) -> Buffer:
-    """A new temporary of the same size."""
+    """Return a new temporary of the same size."""
     dtype = buffer.array.dtype
     size = max(buffer.nbytes // dtype.itemsize, 1)
     return Buffer(number, np.lib.stride_tricks.as_strided(np.empty(1, dtype), (size,), (0,)), "temporary")

@@ -42,7 +42,7 @@ class _Group:
     events: dict[int, set[tuple]] = field(default_factory=dict)  # buffer -> (place, whether it is written, how it is walked)
 
     def takes(self, place: int, p: Part) -> bool:
-        """Whether a part may join the group."""
+        """Return whether a part may join the group."""
         if len(self.parts) >= MOST_STEPS or len(self.events) > MOST_ARRAYS:
             return False
         mine = _events(place, p)
@@ -60,11 +60,11 @@ class _Group:
         return any(along or written for n in shared for _, written, _ in mine[n] | self.events[n])
 
     def near(self, place: int) -> bool:
-        """Whether a step stands so close that nothing lives much longer for being computed elsewhere."""
+        """Return whether a step stands so close that nothing lives much longer for being computed elsewhere."""
         return not self.parts or min(abs(place - other) for other in self.parts) < rematerialize.LONG
 
     def binds(self, a: Array) -> bool:
-        """Whether those who use an array walk rows together: it is not the same for all of them."""
+        """Return whether those who use an array walk rows together: it is not the same for all of them."""
         return self.outer == 1 or any(a.walk.strides)
 
     def add(self, place: int, p: Part) -> None:
@@ -148,7 +148,7 @@ class _Work:
         return True
 
     def _behind(self, places: set[int]) -> list[int] | None:
-        """The steps among the group's that have to wait for it; None where the group has to wait for one of those."""
+        """Return the steps among the group's that have to wait for it; None where the group has to wait for one of those."""
         read, wrote = (
             {False: set[int](), True: set[int]()},
             {False: set[int](), True: set[int]()},
@@ -173,7 +173,7 @@ class _Work:
         return found
 
     def _kernel(self, group: _Group) -> Step | None:
-        """The group as one step, or None where it would be one pass over the rows, as other kernels are."""
+        """Return the group as one step, or None where it would be one pass over the rows, as other kernels are."""
         plan = Plan()
         operands: dict[str, tuple[str, Any]] = {}  # name -> (kind, use or number or table of beginnings)
         names: dict[Any, str] = {}
@@ -260,7 +260,7 @@ class _Work:
         )
 
     def _beginnings(self, walk: Walk) -> Use:
-        """A table of where rows begin."""
+        """Return a table of where rows begin."""
         table = reduce(np.add.outer, [np.arange(n) * s for n, s in zip(walk.sizes, walk.strides, strict=True)]).reshape(-1)
         return Use(Buffer(next(self.numbers), table, "constant"), 0, table.size, table.dtype)
 
@@ -286,7 +286,7 @@ _ORDER = -1  #: stands for all that is seen from outside: checks happen in the o
 
 
 def _touched(step: Step) -> tuple[set[int], set[int]]:
-    """Buffers that a step reads and writes."""
+    """Return the buffers that a step reads and writes."""
     reads = {u.buffer.number for u, written in step.uses() if not written}
     writes = {u.buffer.number for u, written in step.uses() if written}
     if step.check is not None or any(written and u.buffer.kind != "temporary" for u, written in step.uses()):
@@ -299,5 +299,5 @@ def _number_key(value: Any, dtype: str) -> tuple[Any, ...]:
 
 
 def fuse_rows(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps with those along rows fused."""
+    """Return the steps with those along rows fused."""
     return _Work(steps, live_out, numbers).done()

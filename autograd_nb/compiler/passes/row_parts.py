@@ -39,7 +39,7 @@ class Array:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for uses that meet the same element at the same place of the same row."""
+        """Return a value that is equal for uses that meet the same element at the same place of the same row."""
         return self.use.buffer.number, self.use.offset, self.walk, self.use.dtype.str
 
 
@@ -83,7 +83,7 @@ def _first(shape: Sequence[int], n: int) -> int | None:
 
 
 def rows_of(step: Step) -> tuple[int, int] | None:
-    """(rows, elements of each) of a step that works along rows, None for others."""
+    """Return (rows, elements of each) of a step that works along rows, None for others."""
     recipe = getattr(step.call, "recipe", None)
     if isinstance(recipe, Folding) and recipe.axes:
         first = min((d for d in recipe.axes if recipe.shape[d] != 1), default=None)
@@ -96,7 +96,7 @@ def rows_of(step: Step) -> tuple[int, int] | None:
 
 
 def part(step: Step, outer: int, n: int) -> Part | None:
-    """A step as one over these rows, or None where it is no such step."""
+    """Return a step as one over these rows, or None where it is no such step."""
     recipe = getattr(step.call, "recipe", None)
     if step.check is not None or recipe is None:
         return None
@@ -132,7 +132,7 @@ def _literals(compute: Sequence[str]) -> str:
 
 
 def _one(formula: Callable[..., Any], compute: Sequence[str], k: int, dtype: str | None) -> Callable[..., Any]:
-    """The ``k``-th value of a formula of operands in their compute dtypes, as ``dtype``."""
+    """Return the ``k``-th value of a formula of operands in their compute dtypes, as ``dtype``."""
 
     def value(*xs: Any) -> Any:
         found = xs[0].trace.as_sym(formula(*[x.cast(c) for x, c in zip(xs, compute, strict=True)])[k])
@@ -142,7 +142,7 @@ def _one(formula: Callable[..., Any], compute: Sequence[str], k: int, dtype: str
 
 
 def _operands(given: Sequence[tuple[Any, Any]], shape: Sequence[int], first: int) -> list[Any] | None:
-    """Operands with their walks; None where one has none, or is of a dtype that rows are not computed in."""
+    """Return operands with their walks; None where one has none, or is of a dtype that rows are not computed in."""
     found: list[Any] = []
     for o, layout in given:
         if not isinstance(o, Use):

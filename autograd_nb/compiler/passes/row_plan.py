@@ -43,12 +43,12 @@ class Plan:
         self._known: dict[tuple, str] = {}
 
     def operand(self, name: str, rows: bool, dtype: str) -> str:
-        """A value that the kernel is given."""
+        """Return a value that the kernel is given."""
         self.values[name] = Value(rows, dtype, 0)
         return name
 
     def add(self, formula: Callable, parameters: Sequence[str], literals: str = "float32", fold: Fold | None = None) -> str:
-        """The name of ``formula`` of values, or of its fold over the row. ``literals``: the dtype of numbers beside no value."""
+        """Return the name of ``formula`` of values, or of its fold over the row. ``literals``: the dtype of numbers beside no value."""
         given = {p: self.values[p].dtype for p in parameters}
         trace = Trace(literals)
         known = {p: trace.input(p, dtype) for p, dtype in given.items()}
@@ -78,7 +78,7 @@ class Plan:
         return 1 + max((v.phase - (v.fold is not None) for v in mine if not v.rows or v.fold is not None), default=0)
 
     def needed(self, wanted: Iterable[str], given: Container[str] = ()) -> list[str]:
-        """These values and all that they are made of, in order; not what ``given`` ones are made of."""
+        """Return these values and all that they are made of, in order; not what ``given`` ones are made of."""
         found: set[str] = set()
         stack = list(wanted)
         while stack:
@@ -89,7 +89,7 @@ class Plan:
         return [name for name in self.values if name in found]
 
     def steps(self, full: dict[str, str], rows: dict[str, str]) -> tuple[list[Step], dict[str, str]]:
-        """(the steps of a kernel, the dtypes of what it keeps).
+        """Return (the steps of a kernel, the dtypes of what it keeps).
 
         ``full``, ``rows``: outputs of an element per element and of one per row, with the values that they are.
         """

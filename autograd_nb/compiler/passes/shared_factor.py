@@ -22,7 +22,7 @@ SHARED = 12  #: instructions that are saved where one more array written and rea
 
 
 def share_factors(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps, where what the forward pass can compute of a derivative along with its own result is a step's second output."""
+    """Return the steps, where what the forward pass can compute of a derivative along with its own result is a step's second output."""
     steps = list(steps)
     members = [member(s) for s in steps]
     writes: dict[int, list[int]] = {}
@@ -66,7 +66,7 @@ class _Factor:
     factor: Sym
 
     def split(self, number: int) -> tuple[Step, Step]:
-        """The two steps, with a buffer between them."""
+        """Return the two steps, with a buffer between them."""
         producer, consumer = self.producer, self.consumer
         shape, dtype = consumer.shape, self.factor.dtype
         layout = layout_of(shape, None, consumer.outputs[0][1].dtype)
@@ -138,7 +138,7 @@ def _arrays(m: Member) -> list[tuple[Any, Any]]:
 
 
 def _dependent(results: Sequence[Sym], inputs: set[str]) -> set[str]:
-    """Names of what depends on these inputs (at least one) and on no others."""
+    """Return the names of what depends on these inputs (at least one) and on no others."""
     found: set[str] = set()
     for s in closure(results):
         if s.op == "input":
@@ -152,7 +152,7 @@ def _dependent(results: Sequence[Sym], inputs: set[str]) -> set[str]:
 
 
 def replay(results: Sequence[Sym], known: dict[str, Sym], trace: Trace) -> list[Sym]:
-    """The results written once more, in another trace; ``known``: symbols there in place of some here, by name."""
+    """Return the results written once more, in another trace; ``known``: symbols there in place of some here, by name."""
     made = dict(known)
     tables = results[0].trace.tables
 

@@ -11,12 +11,12 @@ from ..live_numbers import _Slot
 
 
 def remove_dead_steps(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps that something live out, a check, or memory that others see depends on."""
+    """Return the steps that something live out, a check, or memory that others see depends on."""
     return needed(steps, live_out)
 
 
 def hoist_checks(steps: list[Step], live_out: Collection[int], numbers: Iterator[int]) -> list[Step]:
-    """The steps with the checks, and what they read, before the first change of arguments and state, where that is possible.
+    """Return the steps with the checks, and what they read, before the first change of arguments and state, where that is possible.
 
     A check that fails there leaves nothing to be undone.
     """
@@ -32,7 +32,7 @@ def hoist_checks(steps: list[Step], live_out: Collection[int], numbers: Iterator
 
 
 def _needed(check: Step, before: list[Step]) -> list[Step] | None:
-    """The steps that have to run for a check, and itself; None where one of them changes arguments or state."""
+    """Return the steps that have to run for a check, and itself; None where one of them changes arguments or state."""
     moved = [check]
     touched = {u.buffer.number for u, _ in check.uses()}
     written: set[int] = set()
@@ -100,7 +100,7 @@ def _fixed(step: Step, writers: Counter[int], live_out: Collection[int]) -> bool
 
 
 def _own(step: Step, buffer: Buffer) -> bool:
-    """Whether the step itself overwrites the buffer that it is given (a fill, which does not look at what was there)."""
+    """Return whether the step itself overwrites the buffer that it is given (a fill, which does not look at what was there)."""
     return step.name in ("copy_", "fill_", "zero_") and any(u.buffer is buffer and written for u, written in step.uses())
 
 
@@ -176,7 +176,7 @@ def eliminate_copies(steps: list[Step], live_out: Collection[int], numbers: Iter
 
 
 def _copy(step: Step) -> tuple[Buffer, Buffer] | None:
-    """(source, target) of a step that copies a whole buffer to another."""
+    """Return (source, target) of a step that copies a whole buffer to another."""
     recipe = getattr(step.call, "recipe", None)
     if step.name not in ("clone", "copy_", "contiguous") or recipe is None or recipe.dims:
         return None

@@ -38,7 +38,7 @@ class Changes:
     numbers: list[FloatSlot]  #: the live numbers that it reads
 
     def whole(self) -> Changes:
-        """The same, with large values kept too."""
+        """Return the same call with large values kept too."""
         memory, arguments = self.memory + self.others, self.arguments + self.other_arguments
         return replace(self, memory=memory, arguments=arguments, others=[], other_arguments=[])
 
@@ -67,7 +67,7 @@ def changes_of(
 
 
 def _by_size(tensors: list[tuple[Any, Tensor]], room: int) -> tuple[list[Any], list[Any], int]:
-    """The names of those that go into ``room`` bytes, one after the other, of the rest, and the room that is left."""
+    """Return the names of those that go into ``room`` bytes, one after the other, of the rest, and the room that is left."""
     small, large = [], []
     for name, t in tensors:
         size = t._layout.extent * t._data.itemsize
@@ -93,12 +93,12 @@ class Before:
         self.numbers = [slot.read() for slot in changes.numbers]
 
     def same_numbers(self) -> bool:
-        """Whether the live numbers are those of the call."""
+        """Return whether the live numbers are those of the call."""
         return self.numbers == [slot.read() for slot in self.changes.numbers]
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """While this is open everything is as before the call; afterwards as it was."""
+        """Let everything be as before the call within the context, and afterwards as it was."""
         leaves, places = self.changes.left, self.changes.places
         memory = [(data, data.copy()) for data, _ in self.memory]
         counters = [(c, c[0]) for c, _ in self.counters]
@@ -140,7 +140,7 @@ class Call:
         self.graph: Any = None
 
     def again(self, part: Any, gs: Any) -> tuple[Any, ...]:
-        """The gradients at the exits of a part as functions of everything.
+        """Return the gradients at the exits of a part as functions of everything.
 
         RuntimeError for a function of which a second run would do something else than the first.
         """
@@ -152,7 +152,7 @@ class Call:
         return gradients(self.graph[back.parts.index(part)], gs, create_graph=True)
 
     def _refusal(self) -> str:
-        """Why a second run would do something else; empty where it would not."""
+        """Return why a second run would do something else; empty where it would not."""
         if self.drawn is None:
             return "that drew random numbers while another thread did"
         if sum(c[0] for c in self.counters) != self.stamp:
@@ -181,7 +181,7 @@ class Call:
         return found
 
     def _made(self, observed: bool) -> list[Any] | None:
-        """The graph that another run makes (see `graph_of`), with all that runs change as it was before."""
+        """Return the graph that another run makes (see `graph_of`), with all that runs change as it was before."""
         variant = self.variant
         previous, places = state.grad, [(source, source._place) for source, _ in self.drawn or ()]
         state.grad = variant.key[2][0]
@@ -200,13 +200,13 @@ class Call:
 
 
 def _copied(data: np.ndarray, extent: int) -> tuple[np.ndarray, np.ndarray]:
-    """A tensor's memory, and a copy of it."""
+    """Return a tensor's memory, and a copy of it."""
     part = data if data.size == extent else data[:extent]
     return part, part.copy()
 
 
 def _unkept(before: Before, leaves: list[Tensor]) -> list[list[int]]:
-    """The counters of what a call reads and does not keep."""
+    """Return the counters of what a call reads and does not keep."""
     changes = before.changes
     if not changes.others and not changes.other_arguments:
         return []
@@ -216,7 +216,7 @@ def _unkept(before: Before, leaves: list[Tensor]) -> list[list[int]]:
 
 
 def _apart(t: Tensor, index: int, ends: set[int]) -> Tensor:
-    """An argument that is kept for another run: without its graph, which would keep earlier calls alive, where no gradient goes there."""
+    """Return an argument that is kept for another run: without its graph, which would keep earlier calls alive, where no gradient goes there."""
     if t._edge is None or index in ends:
         return t
     other = make(t._data, t._layout, t._version_)

@@ -93,11 +93,11 @@ class Part:
 
     @property
     def runs(self) -> list[Run]:
-        """All its programs."""
+        """Return all its programs."""
         return [self.whole, *[r for r in self.single if r is not None]]
 
     def run(self, frame: Frame, gs: Any) -> list[Any]:
-        """The gradients at the exits for those of the slots, of which at least one is there."""
+        """Return the gradients at the exits for those of the slots, of which at least one is there."""
         if not self.single or all(gs[slot] is not None for slot, _, _ in self.whole.seeds):
             return self.whole(frame, frame.numbers[0], gs)
         total: list[Any] = [None] * len(self.exits)
@@ -156,7 +156,7 @@ class Spent(Node):
 
 
 def spent_class(node: Node, edges: tuple[Any, ...]) -> type[Spent]:
-    """The kind of a node that is consumed, or has saved what has changed since; ``edges``: those that all calls have."""
+    """Return the kind of a node that is consumed, or has saved what has changed since; ``edges``: those that all calls have."""
     consumed, versions, stamp = node.consumed, [0], 0
     described: tuple[Any, ...] = ()
     if consumed is None and node.versions:
@@ -242,7 +242,7 @@ class Back:
 def back_of(
     parts: list[Part | SpentPart], results: list[tuple[int, int, int]], signature: list, reads: list[Tensor], reads_given: list[int]
 ) -> Back:
-    """The backward pass of results, of its parts."""
+    """Return the backward pass of results, of its parts."""
     first = parts[0]
     alone = isinstance(first, SpentPart) and len(parts) == len(results) == 1 and all(isinstance(e, StateExit) for e in first.exits)
     return Back(

@@ -63,7 +63,7 @@ class _State:
 
 
 def _derivatives(results: Sequence[Tensor], watched: Sequence[Tensor]) -> list[Any]:
-    """The gradients of each result by everything that has one, for given cotangents; or what asking for them raises."""
+    """Return the gradients of each result by everything that has one, for given cotangents; or what asking for them raises."""
     given = {id(t) for t in watched}
     ends = list({id(edge(t)): t for t in watched if t.requires_grad}.values())
     held = [(t if e.is_leaf_edge else getattr(e, "node", e)) for t, e in ((t, edge(t)) for t in ends)]
@@ -94,7 +94,7 @@ def _set_hooks(holders: list[Any], hooks: list[Any]) -> None:
 
 
 def compared(variant: Any, leaves: list[Tensor], args: tuple[Any, ...], kwargs: dict[Any, Any]) -> Any:
-    """The result of the eager call, after the compiled one was found to do the same. CompileError where they differ."""
+    """Return the result of the eager call, after the compiled one was found to do the same; CompileError where they differ."""
     state = _State(variant, leaves)
     mine = state.found(variant.run(leaves))
     state.restore()

@@ -47,7 +47,7 @@ class Result(NamedTuple):
 
 
 def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable[[Any, list[Any]], Any] | None:
-    """A function of a variant and the argument tensors that runs that variant, or None where that is of another kind.
+    """Return a function of a variant and the argument tensors that runs that variant, or None where that is of another kind.
 
     It does not hold the variant, which holds it: so a function that is dropped is freed at once. ``live``: the entries of parameter
     groups (id of the group, name) that are read anew.
@@ -60,7 +60,7 @@ def build_fast_path(variant: Any, live: Collection[tuple[int, str]]) -> Callable
 
 
 def _is_common(variant: Any) -> bool:
-    """Whether a program is one native segment that starts from no gradients and needs no undoing."""
+    """Return whether a program is one native segment that starts from no gradients and needs no undoing."""
     program = variant.program
     if (variant.back is not None and variant.back.lives) or variant.held or variant.sharing or program.undone:
         return False
@@ -68,7 +68,7 @@ def _is_common(variant: Any) -> bool:
 
 
 def _new_memories(variant: Any) -> list[Memory] | None:
-    """The memory of new results; None where some is big (it is pooled) or shared, or a result is a view of an argument."""
+    """Return the memory of new results; None where some is big (it is pooled) or shared, or a result is a view of an argument."""
     found: list[Memory] = []
     for output in variant.outputs:
         if isinstance(output, NewResult):
@@ -113,7 +113,7 @@ def _binding(variant: Any, memories: list[Memory]) -> _Binding:
 
 
 def _binder(types: list[str]) -> Callable[..., None]:
-    """``bind(values, cells, shifts, array, …)`` puts the arrays' addresses, less the shifts, into cells of a table of values."""
+    """Return ``bind(values, cells, shifts, array, …)``, which puts the arrays' addresses, less the shifts, into cells of a table of values."""
     names = [f"a{k}" for k in range(len(types))]
     lines = "".join(f"    cells[places[{k}]] = {a}.ctypes.data - shifts[{k}]\n" for k, a in enumerate(names))
     source = f"def kernel(cells, places, shifts, {', '.join(names)}):\n{lines}"
@@ -167,12 +167,12 @@ class _Numbers:
 
 
 def _settled(number: Any) -> bool:
-    """Whether it, or a tuple of it, cannot change in place as a tensor or a list can."""
+    """Return whether it, or a tuple of it, cannot change in place as a tensor or a list can."""
     return number.__class__ in (float, int) or (number.__class__ is tuple and all(_settled(n) for n in number))
 
 
 def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list[Any], list[Any]], Any]:
-    """``finish(variant, leaves, outs)``: what a run returns, of the argument tensors and the new memory."""
+    """Return ``finish(variant, leaves, outs)``: what a run returns, of the argument tensors and the new memory."""
     back, gradients = variant.back, variant.gradients
 
     def finish(variant: Any, leaves: list[Any], outs: list[Any]) -> Any:
@@ -197,7 +197,7 @@ def _finisher(variant: Any, results: list[Result]) -> Callable[[Any, list[Any], 
 
 
 def _runner(variant: Any, memories: list[Memory], results: list[Result], binding: _Binding, numbers: _Numbers) -> Callable[[Any, list], Any]:
-    """The function of the variant and the argument tensors. What a run needs are its own variables."""
+    """Return the function of the variant and the argument tensors. What a run needs are its own variables."""
     program, back, finish = variant.program, variant.back, _finisher(variant, results)
     start, words = program.segments[0]
     table = np.array([program._records_at + 8 * start, words, program._values_at], np.int64)

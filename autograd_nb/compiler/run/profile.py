@@ -23,7 +23,7 @@ class Profile:
         return sum(self.times.values())
 
     def by_name(self) -> list[tuple[str, int, float]]:
-        """(kernel, how many steps, µs of all of them), the longest first."""
+        """Return (kernel, how many steps, µs of all of them), the longest first."""
         found: dict[str, list[float]] = {}
         for i, t in self.times.items():
             found.setdefault(self.program.steps[i].name, []).append(t)
@@ -36,7 +36,7 @@ class Profile:
 
 
 def profile(call: Callable[[], Any], variant: Any, calls: int = 20) -> Profile:
-    """The times of a captured call's steps while ``call()`` runs it ``calls`` times, for real: what it updates is updated."""
+    """Return the times of a captured call's steps while ``call()`` runs it ``calls`` times, for real: what it updates is updated."""
     program: Executable = variant.program
     table = program.table
     record = {place: k for k, place in enumerate(table.places)}

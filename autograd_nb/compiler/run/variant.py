@@ -94,7 +94,7 @@ class Variant:
     state: RunState = field(default_factory=RunState)
 
     def refuses(self, leaves: list[Tensor]) -> str:
-        """Why this program does not serve a call whose key is the same; empty if it does."""
+        """Return why this program does not serve a call whose key is the same; empty if it does."""
         for t, a in zip(leaves, self.arguments, strict=True):
             if (
                 t._layout is not a.layout
@@ -143,7 +143,7 @@ class Variant:
         return ""
 
     def _other(self, leaves: list[Tensor]) -> str:
-        """Which argument is of another kind."""
+        """Return which argument is of another kind."""
         for i, (t, a) in enumerate(zip(leaves, self.arguments, strict=True)):
             if t._layout is not a.layout:
                 wanted = a.layout
@@ -178,7 +178,7 @@ class Variant:
         return ""
 
     def run(self, leaves: list[Tensor]) -> Any:
-        """The results of a call that this program serves."""
+        """Return the results of a call that this program serves."""
         fast = self.state.fast_path
         if fast is not None:
             return fast(self, leaves)
@@ -190,7 +190,7 @@ class Variant:
         return self.rebuilt(results)
 
     def rebuilt(self, results: Any) -> Any:
-        """The results in the function's containers."""
+        """Return the results in the function's containers."""
         if self.single:
             return results[0]
         result = rebuild(self.result, iter([results[i] for i in self.order]))
@@ -240,7 +240,7 @@ class Variant:
                 program.bind(buffer, made[buffer])
 
     def _results(self, leaves: list[Tensor], made: dict[int, np.ndarray]) -> list[Any]:
-        """The results of a run, which has left this memory."""
+        """Return the results of a run, which has left this memory."""
         results: list[Any] = []
         bases: list[tuple[Tensor, int, tuple[Any, ...], str]] = []
         for output in self.outputs:

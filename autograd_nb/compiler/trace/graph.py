@@ -54,7 +54,7 @@ class Value:
 
 
 def label(tensor: Tensor, name: str) -> Tensor:
-    """``tensor``, under a name by which a graph that is being traced can fetch or feed it."""
+    """Return ``tensor``, under a name by which a graph that is being traced can fetch or feed it."""
     watcher = launch.observer()
     if isinstance(watcher, _Tracing):
         watcher.labels[name] = tensor
@@ -85,7 +85,7 @@ class Graph:
 
     # ---- running
     def run(self, fetch: str | Sequence[str] | None = None, feed: Mapping[str, Any] | None = None, **more: Any) -> Any:
-        """The fetched values (all outputs by default) for the values fed; only what they need is computed.
+        """Return the fetched values (all outputs by default) for the values fed; only what they need is computed.
 
         Args:
             fetch: a name, or names: inputs, outputs, labels, kernels' results as `print` shows them, or parameters, whose update
@@ -134,7 +134,7 @@ class Graph:
             raise GraphError(f"{self.name}: the file that it was loaded from is damaged: {error}") from None
 
     def _fill(self, arrays: dict[str, np.ndarray]) -> dict[int, np.ndarray]:
-        """The memory of the buffers that values are fed to: a value's own where it is all of a buffer, else a copy with it."""
+        """Return the memory of the buffers that values are fed to: a value's own where it is all of a buffer, else a copy with it."""
         found: dict[int, np.ndarray] = {}
         fed = [self.values[n] for n in arrays]
         for v, array in zip(fed, arrays.values(), strict=True):
@@ -220,7 +220,7 @@ class Graph:
 
     # ---- making
     def _copied(self, name: str) -> str:
-        """The name of a copy of a value, in memory of its own."""
+        """Return the name of a copy of a value, in memory of its own."""
         assert self._capture is not None
         before = len(self.steps)
         with launch.observe(self._capture), no_grad():
@@ -236,7 +236,7 @@ class Graph:
         self.values[name] = Value(name, buffer, (address(t._data) - address(buffer.array)) // t._data.itemsize, t._layout, last)
 
     def _note(self, first: int) -> None:
-        """Names for what the steps from ``first`` on write."""
+        """Name what the steps from ``first`` on write."""
         for i in range(first, len(self.steps)):
             step = self.steps[i]
             layouts = getattr(getattr(step.call, "recipe", None), "out_layouts", ())
@@ -264,7 +264,7 @@ class Graph:
 
     @property
     def source(self) -> dict[str, str]:
-        """The text of every kernel that was generated, by the kernel's name; of others where they stand."""
+        """Return the text of every kernel that was generated, by the kernel's name; of others where they stand."""
         found: dict[str, str] = {}
         for s in self.steps:
             origin = getattr(s.call, "origin", ())
@@ -275,7 +275,7 @@ class Graph:
         return found
 
     def svg(self, path: Any = None) -> str:
-        """A picture of the graph: kernels as boxes, left to right by how early they can run; written to ``path`` if given."""
+        """Return a picture of the graph: kernels as boxes, left to right by how early they can run; written to ``path`` if given."""
         from .picture import picture
 
         text = picture(self)
@@ -324,7 +324,7 @@ class Graph:
 
 
 def _elements(array: np.ndarray, v: Value) -> np.ndarray:
-    """The flat array that begins with a value's first element, in the memory of its buffer."""
+    """Return the flat array that begins with a value's first element, in the memory of its buffer."""
     flat, d = array.ravel("K"), v.layout.dtype.carrier
     if flat.dtype == d:
         return flat[v.offset :]
@@ -333,7 +333,7 @@ def _elements(array: np.ndarray, v: Value) -> np.ndarray:
 
 
 def check_memory(name: str, size: int) -> None:
-    """GraphError where a graph wants more bytes at a time than the machine has."""
+    """Raise GraphError where a graph wants more bytes at a time than the machine has."""
     try:
         most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -349,7 +349,7 @@ def _plain(value: Any) -> Any:
 
 
 def trace(function: Callable, *examples: Any, names: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> Graph:
-    """A static `Graph` of a function, from one run on example tensors.
+    """Return a static `Graph` of a function, from one run on example tensors.
 
     Args:
         examples: tensors of the shapes and dtypes that will be fed. names: of the inputs, else the function's parameters.

@@ -18,7 +18,7 @@ from .graph import Graph, GraphError, Value, trace
 
 
 def numba_callable(function: Callable[..., Any], example: Any) -> Any:
-    """An njit-callable ``f(x, g)``: the value of ``function`` at the array ``x``, its gradient written into the array ``g``.
+    """Return an njit-callable ``f(x, g)``: the value of ``function`` at the array ``x``, its gradient written into the array ``g``.
 
     The function takes one floating tensor and returns one number; it is captured once, at the example's shape and dtype.
     The result can be called from Python and from any ``@njit`` function (also from several threads: each call has its own
@@ -53,7 +53,7 @@ def numba_callable(function: Callable[..., Any], example: Any) -> Any:
 
 
 def _outputs(graph: Graph) -> tuple[Value, Value]:
-    """The value of a graph of one number and its gradient to x, each in memory of its own from the first byte on."""
+    """Return the value of a graph of one number and its gradient to x, each in memory of its own from the first byte on."""
     name = graph.outputs[0]
     if len(graph.outputs) != 1 or graph.values[name].layout.size != 1:
         raise GraphError(f"numba_callable(): the function must return one number, it returns {[graph.values[n] for n in graph.outputs]}")
@@ -67,7 +67,7 @@ def _outputs(graph: Graph) -> tuple[Value, Value]:
 
 
 def _compiled(program: Executable, x: Value, value: Value, gradient: Value) -> Any:
-    """The njit function ``f(x, g)`` that runs a program in memory of its own."""
+    """Return the njit function ``f(x, g)`` that runs a program in memory of its own."""
     records, words, template = program._records_at, program.records.size, program.values.copy()
     arena_bytes, arena_cell = int(program.arena_bytes), program._arena_cell
     x_cell, g_cell, v_cell = (program.cells.get(v.buffer.number, -1) for v in (x, gradient, value))
@@ -97,12 +97,12 @@ def _compiled(program: Executable, x: Value, value: Value, gradient: Value) -> A
 
 
 def _element(value: Value) -> Any:
-    """Numba's type of a value's elements."""
+    """Return Numba's type of a value's elements."""
     return compilation.numba().from_dtype(value.layout.dtype.carrier)
 
 
 def _type_check(element: Any) -> Callable[[Any, Any], None]:
-    """An intrinsic that raises TypeError, when the caller is compiled, for other arrays than contiguous ones of these elements."""
+    """Return an intrinsic that raises TypeError, when the caller is compiled, for other arrays than contiguous ones of these elements."""
     from numba import types
     from numba.extending import intrinsic
 
@@ -119,7 +119,7 @@ def _type_check(element: Any) -> Callable[[Any, Any], None]:
 
 
 def _entry_point(compiled: Any, x: Value) -> tuple[int, Any]:
-    """(the address of the C function ``double f(T *x, T *g)``, what keeps it alive)."""
+    """Return (the address of the C function ``double f(T *x, T *g)``, what keeps it alive)."""
     numba = compilation.numba()
     from numba import types
 

@@ -36,7 +36,7 @@ def picture(graph: Any) -> str:
 
 
 def layered(boxes: list[tuple[str, str, int]], lines: list[tuple[int, int]]) -> str:
-    """The SVG text of boxes (text, kind, column), the kinds being those of COLOURS, and of lines from one to another."""
+    """Return the SVG text of boxes (text, kind, column), the kinds being those of COLOURS, and of lines from one to another."""
     rows: dict[int, int] = {}
     places = []
     for _, _, column in boxes:

@@ -37,12 +37,12 @@ class SourceError(ValueError):
 
 
 def check_source(text: str) -> None:
-    """SourceError unless ``text`` uses only what generated kernels use."""
+    """Raise SourceError unless ``text`` uses only what generated kernels use."""
     _parsed(text)
 
 
 def checked_source(text: str, argtypes: Sequence[str]) -> str:
-    """The text of the kernel that does what ``text`` says while it stays inside of its arrays, and raises where it leaves them.
+    """Return the text of the kernel that does what ``text`` says while it stays inside of its arrays, and raises where it leaves them.
 
     Rows, places and buffers are those of `autograd_nb.checked`; the steps of all loops are counted against the size of the arrays; an
     integer that LLVM may call undefined is made one that it knows nothing of. SourceError as `check_source`.
@@ -63,7 +63,7 @@ def checked_source(text: str, argtypes: Sequence[str]) -> str:
 
 
 def _parsed(text: str) -> ast.Module:
-    """The syntax tree of a text that passes all checks."""
+    """Return the syntax tree of a text that passes all checks."""
     if not isinstance(text, str) or len(text) > _LONGEST:
         raise SourceError("not a kernel: its text is too long")
     try:
@@ -87,7 +87,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _imported(statement: ast.Import | ast.ImportFrom) -> set[str]:
-    """The names that an import brings, which must be one of the generator's."""
+    """Return the names that an import brings, which must be one of the generator's."""
     line = ast.unparse(statement)
     runtime = isinstance(statement, ast.ImportFrom) and statement.module == "autograd_nb.codegen.runtime" and not statement.level
     if line not in _IMPORTS and not (runtime and all(a.name in _RUNTIME and a.asname is None for a in statement.names)):
@@ -110,7 +110,7 @@ def _check_constant(statement: ast.Assign) -> None:
 
 
 def _is_number(node: ast.AST) -> bool:
-    """Whether an expression is a number: as it is, negative, or of a NumPy type."""
+    """Return whether an expression is a number: as it is, negative, or of a NumPy type."""
     if isinstance(node, ast.Call):
         known = isinstance(node.func, ast.Attribute) and ast.unparse(node.func) in {f"np.{n}" for n in _NUMBERS}
         return known and not node.keywords and len(node.args) == 1 and _is_number(node.args[0])
@@ -126,12 +126,12 @@ def _is_plain(value: object) -> bool:
 
 
 def _allowed_name(name: str, imported: set[str]) -> bool:
-    """Whether a text may give something this name."""
+    """Return whether a text may give something this name."""
     return not name.startswith("_") and name not in _BUILTINS | imported | {"np", "math", "iterative", "kernel"}
 
 
 def _check(node: ast.AST, function: ast.FunctionDef, imported: set[str]) -> None:
-    """SourceError for a node of the function that the generator does not write."""
+    """Raise SourceError for a node of the function that the generator does not write."""
     if not isinstance(node, _NODES) or (isinstance(node, ast.FunctionDef) and node is not function):
         raise SourceError(f"not a kernel: {type(node).__name__}")
     if isinstance(node, ast.FunctionDef) and (node.decorator_list or node.returns or getattr(node, "type_params", None)):
@@ -259,7 +259,7 @@ def _exactly(args: list[ast.expr], n: int) -> list[ast.expr]:
 
 
 def _literal(node: ast.expr, least: int, most: int) -> int:
-    """The value of an integer that stands in the text."""
+    """Return the value of an integer that stands in the text."""
     if not isinstance(node, ast.Constant) or type(node.value) is not int or not least <= node.value <= most:
         raise SourceError(f"not a kernel: {ast.unparse(node)[:80]}")
     return node.value
@@ -277,7 +277,7 @@ class _Counted(ast.NodeTransformer):
         kernel.body[:0] = ast.parse("\n".join([*tables, f"_rest = _room({sizes})"])).body
 
     def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        """The statements, with a count before each loop."""
+        """Return the statements, with a count before each loop."""
         found: list[ast.stmt] = []
         for s in statements:
             if isinstance(s, ast.For):
@@ -292,7 +292,7 @@ class _Counted(ast.NodeTransformer):
         return found
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """An integer made of something, perhaps of a float that it does not hold."""
+        """Return an integer made of something, perhaps of a float that it does not hold."""
         viewed = node.func.value if isinstance(node.func, ast.Attribute) and node.func.attr == "view" else None
         if isinstance(viewed, ast.Call):  # Numba wants to see that it is a NumPy number
             self.generic_visit(viewed)
@@ -304,7 +304,7 @@ class _Counted(ast.NodeTransformer):
         return node
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        """A shift, perhaps by more than there are bits."""
+        """Return a shift, perhaps by more than there are bits."""
         self.generic_visit(node)
         if isinstance(node.op, (ast.LShift, ast.RShift)):
             return ast.Call(ast.Name("_settled", ast.Load()), [node], [])

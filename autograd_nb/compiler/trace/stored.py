@@ -53,7 +53,7 @@ _ROOMS = {
 
 
 def load_graph(path: Any, *, trusted: bool = False) -> Graph:
-    """The graph in a file that `Graph.save` wrote.
+    """Return the graph in a file that `Graph.save` wrote.
 
     No code of the file is executed: kernels of the library are called by name, and the text of generated ones is accepted only
     if it is what the generator can write (loops, arithmetic, its own functions). Kernels are compiled with a test of every index, so
@@ -79,7 +79,7 @@ class _Damaged(Exception):
 
 
 def _number(value: Any, what: str, least: int = 0, most: int = _WORD - 1) -> int:
-    """An int between two others."""
+    """Return an int that must lie between two others."""
     if type(value) is not int or not least <= value <= most:
         raise _Damaged(f"{what} is {value!r:.40}")
     return value
@@ -105,7 +105,7 @@ def _dtype(value: Any) -> np.dtype:
 
 
 def _reaches_lapack(function: types.FunctionType, seen: set) -> bool:
-    """Whether a kernel, or what it calls, hands memory to a library: BLAS's product aside, which is given what was looked at."""
+    """Return whether a kernel, or what it calls, hands memory to a library: BLAS's product aside, which is given what was looked at."""
     if function in seen:
         return False
     seen.add(function)

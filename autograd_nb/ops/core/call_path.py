@@ -42,7 +42,7 @@ NAMES: dict[str, Any] = {
 
 
 def indented(lines: Sequence[str], by: int = 1) -> list[str]:
-    """The lines further to the right."""
+    """Return the lines further to the right."""
     return ["    " * by + line for line in lines]
 
 
@@ -53,7 +53,7 @@ def _maker(name: str, parameters: str, lines: tuple[str, ...], names: tuple[str,
 
 
 def generated(name: str, parameters: str, lines: Sequence[str], many: bool = False, **names: Any) -> Callable[..., Any]:
-    """The function of this text, which calls `NAMES` and ``names``.
+    """Return the function of this text, which calls `NAMES` and ``names``.
 
     many: it is one of many functions with the same text, which is compiled once for all; of one alone ``names`` are found quicker.
     """
@@ -66,7 +66,7 @@ def generated(name: str, parameters: str, lines: Sequence[str], many: bool = Fal
 
 
 def look_up_lines(key: str, run: Sequence[str], miss: Sequence[str], before: Sequence[str] = ()) -> list[str]:
-    """``plan``: that of calls like this one, and what follows; see `shortcut`."""
+    """Return the lines that set ``plan`` to that of calls like this one, and what follows; see `shortcut`."""
     return [
         "try:",
         *indented(before),
@@ -85,7 +85,7 @@ def shortcut(
     parameters: str, key: str, run: Sequence[str], miss: Sequence[str], *, memo: Memo, name: str = "call", first: Sequence[str] = (),
     before: Sequence[str] = (), many: bool = False, **space: Any,
 ) -> Callable[..., Any]:  # fmt: skip
-    """A function that runs the plan of calls like those that were seen.
+    """Return a function that runs the plan of calls like those that were seen.
 
     - key: what a call is known by, as text over the ``parameters`` and what the lines ``before`` set; what they raise means that there
       is none. ``key``, if that is made before, is None then.
@@ -106,8 +106,9 @@ def planned(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def written_lines(args: str, numbers: bool = False) -> list[str]:
-    """``key``: what tells the arguments in the tuple of that name from all others, also from those that are equal to them: 1.0 and True
-    are keys of 1 too.
+    """Return the lines that set ``key``, which tells the arguments in the tuple of that name from all others.
+
+    It tells them also from those that are equal to them: 1.0 and True are keys of 1 too.
 
     TypeError where they do not tell by themselves what they ask for: tensors, whose values may change, what must be converted, and
     zeros that have a sign. ``numbers``: floats and bools may be among them.
@@ -141,7 +142,7 @@ def written_lines(args: str, numbers: bool = False) -> list[str]:
 
 
 def tensor_lines(layout: str, version: str = "[0, 0]") -> list[str]:
-    """``t``: a tensor outside the graph over ``data``; `tensor.make`, written out."""
+    """Return the lines that make ``t``, a tensor outside the graph over ``data``; `tensor.make`, written out."""
     return [
         "t = _new()",
         "t._data = data",
@@ -153,7 +154,7 @@ def tensor_lines(layout: str, version: str = "[0, 0]") -> list[str]:
 
 
 def edge_lines(operand: str, into: str) -> list[str]:
-    """``into``: where the gradient of an operand that requires grad flows; ``_edge_kind``: see `graph.node.Node`."""
+    """Return the lines that set ``into``: where the gradient of an operand that requires grad flows; ``_edge_kind``: see `graph.node.Node`."""
     return [
         f"{into} = {operand}._edge",
         f"if {into} is None:",
@@ -166,7 +167,7 @@ def edge_lines(operand: str, into: str) -> list[str]:
 
 
 def single_edge_lines(operand: str) -> list[str]:
-    """The only edge of a node, kept as ``edge``."""
+    """Return the lines that set ``edge``, the only one of a node."""
     return [
         f"_e = {operand}._edge",
         "if _e is None:",
@@ -198,18 +199,18 @@ def saving_lines(arrays: Sequence[str], counters: Sequence[str], fresh: int = 0,
 
 
 def node_lines(make: str, edges: Sequence[str], fill: Sequence[str], depth: str, out: str = "t") -> list[str]:
-    """A node: made, given its ``edges``, filled by its kind's lines, finished; the history of ``out``, where that is named."""
+    """Return the lines of a node: made, given its ``edges``, filled by its kind's lines, finished; the history of ``out``, where that is named."""
     history = [f"{out}._edge = _node", f"{out}._rg = True"] if out else []
     return [f"_node = {make}", *edges, *fill, *finishing("_node", depth), *history]
 
 
 def unrecorded_lines() -> list[str]:
-    """The end of a call outside the graph."""
+    """Return the lines of the end of a call outside the graph."""
     return ["if not _state.grad:", "    if _state.inference:", "        _mark_inference(t)", "    return t"]
 
 
 def several_edges_lines(edges: Sequence[str]) -> list[str]:
-    """The edges of a node with more than one operand."""
+    """Return the lines that collect the edges of a node with more than one operand."""
     return [f"_node.edges = ({''.join(e + ', ' for e in edges)})", "_node.edge_kind = _edge_kind"]
 
 
@@ -235,7 +236,7 @@ write_node = generated(
 
 
 def result_lines(entry: str, recorded: Sequence[str]) -> list[str]:
-    """A plan with one kernel, run on new memory; ``entry``: its call, ``recorded``: what follows where calls are recorded."""
+    """Return the lines that run a plan's one kernel on new memory; ``entry``: its call, ``recorded``: what follows where calls are recorded."""
     return [
         "data = _empty(plan.size, plan.carrier)",
         entry,
@@ -247,13 +248,13 @@ def result_lines(entry: str, recorded: Sequence[str]) -> list[str]:
 
 
 def recorded_lines(operands: Sequence[str], args: str) -> list[str]:
-    """The result's history as a structured op writes it, where one of the operands may have one."""
+    """Return the lines that write the result's history as a structured op writes it, where one of the operands may have one."""
     some = " or ".join([f"{p}._rg" for p in operands] + [f"{p}._view is not None" for p in operands])
     return [f"if {some}:", f"    _op.record(({args}), t, 2)"]
 
 
 def unsaved_lines(operand: str) -> list[str]:
-    """The same of an op of one operand that saves nothing, where the plan says so."""
+    """Return the lines that do the same for an op of one operand that saves nothing, where the plan says so."""
     fill = [
         "_node.recording, _node.values, _node.out_layout = plan.recording, plan.values, plan.layout",
         "_node.saved, _node.versions, _node.stamp = None, (), 0",
@@ -283,7 +284,7 @@ class _Known:
         self.by = generated("key_of", ", ".join(self.read), [f"return ({key},)"])
 
     def first(self, *args: Any) -> tuple[Any, Any]:
-        """(the plan of a call whose like was not seen, None), or (None, the result)."""
+        """Return (the plan of a call whose like was not seen, None), or (None, the result)."""
         try:
             found = self.by(*args)
             usual = ordinary(*found)
@@ -301,13 +302,13 @@ class _Known:
         return None, out
 
     def rest(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
-        """A call with other arguments than the plans know; what is left out may come under another name."""
+        """Return the result of a call with other arguments than the plans know; what is left out may come under another name."""
         defaults = self.defaults
         sent = {n: v for n, v in zip(self.names, values, strict=True) if n not in defaults or v is not defaults[n]}
         return self.long(*[sent.pop(n) for n in self.names if n not in defaults], **sent, **options)
 
     def call(self, run: Callable[..., Any] | Sequence[str], space: dict[str, Any]) -> Callable[..., Any]:
-        """The public function; parameters that are passed by name only go on to the long way."""
+        """Return the public function; parameters that are passed by name only go on to the long way."""
         parameters = ", ".join([f"{n}=_default_{n}" if n in self.defaults else n for n in self.names] + ["**_options"])
         given = ", ".join(self.read)
         others = [f"{n} is not _default_{n}" for n in self.names if n not in self.read]

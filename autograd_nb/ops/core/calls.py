@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _kernel_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
-    """The plan's kernel, run on ``arrays``; ``guarded``: among them are numbers, which may be too large."""
+    """Return the lines that run the plan's kernel on ``arrays``; ``guarded``: among them are numbers, which may be too large."""
     given = ", ".join(arrays)
     lines = ["if plan.dims is None:", f"    plan.entry({given})", "else:", f"    plan.entry(plan.dims, {given})"]
     if not guarded:
@@ -44,7 +44,7 @@ def _kernel_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
 
 
 def forward_lines(arrays: Sequence[str], guarded: bool) -> list[str]:
-    """A formula's plan, run on ``arrays``, and the end of a call outside the graph; ``guarded``: see `_kernel_lines`."""
+    """Return the lines that run a formula's plan on ``arrays``, and the end of a call outside the graph; ``guarded``: see `_kernel_lines`."""
     return [
         "data = _allocate(plan.size, plan.carrier) if plan.big else _empty(plan.size, plan.carrier)",
         *_kernel_lines([*arrays, "data"], guarded),
@@ -75,7 +75,7 @@ def _saved_lines(several: bool) -> list[str]:
 
 @cache
 def pointwise_lines(n: int) -> list[str]:
-    """The text of the public functions of ``n`` operands, one or two, of which the second may be a number."""
+    """Return the text of the public functions of ``n`` operands, one or two, of which the second may be a number."""
     several = n == 2
     given = "input, other" if several else "input"
     if several:
@@ -125,7 +125,7 @@ _MASK_OF_TWO = [
 
 @cache
 def inplace_lines(n: int) -> list[str]:
-    """The text of the in-place functions of ``n`` operands, one to three, all but the first of which may be numbers."""
+    """Return the text of the in-place functions of ``n`` operands, one to three, all but the first of which may be numbers."""
     names = ["input", *_OTHERS[n]]
     others = list(enumerate(names[1:]))
     given = ", ".join(names)
@@ -171,7 +171,7 @@ _OTHERS = {1: (), 2: ("other",), 3: ("b", "c")}
 
 
 def alpha_of(name: str, input: Any, other: Any, alpha: Any) -> Any:
-    """``alpha`` as a number that the result's dtype has a place for."""
+    """Return ``alpha`` as a number that the result's dtype has a place for."""
     alpha = number_argument(alpha, name, "alpha")
     tensors = [t for t in (input, other) if isinstance(t, Tensor)]
     if alpha.__class__ is bool and any(t.dtype.category for t in tensors):
@@ -195,7 +195,7 @@ def _named(call: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _pointwise_call(op: Pointwise, first: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of an op of one or two operands; ``first`` is asked where these have no plan yet."""
+    """Return the function of an op of one or two operands; ``first`` is asked where these have no plan yet."""
     n = len(op.params)
     call = generated(
         "call", "input, other, *, alpha=None, out=None" if n == 2 else "input, *, out=None", pointwise_lines(n), True, plans=op.memo.plans,
@@ -205,12 +205,12 @@ def _pointwise_call(op: Pointwise, first: Callable[..., Any]) -> Callable[..., A
 
 
 def unary_call(op: Pointwise) -> Callable[..., Any]:
-    """The op of one operand."""
+    """Return the public function of an op of one operand."""
     return _pointwise_call(op, lambda input: op.slow((input,)))
 
 
 def binary_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
-    """The op of two operands; as an ``operator`` it leaves operands that are not ours to Python."""
+    """Return the public function of an op of two operands; as an ``operator`` it leaves operands that are not ours to Python."""
 
     def first(input: Any, other: Any) -> Any:
         if operator and not acceptable(other):
@@ -222,7 +222,7 @@ def binary_call(op: Pointwise, operator: bool = False) -> Callable[..., Any]:
 
 
 def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", second: str = "other") -> None:
-    """TypeError for a number where PyTorch takes a tensor.
+    """Raise TypeError for a number where PyTorch takes a tensor.
 
     ``numbers``: which operands may be one: "none", "second", "either" (but one is a tensor) or "both".
     """
@@ -238,14 +238,14 @@ def only_tensors(name: str, input: Any, other: Any, numbers: str = "none", secon
 
 
 def acceptable(other: Any) -> bool:
-    """Whether a binary operator takes this operand, or leaves it to the operand's own method."""
+    """Return whether a binary operator takes this operand, or leaves it to the operand's own method."""
     if isinstance(other, (Tensor, int, float, complex)):
         return True
     return hasattr(other, "__array__") and not isinstance(other, np.ndarray)  # NumPy comes back with a tensor made of it
 
 
 def operator_of(call: Callable[..., Any]) -> Callable[..., Any]:
-    """A two-operand op's function as an operator method."""
+    """Return a two-operand op's function as an operator method."""
     method = binary_call(call.op, operator=True)  # type: ignore[attr-defined]
     method.op = call.op  # type: ignore[attr-defined]
     return method
@@ -258,7 +258,7 @@ def _counted(op: Pointwise, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def call_of_many(op: Pointwise) -> Callable[..., Any]:
-    """The op of three operands or more."""
+    """Return the public function of an op of three operands or more."""
 
     def call(*args, out=None):
         t = op.slow(_counted(op, args))

@@ -48,7 +48,7 @@ class Pair:
         return Pair(out, tangent)
 
     def _with(self, other: Any, value: Callable[..., Any], mine: Callable[..., Any], theirs: Callable[..., Any]) -> Pair:
-        """``mine`` and ``theirs`` scale the operands' tangents."""
+        """Return the pair whose tangent is the operands' tangents, scaled by ``mine`` and ``theirs``."""
         b = other if isinstance(other, Pair) else Pair(other)
         tangent = None
         if self.tangent is not None:
@@ -97,7 +97,7 @@ class Pair:
 
 
 def value_of(x: Any) -> Any:
-    """The value of a pair; anything else as it is."""
+    """Return the value of a pair; anything else as it is."""
     return x.value if isinstance(x, Pair) else x
 
 
@@ -111,7 +111,7 @@ def _chosen(condition: Any, a: Any, b: Any) -> Pair:
 
 
 def derivative(formula: Callable[..., Any], params: tuple[str, ...], index: int) -> Callable[..., Any]:
-    """The rule of operand ``index``: a function of ``g`` and the operands by name, giving g · ∂formula/∂operand."""
+    """Return the rule of operand ``index``: a function of ``g`` and the operands by name, giving g · ∂formula/∂operand."""
 
     def rule(g: Any, *operands: Any) -> Any:
         pairs = [Pair(x, g if k == index else None) for k, x in enumerate(operands)]

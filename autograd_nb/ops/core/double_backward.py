@@ -30,7 +30,7 @@ _known: dict[tuple[Pointwise, int], tuple[Callable[..., Any], tuple[Any, ...]] |
 
 
 def gradient_op(op: Pointwise, index: int) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
-    """(function, which values it takes after the gradient) for the derivative by operand ``index``; None where ops do as well.
+    """Return (function, which values it takes after the gradient) for the derivative by operand ``index``; None where ops do as well.
 
     The values are operands' indices or "out".
     """
@@ -87,7 +87,7 @@ def _traced(formula: Callable[..., Any], count: int) -> loops.Body:
 
 
 def _narrowed(rule: Callable[..., Any], params: tuple[str, ...]) -> Callable[..., Any]:
-    """A derivative's rule with those parameters alone that its result depends on, as what it names is kept for it."""
+    """Return a derivative's rule with those parameters alone that its result depends on, as what it names is kept for it."""
     body = _traced(rule, 1 + len(params))
     pending, reached = [s for s, _ in body.results], set()
     while pending:
@@ -107,7 +107,7 @@ def _length(formula: Callable[..., Any], count: int) -> int:
 
 
 def _depends(formula: Callable[..., Any], count: int, index: int) -> bool:
-    """Whether the derivative by an operand is anything but 0."""
+    """Return whether the derivative by an operand is anything but 0."""
     found = []
 
     def run(*symbols):

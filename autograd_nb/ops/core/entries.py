@@ -35,7 +35,7 @@ _NUMBER = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 
 
 def operand(key: Any) -> Input:
-    """A layout, or the type of a number, as the input of a kernel."""
+    """Return a layout, or the type of a number, as the input of a kernel."""
     if isinstance(key, Layout):
         return Input(key.dtype.name)
     return Input(_NUMBER[key], scalar=True)
@@ -68,7 +68,7 @@ class PointwiseKernel:
         self.texts: dict[str, str] = {}  # by the kinds of the innermost strides, "" for the flat loop
 
     def entry(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> tuple[Callable, np.ndarray | None]:
-        """(entry point, dims) for these layouts; dims is None for the flat loop."""
+        """Return (entry point, dims) for these layouts; dims is None for the flat loop."""
         first = out_layouts[0]
         everyone = [*in_layouts, *out_layouts]
         shape = first.shape
@@ -100,7 +100,7 @@ class PointwiseKernel:
         return Recipe(self.formula, self.inputs, self.compute, self.outputs, in_layouts, out_layouts, dims)
 
     def flat(self, in_layouts: Sequence[Layout], out_layouts: Sequence[Layout]) -> Callable[..., Any]:
-        """The entry point of the loop over contiguous operands of one size."""
+        """Return the entry point of the loop over contiguous operands of one size."""
         over, size = self.over.get(0), out_layouts[0].size
         text = self.texts.get("")
         if text is None:
@@ -146,5 +146,5 @@ def pointwise_entry(
     out_layouts: Sequence[Layout],
     over: Mapping[int, int] = loops.APART,
 ) -> tuple[Callable[..., Any], np.ndarray | None]:
-    """(entry point, dims) of a pointwise kernel that is not asked for again, see `PointwiseKernel`."""
+    """Return (entry point, dims) of a pointwise kernel that is not asked for again, see `PointwiseKernel`."""
     return PointwiseKernel(name, formula, inputs, compute, outputs, over).entry(in_layouts, out_layouts)

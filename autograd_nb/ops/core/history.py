@@ -38,7 +38,7 @@ def check_recorded(t: Tensor) -> None:
 
 
 def _needs_room(calls: int) -> None:
-    """RecursionError now, rather than once the values are changed and the history is not (`rewrite_history` calls so deep)."""
+    """Raise RecursionError now, rather than once the values are changed and the history is not (`rewrite_history` calls so deep)."""
     if calls:
         _needs_room(calls - 1)
 
@@ -90,7 +90,7 @@ class CopySlices(Node):
 
 @whole
 def rewrite_history(t: Tensor, new_edge: Any) -> None:
-    """After ``t``'s memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
+    """Rewrite the history of ``t``, whose memory was changed by the op behind ``new_edge`` (None: the new contents need no gradient)."""
     base = t._view
     if base is None:
         had, old = t._rg, t._edge
@@ -107,7 +107,7 @@ def rewrite_history(t: Tensor, new_edge: Any) -> None:
 
 
 def _pass_by_hooks(view: Tensor, base: Tensor, change: Any) -> None:
-    """The gradient of what was changed goes to the base past the hooks that the view had, as those were of its old contents."""
+    """Let the gradient of what was changed go to the base past the hooks that the view had, as those were of its old contents."""
     old, node = view._edge, change.node if change.__class__ is Output else change
     stale = old.node if old.__class__ is Output else old
     if stale.hooks is None or not stale.hooks.tensor or node.is_leaf_edge or not any(e is old for e in node.edges):
@@ -120,7 +120,7 @@ def _pass_by_hooks(view: Tensor, base: Tensor, change: Any) -> None:
 
 @whole
 def rewrite_part(base: Tensor, new_edge: Any, part: Layout, offset: int) -> None:
-    """The same, for a tensor of which the op changed a part: what a view of that layout, so many elements on, would show."""
+    """Rewrite the history of a tensor of which the op changed a part: what a view of that layout, so many elements on, would show."""
     if new_edge is None and not base._rg:
         return
     old = base._edge if base._edge is not None else (base if base._rg else None)

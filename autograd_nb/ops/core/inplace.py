@@ -30,7 +30,7 @@ def assign_inplace(target: Tensor, result: Tensor) -> Tensor:
 
 
 def _answers_for(result: Tensor, target: Tensor) -> None:
-    """Where a node kept its own result, let that be the target from now on: changing it again is refused."""
+    """Let a node that kept its own result keep the target from now on: changing it again is refused."""
     node = getattr(result._edge, "node", result._edge)
     if node is None or node.is_leaf_edge:
         return
@@ -42,7 +42,7 @@ def _answers_for(result: Tensor, target: Tensor) -> None:
 
 
 def before(target: Tensor) -> Tensor:
-    """A copy of ``target`` with its place in the graph, for the derivative of what will overwrite it."""
+    """Return a copy of ``target`` with its place in the graph, for the derivative of what will overwrite it."""
     old = target.detach().clone()
     e = edge(target)
     if e is not None:
@@ -56,7 +56,7 @@ _READ_BEFORE = frozenset(("addmm_", "addmv_", "addbmm_", "baddbmm_", "masked_sca
 
 @overridable
 def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any, **kw: Any) -> Tensor:
-    """``target`` overwritten with ``compute(target, *args)``, checked before anything changes."""
+    """Return ``target`` overwritten with ``compute(target, *args)``, checked before anything changes."""
     tensor_argument(target, name)
     check_inplace(target)
     if name not in _READ_BEFORE:
@@ -67,7 +67,7 @@ def in_place(name: str, compute: Callable[..., Tensor], target: Any, *args: Any,
 
 
 def counted(target: Tensor) -> Tensor:
-    """``target`` after an op in place that changes nothing of it: refused and counted as any other."""
+    """Return ``target`` after an op in place that changes nothing of it: refused and counted as any other."""
     check_inplace(target)
     target._version_[0] += 1
     return target

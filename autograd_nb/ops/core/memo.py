@@ -33,7 +33,7 @@ class Memo:
 
 
 def ordinary(*parts: Any) -> bool:
-    """Whether a call with operands of these layouts may take the short way to its plan: not within a transform, nor while somebody
+    """Return whether a call with operands of these layouts may take the short way to its plan: not within a transform, nor while somebody
     observes. What is no layout is passed over."""
     for part in parts:
         if part.__class__ is not Layout and isinstance(part, Layout):

@@ -32,7 +32,7 @@ for _name, _aliases in _ALIASES.items():
 
 @public(kind="inplace", namespaces=())
 def addmv_(input, mat, vec, *, beta=1, alpha=1):
-    """In-place version of `addmv`. Of an expanded tensor each element is the last one's successor, row by row, as in PyTorch."""
+    """Do what `addmv` does, in place. Of an expanded tensor each element is the last one's successor, row by row, as in PyTorch."""
     x, function = tensor_argument(input, "addmv_"), OPS["addmv"].call
     rows = tensor_argument(mat, "addmv_", "mat")
     if not is_expanded(x._layout) or x.ndim != 1 or rows.ndim != 2 or rows.shape[0] != x.shape[0]:
@@ -47,7 +47,7 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
 
 @public(kind="inplace", namespaces=())
 def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
-    """In-place version of `addbmm`. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
+    """Do what `addbmm` does, in place. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
     x, options = tensor_argument(input, "addbmm_"), {"beta": beta, "alpha": alpha}
     function = OPS["addbmm"].call
     if x.ndim < 2 or 1 in x.shape:

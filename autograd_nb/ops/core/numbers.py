@@ -17,14 +17,14 @@ SINGLE = 3.4028234663852886e38
 
 
 def plain_number(value: Any) -> Any:
-    """A Python number for what stands for one, else None."""
+    """Return a Python number for what stands for one, else None."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biuf"):
         return value.item()  # (NumPy's float64 is a float, too)
     return value if isinstance(value, (bool, int, float, complex)) else None
 
 
 def number_argument(value: Any, name: str, argument: str) -> Any:
-    """A number that an op takes beside its tensors; a 0-d tensor stands for its own if nobody wants a gradient of it.
+    """Return a number that an op takes beside its tensors; a 0-d tensor stands for its own if nobody wants a gradient of it.
 
     Errors: TypeError for other tensors, through which a gradient would be lost without a word.
     """
@@ -37,7 +37,7 @@ def number_argument(value: Any, name: str, argument: str) -> Any:
 
 
 def number_as(value: Any, d: dtype, name: str) -> Any:
-    """``value`` as a tensor of dtype ``d`` keeps it: its truth, its integer part, its real part.
+    """Return ``value`` as a tensor of dtype ``d`` keeps it: its truth, its integer part, its real part.
 
     Errors: RuntimeError for what the dtype has no place for (nan in integers, an imaginary part in a real tensor, 300 in uint8),
     OverflowError for integers beyond 64 bits.
@@ -66,7 +66,7 @@ def number_as(value: Any, d: dtype, name: str) -> Any:
 
 
 def numbers_among(tensors: list[Tensor], values: list[Any], name: str) -> list[Any]:
-    """Numbers as the dtype keeps them that a pointwise result of them and these tensors has. Errors: as `number_as`."""
+    """Return numbers as the dtype keeps them that a pointwise result of them and these tensors has. Errors: as `number_as`."""
     kinds = [(t.dtype, 2 if t.ndim else 1) for t in tensors] + [(dtypes.of_scalar(type(v)), 0) for v in values]
     kind = dtypes.result_of(kinds)
     return [number_as(v, kind, name) for v in values]
@@ -80,7 +80,7 @@ _limits: dict[dtype, tuple[Any, ...]] = {}  # the least and the greatest number 
 
 
 def limits(d: dtype) -> tuple[Any, ...]:
-    """The least and the greatest number of an integer or floating dtype; a complex one's are its parts'."""
+    """Return the least and the greatest number of an integer or floating dtype; a complex one's are its parts'."""
     found = _limits.get(d)
     if found is None:
         info: Any = iinfo(d) if d.category == 1 else finfo(d.to_real())
@@ -109,7 +109,7 @@ def _overflow(value: Any, d: dtype, name: str) -> RuntimeError:
 
 
 def scalar_tensor(value: Any, d: dtype | None = None) -> Tensor:
-    """A 0-d tensor of a Python number."""
+    """Return a 0-d tensor of a Python number."""
     if hasattr(value, "_decide"):  # a learning rate in a captured function
         value = value._decide()
     d = d or dtypes.of_scalar(type(value))

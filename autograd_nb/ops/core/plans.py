@@ -32,7 +32,7 @@ class Kind:
         self.over: PointwiseKernel | None = None  # writes over the first operand
 
     def kernel(self, op: Pointwise, keys: tuple[Any, ...]) -> PointwiseKernel:
-        """The kernel whose result has memory of its own."""
+        """Return the kernel whose result has memory of its own."""
         if self.forward is None:
             self.forward = PointwiseKernel(
                 op.name, lambda *x: (op.formula(*x),), [operand(k) for k in keys], op.compute_list(self.compute), [self.out.name]
@@ -40,7 +40,7 @@ class Kind:
         return self.forward
 
     def over_kernel(self, op: Pointwise, keys: tuple[Any, ...]) -> PointwiseKernel:
-        """The kernel that writes over the first operand; where the op only overwrites, it is not given the old values."""
+        """Return the kernel that writes over the first operand; where the op only overwrites, it is not given the old values."""
         if self.over is None:
             target, computes, formula = keys[0].dtype, op.compute_list(self.compute), op.formula
             if not op.reads:
@@ -57,7 +57,7 @@ class Kind:
 
 
 def kind_of(op: Pointwise, keys: tuple[Any, ...]) -> Kind:
-    """The `Kind` of operands given by layout or number type, which an op makes once."""
+    """Return the `Kind` of operands given by layout or number type, which an op makes once."""
     of = signature(keys)
     found = op.kinds.get(of)
     if found is None:
@@ -144,7 +144,7 @@ class _InplaceRecord:
     spec: Any = Plan.spec
 
     def kept(self, spec: Spec) -> Spec:
-        """The same record with a copy of the target's old values in the target's place."""
+        """Return the same record with a copy of the target's old values in the target's place."""
         found = self.copies.get(spec.mask)
         if found is None:
             found = self.copies[spec.mask] = Spec(self.op, (strides.like(self.keys[0]), *self.keys[1:]), spec.out, spec.mask)

@@ -79,7 +79,7 @@ class Pointwise:
 
     # ---- dtypes
     def result_dtypes(self, keys: Sequence[Any]) -> tuple[str, dtype]:
-        """(compute dtype, output dtype) for operands given by layout or number type."""
+        """Return (compute dtype, output dtype) for operands given by layout or number type."""
         if self.check is not None:
             self.check(keys)
         operands = []
@@ -106,7 +106,7 @@ class Pointwise:
         return ("uint8" if compute == "bool" else compute), d
 
     def result_layout(self, shape: Sequence[int], keys: Sequence[Any], d: dtype) -> Layout:
-        """The output's layout for operands given by layout or number type."""
+        """Return the output's layout for operands given by layout or number type."""
         operands = [k for k in keys if isinstance(k, Layout)]
         return strides.combined(shape, operands, d, len(operands) == 1 and len(keys) == 2)
 
@@ -115,14 +115,14 @@ class Pointwise:
 
     # ---- calls
     def slow(self, args: tuple[Any, ...]) -> Tensor:
-        """Operands of any kind: convert what can be, make the plan, run."""
+        """Return the result for operands of any kind: convert what can be, make the plan, run."""
         args = tuple([self.operand(p, a) for p, a in zip(self.params, args, strict=True)])
         if not any(isinstance(a, Tensor) for a in args):
             args = (scalar_tensor(args[0]), *args[1:])
         return self.run(args)
 
     def operand(self, name: str, value: Any) -> Any:
-        """``value`` as a tensor or a Python number, else TypeError."""
+        """Return ``value`` as a tensor or a Python number, else TypeError."""
         if isinstance(value, Tensor) or type(value) in _NUMBERS:
             return value
         if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
@@ -136,16 +136,16 @@ class Pointwise:
         )
 
     def plan(self, keys: tuple[Any, ...]) -> Plan:
-        """The plan for several operands given by layout or number type."""
+        """Return the plan for several operands given by layout or number type."""
         return self.memo.plans.get(keys) or self.memo.keep(keys, Plan(self, keys))  # type: ignore[no-any-return]
 
     def inplace_plan(self, keys: tuple[Any, ...]) -> InplacePlan:
-        """The plan for writing over the first of several such operands."""
+        """Return the plan for writing over the first of several such operands."""
         return self.inplace_memo.plans.get(keys) or self.inplace_memo.keep(keys, InplacePlan(self, keys))  # type: ignore[no-any-return]
 
     @overridable
     def run(self, args: Sequence[Any]) -> Tensor:
-        """Any number of operands, tensors and Python numbers."""
+        """Return the result for any number of operands, tensors and Python numbers."""
         keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         key = keys if len(keys) > 1 else keys[0]  # one operand: found by its bare layout
         plan = self.memo.plans.get(key) or self.memo.keep(key, Plan(self, keys))
@@ -181,7 +181,7 @@ class Pointwise:
         return True
 
     def _differentiated(self, args: Sequence[Any]) -> list[Any]:
-        """The operands, with None for those that have no derivative."""
+        """Return the operands, with None for those that have no derivative."""
         return [
             a if a.__class__ is not float and r is not None and isinstance(a, Tensor) else None
             for a, r in zip(args, self.rules, strict=True)
@@ -203,18 +203,18 @@ class Pointwise:
 
     # ---- alpha
     def _with_alpha(self, name: str) -> Callable[..., Any]:
-        """The op that is called with ``alpha=``; TypeError where there is none."""
+        """Return the op that is called with ``alpha=``; TypeError where there is none."""
         if self.scaled is None:
             raise TypeError(f"{name}() got an unexpected keyword argument 'alpha'")
         return self.scaled
 
     def with_alpha(self, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
-        """The op with ``alpha=`` in front of its second operand."""
+        """Return the op with ``alpha=`` in front of its second operand."""
         call = self._with_alpha(self.name)
         return call(input, other, alpha_of(self.name, input, other, alpha), out=out)  # type: ignore[no-any-return]
 
     def inplace_with_alpha(self, input: Any, other: Any, alpha: Any) -> Tensor:
-        """The same in place."""
+        """Return the target, overwritten by the op with ``alpha=``."""
         call, name = self._with_alpha(self.name + "_"), self.name + "_"
         return call.inplace(input, other, alpha_of(name, input, other, alpha))  # type: ignore[attr-defined, no-any-return]
 
@@ -258,7 +258,7 @@ class Pointwise:
 
     @overridable
     def record_in_place(self, plan: InplacePlan, args: Sequence[Any]) -> PointwiseNode | None:
-        """The node of a write over the first operand that is about to happen; None where the new contents have no history."""
+        """Return the node of a write over the first operand that is about to happen; None where the new contents have no history."""
         mask, edge_kind, edges = gather(self._differentiated(args))
         record = plan.record
         if not mask or not record.recorded:

@@ -171,7 +171,7 @@ class SpecKind:
         self.ops: Any = None  # of a recorded backward pass, one for each rule
 
     def factors(self, g: Any, values: dict[Any, Any]) -> list[Any]:
-        """The gradient formulas of the needed operands, on symbols or on tensors."""
+        """Return the gradient formulas of the needed operands, on symbols or on tensors."""
         if self.conjugate:  # f'(conj x) = conj f'(x) for every formula with real coefficients: conjugate what it reads
             values = {which: m.conj(value) for which, value in values.items()}
         return [rule.whole(g, values, self.op.params) for _, rule in self.rules]
@@ -197,7 +197,7 @@ class Spec:
 
     # ---- the same on tensors
     def unpack(self, node: PointwiseNode) -> dict[Any, Any]:
-        """operand index (or "out") -> tensor with its place in the graph, or the number."""
+        """Return operand index (or "out") -> tensor with its place in the graph, or the number."""
         values: dict[Any, Any] = {}
         arrays = len(self.saved)
         for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=False):
@@ -233,7 +233,7 @@ class Spec:
         return tuple(grads)
 
     def _by_ops(self, g: Tensor, values: dict[Any, Any]) -> list[Any] | None:
-        """The gradients, those of longer formulas computed by ops of their own (see `ops.core.double_backward`); only of one real dtype."""
+        """Return the gradients, those of longer formulas computed by ops of their own (see `ops.core.double_backward`); only of one real dtype."""
         d = self.out.dtype
         if g.__class__ is not Tensor or g._layout.dtype is not d or not d.is_floating_point or d.compute != d.name:
             return None
@@ -254,7 +254,7 @@ class Spec:
 
 
 def _fit(value: Any, g: Tensor, layout: Layout) -> Tensor:
-    """A gradient brought to an operand's shape and dtype, recorded."""
+    """Return a gradient brought to an operand's shape and dtype, recorded."""
     if not isinstance(value, Tensor):
         value = g * value
     if value.shape != layout.shape:
@@ -313,7 +313,7 @@ class BackwardKind:
         return run
 
     def kernel(self, picked: tuple[int, ...], outs: list[str], over: Mapping[int, int] = loops.APART) -> PointwiseKernel:
-        """The kernel that stores what the rules ``picked`` give."""
+        """Return the kernel that stores what the rules ``picked`` give."""
         found = self.kernels.get((picked, bool(over)))
         if found is None:
             name = self.spec.op.name + "_backward"
@@ -322,7 +322,7 @@ class BackwardKind:
         return found
 
     def fold(self, k: int, out: str, layouts: list[Layout], shape: Sequence[int], axes: list[int]) -> tuple[Any, ...]:
-        """(entry point, dims) of the kernel that sums what rule ``k`` gives."""
+        """Return (entry point, dims) of the kernel that sums what rule ``k`` gives."""
         def of() -> Folding:
             return folding(self.formulas((k,)), self.inputs, self.compute, loops.SUM, None, out, layouts, shape, axes)
 
@@ -358,7 +358,7 @@ class BackwardPlan:
     first_over: Layout | None  #: the layout of an incoming gradient over which the first of a pair is written
 
     def placed(self, t: Tensor) -> tuple[Any, ...]:
-        """The one gradient in its operand's place."""
+        """Return the one gradient in its operand's place."""
         grads: list[Any] = [None] * self.count
         grads[self.outs[0][0]] = t
         return tuple(grads)
@@ -425,7 +425,7 @@ def backward_plan(spec: Spec, g: Layout) -> BackwardPlan:
 
 
 def _overwriting(kind: BackwardKind, layouts: list[Layout], only: Layout) -> tuple[Layout | None, Callable[..., Any] | None]:
-    """``over`` and ``overwrite`` of a plan for the only gradient, which is dense and has the dtype of the incoming one."""
+    """Return ``over`` and ``overwrite`` of a plan for the only gradient, which is dense and has the dtype of the incoming one."""
     if only.size <= FEW:  # a kernel whose output is its input runs unvectorised, which does not matter here
         return only, None
     if only.size < WIDE:
@@ -435,14 +435,14 @@ def _overwriting(kind: BackwardKind, layouts: list[Layout], only: Layout) -> tup
 
 
 def _passed(alias: list[int]) -> Passed:
-    """``passed`` of a plan for two operands, of which some get the incoming gradient itself and the others none."""
+    """Return ``passed`` of a plan for two operands, of which some get the incoming gradient itself and the others none."""
     return BOTH if len(alias) == 2 else FIRST if alias == [0] else SECOND
 
 
 def _reductions(
     kind: BackwardKind, keys: tuple[Any, ...], out: Layout, layouts: list[Layout]
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    """``reductions`` and ``nested`` of a plan: the gradients of operands that were stretched."""
+    """Return ``reductions`` and ``nested`` of a plan: the gradients of operands that were stretched."""
     sums: list[tuple[Any, ...]] = []
     nested: list[tuple[Any, ...]] = []
     for k, i in kind.reduced:
@@ -461,7 +461,7 @@ def _reductions(
 
 
 def probe_half(body: Any) -> Any:
-    """The symbol that a float16 gradient has after being loaded and stored again unchanged."""
+    """Return the symbol that a float16 gradient has after being loaded and stored again unchanged."""
     return m.float_to_half(m.half_to_float(body.symbols[0]))
 
 
@@ -475,7 +475,7 @@ class Rule:
         self.names = tuple(inspect.signature(function).parameters)
 
     def whole(self, g: Any, values: dict[Any, Any], params: Sequence[str]) -> Any:
-        """The operand's gradient: g · derivative, or what the formula makes of ``g`` itself."""
+        """Return the operand's gradient: g · derivative, or what the formula makes of ``g`` itself."""
         args = [g if n == "g" else values[params.index(n) if n in params else "out"] for n in self.names]
         value = self.function(*args)
         if "g" in self.names:

@@ -25,7 +25,7 @@ def _unpacked(op: Any) -> str:
 
 
 def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
-    """``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``.
+    """Return ``record(args, out, depth)`` for arguments of these classes; what has tuples of tensors goes to ``op.record_any``.
 
     The user's frame is ``depth`` above, or further up.
     """
@@ -56,13 +56,13 @@ def recorder(op: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
 
 
 def writer(op: Any, recording: Any) -> Callable[..., Any]:
-    """``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
+    """Return ``write(args, out, depth)``: the node of an op with one output, whose operands are tensors."""
     lines, names = _writing(op, recording, "_depth + 1")
     return generated("write", "_args, out, _depth", [_unpacked(op), *lines], **names)
 
 
 def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, Any]]:
-    """The text of a writer, and the names that it uses; ``depth``: how far above the user's frame is."""
+    """Return the text of a writer, and the names that it uses; ``depth``: how far above the user's frame is."""
     edges, lines = [], [f"_edge_kind = {NODES}"]
     for *_, p in recording.rules:
         if p in recording.needed:
@@ -93,7 +93,7 @@ def _writing(op: Any, recording: Any, depth: str) -> tuple[list[str], dict[str, 
 
 
 def runner(op: Any, recording: Any) -> Callable[..., Any]:
-    """``run(node, g)``: gradients for the node's edges, outside any graph, for operands that are tensors."""
+    """Return ``run(node, g)``: gradients for the node's edges, outside any graph, for operands that are tensors."""
     lines, names = ["_values = _node.values"], {"g": "g"}
     tensors = [p for p, i, _ in recording.saved if recording.present >> i & 1] + ["out"] * recording.out
     if tensors:
@@ -123,7 +123,7 @@ def runner(op: Any, recording: Any) -> Callable[..., Any]:
 
 
 def _settling(results: list[str], versions: list[str]) -> list[str]:
-    """The text of `ownership.settle` for the results of a runner, and of the end."""
+    """Return the text of `ownership.settle` for the results of a runner, and of the end."""
     lines, earlier = [], []
     for k, result in enumerate(results):
         if result == "None":

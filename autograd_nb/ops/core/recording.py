@@ -32,7 +32,7 @@ def refuse_inference() -> None:
 
 
 def guarded(out: Any, *kept: Any) -> Any:
-    """``out``, whose node refuses to run after one of the tensors ``kept`` was changed in place.
+    """Return ``out``, whose node refuses to run after one of the tensors ``kept`` was changed in place.
 
     For what PyTorch's node saves and ours can do without: only the counts are kept, not the memory.
     """
@@ -47,7 +47,7 @@ def guarded(out: Any, *kept: Any) -> Any:
 
 
 def fresh(out: Tensor) -> Tensor:
-    """``out``, the last view of what nobody else has, as a result of an op's own: it is no view, and changing it changes no base.
+    """Return ``out``, the last view of what nobody else has, as a result of an op's own: it is no view, and changing it changes no base.
 
     What guards its history is at its node, which is not made anew as that of a view is.
     """
@@ -57,7 +57,7 @@ def fresh(out: Tensor) -> Tensor:
 
 
 def gather(operands: Iterable[Any]) -> tuple[int, int, tuple[Any, ...]]:
-    """(which of the operands require grad, as bits; ``edge_kind``; where their gradients flow) for a node, see `graph.node.Node`.
+    """Return (which of the operands require grad, as bits; ``edge_kind``; where their gradients flow) for a node, see `graph.node.Node`.
 
     What is no tensor, or has no derivative, stands as None.
     """
@@ -112,26 +112,26 @@ def tensor_type(d: dtype) -> str:
 
 
 def scalar_type(d: dtype) -> str:
-    """A dtype's name in the texts of PyTorch's errors."""
+    """Return a dtype's name in the texts of PyTorch's errors."""
     return tensor_type(d).removesuffix("Tensor")
 
 
 def kind_among(operands: Iterable[Any]) -> dtype:
-    """The dtype that the result of a pointwise op on tensors (or layouts) and numbers has."""
+    """Return the dtype that the result of a pointwise op on tensors (or layouts) and numbers has."""
     return dtypes.result_of([
         (a.dtype, 2 if a.ndim else 1) if hasattr(a, "ndim") else (dtypes.of_scalar(type(a)), 0) for a in operands
     ])  # fmt: skip
 
 
 def need_floats(name: str, operands: Iterable[Any]) -> None:
-    """NotImplementedError unless the result of a pointwise op on these would be of a floating or complex dtype."""
+    """Raise NotImplementedError unless the result of a pointwise op on these would be of a floating or complex dtype."""
     kind = kind_among(operands)
     if kind.category < 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{scalar_type(kind)}': it takes floating point tensors")
 
 
 def need_numbers(name: str, operands: Iterable[Any]) -> None:
-    """NotImplementedError if the result of a pointwise op on these would be boolean."""
+    """Raise NotImplementedError if the result of a pointwise op on these would be boolean."""
     if kind_among(operands) is dtypes.bool_:
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
 
@@ -170,7 +170,7 @@ def check_result(name: str, target: Layout, result: Layout, repeats: bool = Fals
 
 
 def check_written(out: Tensor, reads: tuple[Any, ...] = ()) -> None:
-    """RuntimeError for an expanded ``out``, or memory that is read."""
+    """Raise RuntimeError for an expanded ``out``, or memory that is read."""
     if is_expanded(out._layout):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
@@ -180,7 +180,7 @@ def check_written(out: Tensor, reads: tuple[Any, ...] = ()) -> None:
 
 
 def refuse_overlap(target: Tensor, reads: Iterable[Any], same: bool = False) -> None:
-    """RuntimeError where a tensor that is read lies in part where ``target`` is written to; with ``same`` also if it is the target.
+    """Raise RuntimeError where a tensor that is read lies in part where ``target`` is written to; with ``same`` also if it is the target.
 
     As in PyTorch, whose kernels read and write in one go: what has gaps or overlaps itself is not looked at.
     """
@@ -193,7 +193,7 @@ def refuse_overlap(target: Tensor, reads: Iterable[Any], same: bool = False) -> 
 
 
 def _overlap(a: Tensor, b: Tensor, same: bool) -> bool:
-    """Whether the memory of two tensors without gaps meets; ``same``: also where it is the same and in the same order."""
+    """Return whether the memory of two tensors without gaps meets; ``same``: also where it is the same and in the same order."""
     x, y = a._layout, b._layout
     if not (x.size and y.size and strides.packed(x) and strides.packed(y)):
         return False
@@ -206,7 +206,7 @@ def _overlap(a: Tensor, b: Tensor, same: bool) -> bool:
 
 @contextmanager
 def real_only(name: str) -> Iterator[None]:
-    """Around the making of a kernel: formulas that complex numbers have no part in refuse them in the op's name."""
+    """Let formulas that complex numbers have no part in refuse them in the op's name, while a kernel is made."""
     try:
         yield
     except ComplexError:
@@ -218,13 +218,13 @@ def not_for_complex(name: str) -> NotImplementedError:
 
 
 def no_complex_derivative(name: str, *operands: Tensor) -> None:
-    """RuntimeError for complex operands of which one requires grad, where PyTorch has derivatives of real ones only."""
+    """Raise RuntimeError for complex operands of which one requires grad, where PyTorch has derivatives of real ones only."""
     if operands[0].dtype.is_complex and state.grad and any(t.requires_grad for t in operands):
         raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
 
 
 def real_operands(message: str) -> Callable[[Sequence[Any]], None]:
-    """A pointwise op's ``check`` that refuses complex operands."""
+    """Return a pointwise op's ``check`` that refuses complex operands."""
 
     def check(keys: Sequence[Any]) -> None:
         if any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in keys):
@@ -238,7 +238,7 @@ def too_large(name: str, value: Any) -> RuntimeError:
 
 
 def fitting(name: str, args: Sequence[Any]) -> list[Any]:
-    """A call's operands with integers beyond int64 as PyTorch takes them: up to 64 bits they wrap among integers, else are floats.
+    """Return a call's operands with integers beyond int64 as PyTorch takes them: up to 64 bits they wrap among integers, else are floats.
 
     Errors: RuntimeError where there is no such one among them, that is for larger ones.
     """
@@ -283,7 +283,7 @@ def check_kind(out: Tensor, value: Tensor, name: str) -> None:
 
 
 def computed_in(out: Any, dtype: Any) -> Any:
-    """The dtype that an op with ``dtype=`` and ``out=`` computes in: that of ``out``. RuntimeError where another one is asked for."""
+    """Return the dtype that an op with ``dtype=`` and ``out=`` computes in: that of ``out``. RuntimeError where another one is asked for."""
     if not isinstance(out, Tensor):
         return dtype
     if dtype is not None and as_dtype(dtype) is not out.dtype:
@@ -310,7 +310,7 @@ def store(out: Tensor, value: Tensor, name: str, reads: tuple[Any, ...] = (), op
 
 
 def store_each(outs: Any, values: Sequence[Tensor], name: str, reads: tuple[Any, ...] = ()) -> list[Tensor]:
-    """`store` for an op of several results: nothing is written where one of them is refused."""
+    """Return `store` for an op of several results: nothing is written where one of them is refused."""
     if not isinstance(outs, (tuple, list)) or len(outs) != len(values):
         raise TypeError(f"{name}(): argument 'out' must be tuple of {len(values)} Tensors")
     for out, value in zip(outs, values, strict=True):

@@ -79,12 +79,12 @@ class Reduction:
         return make(found[0], layout, [0, 0]) if self.count == 1 else tuple([make(data, layout, [0, 0]) for data in found])
 
     def plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
-        """(entry point, its dims, layout of the result) for operands given by layout or number type."""
+        """Return (entry point, its dims, layout of the result) for operands given by layout or number type."""
         key = (keys, dims, keepdim, out, compute)
         return self.memo.plans.get(key) or self.memo.keep(key, self.new_plan(*key))  # type: ignore[no-any-return]
 
     def new_plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
-        """`plan`, made anew. `NestedReduction` where the dims do not merge into the kernel's loops."""
+        """Return `plan`, made anew. `NestedReduction` where the dims do not merge into the kernel's loops."""
         layouts = [k for k in keys if k.__class__ is Layout]
         shape = layouts[0].sizes if len(layouts) == 1 else broadcast_shapes(*[k.shape for k in layouts])
 
@@ -104,7 +104,7 @@ class Reduction:
         return entry, array, whole if keepdim else layout_of(reduced_shape(shape, dims, False), None, out)
 
     def _of(self, compute: str) -> tuple[Fold, Callable[..., Any], Callable[..., Any] | None]:
-        """The fold, feed and finish for values of this dtype."""
+        """Return the fold, feed and finish for values of this dtype."""
         fold, feed, finish = self.fold, self.feed, self.finish
         if fold not in (MAX, MIN):
             return fold, feed, finish
@@ -155,7 +155,7 @@ expand_reduced: Callable[[Tensor, Sequence[int], Sequence[int], bool], Tensor] =
 
 
 def _expanded_strides(layout: Layout, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:
-    """The strides that ``unsqueeze`` and ``expand`` give: 0 along what was reduced, unless that is of size 1."""
+    """Return the strides that ``unsqueeze`` and ``expand`` give: 0 along what was reduced, unless that is of size 1."""
     if not layout.ndim:
         return [0] * len(shape)
     left = list(zip(layout.shape, layout.strides, strict=True))
@@ -178,7 +178,7 @@ def count_of(shape: Sequence[int], dims: Sequence[int]) -> int:
 
 
 def all_dims(dim: Any, ndim: int) -> tuple[int, ...]:
-    """``dim=`` (an int, several, or None and () for all) as dims counted from the front."""
+    """Return ``dim=`` (an int, several, or None and () for all) as dims counted from the front."""
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return tuple(range(ndim))
     return wrap_dims(dim, ndim)
@@ -255,12 +255,12 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _kept(t: Tensor, shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> Tensor:
-    """A result with the dims that were reduced, of size 1."""
+    """Return a result with the dims that were reduced, of size 1."""
     return t if keepdim or not dims else t.reshape(reduced_shape(shape, dims, True))
 
 
 def _derivative(grad: Callable[..., Any] | float, options: Sequence[str]) -> Callable[..., Any]:
-    """The rule of a structured op ``(x, dims, keepdim, …options)`` from a declaration's ``grad``."""
+    """Return the rule of a structured op ``(x, dims, keepdim, …options)`` from a declaration's ``grad``."""
     if not callable(grad):
         factor = grad
         if factor == 1:
@@ -314,7 +314,7 @@ class ReductionOp(Structured):
         EVERY.append(self)
 
     def _picking(self) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-        """Formula and finish, which take the numbers that they ask for, as functions of all numbers."""
+        """Return formula and finish, which take the numbers that they ask for, as functions of all numbers."""
 
         def picking(function: Callable[..., Any]) -> Callable[..., Any]:
             which = [self.numbers.index(p) for p in _parameters(function)[1:]]
@@ -323,7 +323,7 @@ class ReductionOp(Structured):
         return picking(self.formula), None if self.finish is None else picking(self.finish)
 
     def how(self, layout: Layout, dims: tuple[int, ...], options: tuple[Any, ...] = ()) -> tuple[dtype, Any, tuple[Any, ...]]:
-        """(dtype of the result, dtypes to compute in, numbers)."""
+        """Return (dtype of the result, dtypes to compute in, numbers)."""
         d = layout.dtype
         given = dict(zip(self.options, options, strict=False))
         n = count_of(layout.sizes, dims)
@@ -332,11 +332,11 @@ class ReductionOp(Structured):
         return RESULTS[self.result](d), compute, numbers
 
     def dims(self, dim: Any, ndim: int) -> tuple[int, ...]:
-        """``dim=`` as dims counted from the front: no dims are all of them, but for `any` and `all`, which then ask each element."""
+        """Return ``dim=`` as dims counted from the front: no dims are all of them, but for `any` and `all`, which then ask each element."""
         return () if self.result == "truth" and isinstance(dim, (tuple, list)) and not dim else all_dims(dim, ndim)
 
     def plan(self, layout: Layout, dims: tuple[int, ...], keepdim: bool) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """(the plan of such a call, which is not kept; its numbers). `NestedReduction` where it takes more than one kernel."""
+        """Return (the plan of such a call, which is not kept; its numbers). `NestedReduction` where it takes more than one kernel."""
         out, compute, numbers = self.how(layout, dims)
         return self.recipe.new_plan((layout, *[float] * len(numbers)), dims, keepdim, out, compute), numbers
 
@@ -371,7 +371,7 @@ class _Public:
         return y if out is None else store(out, y, self.name)
 
     def check_dtype(self, x: Tensor) -> None:
-        """RuntimeError for an operand of a dtype that the op does not take."""
+        """Raise RuntimeError for an operand of a dtype that the op does not take."""
         if self.accepts == "float" and x.dtype.category < 2:
             raise RuntimeError(
                 f"{self.name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: "

@@ -49,7 +49,7 @@ class Folding:
 
     @property
     def own(self) -> list[int]:
-        """Which of ``stored`` have arguments of their own."""
+        """Return which of ``stored`` have arguments of their own."""
         return [k for k in range(len(self.stored)) if k not in self.over]
 
     @property
@@ -96,7 +96,7 @@ class Loops(NamedTuple):
 
 
 def arranged(shape: Sequence[int], axes: Sequence[int], strides: Sequence[Sequence[int]]) -> Loops:
-    """The loops of a fold over operands of these strides; the innermost goes along the narrowest dim of the first of them."""
+    """Return the loops of a fold over operands of these strides; the innermost goes along the narrowest dim of the first of them."""
     columns = list(zip(*strides))  # noqa: B905
     kept, kept_steps = _group([d for d in range(len(shape)) if d not in axes], shape, strides, columns)
     # the reduced dims may be walked in any order: widest strides of the first operand outermost
@@ -148,13 +148,13 @@ class FoldKernel:
         self.totals: FoldKernel | None = None  # and their results
 
     def entry(self, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
-        """(entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
+        """Return (entry point, dims) of a folding of these dtypes; from ``least`` work on, one long fold is a fold of blocks."""
         return self.at(of.shape, of.axes, [*of.in_layouts, *of.out_layouts], lambda: of, least)
 
     def at(
         self, shape: Sequence[int], axes: Sequence[int], layouts: Sequence[Layout], of: Callable[[], Folding], least: int = threads.MANY
     ) -> tuple[Callable[..., Any], np.ndarray]:
-        """The same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
+        """Return the same for the ``layouts`` of inputs and outputs; ``of`` makes the folding, where more than sizes is asked for."""
         walk = arranged(shape, axes, [broadcast_strides(layout, shape) for layout in layouts])
         sizes, more, dims = walk.sizes, walk.outer[0], dims_array(walk.sizes, walk.steps)
         source = self._text(of, walk)
@@ -195,12 +195,12 @@ class FoldKernel:
 
 
 def fold_entry(name: str, of: Folding, least: int = threads.MANY) -> tuple[Callable[..., Any], np.ndarray]:
-    """(entry point, dims) of a kernel that is not asked for again, see `FoldKernel`."""
+    """Return (entry point, dims) of a kernel that is not asked for again, see `FoldKernel`."""
     return FoldKernel(name, of).entry(of, least)
 
 
 def nested(entry: Callable[..., Any], sizes: list[int], steps: list[list[int]], scalars: list[bool]) -> Callable[..., Any]:
-    """More loops than the template has: the outermost run here, each step one launch on sliced arrays."""
+    """Return the launches of a fold with more loops than the template has: the outermost run here, each step one launch on sliced arrays."""
 
     def run(dims: np.ndarray, *args: Any) -> None:
         for index in product(*map(range, sizes)):
@@ -218,7 +218,7 @@ def nested(entry: Callable[..., Any], sizes: list[int], steps: list[list[int]], 
 def _group(
     dims: Sequence[int], shape: Sequence[int], strides: Sequence, columns: Sequence[tuple[int, ...]]
 ) -> tuple[list[int], list[list[int]]]:
-    """These dims as `coalesce` makes them."""
+    """Return these dims as `coalesce` makes them."""
     if not dims:
         return [], [[] for _ in strides]
     return merged([shape[d] for d in dims], [columns[d] for d in dims], len(strides))
@@ -257,7 +257,7 @@ class Blocks:
 
 
 def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
-    """The launches of a fold over one long dim; None where that does not pay."""
+    """Return the launches of a fold over one long dim; None where that does not pay."""
     work = numel(of.shape) * kernel.effort
     folded = numel(of.shape[d] for d in of.axes)
     values = [v.dtype for v, _ in kernel.body.results[: len(of.folds)]]
@@ -290,7 +290,7 @@ class _Cut:
         self.results, self.partials = len(of.inputs), len(of.inputs) + len(of.out_layouts)
 
     def blocks(self, count: int, rest: int) -> Blocks:
-        """The launches for ``count`` blocks and one of ``rest`` steps."""
+        """Return the launches for ``count`` blocks and one of ``rest`` steps."""
         parts = [(0, count, self.each), (count, 1, rest)] if rest else [(0, count, self.each)]
         total = count + bool(rest)
         launches = [*[self.part(*part) for part in parts], self.whole(total)]
@@ -300,12 +300,12 @@ class _Cut:
         return [*dims[: self.axis], blocks, length, *dims[self.axis + 1 :]]
 
     def block(self, layout: Layout, blocks: int, length: int) -> Layout:
-        """The layout of the blocks of an operand."""
+        """Return the layout of the blocks of an operand."""
         s, axis = broadcast_strides(layout, self.of.shape), self.axis
         return layout_of(self.shaped(self.of.shape, blocks, length), [*s[:axis], s[axis] * self.each, s[axis], *s[axis + 1 :]], layout.dtype)
 
     def part(self, begin: int, blocks: int, length: int) -> Launch:
-        """Folds ``blocks`` blocks from the one numbered ``begin`` on."""
+        """Return the call that folds ``blocks`` blocks from the one numbered ``begin`` on."""
         of, axis, kernel, layouts = self.of, self.axis, self.kernel, self.layouts
         steps = contiguous_strides(self.kept)
         part = self.shaped(self.kept, blocks, 1), [*steps[:axis], self.size, 0, *steps[axis + 1 :]]
@@ -334,7 +334,7 @@ class _Cut:
         return Launch(entry, dims, picks, len(first.out_layouts), tuple(of.over.values()))
 
     def whole(self, total: int) -> Launch:
-        """Folds the totals of all blocks."""
+        """Return the call that folds the totals of all blocks."""
         of, kernel, found, layouts = self.of, self.kernel, self.found, self.layouts
         epilogue = [j for j, spec in enumerate(of.inputs) if spec.scalar or j not in self.folded_inputs]
         second = replace(
@@ -358,7 +358,7 @@ class _Cut:
 
 
 def _placed(values: Sequence, which: list[int], count: int) -> list[Any]:
-    """Values in their places, among others that nobody asks for."""
+    """Return values in their places, among others that nobody asks for."""
     found: list[Any] = [None] * count
     for j, x in zip(which, values, strict=True):
         found[j] = x

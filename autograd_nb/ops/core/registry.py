@@ -42,7 +42,7 @@ _NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, taking ``axis`` for its ``dim`` and ``keepdims`` for its ``keepdim``."""
+    """Return the function, taking ``axis`` for its ``dim`` and ``keepdims`` for its ``keepdim``."""
     code = getattr(call, "__code__", None)
     if code is None or hasattr(call, "__wrapped__"):
         return call
@@ -98,6 +98,6 @@ def public(
 
 
 def functions(namespace: str) -> dict[str, Callable[..., Any]]:
-    """name -> function of everything offered in a namespace."""
+    """Return name -> function of everything offered in a namespace."""
     # where namespaces differ in a function's signature, it is entered as "<namespace>.<name>"
     return {name.removeprefix(namespace + "."): op.call for name, op in OPS.items() if namespace in op.namespaces}

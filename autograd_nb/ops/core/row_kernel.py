@@ -28,7 +28,7 @@ class RowRecipe:
 
 
 def as_rows(operands: Mapping[str, str], outputs: Mapping[str, str], step: Step) -> Callable[[tuple[Any, ...]], RowRecipe]:
-    """The recipe of a hand-written kernel of (outer, n, inner, operands, outputs) that does as this step would."""
+    """Return the recipe of a hand-written kernel of (outer, n, inner, operands, outputs) that does as this step would."""
 
     def recipe(args: tuple[Any, ...]) -> RowRecipe:
         dtypes = [launch.argument_type(a).removesuffix("[:]") for a in args[3:]]
@@ -59,7 +59,7 @@ class RowKernel:
         self.entry(compute, sizes, operands, outputs)(*sizes, *operands, *outputs)
 
     def entry(self, compute: str, sizes: tuple[int, int, int], operands: Sequence[Any], outputs: Sequence[np.ndarray]) -> Any:
-        """The entry point for such arguments, for plans that forget it when observing begins."""
+        """Return the entry point for such arguments, for plans that forget it when observing begins."""
         columns = sizes[2] > 1
         key = (compute, columns, *[a.dtype if isinstance(a, np.ndarray) else a.__class__ for a in (*operands, *outputs)])
         entry = self.entries.plans.get(key) or self.entries.keep(key, self._build(compute, columns, operands, outputs))
@@ -123,5 +123,5 @@ class _Rows(threads.Split):
 
 
 def row_sizes(shape: Sequence[int], d: int) -> tuple[int, int, int]:
-    """(outer, n, inner) of a contiguous shape seen along dim ``d``."""
+    """Return (outer, n, inner) of a contiguous shape seen along dim ``d``."""
     return (numel(shape[:d]), shape[d], numel(shape[d + 1 :])) if shape else (1, 1, 1)

@@ -99,7 +99,7 @@ class SeveralNode(StructuredNode):
 
     @property
     def shown(self) -> int:
-        """All but indices and the like, which stand last."""
+        """Return all but indices and the like, which stand last."""
         count = len(self.out_layout)
         while count > 1 and self.out_layout[count - 1].dtype.category < 2:
             count -= 1
@@ -192,7 +192,7 @@ class Structured:
         self.recipes = Memo()  # of views, see `ops.core.views`
 
     def variant(self, node: str, forward: Callable | None = None, samples: str | tuple[str, ...] = (), **rules: Callable[..., Any]) -> Structured:
-        """The same computation under another grad_fn, with another forward function or other derivatives if any are given."""
+        """Return the same computation under another grad_fn, with another forward function or other derivatives if any are given."""
         rules = rules or {p: r for p, (r, _) in self.rules.items()}
         op = Structured(
             forward or self.forward, rules, None, self.view, node, self.holomorphic, self.linear, dtypes=self.dtypes, samples=samples,
@@ -256,7 +256,7 @@ class Structured:
         return out
 
     def _plain(self, args: tuple[Any, ...], out: Tensor) -> None:
-        """A result that looks at a tensor which the op made for itself is no view to anybody else."""
+        """Forget that a result is a view of a tensor which the op made for itself: it is none to anybody else."""
         given = [t for a in args for t in (a if isinstance(a, _SEQUENCES) else (a,)) if isinstance(t, Tensor)]
         if not any(t._version_ is out._version_ for t in given):
             out._view, out._view_kind = None, ""
@@ -269,7 +269,7 @@ class Structured:
             share_view(source, out)
 
     def recording(self, mask: int, present: int, lengths: tuple[Any, ...] = ()) -> Recording:
-        """``mask``: which edges need a gradient; ``present``: which arguments are tensors; ``lengths``: index and length of tuples."""
+        """Return a `Recording`. ``mask``: which edges need a gradient; ``present``: which arguments are tensors; ``lengths``: index and length of tuples."""
         key = (mask, present, lengths)
         found = self._recordings.get(key)
         if found is None:
@@ -292,7 +292,7 @@ class Structured:
         found(args, out, depth + 1)
 
     def record_any(self, args: tuple[Any, ...], out: Any) -> None:
-        """`record` for any number of outputs and tuples of tensors among the operands."""
+        """Do what `record` does for any number of outputs and tuples of tensors among the operands."""
         present = sum([1 << i for i, a in enumerate(args) if isinstance(a, Tensor)])
         lengths: tuple[Any, ...] = ()
         for i, a in enumerate(args):
@@ -378,7 +378,7 @@ class Structured:
 
     @staticmethod
     def _output(t: Tensor, node: StructuredNode, index: int, graph: bool) -> Tensor:
-        """A saved output of several in its place in the graph."""
+        """Return a saved output of several in its place in the graph."""
         if t._layout.dtype.category < 2:
             t._edge, t._rg = None, False
         elif graph:
@@ -386,7 +386,7 @@ class Structured:
         return t
 
     def gradients_any(self, node: StructuredNode, g: Any) -> tuple[Any, ...]:
-        """`gradients` of any kind of op and pass."""
+        """Return `gradients` of any kind of op and pass."""
         values = dict(node.values)
         values["g"] = g
         conjugate, graph = False, state.grad
@@ -469,14 +469,14 @@ def structured(
 
 
 def tensor_argument(value: Any, op: str, name: str = "input") -> Tensor:
-    """``value`` if it is a Tensor, else TypeError."""
+    """Return ``value`` if it is a Tensor, else TypeError."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{op}(): argument '{name}' must be Tensor, not {type(value).__name__}")
     return value
 
 
 def tensors_argument(values: Any, op: str, name: str = "tensors") -> tuple[Tensor, ...]:
-    """A non-empty list or tuple of Tensors, else TypeError, RuntimeError or (of `cat`, as in PyTorch) ValueError."""
+    """Return a non-empty list or tuple of Tensors, else TypeError, RuntimeError or (of `cat`, as in PyTorch) ValueError."""
     if isinstance(values, Tensor) or not isinstance(values, Sequence):
         raise TypeError(f"{op}(): argument '{name}' must be tuple of Tensors, not {type(values).__name__}")
     for i, t in enumerate(values):

@@ -23,7 +23,7 @@ from .registry import numpy_names
 
 
 def look(x: Tensor, recipe: tuple[Any, ...]) -> Any:
-    """The view of ``x`` that a recipe for its layout tells of; the user's frame is two above, or further up."""
+    """Return the view of ``x`` that a recipe for its layout tells of; the user's frame is two above, or further up."""
     layout, cut, node_class, recording, values = recipe
     if layout.__class__ is tuple:
         return _look_at_several(x, recipe)
@@ -172,7 +172,7 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def known(op: Any, layout: Layout, arguments: Iterable[Any]) -> tuple[Any, ...] | None:
-    """The recipe by which ``op`` looks at such a layout, if it has one."""
+    """Return the recipe by which ``op`` looks at such a layout, if it has one."""
     try:
         return op.recipes.plans.get((layout, *arguments))  # type: ignore[no-any-return]
     except TypeError:

@@ -226,7 +226,7 @@ class TensorMethods:
         """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """In-place version of `addbmm`. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
+        """Do what `addbmm` does, in place. A tensor that has to be broadcast gets the shape of the result, as in PyTorch."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Number | _complex = 1, out: Tensor | None = None) -> Tensor:
         """x + value·(tensor1 / tensor2), ``value`` a number."""
@@ -250,7 +250,7 @@ class TensorMethods:
         """y = beta·input + alpha·A·v."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _float = 1, alpha: _float = 1) -> Tensor:
-        """In-place version of `addmv`. Of an expanded tensor each element is the last one's successor, row by row, as in PyTorch."""
+        """Do what `addmv` does, in place. Of an expanded tensor each element is the last one's successor, row by row, as in PyTorch."""
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _float = 1, alpha: _float = 1, out: Tensor | None = None) -> Tensor:
         """y = beta·input + alpha·a⊗b; of booleans with 'or' for the sum and 'and' for products."""
@@ -1956,10 +1956,10 @@ class TensorMethods:
 
     @overload
     def type(self) -> _str:
-        """The tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
+        """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
     @overload
     def type(self, dtype: _dtype | _str, non_blocking: _bool = False) -> Tensor:
-        """The tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
+        """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
 
     def type_as(self, other: Tensor | Number | _complex) -> Tensor:
         """The tensor with the dtype of ``other``."""

@@ -1087,10 +1087,10 @@ def is_signed(input: Tensor) -> _bool:
     """Whether the dtype is signed."""
 
 def is_storage(obj: Any) -> _bool:
-    """False: tensors here have no storage objects."""
+    """Return False: tensors here have no storage objects."""
 
 def is_tensor(obj: Any) -> _bool:
-    """Whether ``obj`` is a Tensor."""
+    """Return whether ``obj`` is a Tensor."""
 
 def isclose(
     input: Tensor, other: Tensor | Number | _complex, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -2193,10 +2193,10 @@ def trunc_(input: Tensor) -> Tensor:
 
 @overload
 def type(input: Tensor) -> _str:
-    """The tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
+    """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
 @overload
 def type(input: Tensor, dtype: _dtype | _str, non_blocking: _bool = False) -> Tensor:
-    """The tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
+    """Return the tensor's type name ('torch.FloatTensor'), or the tensor cast to a dtype, a type or its name."""
 
 def type_as(input: Tensor, other: Tensor | Number | _complex) -> Tensor:
     """The tensor with the dtype of ``other``."""

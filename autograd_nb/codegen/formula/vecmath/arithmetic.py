@@ -9,7 +9,7 @@ from .common import INF, LAYOUT, NAN, const, copysign, float_pair, floating, flo
 
 @formula
 def maximum(a: Sym | float, b: Sym | float) -> Sym:
-    """The larger; NaN if either is NaN."""
+    """Return the larger of two values; NaN if either is NaN."""
     a, b = pair(a, b)
     larger = where(a > b, a, b)
     return where(isnan(a), a, larger) if a.dtype in FLOATS else larger
@@ -17,7 +17,7 @@ def maximum(a: Sym | float, b: Sym | float) -> Sym:
 
 @formula
 def minimum(a: Sym | float, b: Sym | float) -> Sym:
-    """The smaller; NaN if either is NaN."""
+    """Return the smaller of two values; NaN if either is NaN."""
     a, b = pair(a, b)
     smaller = where(a < b, a, b)
     return where(isnan(a), a, smaller) if a.dtype in FLOATS else smaller
@@ -25,14 +25,14 @@ def minimum(a: Sym | float, b: Sym | float) -> Sym:
 
 @formula
 def sign(x: Sym) -> Sym:
-    """-1, 0 or 1; 0 for NaN, as in PyTorch."""
+    """Return -1, 0 or 1; 0 for NaN, as in PyTorch."""
     zero = const(x, 0)
     positive = where(x > 0, const(x, 1), zero)
     return positive if x.dtype.startswith("u") else where(x < 0, -1, positive)
 
 
 def _split(x: Sym) -> tuple[Sym, Sym, Sym]:
-    """(x with denormals scaled up, its biased exponent as an integer, whether it was scaled)."""
+    """Return (x with denormals scaled up, its biased exponent as an integer, whether it was scaled)."""
     unsigned, _, mantissa, bias = LAYOUT[x.dtype]
     small = abs(x) < 2.0 ** (1 - bias)
     scaled = where(small, x * 2.0**mantissa, x)
@@ -40,13 +40,13 @@ def _split(x: Sym) -> tuple[Sym, Sym, Sym]:
 
 
 def _plain(x: Sym) -> Sym:
-    """Neither 0, infinite nor NaN."""
+    """Return whether x is neither 0, infinite nor NaN."""
     return (x - x == 0.0) & (x != 0.0)
 
 
 @formula
 def exponent(x: Sym) -> Sym:
-    """The e of x = mantissa 2^e, 1/2 <= |mantissa| < 1, as a float; 0 for 0, infinities and NaN."""
+    """Return the e of x = mantissa 2^e, 1/2 <= |mantissa| < 1, as a float; 0 for 0, infinities and NaN."""
     _, _, mantissa, bias = LAYOUT[floating(x).dtype]
     _, biased, small = _split(x)
     return where(_plain(x), biased.cast(x.dtype) - where(small, float(bias - 1 + mantissa), float(bias - 1)), 0.0)
@@ -54,7 +54,7 @@ def exponent(x: Sym) -> Sym:
 
 @formula
 def mantissa(x: Sym) -> Sym:
-    """x / 2^exponent(x)."""
+    """Return x / 2^exponent(x)."""
     unsigned, _, bits, bias = LAYOUT[floating(x).dtype]
     scaled, _, _ = _split(x)
     keep = ((1 << bits) - 1) | (1 << (bits + (8 if x.dtype == "float32" else 11)))
@@ -70,26 +70,26 @@ def _ordered(x: Sym, nan: int) -> Sym:
 
 @formula
 def order_key(x: Sym) -> Sym:
-    """A signed integer of x's width that sorts as x does (-0 before 0), with NaN the largest of all."""
+    """Return a signed integer of x's width that sorts as x does (-0 before 0), with NaN the largest of all."""
     return _ordered(x, 2**31 - 1 if x.dtype == "float32" else 2**63 - 1)
 
 
 @formula
 def order_key_min(x: Sym) -> Sym:
-    """`order_key` with NaN the smallest of all."""
+    """Return `order_key` with NaN the smallest of all."""
     return _ordered(x, -(2**31) if x.dtype == "float32" else -(2**63))
 
 
 @formula
 def from_order_key(key: Sym) -> Sym:
-    """The float whose `order_key` or `order_key_min` this is."""
+    """Return the float whose `order_key` or `order_key_min` this is."""
     dtype, width = ("float32", 32) if key.dtype == "int32" else ("float64", 64)
     return (key ^ ((key >> (width - 1)) & (2 ** (width - 1) - 1))).bitcast(dtype)
 
 
 @formula
 def fmod(a: Sym | float, b: Sym | float) -> Sym:
-    """The remainder of truncated division: the sign of ``a``; exact."""
+    """Return the remainder of truncated division: the sign of ``a``; exact."""
     a, b = pair(a, b)
     if a.dtype in FLOATS:
         return libm("np.fmod", a, b)
@@ -99,7 +99,7 @@ def fmod(a: Sym | float, b: Sym | float) -> Sym:
 
 @formula
 def remainder(a: Sym | float, b: Sym | float) -> Sym:
-    """The remainder of floored division: the sign of ``b``, as ``%`` in Python; exact."""
+    """Return the remainder of floored division: the sign of ``b``, as ``%`` in Python; exact."""
     a, b = pair(a, b)
     if a.dtype not in FLOATS:
         return a % b
@@ -109,7 +109,7 @@ def remainder(a: Sym | float, b: Sym | float) -> Sym:
 
 @formula
 def hypot(a: Sym | float, b: Sym | float) -> Sym:
-    """sqrt(a^2 + b^2) without overflow: float32 by way of float64, float64 scaled by a power of two; inf beats NaN."""
+    """Return sqrt(a^2 + b^2) without overflow: float32 by way of float64, float64 scaled by a power of two; inf beats NaN."""
     a, b = float_pair(a, b)
     if a.dtype == "float32":
         x, y = a.cast("float64"), b.cast("float64")
@@ -127,7 +127,7 @@ def hypot(a: Sym | float, b: Sym | float) -> Sym:
 
 @formula
 def floor_divide(a: Sym | float, b: Sym | float) -> Sym:
-    """Floored division as in PyTorch: a / b where b is 0."""
+    """Return the quotient of floored division as in PyTorch: a / b where b is 0."""
     a, b = pair(a, b)
     if a.dtype not in FLOATS:
         return a // b

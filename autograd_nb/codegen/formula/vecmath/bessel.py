@@ -141,7 +141,7 @@ NEAR = 8.0
 
 
 def _near(a: Sym, coefficients: tuple) -> Sym:
-    """A polynomial in t of x² on [0, 64]."""
+    """Return a polynomial in t of x² on [0, 64]."""
     a = at_most(a, NEAR)
     return horner(a * a * (1 / 32) - 1.0, coefficients)  # type: ignore[return-value]  # of a symbol it is one
 
@@ -154,7 +154,7 @@ def _with_zeros(a: Sym, zeros: tuple, coefficients: tuple) -> Sym:
 
 
 def _waves(a: Sym, order: int) -> tuple[Sym, Sym]:
-    """(J, Y) for a >= 8. sin and cos of a - pi / 4 are put together from those of a: the difference would be rounded."""
+    """Return (J, Y) for a >= 8. sin and cos of a - pi / 4 are put together from those of a: the difference would be rounded."""
     a = at_least(a, NEAR)
     inverse = NEAR / a
     t = 2.0 * inverse * inverse - 1.0
@@ -169,28 +169,28 @@ def _waves(a: Sym, order: int) -> tuple[Sym, Sym]:
 
 @wide
 def bessel_j0(x: Sym) -> Sym:
-    """J0. Infinity: NaN."""
+    """Return J0; NaN for infinities."""
     a = abs(x)
     return where(a < NEAR, _with_zeros(a, J0_ZEROS, J0_NEAR), _waves(a, 0)[0])
 
 
 @wide
 def bessel_j1(x: Sym) -> Sym:
-    """J1. Infinity: NaN."""
+    """Return J1; NaN for infinities."""
     a = abs(x)
     return where(a < NEAR, x * _with_zeros(a, J1_ZEROS, J1_NEAR), copysign(1.0 + x * 0.0, x) * _waves(a, 1)[0])
 
 
 @wide
 def bessel_y0(x: Sym) -> Sym:
-    """Y0. 0: -inf; negative or infinite: NaN."""
+    """Return Y0; -inf at 0, NaN for negative and infinite x."""
     near = _near(x, Y0_NEAR) + 0.6366197723675814 * log(x) * _with_zeros(x, J0_ZEROS, J0_NEAR)
     return where(x < 0.0, NAN, where(x < NEAR, near, _waves(x, 0)[1]))
 
 
 @wide
 def bessel_y1(x: Sym) -> Sym:
-    """Y1. 0: -inf; negative or infinite: NaN."""
+    """Return Y1; -inf at 0, NaN for negative and infinite x."""
     j1 = x * _with_zeros(x, J1_ZEROS, J1_NEAR)
     near = x * _near(x, Y1_NEAR) + 0.6366197723675814 * (log(x) * j1 - 1.0 / x)
     y = where(x < NEAR, near, _waves(x, 1)[1])
@@ -199,7 +199,7 @@ def bessel_y1(x: Sym) -> Sym:
 
 @wide
 def spherical_bessel_j0(x: Sym) -> Sym:
-    """sin(x) / x, 1 at 0."""
+    """Return sin(x) / x, 1 at 0."""
     return where(x == 0.0, 1.0, where(abs(x) == INF, 0.0, sin(x) / x))
 
 
@@ -207,7 +207,7 @@ def spherical_bessel_j0(x: Sym) -> Sym:
 
 
 def _far(a: Sym, bound: float, coefficients: tuple) -> Sym:
-    """A polynomial in 1 / a for a >= bound, over sqrt(a)."""
+    """Return a polynomial in 1 / a for a >= bound, over sqrt(a)."""
     a = at_least(a, bound)
     return horner(2.0 * bound / a - 1.0, coefficients) / sqrt(a)
 
@@ -225,30 +225,30 @@ def _modified_scaled(a: Sym, near: tuple, far: tuple) -> Sym:
 
 @wide
 def i0(x: Sym) -> Sym:
-    """I0. Infinity: NaN."""
+    """Return I0; NaN for infinities."""
     return _modified(abs(x), I0_NEAR, I0_FAR)
 
 
 @wide
 def i0e(x: Sym) -> Sym:
-    """e^-|x| I0."""
+    """Return e^-|x| I0."""
     return _modified_scaled(abs(x), I0_NEAR, I0_FAR)
 
 
 def _odd(x: Sym, y: Sym) -> Sym:
-    """I1 from a polynomial for I1 / x near 0 and I1 itself beyond."""
+    """Return I1 from a polynomial for I1 / x near 0 and I1 itself beyond."""
     return where(abs(x) < NEAR, x * y, where(x < 0.0, -y, y))
 
 
 @wide
 def i1(x: Sym) -> Sym:
-    """I1. Infinity: NaN."""
+    """Return I1; NaN for infinities."""
     return _odd(x, _modified(abs(x), I1_NEAR, I1_FAR))
 
 
 @wide
 def i1e(x: Sym) -> Sym:
-    """e^-|x| I1."""
+    """Return e^-|x| I1."""
     return _odd(x, _modified_scaled(abs(x), I1_NEAR, I1_FAR))
 
 
@@ -270,25 +270,25 @@ def _k(x: Sym, near: Sym, far: Sym) -> Sym:
 
 @wide
 def modified_bessel_k0(x: Sym) -> Sym:
-    """K0. 0: inf; negative: NaN."""
+    """Return K0; inf at 0, NaN for negative x."""
     return _k(x, _k0_near(x), _far(x, 2.0, K0_FAR) * exp_any(-x))
 
 
 @wide
 def modified_bessel_k1(x: Sym) -> Sym:
-    """K1. 0: inf; negative: NaN."""
+    """Return K1; inf at 0, NaN for negative x."""
     return _k(x, _k1_near(x), _far(x, 2.0, K1_FAR) * exp_any(-x))
 
 
 @wide
 def scaled_modified_bessel_k0(x: Sym) -> Sym:
-    """e^x K0. 0: inf; negative: NaN."""
+    """Return e^x K0; inf at 0, NaN for negative x."""
     return _k(x, _k0_near(x) * exp_any(at_most(x, 2.0)), _far(x, 2.0, K0_FAR))
 
 
 @wide
 def scaled_modified_bessel_k1(x: Sym) -> Sym:
-    """e^x K1. 0: inf; negative: NaN."""
+    """Return e^x K1; inf at 0, NaN for negative x."""
     return _k(x, _k1_near(x) * exp_any(at_most(x, 2.0)), _far(x, 2.0, K1_FAR))
 
 
@@ -297,7 +297,7 @@ def scaled_modified_bessel_k1(x: Sym) -> Sym:
 
 @wide
 def airy_ai(x: Sym) -> Sym:
-    """Airy's Ai. Infinite: NaN, as PyTorch has it."""
+    """Return Airy's Ai; NaN for infinities, as PyTorch has it."""
     a = at_least(abs(x), 2.0)
     root = sqrt(a)
     fourth = sqrt(root)

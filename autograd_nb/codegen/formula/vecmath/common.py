@@ -21,7 +21,7 @@ def floating(x: Sym) -> Sym:
 
 
 def pair(a: Any, b: Any) -> tuple[Sym, Sym]:
-    """Two operands (one of them may be a Python number) as symbols of one dtype."""
+    """Return two operands (one of them may be a Python number) as symbols of one dtype."""
     if not isinstance(a, Sym):
         a = b.trace.as_sym(a, b.dtype)
     return unify(a, a.trace.as_sym(b, a.dtype))
@@ -34,7 +34,7 @@ def float_pair(a: Sym | float, b: Sym | float) -> tuple[Sym, Sym]:
 
 
 def horner(x: Sym, coefficients: Sequence[float]) -> Sym | float:
-    """``c[0] + c[1] x + c[2] x² + …``"""
+    """Return ``c[0] + c[1] x + c[2] x² + …``"""
     p: Sym | float = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         p = p * x + c
@@ -42,7 +42,7 @@ def horner(x: Sym, coefficients: Sequence[float]) -> Sym | float:
 
 
 def const(x: Sym, value: float) -> Sym:
-    """A literal of x's dtype."""
+    """Return a literal of x's dtype."""
     return x.trace.constant(value, x.dtype)
 
 
@@ -71,7 +71,7 @@ def isnan(x: Sym) -> Sym:
 
 
 def at_most(x: Sym, bound: float) -> Sym:
-    """min(x, bound) that lets NaN through (the order of operands is that of the vminps instruction)."""
+    """Return min(x, bound) that lets NaN through (the order of operands is that of the vminps instruction)."""
     return where(x > bound, bound, x)
 
 

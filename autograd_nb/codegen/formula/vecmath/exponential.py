@@ -47,7 +47,7 @@ RANGE2 = {"float32": (-151.0, 128.0), "float64": (-1076.0, 1024.0)}
 
 
 def round_bits(x: Sym, factor: float, bias: int) -> tuple[Sym, Sym]:
-    """``n``, the integer nearest to ``x * factor``, as a float and as the low bits of an unsigned integer plus ``bias``.
+    """Return ``n``, the integer nearest to ``x * factor``, as a float and as the low bits of an unsigned integer plus ``bias``.
 
     Adding 1.5 * 2^mantissa leaves the integer in the low bits of the sum: no cast, so NaN does no harm.
     """
@@ -58,19 +58,19 @@ def round_bits(x: Sym, factor: float, bias: int) -> tuple[Sym, Sym]:
 
 
 def scale(p: Sym, bits: Sym) -> Sym:
-    """``p * 2^n`` where ``bits`` ends in ``n + 2 bias``: two factors, so that denormal and huge results come out right."""
+    """Return ``p * 2^n`` where ``bits`` ends in ``n + 2 bias``: two factors, so that denormal and huge results come out right."""
     _, _, mantissa, _ = LAYOUT[p.dtype]
     half = bits >> 1
     return p * (half << mantissa).bitcast(p.dtype) * ((bits - half) << mantissa).bitcast(p.dtype)
 
 
 def power_of_two(bits: Sym, dtype: str) -> Sym:
-    """``2^n`` where ``bits`` ends in ``n + bias``; n within the normal range."""
+    """Return ``2^n`` where ``bits`` ends in ``n + bias``; n within the normal range."""
     return (bits << LAYOUT[dtype][2]).bitcast(dtype)
 
 
 def exp_parts(x: Sym, bias: int) -> tuple[Sym, Sym, Sym]:
-    """``(n, n's bits, e^r - 1)``."""
+    """Return ``(n, n's bits, e^r - 1)``."""
     high, low = LN2[x.dtype]
     n, bits = round_bits(x, LOG2E, bias)
     r = x - n * high - n * low
@@ -78,7 +78,7 @@ def exp_parts(x: Sym, bias: int) -> tuple[Sym, Sym, Sym]:
 
 
 def exp_any(x: Sym) -> Sym:
-    """e^x for any x."""
+    """Return e^x for any x."""
     low, high = RANGE[x.dtype]
     x = at_most(at_least(x, low), high)
     _, bits, em = exp_parts(x, 2 * LAYOUT[x.dtype][3])
@@ -86,13 +86,13 @@ def exp_any(x: Sym) -> Sym:
 
 
 def exp_mid(x: Sym) -> Sym:
-    """e^x for arguments whose result is known to be a normal number."""
+    """Return e^x for arguments whose result is known to be a normal number."""
     _, bits, em = exp_parts(x, LAYOUT[x.dtype][3])
     return (em + 1.0) * power_of_two(bits, x.dtype)
 
 
 def exp2_short(t: Sym) -> Sym:
-    """2^t as float64 with a relative error of 2e-9 (for a result that becomes float32); |t| <= 1000."""
+    """Return 2^t as float64 with a relative error of 2e-9 (for a result that becomes float32); |t| <= 1000."""
     n, bits = round_bits(t, 1.0, LAYOUT["float64"][3])
     r = t - n
     return (r * horner(r, EXP2_SHORT) + 1.0) * power_of_two(bits, "float64")
@@ -100,19 +100,19 @@ def exp2_short(t: Sym) -> Sym:
 
 @formula
 def exp(x: Sym) -> Sym:
-    """e^x. Maximum error 1.0 ulp (float32), 0.9 ulp (float64); denormal results right."""
+    """Return e^x. The maximum error is 1.0 ulp (float32), 0.9 ulp (float64); denormal results right."""
     return exp_any(floating(x))
 
 
 @formula
 def exp_below(x: Sym) -> Sym:
-    """e^x for x <= 0, to be added to 1: for results that are no normal numbers the smallest of those. Maximum error 1.0 ulp."""
+    """Return e^x for x <= 0, to be added to 1: for results that are no normal numbers the smallest of those. The maximum error is 1.0 ulp."""
     return exp_mid(at_least(floating(x), -87.3 if x.dtype == "float32" else -708.3))
 
 
 @formula
 def exp2(x: Sym) -> Sym:
-    """2^x, exact for integers: n = rint(x) is split off without any rounding. Maximum error 0.9 ulp, both dtypes."""
+    """Return 2^x, exact for integers: n = rint(x) is split off without any rounding. The maximum error is 0.9 ulp, both dtypes."""
     low, high = RANGE2[floating(x).dtype]
     x = at_most(at_least(x, low), high)
     n, bits = round_bits(x, 1.0, 2 * LAYOUT[x.dtype][3])
@@ -122,9 +122,9 @@ def exp2(x: Sym) -> Sym:
 
 @formula
 def expm1(x: Sym) -> Sym:
-    """e^x - 1 = 2^n ((1 - 2^-n) + (e^r - 1)); the sum in brackets is exact enough as r's rounding error is carried.
+    """Return e^x - 1 = 2^n ((1 - 2^-n) + (e^r - 1)); the sum in brackets is exact enough as r's rounding error is carried.
 
-    Maximum error 1.3 ulp, both dtypes; -0 stays -0.
+    The maximum error is 1.3 ulp, both dtypes; -0 stays -0.
     """
     x = floating(x)
     _, _, mantissa, bias = LAYOUT[x.dtype]
@@ -143,8 +143,8 @@ def expm1(x: Sym) -> Sym:
 
 @formula
 def sigmoid(x: Sym) -> Sym:
-    """1 / (1 + e^-x) without overflow, denormal results right: from e = e^-|x| and q = e / (1 + e), it is 1 - q for positive
-    x and q for negative x; below -1, where e's rounding would count most, e - e q with e in two parts. Maximum error 1.5 ulp.
+    """Return 1 / (1 + e^-x) without overflow, denormal results right: from e = e^-|x| and q = e / (1 + e), it is 1 - q for positive
+    x and q for negative x; below -1, where e's rounding would count most, e - e q with e in two parts. The maximum error is 1.5 ulp.
     """
     a = at_least(-abs(floating(x)), RANGE[x.dtype][0])
     high, low = LN2[x.dtype]
@@ -162,8 +162,8 @@ def sigmoid(x: Sym) -> Sym:
 
 @formula
 def logistic(x: Sym) -> Sym:
-    """`sigmoid` where it is a factor: 1 / (1 + 2^n (1 + m)), e^-x = 2^n (1 + m), with 2^n in halves, which neither overflow nor
-    become denormal. Maximum error 2.4 ulp, both dtypes; denormal results right.
+    """Return `sigmoid` for use as a factor: 1 / (1 + 2^n (1 + m)), e^-x = 2^n (1 + m), with 2^n in halves, which neither overflow nor
+    become denormal. The maximum error is 2.4 ulp, both dtypes; denormal results right.
     """
     low, high = (-100.0, 104.0) if floating(x).dtype == "float32" else (-700.0, 745.2)
     _, _, mantissa, bias = LAYOUT[x.dtype]

@@ -21,10 +21,10 @@ SHIFTS = 8
 
 @formula
 def lgamma(x: Sym) -> Sym:
-    """log|Gamma(x)|. float32: in float64, shifted up to 7 or more, Stirling's series there, reflected below 1/2; the shift's
+    """Return log|Gamma(x)|. float32: in float64, shifted up to 7 or more, Stirling's series there, reflected below 1/2; the shift's
     product and the reflection's sine share one logarithm. float64: the C library's, one element at a time.
 
-    Maximum error 1 ulp (float32) but for the zeros below -2, where it is 1e-14 absolute.
+    The maximum error is 1 ulp (float32) but for the zeros below -2, where it is 1e-14 absolute.
     """
     if floating(x).dtype == "float64":
         return libm("math.lgamma", x)
@@ -49,8 +49,8 @@ def lgamma(x: Sym) -> Sym:
 
 @formula
 def digamma(x: Sym) -> Sym:
-    """Derivative of lgamma, in float64: shifted up by 8 (the sum of reciprocals as one quotient), asymptotic series there,
-    reflected below 1/2. Maximum error 1 ulp (float32); float64 4e-15 relative but near its zeros. +-0: -+inf; -1, -2…: NaN.
+    """Return the derivative of lgamma, in float64: shifted up by 8 (the sum of reciprocals as one quotient), asymptotic series there,
+    reflected below 1/2. The maximum error is 1 ulp (float32); float64 4e-15 relative but near its zeros. +-0: -+inf; -1, -2…: NaN.
     """
     w = floating(x).cast("float64")
     reflect = w < 0.5

@@ -8,7 +8,7 @@ from ..symbols import Sym, where
 
 @formula
 def half_to_float(h: Sym) -> Sym:
-    """float32 of the half whose bits are ``h`` (uint16); exact, denormals, infinities and NaN included.
+    """Return the float32 of the half whose bits are ``h`` (uint16); exact, denormals, infinities and NaN included.
 
     The bits are moved to where float32 has them, which leaves the exponent too small by 112: a product with 2^112 sets
     it right and normalises denormals. An exponent of all ones is widened by hand.
@@ -22,7 +22,7 @@ def half_to_float(h: Sym) -> Sym:
 
 @formula
 def float_to_half(x: Sym) -> Sym:
-    """The bits (uint16) of the half nearest to ``x`` (float32), ties to even; from 65520 on infinity; NaN is 0x7e00.
+    """Return the bits (uint16) of the half nearest to ``x`` (float32), ties to even; from 65520 on infinity; NaN is 0x7e00.
 
     Normal results: the exponent is rebased and half an ulp added to the bits, less one if the kept part is even. Denormal
     results: adding 0.5 makes the float adder round at the right bit.

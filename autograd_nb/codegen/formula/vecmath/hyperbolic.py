@@ -26,9 +26,9 @@ SINH = {
 
 @formula
 def tanh(x: Sym) -> Sym:
-    """Hyperbolic tangent: a polynomial up to 0.6, beyond it 1 - 2 / (e^2x + 1).
+    """Return the hyperbolic tangent: a polynomial up to 0.6, beyond it 1 - 2 / (e^2x + 1).
 
-    Maximum error 1.3 ulp (float32), 1.8 ulp (float64); -0 stays -0.
+    The maximum error is 1.3 ulp (float32), 1.8 ulp (float64); -0 stays -0.
     """
     a = abs(floating(x))
     edge, end = (0.625, 9.1) if x.dtype == "float32" else (0.6, 20.0)
@@ -38,14 +38,14 @@ def tanh(x: Sym) -> Sym:
 
 
 def _half_exp(a: Sym) -> Sym:
-    """e^a / 2 for a >= 0, which overflows only where sinh and cosh do."""
+    """Return e^a / 2 for a >= 0, which overflows only where sinh and cosh do."""
     _, bits, em = exp_parts(at_most(a, 90.0 if a.dtype == "float32" else 711.0), 2 * LAYOUT[a.dtype][3])
     return scale(em + 1.0, bits - 1)
 
 
 @formula
 def sinh(x: Sym) -> Sym:
-    """Hyperbolic sine: a polynomial up to 1, beyond it E - 1 / (4 E) with E = e^|x| / 2. Maximum error 1.7 ulp."""
+    """Return the hyperbolic sine: a polynomial up to 1, beyond it E - 1 / (4 E) with E = e^|x| / 2. The maximum error is 1.7 ulp."""
     a = abs(floating(x))
     e = _half_exp(a)
     z = a * a
@@ -54,16 +54,16 @@ def sinh(x: Sym) -> Sym:
 
 @formula
 def cosh(x: Sym) -> Sym:
-    """Hyperbolic cosine: E + 1 / (4 E) with E = e^|x| / 2. Maximum error 1.4 ulp."""
+    """Return the hyperbolic cosine: E + 1 / (4 E) with E = e^|x| / 2. The maximum error is 1.4 ulp."""
     e = _half_exp(abs(floating(x)))
     return e + 0.25 / e
 
 
 @formula
 def asinh(x: Sym) -> Sym:
-    """Inverse hyperbolic sine. float32: a series below 2^-6, beyond it log(a + sqrt(a^2 + 1)) in float64; float64: by log1p.
+    """Return the inverse hyperbolic sine. float32: a series below 2^-6, beyond it log(a + sqrt(a^2 + 1)) in float64; float64: by log1p.
 
-    Maximum error 0.6 ulp (float32), 1.8 ulp (float64).
+    The maximum error is 0.6 ulp (float32), 1.8 ulp (float64).
     """
     a = abs(floating(x))
     if x.dtype == "float32":
@@ -80,9 +80,9 @@ def asinh(x: Sym) -> Sym:
 
 @formula
 def acosh(x: Sym) -> Sym:
-    """Inverse hyperbolic cosine: log(x + sqrt(x^2 - 1)), by log1p in float64; NaN below 1.
+    """Return the inverse hyperbolic cosine: log(x + sqrt(x^2 - 1)), by log1p in float64; NaN below 1.
 
-    Maximum error 0.5 ulp (float32), 2.2 ulp (float64).
+    The maximum error is 0.5 ulp (float32), 2.2 ulp (float64).
     """
     if floating(x).dtype == "float32":
         w = x.cast("float64")
@@ -97,9 +97,9 @@ def acosh(x: Sym) -> Sym:
 
 @formula
 def atanh(x: Sym) -> Sym:
-    """Inverse hyperbolic tangent: log((1 + a) / (1 - a)) / 2, by log1p in float64; 1: inf; beyond: NaN.
+    """Return the inverse hyperbolic tangent: log((1 + a) / (1 - a)) / 2, by log1p in float64; 1: inf; beyond: NaN.
 
-    Maximum error 0.5 ulp (float32), 2.1 ulp (float64).
+    The maximum error is 0.5 ulp (float32), 2.1 ulp (float64).
     """
     a = abs(floating(x))
     if x.dtype == "float32":

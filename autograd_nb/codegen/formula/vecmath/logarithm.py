@@ -46,7 +46,7 @@ _TINY = {"float32": 2.0**-126, "float64": 2.0**-1022}
 
 
 def decompose(x: Sym, denormals: bool = True) -> tuple[Sym, Sym]:
-    """``(e, m)`` as floats. Garbage, but no trap, for x <= 0, infinite or NaN (and for denormals unless asked for)."""
+    """Return ``(e, m)`` as floats. Garbage, but no trap, for x <= 0, infinite or NaN (and for denormals unless asked for)."""
     unsigned, signed, mantissa, bias = LAYOUT[x.dtype]
     base = _ROOT_HALF[x.dtype]
     given = x
@@ -68,7 +68,7 @@ def decompose(x: Sym, denormals: bool = True) -> tuple[Sym, Sym]:
 
 
 def log1p_reduced(f: Sym, e: Sym) -> Sym:
-    """log(1 + f) + e ln2 for f within [sqrt(1/2) - 1, sqrt(2) - 1]."""
+    """Return log(1 + f) + e ln2 for f within [sqrt(1/2) - 1, sqrt(2) - 1]."""
     high, low = LN2[f.dtype]
     if f.dtype == "float32":
         square = f * f
@@ -79,14 +79,14 @@ def log1p_reduced(f: Sym, e: Sym) -> Sym:
 
 
 def _log_tail(f: Sym) -> tuple[Sym, Sym, Sym]:
-    """float64: (s, f^2 / 2, r) with log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + r))."""
+    """Return, for float64, (s, f^2 / 2, r) with log(1 + f) = f - (f^2 / 2 - s (f^2 / 2 + r))."""
     s = f / (f + 2.0)
     z = s * s
     return s, 0.5 * f * f, z * horner(z, LOG_S)
 
 
 def log_short(x: Sym) -> tuple[Sym, Sym]:
-    """(e, log m) of a normal, positive float64, the log with a relative error of 1e-11 (for a result that becomes float32)."""
+    """Return (e, log m) of a normal, positive float64, the log with a relative error of 1e-11 (for a result that becomes float32)."""
     e, m = decompose(x, denormals=False)
     f = m - 1.0
     s = f / (f + 2.0)
@@ -96,19 +96,19 @@ def log_short(x: Sym) -> tuple[Sym, Sym]:
 
 
 def log_normal_short(x: Sym) -> Sym:
-    """`log_short` put together: the natural logarithm."""
+    """Return `log_short` put together: the natural logarithm."""
     e, y = log_short(x)
     return e * 0.6931471805599453 + y
 
 
 def log_special(x: Sym, y: Sym) -> Sym:
-    """y, the logarithm of x, put right where x is 0, negative, infinite or NaN."""
+    """Return y, the logarithm of x, put right where x is 0, negative, infinite or NaN."""
     y = where(x < INF, y, x)
     return where(x > 0.0, y, where(x == 0.0, -INF, NAN))
 
 
 def _log_base(x: Sym, factor: tuple, exponent: tuple, coefficients: tuple) -> Sym:
-    """e * exponent + log(1 + f) * factor, constants in two parts."""
+    """Return e * exponent + log(1 + f) * factor, constants in two parts."""
     e, m = decompose(floating(x))
     f = m - 1.0
     if x.dtype == "float32":
@@ -127,25 +127,25 @@ def _log_base(x: Sym, factor: tuple, exponent: tuple, coefficients: tuple) -> Sy
 
 @formula
 def log(x: Sym) -> Sym:
-    """Natural logarithm. Maximum error 0.8 ulp, both dtypes. 0: -inf; negative: NaN."""
+    """Return the natural logarithm. The maximum error is 0.8 ulp, both dtypes. 0: -inf; negative: NaN."""
     e, m = decompose(floating(x))
     return log_special(x, log1p_reduced(m - 1.0, e))
 
 
 @formula
 def log2(x: Sym) -> Sym:
-    """Logarithm to base 2, exact for powers of 2. Maximum error 0.9 ulp (float32), 0.7 ulp (float64)."""
+    """Return the logarithm to base 2, exact for powers of 2. The maximum error is 0.9 ulp (float32), 0.7 ulp (float64)."""
     return _log_base(x, LOG2E_PARTS[floating(x).dtype], (1.0, 0.0), LOG2)
 
 
 @formula
 def log10(x: Sym) -> Sym:
-    """Logarithm to base 10. Maximum error 0.9 ulp (float32), 0.7 ulp (float64)."""
+    """Return the logarithm to base 10. The maximum error is 0.9 ulp (float32), 0.7 ulp (float64)."""
     return _log_base(x, LOG10E_PARTS[floating(x).dtype], LOG10_2[x.dtype], LOG10)
 
 
 def log1p_inner(x: Sym) -> Sym:
-    """log(1 + x) for finite x > -1; what rounding 1 + x loses is added to f, scaled."""
+    """Return log(1 + x) for finite x > -1; what rounding 1 + x loses is added to f, scaled."""
     _, signed, mantissa, bias = LAYOUT[x.dtype]
     u = x + 1.0
     back = u - x
@@ -161,7 +161,7 @@ def log1p_inner(x: Sym) -> Sym:
 
 @formula
 def log1p(x: Sym) -> Sym:
-    """log(1 + x). Maximum error 1.4 ulp, both dtypes. -1: -inf; less: NaN; -0 stays -0."""
+    """Return log(1 + x). The maximum error is 1.4 ulp, both dtypes. -1: -inf; less: NaN; -0 stays -0."""
     y = where(floating(x) < INF, log1p_inner(x), x)
     y = where(x > -1.0, y, where(x == -1.0, -INF, NAN))
     return where(x == 0.0, x, y)
@@ -178,25 +178,25 @@ def _log_add(a: Sym, b: Sym, power, factor: float) -> Sym:
 
 @formula
 def logaddexp(a: Sym | float, b: Sym | float) -> Sym:
-    """log(e^a + e^b) without overflow: the larger plus log1p(e^-|a - b|)."""
+    """Return log(e^a + e^b) without overflow: the larger plus log1p(e^-|a - b|)."""
     return _log_add(*float_pair(a, b), exp, 1.0)
 
 
 @formula
 def logaddexp2(a: Sym | float, b: Sym | float) -> Sym:
-    """log2(2^a + 2^b) without overflow."""
+    """Return log2(2^a + 2^b) without overflow."""
     return _log_add(*float_pair(a, b), exp2, LOG2E)
 
 
 @formula
 def xlogy(x: Sym | float, y: Sym | float) -> Sym:
-    """x log(y); 0 where x is 0, unless y is NaN."""
+    """Return x log(y); 0 where x is 0, unless y is NaN."""
     x, y = float_pair(x, y)
     return where(isnan(y), y, where(x == 0.0, 0.0, x * log(y)))
 
 
 @formula
 def xlog1py(x: Sym | float, y: Sym | float) -> Sym:
-    """x log1p(y); 0 where x is 0, unless y is NaN."""
+    """Return x log1p(y); 0 where x is 0, unless y is NaN."""
     x, y = float_pair(x, y)
     return where(isnan(y), y, where(x == 0.0, 0.0, x * log1p(y)))

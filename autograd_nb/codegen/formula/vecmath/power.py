@@ -10,7 +10,7 @@ from .logarithm import log_short
 
 
 def _known(y: Sym | float) -> float | int | None:
-    """The exponent's value if it is known while the kernel is written."""
+    """Return the exponent's value if it is known while the kernel is written."""
     if not isinstance(y, Sym):
         return y
     return y.args[1] if y.op == "constant" else None
@@ -18,7 +18,7 @@ def _known(y: Sym | float) -> float | int | None:
 
 @formula
 def pow_(x: Sym | float, y: Sym | float) -> Sym:
-    """x^y with C's special values. Small constant exponents (0 to 4, -1, -2, +-1/2) become products, quotients and roots.
+    """Return x^y with C's special values. Small constant exponents (0 to 4, -1, -2, +-1/2) become products, quotients and roots.
 
     float32: 2^(y log2 x) in float64, maximum error 0.6 ulp. float64 is the C library's, one element at a time (1 ulp).
     Integers: wrapping; to a negative power 0, but for bases 1 and -1.
@@ -78,5 +78,5 @@ def reciprocal(x: Sym) -> Sym:
 
 @formula
 def rsqrt(x: Sym) -> Sym:
-    """1 / sqrt(x). Maximum error 1.5 ulp: two roundings."""
+    """Return 1 / sqrt(x). The maximum error is 1.5 ulp: two roundings."""
     return 1.0 / sqrt(x)

@@ -61,14 +61,14 @@ NDTRI_FAR = (0.26538656699965796, 0.12708507445335837, -0.015442105427097619, 0.
 
 
 def _square(a: Sym) -> tuple[Sym, Sym]:
-    """a^2 of a float64 in two parts."""
+    """Return a^2 of a float64 in two parts."""
     square = a * a
     top = (a.bitcast("uint64") & 0xFFFFFFFFF8000000).bitcast("float64")  # 26 bits: its square is exact
     return square, (top * top - square) + (a - top) * (a + top)
 
 
 def _exp_two(x: Sym, rest: Sym) -> tuple[Sym, Sym]:
-    """e^(x + rest), rest far below x: (e^r - 1, n's bits for `scale`)."""
+    """Return e^(x + rest), rest far below x: (e^r - 1, n's bits for `scale`)."""
     high, low = LN2["float64"]
     n, bits = round_bits(x, LOG2E, 2 * LAYOUT["float64"][3])
     r = (x - n * high) - (n * low - rest)
@@ -76,12 +76,12 @@ def _exp_two(x: Sym, rest: Sym) -> tuple[Sym, Sym]:
 
 
 def _erfcx64(a: Sym) -> Sym:
-    """e^(a^2) erfc(a) of a float64 in [0, 27.4]."""
+    """Return e^(a^2) erfc(a) of a float64 in [0, 27.4]."""
     return horner((a - 4.0) / (a + 4.0), ERFC) / (2.0 * a + 1.0)
 
 
 def _erfc64(a: Sym) -> tuple[Sym, Sym]:
-    """(erfc(a), e^-a^2) of a float64 in [0, 27.4]; the square is carried in two parts."""
+    """Return (erfc(a), e^-a^2) of a float64 in [0, 27.4]; the square is carried in two parts."""
     square, rest = _square(a)
     em, bits = _exp_two(-square, -rest)
     g = _erfcx64(a)
@@ -90,9 +90,9 @@ def _erfc64(a: Sym) -> tuple[Sym, Sym]:
 
 @formula
 def erf(x: Sym) -> Sym:
-    """Error function. A polynomial near 0; beyond it 1 - e^p(|x|) (float32) or 1 - erfc|x| (float64).
+    """Return the error function: a polynomial near 0; beyond it 1 - e^p(|x|) (float32) or 1 - erfc|x| (float64).
 
-    Maximum error 1.0 ulp, both dtypes; -0 stays -0.
+    The maximum error is 1.0 ulp, both dtypes; -0 stays -0.
     """
     a = abs(floating(x))
     if x.dtype == "float64":
@@ -107,10 +107,10 @@ def erf(x: Sym) -> Sym:
 
 @formula
 def erfc(x: Sym) -> Sym:
-    """Complementary error function: e^-x^2 g(|x|), 2 minus that for negative x. float32 is computed in float64; float64 is
+    """Return the complementary error function: e^-x^2 g(|x|), 2 minus that for negative x. float32 is computed in float64; float64 is
     1 - erf below 0.47.
 
-    Maximum error 0.6 ulp (float32), 3 ulp (float64); denormal results right.
+    The maximum error is 0.6 ulp (float32), 3 ulp (float64); denormal results right.
     """
     a = abs(floating(x))
     if x.dtype == "float64":
@@ -126,9 +126,9 @@ def erfc(x: Sym) -> Sym:
 
 @formula
 def erfinv(x: Sym) -> Sym:
-    """Inverse error function: x times polynomials in -log(1 - x^2); float64 adds one step of Halley's method.
+    """Return the inverse error function: x times polynomials in -log(1 - x^2); float64 adds one step of Halley's method.
 
-    1: inf; beyond: NaN. Maximum error 0.7 ulp (float32), 1.6 ulp (float64).
+    1: inf; beyond: NaN. The maximum error is 0.7 ulp (float32), 1.6 ulp (float64).
     """
     a = abs(floating(x))
     v = a.cast("float64")
@@ -148,7 +148,7 @@ ROOT_HALF = 0.7071067811865476
 
 
 def _erfcx_any(a: Sym) -> Sym:
-    """e^(a^2) erfc(a) of any positive float64; for large a the first terms of the asymptotic series."""
+    """Return e^(a^2) erfc(a) of any positive float64; for large a the first terms of the asymptotic series."""
     s = 1.0 / at_least(a, 27.0)
     large = s * horner(s * s, (1.0, -1 / 2, 3 / 4, -15 / 8, 105 / 16, -945 / 32, 10395 / 64)) * 0.5641895835477563
     return where(a < 27.0, _erfcx64(at_most(a, 27.0)), large)
@@ -156,7 +156,7 @@ def _erfcx_any(a: Sym) -> Sym:
 
 @formula
 def erfcx(x: Sym) -> Sym:
-    """e^(x^2) erfc(x), in float64; for negative x twice e^(x^2) less the value for -x. Maximum error 3 ulp (float64)."""
+    """Return e^(x^2) erfc(x), in float64; for negative x twice e^(x^2) less the value for -x. The maximum error is 3 ulp (float64)."""
     w = floating(x).cast("float64")
     a = abs(w)
     square, rest = _square(at_most(a, 27.0))
@@ -166,7 +166,7 @@ def erfcx(x: Sym) -> Sym:
 
 
 def _normal_tail(a: Sym) -> Sym:
-    """The probability beyond ``a`` >= 0 of a normal variable, float64; a^2 / 2 is carried in two parts."""
+    """Return the probability beyond ``a`` >= 0 of a normal variable, float64; a^2 / 2 is carried in two parts."""
     a = at_most(a, 38.7)
     square, rest = _square(a)
     em, bits = _exp_two(square * -0.5, rest * -0.5)
@@ -176,14 +176,14 @@ def _normal_tail(a: Sym) -> Sym:
 
 @formula
 def ndtr(x: Sym) -> Sym:
-    """The normal distribution function, in float64. Maximum error 3 ulp (float64); denormal results right."""
+    """Return the normal distribution function, in float64. The maximum error is 3 ulp (float64); denormal results right."""
     w = floating(x).cast("float64")
     tail = _normal_tail(abs(w))
     return where(w > 0.0, 1.0 - tail, tail).cast(x.dtype)
 
 
 def _half_power(t: Sym) -> Sym:
-    """2^t / 2 of a float32 t <= 127, 0 where t <= -126."""
+    """Return 2^t / 2 of a float32 t <= 127, 0 where t <= -126."""
     t = at_least(t, -126.0)
     n, bits = round_bits(t, 1.0, LAYOUT["float32"][3] - 1)
     r = t - n
@@ -192,7 +192,7 @@ def _half_power(t: Sym) -> Sym:
 
 @formula
 def normal_cdf(x: Sym) -> Sym:
-    """`ndtr` where it is a factor: in float32 the absolute error is 8e-8, and the relative one is not bounded."""
+    """Return `ndtr` for use as a factor: in float32 the absolute error is 8e-8, and the relative one is not bounded."""
     if floating(x).dtype == "float64":
         return ndtr(x)
     a = abs(x)
@@ -202,7 +202,7 @@ def normal_cdf(x: Sym) -> Sym:
 
 @formula
 def normal_pdf(x: Sym) -> Sym:
-    """The derivative of `ndtr`, e^(-x^2 / 2) / sqrt(2 pi). The absolute error is 8e-8 in float32."""
+    """Return the derivative of `ndtr`, e^(-x^2 / 2) / sqrt(2 pi). The absolute error is 8e-8 in float32."""
     if floating(x).dtype == "float64":
         return exp(x * x * -0.5) * 0.3989422804014327
     return _half_power(x * x * (-0.5 * LOG2E) - 0.3257480647361593)  # the logarithm of 2 / sqrt(2 pi)
@@ -210,7 +210,7 @@ def normal_pdf(x: Sym) -> Sym:
 
 @formula
 def log_ndtr(x: Sym) -> Sym:
-    """log(ndtr(x)), in float64: below -1 by erfcx, whose logarithm is never extreme. Maximum error 3 ulp (float64)."""
+    """Return log(ndtr(x)), in float64: below -1 by erfcx, whose logarithm is never extreme. The maximum error is 3 ulp (float64)."""
     w = floating(x).cast("float64")
     a = abs(w)
     tail = _normal_tail(a)
@@ -220,8 +220,8 @@ def log_ndtr(x: Sym) -> Sym:
 
 @formula
 def ndtri(x: Sym) -> Sym:
-    """The inverse of ndtr, in float64: by erfinv in the middle; a tail from polynomials in 1 / sqrt(-2 log p) and one step of
-    Halley's method on log_ndtr. 0 and 1: -inf and inf; beyond: NaN. Maximum error 3 ulp (float64).
+    """Return the inverse of ndtr, in float64: by erfinv in the middle; a tail from polynomials in 1 / sqrt(-2 log p) and one step of
+    Halley's method on log_ndtr. 0 and 1: -inf and inf; beyond: NaN. The maximum error is 3 ulp (float64).
     """
     p = floating(x).cast("float64")
     q = where(p > 0.5, 1.0 - p, p)

@@ -51,7 +51,7 @@ HUGE, ROW, SCALE = 45, 16, 256  # from 2^45 on, a row of windows for 16 exponent
 
 
 def _window(top: int, bits: int) -> float:
-    """The bits of 1 / (2 pi) of weights below 2^top, ``bits`` of them, times 2^SCALE."""
+    """Return the bits of 1 / (2 pi) of weights below 2^top, ``bits`` of them, times 2^SCALE."""
     found = (INVERSE_TURN >> (1200 + top - bits)) & ((1 << bits) - 1)
     return math.ldexp(found, top - bits + SCALE)
 
@@ -67,7 +67,7 @@ HALF_PI_PARTS = (1.570796325802803, 9.920935184482005e-10, 6.123233932053594e-17
 
 
 def _reduce32(x: Sym) -> tuple[Sym, Sym]:
-    """(r in units of a quarter turn as float64, n's low bits as uint32) of a float32 of any size."""
+    """Return (r in units of a quarter turn as float64, n's low bits as uint32) of a float32 of any size."""
     a = abs(x)
     wide = x.cast("float64")
 
@@ -85,7 +85,7 @@ def _reduce32(x: Sym) -> tuple[Sym, Sym]:
 
 
 def _fraction_huge(x: Sym, bits: Sym) -> Sym:
-    """x modulo a turn, as an angle, for |x| >= 2^45; the error is below 1e-15 absolute."""
+    """Return x modulo a turn, as an angle, for |x| >= 2^45; the error is below 1e-15 absolute."""
     row = ((bits >> 52) & 0x7FF) - (1023 + HUGE)
     row = where(row < 1024, row, 0) >> 4  # unsigned: what is not huge wraps around
     w0, w1, w2, w3 = (row.gather(table, "float64") for table in WINDOWS)
@@ -100,7 +100,7 @@ def _fraction_huge(x: Sym, bits: Sym) -> Sym:
 
 
 def _reduce64(x: Sym) -> tuple[Sym, Sym, Sym]:
-    """(r in radians, what its rounding lost, n's low bits as uint64) of a float64 of any size.
+    """Return (r in radians, what its rounding lost, n's low bits as uint64) of a float64 of any size.
 
     The products of n with the parts are exact up to |x| = 1e8, and good to 1e12 where multiplications are fused; from 2^45
     on x is first reduced by whole turns.
@@ -141,21 +141,21 @@ def _sine(x: Sym, shift: int) -> Sym:
 
 @formula
 def sin(x: Sym) -> Sym:
-    """Sine. Maximum error 1.6 ulp (float32, any argument), 0.9 ulp (float64 up to 1e12; 1e-15 absolute beyond)."""
+    """Return the sine. The maximum error is 1.6 ulp (float32, any argument), 0.9 ulp (float64 up to 1e12; 1e-15 absolute beyond)."""
     return where(x == 0.0, x, _sine(x, 0))  # the reduction loses the sign of -0
 
 
 @formula
 def cos(x: Sym) -> Sym:
-    """Cosine. Maximum error 1.6 ulp (float32, any argument), 0.9 ulp (float64 up to 1e12; 1e-15 absolute beyond)."""
+    """Return the cosine. The maximum error is 1.6 ulp (float32, any argument), 0.9 ulp (float64 up to 1e12; 1e-15 absolute beyond)."""
     return _sine(x, 1)
 
 
 @formula
 def tan(x: Sym) -> Sym:
-    """Tangent: float32 by a polynomial in float64, float64 as sine over cosine.
+    """Return the tangent: float32 by a polynomial in float64, float64 as sine over cosine.
 
-    Maximum error 1.5 ulp (float32, any argument), 2.2 ulp (float64 up to 1e5).
+    The maximum error is 1.5 ulp (float32, any argument), 2.2 ulp (float64 up to 1e5).
     """
     if floating(x).dtype == "float32":
         r, n = _reduce32(x)
@@ -201,9 +201,9 @@ PI = {"float32": (3.1415927410125732, -8.742278000372485e-08), "float64": (3.141
 
 @formula
 def asin(x: Sym) -> Sym:
-    """Arc sine: a polynomial up to 1/2, beyond it pi/2 - 2 asin(sqrt((1 - a) / 2)); NaN beyond 1.
+    """Return the arc sine: a polynomial up to 1/2, beyond it pi/2 - 2 asin(sqrt((1 - a) / 2)); NaN beyond 1.
 
-    Maximum error 1.7 ulp, both dtypes.
+    The maximum error is 1.7 ulp, both dtypes.
     """
     a = abs(floating(x))
     large = a > 0.5
@@ -216,7 +216,7 @@ def asin(x: Sym) -> Sym:
 
 @formula
 def acos(x: Sym) -> Sym:
-    """Arc cosine, from the same pieces as asin; NaN beyond 1. Maximum error 1.1 ulp (float32), 1.2 ulp (float64)."""
+    """Return the arc cosine, from the same pieces as asin; NaN beyond 1. The maximum error is 1.1 ulp (float32), 1.2 ulp (float64)."""
     a = abs(floating(x))
     large = a > 0.5
     z = where(large, 0.5 - 0.5 * a, a * a)
@@ -232,7 +232,7 @@ def acos(x: Sym) -> Sym:
 
 
 def _atan_ratio(top: Sym, bottom: Sym) -> Sym:
-    """atan(top / bottom) for top, bottom >= 0, not both 0."""
+    """Return atan(top / bottom) for top, bottom >= 0, not both 0."""
     swap = top > bottom
     num, den = where(swap, bottom, top), where(swap, top, bottom)
     high, low = PI_2[top.dtype]
@@ -260,16 +260,16 @@ def _atan_ratio(top: Sym, bottom: Sym) -> Sym:
 
 @formula
 def atan(x: Sym) -> Sym:
-    """Arc tangent: a polynomial for the smaller of |x| and 1 / |x|. Maximum error 1.5 ulp (float32), 1.8 ulp (float64)."""
+    """Return the arc tangent: a polynomial for the smaller of |x| and 1 / |x|. The maximum error is 1.5 ulp (float32), 1.8 ulp (float64)."""
     a = abs(floating(x))
     return copysign(_atan_ratio(a, const(x, 1.0)), x)
 
 
 @formula
 def atan2(y: Sym | float, x: Sym | float) -> Sym:
-    """The angle of the point (x, y), with C's conventions for zeros and infinities.
+    """Return the angle of the point (x, y), with C's conventions for zeros and infinities.
 
-    Maximum error 1.7 ulp (float32), 1.9 ulp (float64).
+    The maximum error is 1.7 ulp (float32), 1.9 ulp (float64).
     """
     y, x = float_pair(y, x)
     a, b = abs(y), abs(x)
