@@ -2,5 +2,5 @@
 
 `kernels` are the files of `autograd_nb.kernels`, imported a second time under this package. What they import of ``..codegen`` is
 then what stands here: `jit` lets Numba check indices, and in place of the intrinsics that look at no bounds stand functions that
-do. So there is one text of each kernel, and a wrong number from a file ends in an IndexError rather than somewhere in memory.
+do; loops are counted (`counting`). So there is one text of each kernel, and a wrong number from a file ends in an IndexError rather than somewhere in memory.
 """

@@ -13,6 +13,7 @@ has the numbers ``lr``, ``weight_decay`` and ``maximize``, whether ``shared`` na
 from __future__ import annotations
 
 import inspect
+import linecache
 from collections.abc import Callable
 from typing import Any
 
@@ -64,7 +65,9 @@ def update(shared: Callable, element: Callable, counters: int = 0) -> Any:
         "__name__": inspect.getmodule(element).__name__,  # type: ignore[union-attr]
         "count": count, "nth": nth, "shared": helper(shared), "element": helper(element),
     }  # fmt: skip
-    exec("\n".join(lines), space)
+    text, filename = "\n".join(lines), f"<autograd_nb:{name}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), space)
     kernel = space[name]
     kernel.numbers, kernel.states, kernel.counters = tuple(numbers), tuple(states), tuple(counted)
     return kernel

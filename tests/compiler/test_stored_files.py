@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
+import time
+import types
 import zipfile
 from pathlib import Path
 
@@ -14,6 +17,8 @@ import numpy as np
 import pytest
 
 import autograd_nb as torch
+from autograd_nb.checked.counting import counted
+from autograd_nb.codegen.build import compilation
 from autograd_nb.compiler.trace.graph import GraphError
 from autograd_nb.compiler.trace.source import SourceError, check_source, checked_source
 
@@ -162,6 +167,68 @@ def test_a_size_that_lies(saved, tmp_path):
         torch.load_graph(tmp_path / "g.zip").run(x=X)
 
 
+def running(x):
+    return {"columns": x.cumsum(0), "rows": x.cumsum(1), "spectrum": torch.fft.rfft(x).abs(), "sorted": x.sort(1).values}
+
+
+@pytest.fixture(scope="module")
+def saved_running(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "graph.zip"
+    graph = torch.trace(running, X)
+    graph.save(path)
+    loaded = torch.load_graph(path)
+    for found, expected in zip(loaded.run(x=X), graph.run(x=X), strict=True):
+        assert torch.equal(found, expected)
+    return parts_of(path.read_bytes())
+
+
+@pytest.mark.parametrize("number", [1 << 31, (1 << 40) - 1, -(1 << 39)])
+def test_hand_written_kernels_end_whatever_numbers_they_are_given(saved_running, tmp_path, number):
+    """Each number in turn: loops over no elements (slices are cut off at an array's end) would go on for hours."""
+    head = json.loads(saved_running["graph.json"])
+    places = [
+        (i, k) for i, s in enumerate(head["steps"]) if s["origin"][0] == "kernel" for k, o in enumerate(s["operands"]) if type(o) in (int, list)
+    ]  # fmt: skip
+    assert len(places) > 10
+    refused = 0
+    for i, k in places:
+        changed = json.loads(saved_running["graph.json"])
+        o = changed["steps"][i]["operands"][k]
+        changed["steps"][i]["operands"][k] = [number] * len(o) if isinstance(o, list) else number
+        (tmp_path / "bad.zip").write_bytes(zipped({**saved_running, "graph.json": json.dumps(changed).encode()}))
+        begin = time.process_time()
+        try:
+            torch.load_graph(tmp_path / "bad.zip").run(x=X)
+        except GraphError:
+            refused += 1
+        assert time.process_time() - begin < 30, (head["steps"][i]["name"], k)
+    assert refused >= len(places) // 3  # of a negative number a loop takes no steps
+
+
+def test_the_loops_of_every_hand_written_kernel_are_counted():
+    """None walks what its count cannot be made of, and the counted one is the same function."""
+    root, found = Path(torch.__file__).parent / "kernels", 0
+    for path in sorted(root.rglob("*.py")):
+        module = importlib.import_module(".".join(["autograd_nb.checked.kernels", *path.relative_to(root).with_suffix("").parts]))
+        for name, function in list(vars(module).items()):
+            if isinstance(function, types.FunctionType) and function.__module__ == module.__name__ and not hasattr(function, "foreign"):
+                made = counted(function, ["int64"] * function.__code__.co_argcount)
+                assert made.__code__.co_varnames[: made.__code__.co_argcount] == function.__code__.co_varnames[: made.__code__.co_argcount], name
+                found += 1
+    assert found > 100
+
+
+def test_a_scalar_function_whose_loop_does_not_end():
+    """A polynomial of degree 10¹⁵, by its recurrence."""
+    text = "from autograd_nb.codegen import iterative\ndef kernel(a):\n    a[0] = iterative.legendre_p(a[0], a[1])"
+    entry = compilation.build(checked_source(text, ("float64[:]",)), "kernel", ("float64[:]",), checked=True)
+    with pytest.raises(IndexError, match="more steps"):
+        entry(np.array([0.5, 1e15]))
+    values = np.array([0.5, 2.0])
+    entry(values)
+    assert abs(values[0] + 0.125) < 1e-15  # (3 x² - 1) / 2
+
+
 KERNEL = "import math\nimport numpy as np\nfrom autograd_nb.codegen.runtime import advance, entry, pack, position, row, scratch, start, steps\n"
 
 
@@ -220,7 +287,7 @@ def test_the_step_of_a_walk_is_checked_once_and_indices_as_they_are_used():
     text += "        o[i] = np.int32(a[position(p, 1)])\n        advance(p, dims, 2, 0, 5)\n"
     check_source(text)
     found = checked_source(text, ("int64[:]", "float32[:]", "int32[:]"))
-    assert "_needs(dims, 18)" in found and "_settled(np.int32(" in found and "_spent(_rest, 0, steps(dims, 0, 5), 1)" in found
+    assert "_needs(dims, 18)" in found and "_settled(np.int32(" in found and "_spent(0, steps(dims, 0, 5), 1)" in found
     assert "autograd_nb.codegen" not in found
 
 

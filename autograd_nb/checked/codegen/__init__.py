@@ -1,11 +1,19 @@
 """What kernels import, where it touches memory with its bounds checked; what touches none is `autograd_nb.codegen`'s own."""
 
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 
-from ...codegen import elementary, iterative, vectors
+from ...codegen import build, elementary, vectors
+from ...codegen import iterative as plain
 from ...codegen.build import compilation
 
-for _module in (compilation, elementary, iterative, vectors):
-    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
+for _module in (build, compilation, elementary, vectors):
+    sys.modules[__name__ + _module.__name__.removeprefix("autograd_nb.codegen")] = _module
 
-__all__ = ["compilation", "elementary", "iterative", "vectors"]
+# its loops end by what they compute: the same file once more, over this folder's `jit`, which counts them
+_spec = spec_from_file_location(f"{__name__}.iterative", plain.__file__)
+assert _spec is not None and _spec.loader is not None
+iterative = sys.modules[_spec.name] = module_from_spec(_spec)
+_spec.loader.exec_module(iterative)
+
+__all__ = ["build", "compilation", "elementary", "iterative", "vectors"]

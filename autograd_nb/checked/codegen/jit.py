@@ -1,4 +1,4 @@
-"""`autograd_nb.codegen.jit` for functions in which Numba checks every index."""
+"""`autograd_nb.codegen.jit` for functions in which Numba checks every index, and loops are counted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numba import config, njit
 from ...codegen.interpreted import plainly
 from ...codegen.jit import FLOAT, FREE, LETTER, NO, ONE, OPTIONS, POINTER, SIZE, YES, ZERO, external, math
 from ...codegen.library import Helper
+from ..counting import counted
 
 __all__ = [
     "FLOAT", "FREE", "LETTER", "NO", "ONE", "OPTIONS", "POINTER", "SIZE", "YES", "ZERO", "external", "helper", "math",
@@ -18,11 +19,14 @@ __all__ = [
 
 def helper(function: Callable | None = None, *, fastmath: Iterable[str] | None = None, inline: str = "never") -> Any:
     """As `autograd_nb.codegen.jit.helper`."""
+    if function is None:
+        return lambda given: helper(given, fastmath=fastmath, inline=inline)
+    function = counted(function)  # type: ignore[arg-type]
     if config.DISABLE_JIT:
-        return plainly if function is None else plainly(function)
+        return plainly(function)
     options = {
         **OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "inline": inline, "pipeline_class": Helper, "boundscheck": True,
     }  # fmt: skip
     if fastmath is not None:
         options["fastmath"] = set(fastmath)
-    return njit(**options) if function is None else njit(**options)(function)
+    return njit(**options)(function)

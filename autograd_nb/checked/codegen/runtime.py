@@ -4,7 +4,6 @@ A row is an array that ends where it should; what takes literals (places, tables
 at the literals.
 """
 
-import numpy as np
 from llvmlite import ir
 from numba import config
 from numba.core import cgutils, types
@@ -14,10 +13,11 @@ from ...codegen import runtime as plain
 from ...codegen.runtime import LOOPS, advance, entry, position, radd, rmul, start, steps
 from .bounds import block
 from .jit import helper
+from .work import room, spent, taken
 
 __all__ = [
     "LOOPS", "advance", "copy", "entry", "needs", "pack", "position", "radd", "rmul", "room", "row", "scratch", "settled", "spent", "start",
-    "steps", "turn",
+    "steps", "taken", "turn",
 ]  # fmt: skip
 
 
@@ -98,23 +98,6 @@ def settled(value):
     """``value``, of which LLVM knows nothing: an integer that it calls undefined (of a float too large, of a shift too far) would
     let it drop the test of an index that is made of it."""
     return value
-
-
-@helper
-def room(elements):
-    """How many steps the loops of a kernel may take over arrays of so many elements."""
-    return np.float64(1 << 28) + 256.0 * np.float64(elements)
-
-
-@helper
-def spent(rest, begin, end, step):
-    """What is left of ``rest`` steps after a loop; IndexError when there is nothing."""
-    if step == 0:
-        raise IndexError("a loop of a kernel from a file makes no steps")
-    rest -= max((np.float64(end) - np.float64(begin)) / np.float64(step), 0.0) + 1.0
-    if not rest >= 0.0:
-        raise IndexError("a kernel of a file takes far more steps than its memory has elements")
-    return rest
 
 
 @helper

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ...checked.counting import Loops, beginning
+
 _IMPORTS = {"import math", "import numpy as np", "from autograd_nb.codegen import iterative"}
 _RUNTIME = {"advance", "entry", "pack", "position", "radd", "rmul", "row", "scratch", "start", "steps", "turn"}
 _BUILTINS = {"range", "min", "max", "abs", "float", "int", "bool", "len", "round", "complex"}
@@ -271,25 +273,9 @@ class _Counted(ast.NodeTransformer):
     def function(self, kernel: ast.FunctionDef, kinds: dict[str, str], needed: dict[str, int]) -> None:
         """Change the kernel's function in place, so that it checks what cannot be seen in the text."""
         self.generic_visit(kernel)
-        kernel.body = self._block(kernel.body)
-        sizes = " + ".join(["0", *[f"{a}.size" for a, kind in kinds.items() if kind.endswith("[:]")]])
-        tables = [f"_needs({table}, {n})" for table, n in needed.items()]
-        kernel.body[:0] = ast.parse("\n".join([*tables, f"_rest = _room({sizes})"])).body
-
-    def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        """Return the statements, with a count before each loop."""
-        found: list[ast.stmt] = []
-        for s in statements:
-            if isinstance(s, ast.For):
-                assert isinstance(s.iter, ast.Call)
-                given = [ast.unparse(a) for a in s.iter.args]
-                begin, end, step = ["0", *given, "1"] if len(given) == 1 else [*given, "1"][:3]
-                found += ast.parse(f"_rest = _spent(_rest, {begin}, {end}, {step})").body
-                s.body = self._block(s.body)
-            elif isinstance(s, ast.If):
-                s.body, s.orelse = self._block(s.body), self._block(s.orelse)
-            found.append(s)
-        return found
+        Loops().visit(kernel)
+        tables = ast.parse("\n".join(f"_needs({table}, {n})" for table, n in needed.items())).body
+        kernel.body[:0] = [*tables, *beginning(kernel, list(kinds.values()))]
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return an integer made of something, perhaps of a float that it does not hold."""

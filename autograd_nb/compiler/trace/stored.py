@@ -3,11 +3,12 @@
 A file says which kernels run on which parts of which buffers, and what the numbers are; it may have been written by anybody. So
 everything that is read is checked here: kinds, sizes and offsets against the buffers, types against the kernels' arguments. What
 cannot be checked by looking, where a kernel's loops will go, is checked while they run: kernels of a file are compiled with a test of
-every index (see `autograd_nb.checked`), and a text must be one that the generator can write (`source`).
+every index and a count of every loop (see `autograd_nb.checked`), and a text must be one that the generator can write (`source`).
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ... import launch
+from ...checked.counting import counted
 from ...codegen.build import compilation
 from ...codegen.build.files import reading
 from ...dtypes import ALL, BY_NAME
@@ -56,8 +58,8 @@ def load_graph(path: Any, *, trusted: bool = False) -> Graph:
     """Return the graph in a file that `Graph.save` wrote.
 
     No code of the file is executed: kernels of the library are called by name, and the text of generated ones is accepted only
-    if it is what the generator can write (loops, arithmetic, its own functions). Kernels are compiled with a test of every index, so
-    that a file which was changed ends in an error; element by element that is slower than the graph that was saved, by a factor of up
+    if it is what the generator can write (loops, arithmetic, its own functions). Kernels are compiled with a test of every index and a
+    count of their steps, so that a file which was changed ends in an error; element by element that is slower than the graph that was saved, by a factor of up
     to twelve (softmax), while products of matrices keep their speed. ``trusted=True`` goes without these tests: only for files that you wrote.
 
     Errors: GraphError for a file that is not such a graph, also when it is run.
@@ -104,6 +106,14 @@ def _dtype(value: Any) -> np.dtype:
     return found
 
 
+def _fits(operands: list[Any]) -> None:
+    """Refuse numbers beyond what the arrays have elements, for a kernel that is Python: nothing counts its loops."""
+    most = max([64, *(o.size for o in operands if isinstance(o, Use))])
+    for o in operands:
+        for n in o if isinstance(o, tuple) else () if isinstance(o, (Use, float)) else (o,):
+            _number(int(n), "a size", -1, most)
+
+
 def _reaches_lapack(function: types.FunctionType, seen: set) -> bool:
     """Return whether a kernel, or what it calls, hands memory to a library: BLAS's product aside, which is given what was looked at."""
     if function in seen:
@@ -117,6 +127,9 @@ def _reaches_lapack(function: types.FunctionType, seen: set) -> bool:
         if isinstance(called, types.FunctionType) and _reaches_lapack(called, seen):
             return True
     return False
+
+
+_counted = functools.cache(counted)
 
 
 class _Reader:
@@ -216,6 +229,8 @@ class _Reader:
         operands: list[Any] = []
         for given, t in zip(grouped(_list(s["operands"], "operands"), argtypes), argtypes, strict=True):
             operands += [self._operand(o, t, limit) for o in (given if t.startswith("[") else [given])]
+        if getattr(entry, "foreign", False) and not self.trusted:
+            _fits(operands)
         call = launch.described(entry, _text(s["name"], "a name"), _number(s["outputs"], "outputs", most=len(argtypes)))
         call.over = None if s["over"] is None else _number(s["over"], "over", most=len(argtypes) - 1)
         call.origin = (kind, *rest[:-1], argtypes)
@@ -247,7 +262,7 @@ class _Reader:
             return function
         if not self.trusted and _reaches_lapack(function, set()):
             raise _Damaged(f"{module}.{name} calls LAPACK, which looks at no bounds: load_graph(..., trusted=True) if you wrote the file")
-        return compilation.build_function(function, argtypes, checked=not self.trusted)
+        return compilation.build_function(function if self.trusted else _counted(function, argtypes), argtypes, checked=not self.trusted)
 
     def _operand(self, o: Any, t: str, limit: int) -> Any:
         if t.endswith("]"):
