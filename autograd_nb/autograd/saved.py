@@ -137,7 +137,7 @@ def _layouts(node: Any) -> list[tuple[Any, Layout] | None]:
     """Return (array, layout) of each saved item of a node, None for what is no array."""
     if hasattr(node, "spec"):
         spec = node.spec
-        found: list[Any] = [(a, spec.out if w == "out" else spec.keys[w]) for w, a in zip(spec.saved, node.saved, strict=False)]
+        found: list[Any] = [(a, spec.out if w == "out" else spec.avals[w]) for w, a in zip(spec.saved, node.saved, strict=False)]
         return found + [None] * (len(node.saved) - len(found))
     if isinstance(node, function.FunctionNode):
         return [None if s is None else (s[0], s[1]) for s in node.saved]

@@ -114,61 +114,64 @@ define i32 @test(ptr %function, ptr %arguments, ptr %cells) {
 """
 
 
-def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
-    lines: list[str] = []
-    arguments = ["ptr %ret", "ptr %exc"]
-    rest = "%arguments"  # the words behind the last list
-    at = 0
-    count = 0
+class _Loads:
+    """The lines of a trampoline that load the words of a record, one after the other, as the arguments of a kernel."""
 
-    def fresh() -> str:
-        nonlocal count
-        count += 1
-        return f"%v{count}"
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.begin, self.at = "%arguments", 0  # the next word is number ``at`` from there
 
-    def word() -> str:
-        nonlocal at
-        place, value = fresh(), fresh()
-        lines.append(f"{place} = getelementptr i64, ptr {rest}, i64 {at}")
-        lines.append(f"{value} = load i64, ptr {place}")
-        at += 1
-        return value
+    def value(self, expression: str) -> str:
+        """Return the name of a value that a new line computes."""
+        name = f"%v{len(self.lines)}"
+        self.lines.append(f"{name} = {expression}")
+        return name
 
-    def cell() -> str:
-        index = word()
-        place = fresh()
-        lines.append(f"{place} = getelementptr i64, ptr %cells, i64 {index}")
-        return place
+    def pointer(self, base: str, index: Any) -> str:
+        """Return a pointer to a word behind another one."""
+        return self.value(f"getelementptr i64, ptr {base}, i64 {index}")
 
-    def loaded(kind: str) -> str:
-        place, value = cell(), fresh()
-        lines.append(f"{value} = load {kind}, ptr {place}")
-        return value
+    def word(self) -> str:
+        """Return the next word of the record."""
+        self.at += 1
+        return self.value(f"load i64, ptr {self.pointer(self.begin, self.at - 1)}")
 
-    for t in argtypes:
+    def number(self, kind: str) -> str:
+        """Return the number in the cell that the next word names."""
+        return self.value(f"load {kind}, ptr {self.pointer('%cells', self.word())}")
+
+    def array(self, itemsize: int) -> list[str]:
+        """Return an array as Numba passes it: memory's owner, parent, elements, element size, data, shape, stride."""
+        base, offset, size = self.number("i64"), self.word(), self.word()
+        data = self.value(f"inttoptr i64 {self.value(f'add i64 {base}, {offset}')} to ptr")
+        return ["ptr null", "ptr null", f"i64 {size}", f"i64 {itemsize}", f"ptr {data}", f"i64 {size}", f"i64 {itemsize}"]
+
+    def arrays(self) -> list[str]:
+        """Return a list of arrays: the table of their addresses and sizes, on the stack, and how many there are."""
+        count = self.word()
+        uses = self.pointer(self.begin, self.at)
+        table = self.value(f"alloca i64, i64 {self.value(f'shl i64 {count}, 1')}")
+        self.lines.append(f"call void @places(ptr {table}, ptr {uses}, i64 {count}, ptr %cells)")
+        self.begin, self.at = self.pointer(uses, self.value(f"mul i64 {count}, 3")), 0
+        return [f"ptr {table}", f"i64 {count}"]
+
+    def argument(self, t: str) -> list[str]:
+        """Return the kernel's argument of type ``t``, which may be several of the machine code."""
         if t.startswith("["):
-            length, uses, twice, table, size = word(), fresh(), fresh(), fresh(), fresh()
-            lines.append(f"{uses} = getelementptr i64, ptr {rest}, i64 {at}")
-            lines.append(f"{twice} = shl i64 {length}, 1")
-            lines.append(f"{table} = alloca i64, i64 {twice}")
-            lines.append(f"call void @places(ptr {table}, ptr {uses}, i64 {length}, ptr %cells)")
-            lines.append(f"{size} = mul i64 {length}, 3")
-            rest, at = fresh(), 0
-            lines.append(f"{rest} = getelementptr i64, ptr {uses}, i64 {size}")
-            arguments += [f"ptr {table}", f"i64 {length}"]
-        elif t.endswith("[:]"):
-            base, offset, size, address, pointer = loaded("i64"), word(), word(), fresh(), fresh()
-            lines.append(f"{address} = add i64 {base}, {offset}")
-            lines.append(f"{pointer} = inttoptr i64 {address} to ptr")
-            item = 1 if t == "bool[:]" else np.dtype(t[:-3]).itemsize
-            # an array as Numba passes it: memory's owner, parent, elements, element size, data, shape, stride
-            arguments += ["ptr null", "ptr null", f"i64 {size}", f"i64 {item}", f"ptr {pointer}", f"i64 {size}", f"i64 {item}"]
-        elif t.startswith("("):
-            arguments += [f"i64 {loaded('i64')}" for _ in range(int(t.strip("()")))]
-        else:
-            kind = {"float64": "double", "float32": "float"}.get(t) or _WIDTH.get(t, "i64")
-            arguments.append(f"{kind} {loaded(kind)}")
-    body = "".join(f"  {line}\n" for line in lines)
+            return self.arrays()
+        if t.endswith("[:]"):
+            return self.array(1 if t == "bool[:]" else np.dtype(t[:-3]).itemsize)
+        if t.startswith("("):
+            return [f"i64 {self.number('i64')}" for _ in range(int(t.strip("()")))]
+        kind = {"float64": "double", "float32": "float"}.get(t) or _WIDTH.get(t, "i64")
+        return [f"{kind} {self.number(kind)}"]
+
+
+def _trampoline_text(name: str, argtypes: tuple[str, ...]) -> str:
+    """Return the LLVM text of the function ``name`` that loads the arguments of a record and calls its kernel."""
+    loads = _Loads()
+    arguments = ["ptr %ret", "ptr %exc", *[part for t in argtypes for part in loads.argument(t)]]
+    body = "".join(f"  {line}\n" for line in loads.lines)
     return (
         (_PLACES if any(t.startswith("[") for t in argtypes) else "")
         + f"define i32 @{name}(ptr %function, ptr %arguments, ptr %cells) {{\n  %ret = alloca ptr\n  %exc = alloca ptr\n{body}"

@@ -41,9 +41,9 @@ def operand(key: Any) -> Input:
     return Input(_NUMBER[key], scalar=True)
 
 
-def signature(keys: tuple[Any, ...]) -> tuple[Any, ...]:
+def signature(avals: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return what of the operands decides all but sizes: dtypes and whether there are dims, the types of numbers."""
-    return (get_default_dtype(), *[(k.dtype, k.ndim > 0) if isinstance(k, Layout) else k for k in keys])
+    return (get_default_dtype(), *[(k.dtype, k.ndim > 0) if isinstance(k, Layout) else k for k in avals])
 
 
 class PointwiseKernel:

@@ -26,42 +26,42 @@ class Kind:
 
     __slots__ = ("compute", "forward", "out", "over")
 
-    def __init__(self, op: Pointwise, keys: tuple[Any, ...]):
-        self.compute, self.out = op.result_dtypes(keys)
+    def __init__(self, op: Pointwise, avals: tuple[Any, ...]):
+        self.compute, self.out = op.result_dtypes(avals)
         self.forward: PointwiseKernel | None = None
         self.over: PointwiseKernel | None = None  # writes over the first operand
 
-    def kernel(self, op: Pointwise, keys: tuple[Any, ...]) -> PointwiseKernel:
+    def kernel(self, op: Pointwise, avals: tuple[Any, ...]) -> PointwiseKernel:
         """Return the kernel whose result has memory of its own."""
         if self.forward is None:
             self.forward = PointwiseKernel(
-                op.name, lambda *x: (op.formula(*x),), [operand(k) for k in keys], op.compute_list(self.compute), [self.out.name]
+                op.name, lambda *x: (op.formula(*x),), [operand(k) for k in avals], op.compute_list(self.compute), [self.out.name]
             )
         return self.forward
 
-    def over_kernel(self, op: Pointwise, keys: tuple[Any, ...]) -> PointwiseKernel:
+    def over_kernel(self, op: Pointwise, avals: tuple[Any, ...]) -> PointwiseKernel:
         """Return the kernel that writes over the first operand; where the op only overwrites, it is not given the old values."""
         if self.over is None:
-            target, computes, formula = keys[0].dtype, op.compute_list(self.compute), op.formula
+            target, computes, formula = avals[0].dtype, op.compute_list(self.compute), op.formula
             if not op.reads:
-                keys, computes = keys[1:], computes[1:]
+                avals, computes = avals[1:], computes[1:]
 
                 def formula(*x: Any) -> Any:
                     return op.formula(None, *x)
 
             self.over = PointwiseKernel(
-                op.name + "_", lambda *x: (formula(*x),), [operand(k) for k in keys], computes, [target.name],
+                op.name + "_", lambda *x: (formula(*x),), [operand(k) for k in avals], computes, [target.name],
                 {0: 0} if op.reads else {},
             )  # fmt: skip
         return self.over
 
 
-def kind_of(op: Pointwise, keys: tuple[Any, ...]) -> Kind:
+def kind_of(op: Pointwise, avals: tuple[Any, ...]) -> Kind:
     """Return the `Kind` of operands given by layout or number type, which an op makes once."""
-    of = signature(keys)
+    of = signature(avals)
     found = op.kinds.get(of)
     if found is None:
-        found = op.kinds[of] = Kind(op, keys)
+        found = op.kinds[of] = Kind(op, avals)
     return found
 
 
@@ -70,25 +70,25 @@ class Plan:
     requires_grad.
     """
 
-    __slots__ = ("big", "carrier", "dims", "entry", "keys", "op", "out", "recorded", "size", "specs")
+    __slots__ = ("big", "carrier", "dims", "entry", "avals", "op", "out", "recorded", "size", "specs")
 
-    def __init__(self, op: Pointwise, keys: tuple[Any, ...]):
-        self.op, self.keys = op, keys
-        arrays = [k for k in keys if isinstance(k, Layout)]
+    def __init__(self, op: Pointwise, avals: tuple[Any, ...]):
+        self.op, self.avals = op, avals
+        arrays = [k for k in avals if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in arrays])
-        kind = kind_of(op, keys)
-        self.out = op.result_layout(shape, keys, kind.out)
+        kind = kind_of(op, avals)
+        self.out = op.result_layout(shape, avals, kind.out)
         self.recorded = kind.out.category >= 2
         self.size = self.out.size
         self.carrier = kind.out.carrier
         self.big = self.size * kind.out.itemsize >= launch.BIG
-        self.entry, self.dims = kind.kernel(op, keys).entry(arrays, [self.out])
-        self.specs: list[Any] = [None] * (1 << len(keys))
+        self.entry, self.dims = kind.kernel(op, avals).entry(arrays, [self.out])
+        self.specs: list[Any] = [None] * (1 << len(avals))
 
     def spec(self, mask: int) -> Spec:
         found = self.specs[mask]
         if found is None:
-            found = self.specs[mask] = Spec(self.op, self.keys, self.out, mask)
+            found = self.specs[mask] = Spec(self.op, self.avals, self.out, mask)
         return found
 
 
@@ -97,16 +97,16 @@ class InplacePlan:
 
     __slots__ = ("dims", "entry", "reads", "record", "size")
 
-    def __init__(self, op: Pointwise, keys: tuple[Any, ...]):
-        target = keys[0]
-        kind = kind_of(op, keys)
-        self.record = plan = _InplaceRecord(op, keys, kind.out)
+    def __init__(self, op: Pointwise, avals: tuple[Any, ...]):
+        target = avals[0]
+        kind = kind_of(op, avals)
+        self.record = plan = _InplaceRecord(op, avals, kind.out)
         if op.result == "real" and target.dtype.is_complex:
             raise RuntimeError(f"In-place {op.name} is not supported for complex tensors.")
         check_result(op.name + "_", target, plan.out, op.repeats)
         self.reads = op.reads
-        arrays = [k for k in (keys if op.reads else keys[1:]) if isinstance(k, Layout)]
-        self.entry, self.dims = kind.over_kernel(op, keys).entry(arrays, [target])
+        arrays = [k for k in (avals if op.reads else avals[1:]) if isinstance(k, Layout)]
+        self.entry, self.dims = kind.over_kernel(op, avals).entry(arrays, [target])
         self.size = target.size if self.dims is None else -1
 
     def write(self, target: np.ndarray, *values: Any) -> None:
@@ -128,15 +128,15 @@ class InplacePlan:
 class _InplaceRecord:
     """The recording part of a plan, with the target's layout for the output."""
 
-    __slots__ = ("copies", "keys", "op", "out", "recorded", "specs")
+    __slots__ = ("copies", "avals", "op", "out", "recorded", "specs")
 
-    def __init__(self, op: Pointwise, keys: tuple[Any, ...], d: dtype):
-        self.op, self.keys = op, keys
+    def __init__(self, op: Pointwise, avals: tuple[Any, ...], d: dtype):
+        self.op, self.avals = op, avals
         self.copies: dict[Any, Any] = {}
-        shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
-        target = keys[0]
+        shape = broadcast_shapes(*[k.shape for k in avals if isinstance(k, Layout)])
+        target = avals[0]
         self.out = target if shape == target.shape and d is target.dtype else layout_of(shape, None, d)
-        self.specs: list[Any] = [None] * (1 << len(keys))
+        self.specs: list[Any] = [None] * (1 << len(avals))
         if shape == target.shape and can_cast(d, target.dtype):
             self.out = target
         self.recorded = self.out.dtype.category >= 2
@@ -147,5 +147,5 @@ class _InplaceRecord:
         """Return the same record with a copy of the target's old values in the target's place."""
         found = self.copies.get(spec.mask)
         if found is None:
-            found = self.copies[spec.mask] = Spec(self.op, (strides.like(self.keys[0]), *self.keys[1:]), spec.out, spec.mask)
+            found = self.copies[spec.mask] = Spec(self.op, (strides.like(self.avals[0]), *self.avals[1:]), spec.out, spec.mask)
         return found

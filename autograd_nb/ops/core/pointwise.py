@@ -45,45 +45,49 @@ EVERY: list[Pointwise] = []  #: all that were declared
 class Pointwise:
     """A pointwise op, as it was declared: its formula, its derivatives and its kinds of results.
 
-    ``result``: "same" (promoted dtype), "float" (integers become the default float), "number" (booleans become int64), "bool",
-    "real" (complex numbers become real) or "complex" (real ones become complex).
-    ``holomorphic``: whether the rules are derivatives in the complex sense;
-    where not, they give the gradient of complex operands as it stands, with ``g``.
+    - ``result``: "same" (promoted dtype), "float" (integers become the default float), "number" (booleans become int64), "bool",
+      "real" (complex numbers become real) or "complex" (real ones become complex).
+    - ``conditions``: names of the operands that are read as bool.
+    - ``check``: called with the operands' avals when a plan is made, to refuse dtypes.
+    - ``scaled``: the op of three operands that serves ``alpha=``.
+    - ``holomorphic``: whether the rules are derivatives in the complex sense; where not, they give the gradient of complex operands as it
+      stands, with ``g``.
+    - ``numbers``: which of two operands a caller may give as a number, see `only_tensors`.
+    - ``reads``: whether the formula looks at its first operand, or only overwrites it in place.
+    - ``repeats``: whether doing it twice is doing it once, so that it may write into expanded tensors.
+
+    An operand's aval (JAX's abstract value) is all that a plan depends on: the layout of a tensor, the type of a number.
     """
 
     def __init__(
-        self, formula: Callable, rules: Sequence[Callable | None], result: str, conditions: Sequence[str], name: str, node: str
-    ):
+        self, formula: Callable, rules: Sequence[Callable | None], name: str = "", node: str = "", *, result: str = "same",
+        conditions: Sequence[str] = (), check: Callable[..., Any] | None = None, scaled: Callable[..., Any] | None = None,
+        holomorphic: bool = True, numbers: str = "both", reads: bool = True, repeats: bool = False,
+    ):  # fmt: skip
         self.formula = formula
         self.name = name or formula.__name__.rstrip("_")
         self.params = tuple(inspect.signature(formula).parameters)
         self.given = tuple(rules)
         padded = [*rules, *[None] * (len(self.params) - len(rules))]
         self.rules = [Rule(r) if r is not None else None for r in padded]
-        self.result = result
-        self.conditions = frozenset(conditions)
+        self.result, self.conditions = result, frozenset(conditions)
+        self.check, self.scaled, self.holomorphic, self.numbers, self.reads, self.repeats = check, scaled, holomorphic, numbers, reads, repeats
         self.differentiable = any(r is not None for r in self.rules)
         camel = "".join(w[:1].upper() + w[1:] for w in self.name.split("_"))
         self.node = type(
             node or f"{camel}Backward0", (UnaryNode if len(self.params) == 1 else PointwiseNode,), {"__slots__": ()}
         )
-        self.check: Callable[..., Any] | None = None
-        self.scaled: Callable[..., Any] | None = None
-        self.holomorphic = True
-        self.reads = True  # whether the formula looks at its first operand, or only overwrites it in place
-        self.repeats = False  # whether it writes one value everywhere, and so into expanded tensors too
-        self.numbers = "both"
         self.memo, self.inplace_memo = Memo(), Memo()
         EVERY.append(self)
         self.kinds: dict[Any, Any] = {}  # what does not depend on sizes, see `plans.Kind` and `pointwise_backward.BackwardKind`
 
     # ---- dtypes
-    def result_dtypes(self, keys: Sequence[Any]) -> tuple[str, dtype]:
+    def result_dtypes(self, avals: Sequence[Any]) -> tuple[str, dtype]:
         """Return (compute dtype, output dtype) for operands given by layout or number type."""
         if self.check is not None:
-            self.check(keys)
+            self.check(avals)
         operands = []
-        for p, k in zip(self.params, keys, strict=True):
+        for p, k in zip(self.params, avals, strict=True):
             if p in self.conditions:
                 continue
             if isinstance(k, Layout):
@@ -105,10 +109,10 @@ class Pointwise:
         # arithmetic on booleans happens in integers and is true where it is not 0
         return ("uint8" if compute == "bool" else compute), d
 
-    def result_layout(self, shape: Sequence[int], keys: Sequence[Any], d: dtype) -> Layout:
+    def result_layout(self, shape: Sequence[int], avals: Sequence[Any], d: dtype) -> Layout:
         """Return the output's layout for operands given by layout or number type."""
-        operands = [k for k in keys if isinstance(k, Layout)]
-        return strides.combined(shape, operands, d, len(operands) == 1 and len(keys) == 2)
+        operands = [k for k in avals if isinstance(k, Layout)]
+        return strides.combined(shape, operands, d, len(operands) == 1 and len(avals) == 2)
 
     def compute_list(self, compute: str) -> list[str]:
         return ["bool" if p in self.conditions else compute for p in self.params]
@@ -135,20 +139,20 @@ class Pointwise:
             + f", got {shorten(value)}"
         )
 
-    def plan(self, keys: tuple[Any, ...]) -> Plan:
+    def plan(self, avals: tuple[Any, ...]) -> Plan:
         """Return the plan for several operands given by layout or number type."""
-        return self.memo.plans.get(keys) or self.memo.keep(keys, Plan(self, keys))  # type: ignore[no-any-return]
+        return self.memo.plans.get(avals) or self.memo.keep(avals, Plan(self, avals))  # type: ignore[no-any-return]
 
-    def inplace_plan(self, keys: tuple[Any, ...]) -> InplacePlan:
+    def inplace_plan(self, avals: tuple[Any, ...]) -> InplacePlan:
         """Return the plan for writing over the first of several such operands."""
-        return self.inplace_memo.plans.get(keys) or self.inplace_memo.keep(keys, InplacePlan(self, keys))  # type: ignore[no-any-return]
+        return self.inplace_memo.plans.get(avals) or self.inplace_memo.keep(avals, InplacePlan(self, avals))  # type: ignore[no-any-return]
 
     @overridable
     def run(self, args: Sequence[Any]) -> Tensor:
         """Return the result for any number of operands, tensors and Python numbers."""
-        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
-        key = keys if len(keys) > 1 else keys[0]  # one operand: found by its bare layout
-        plan = self.memo.plans.get(key) or self.memo.keep(key, Plan(self, keys))
+        avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        key = avals if len(avals) > 1 else avals[0]  # one operand: found by its bare layout
+        plan = self.memo.plans.get(key) or self.memo.keep(key, Plan(self, avals))
         out = launch.empty(plan.size, plan.carrier)
         values = [a._data if isinstance(a, Tensor) else a for a in args]
         try:
@@ -209,12 +213,12 @@ class Pointwise:
         return self.scaled
 
     def with_alpha(self, input: Any, other: Any, alpha: Any, out: Any) -> Tensor:
-        """Return the op with ``alpha=`` in front of its second operand."""
+        """Return the result with ``alpha`` as a factor of the second operand."""
         call = self._with_alpha(self.name)
         return call(input, other, alpha_of(self.name, input, other, alpha), out=out)  # type: ignore[no-any-return]
 
     def inplace_with_alpha(self, input: Any, other: Any, alpha: Any) -> Tensor:
-        """Return the target, overwritten by the op with ``alpha=``."""
+        """Return the target, overwritten with the result that has ``alpha`` as a factor of the second operand."""
         call, name = self._with_alpha(self.name + "_"), self.name + "_"
         return call.inplace(input, other, alpha_of(name, input, other, alpha))  # type: ignore[attr-defined, no-any-return]
 
@@ -228,9 +232,9 @@ class Pointwise:
             raise TypeError(f"{self.name}_(): argument '{self.params[0]}' must be a Tensor, not {type(target).__name__}")
         args = [self.operand(p, a) for p, a in zip(self.params, args, strict=True)]
         check_inplace(target)
-        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
-        key = keys if len(keys) > 1 else keys[0]
-        plan = self.inplace_memo.plans.get(key) or self.inplace_memo.keep(key, InplacePlan(self, keys))
+        avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        key = avals if len(avals) > 1 else avals[0]
+        plan = self.inplace_memo.plans.get(key) or self.inplace_memo.keep(key, InplacePlan(self, avals))
         for i in range(1, len(args)):
             a = args[i]
             # reading memory while it is rewritten elsewhere: read a copy, unless it is the very same view
@@ -299,19 +303,20 @@ def pointwise(
     scaled: Callable[..., Any] | None = None,
     holomorphic: bool = True,
     numbers: str = "both",
+    repeats: bool = False,
     **info: Any,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a pointwise op from the formula of one element and those of its derivatives (see the module's text).
 
-    result, holomorphic: see `Pointwise`. conditions: operands read as bool. aliases: other names.
-    check: called with the operands' layouts and number types when a plan is made, to refuse dtypes. scaled: the op that serves
-    ``alpha=`` (three operands). numbers: which of two operands a caller may give as a number (see `only_tensors`).
+    result, conditions, check, scaled, holomorphic, numbers, repeats: see `Pointwise`. aliases: other names.
     Returns the op's function; ``.op`` is its `Pointwise`. With ``inplace``, ``<name>_`` is made too.
     """
 
     def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
-        op = Pointwise(formula, rules, result, conditions, name, node)
-        op.check, op.scaled, op.holomorphic, op.numbers = check, scaled, holomorphic, numbers
+        op = Pointwise(
+            formula, rules, name, node, result=result, conditions=conditions, check=check, scaled=scaled, holomorphic=holomorphic,
+            numbers=numbers, repeats=repeats,
+        )  # fmt: skip
         n = len(op.params)
         call = unary_call(op) if n == 1 else binary_call(op) if n == 2 else call_of_many(op)
         call.op = op  # type: ignore[attr-defined]

@@ -114,7 +114,7 @@ class PointwiseNode(Node):
         spec = self.spec
         out = []
         for which in spec.saved:
-            layout = spec.out if which == "out" else spec.keys[which]
+            layout = spec.out if which == "out" else spec.avals[which]
             out.append((layout.shape, tensor_type(layout.dtype), self if which == "out" else self.edges[which]))
         return out
 
@@ -154,16 +154,16 @@ class SpecKind:
 
     __slots__ = ("backward_kinds", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")
 
-    def __init__(self, op: Pointwise, keys: tuple[Any, ...], out: dtype, mask: int):
+    def __init__(self, op: Pointwise, avals: tuple[Any, ...], out: dtype, mask: int):
         self.op = op
-        self.needs = [bool(mask >> i & 1) and op.rules[i] is not None for i in range(len(keys))]
+        self.needs = [bool(mask >> i & 1) and op.rules[i] is not None for i in range(len(avals))]
         self.rules: list[tuple[int, Rule]] = [(i, op.rules[i]) for i, need in enumerate(self.needs) if need]  # type: ignore[misc]
         wanted = {n for _, r in self.rules for n in r.names if n != "g"}
-        self.saved: list[Any] = [i for i, p in enumerate(op.params) if p in wanted and isinstance(keys[i], Layout)]
+        self.saved: list[Any] = [i for i, p in enumerate(op.params) if p in wanted and isinstance(avals[i], Layout)]
         if any(n not in op.params for n in wanted):
             self.saved.append("out")
-        self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(keys[i], Layout)]
-        self.compute = op.result_dtypes(keys)[0]
+        self.scalar_names = [i for i, p in enumerate(op.params) if p in wanted and not isinstance(avals[i], Layout)]
+        self.compute = op.result_dtypes(avals)[0]
         # of a holomorphic function of complex numbers the gradient is g · conj(dy/dx)
         self.conjugate = out.is_complex and op.holomorphic
         self.save = sum({0: 1, 1: 2, "out": 4}.get(w, 8) for w in self.saved)
@@ -180,14 +180,14 @@ class SpecKind:
 class Spec:
     """A spec says how a call of given layouts is recorded and differentiated for one set of operands that require grad."""
 
-    __slots__ = ("backward_memo", "keys", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
+    __slots__ = ("backward_memo", "avals", "kind", "mask", "node", "op", "out", "rules", "save", "saved", "scalar_names")
 
-    def __init__(self, op: Pointwise, keys: tuple[Any, ...], out: Layout, mask: int):
-        self.op, self.keys, self.out, self.mask, self.node = op, keys, out, mask, op.node
-        of = (signature(keys), out.dtype, mask)
+    def __init__(self, op: Pointwise, avals: tuple[Any, ...], out: Layout, mask: int):
+        self.op, self.avals, self.out, self.mask, self.node = op, avals, out, mask, op.node
+        of = (signature(avals), out.dtype, mask)
         kind = op.kinds.get(of)
         if kind is None:
-            kind = op.kinds[of] = SpecKind(op, keys, out.dtype, mask)
+            kind = op.kinds[of] = SpecKind(op, avals, out.dtype, mask)
         self.kind: SpecKind = kind
         self.rules, self.save, self.saved, self.scalar_names = kind.rules, kind.save, kind.saved, kind.scalar_names
         self.backward_memo = Memo()
@@ -201,7 +201,7 @@ class Spec:
         values: dict[Any, Any] = {}
         arrays = len(self.saved)
         for which, data, version in zip(self.saved, node.saved[:arrays], node.counters(), strict=False):
-            layout = self.out if which == "out" else self.keys[which]
+            layout = self.out if which == "out" else self.avals[which]
             e: Any = node if which == "out" else node.edges[which]
             if e is not None and e.is_leaf_edge and e._layout is layout and e._data is data:
                 values[which] = e
@@ -214,7 +214,7 @@ class Spec:
         return values
 
     def run_graph(self, node: PointwiseNode, g: Tensor) -> tuple[Any, ...]:
-        grads: list[Any] = [None] * len(self.keys)
+        grads: list[Any] = [None] * len(self.avals)
         values = self.unpack(node)
         # the formulas compute in the result's dtype, whatever the operands have (1 / b of integers would be float32)
         d = self.out.dtype
@@ -229,7 +229,7 @@ class Spec:
                 values[which] = t.to(d)
         found = self._by_ops(g, values) or self.kind.factors(g, values)
         for (i, _), value in zip(self.rules, found, strict=True):
-            grads[i] = _fit(value, g, self.keys[i])
+            grads[i] = _fit(value, g, self.avals[i])
         return tuple(grads)
 
     def _by_ops(self, g: Tensor, values: dict[Any, Any]) -> list[Any] | None:
@@ -239,7 +239,7 @@ class Spec:
             return None
         kind = self.kind
         if kind.ops is None:
-            plain = not self.op.conditions and all(w == "out" or self.keys[w].dtype is d for w in self.saved)
+            plain = not self.op.conditions and all(w == "out" or self.avals[w].dtype is d for w in self.saved)
             kind.ops = [above.gradient_op(self.op, i) for i, _ in self.rules] if plain else ()
         if not any(kind.ops):
             return None
@@ -275,9 +275,9 @@ class BackwardKind:
 
     __slots__ = ("alias", "compute", "folds", "full", "inputs", "kernels", "reduced", "spec")
 
-    def __init__(self, spec: SpecKind, keys: tuple[Any, ...], g: dtype, saved: list[dtype], stretched: Sequence[bool]):
+    def __init__(self, spec: SpecKind, avals: tuple[Any, ...], g: dtype, saved: list[dtype], stretched: Sequence[bool]):
         self.spec = spec
-        self.inputs = [Input(d.name) for d in (g, *saved)] + [operand(keys[i]) for i in spec.scalar_names]
+        self.inputs = [Input(d.name) for d in (g, *saved)] + [operand(avals[i]) for i in spec.scalar_names]
         per_operand = spec.op.compute_list(spec.compute)
         mixed = g.is_complex or spec.compute.startswith("complex")  # then the gradient is read as what it is
         self.compute = [g.compute if mixed else spec.compute]
@@ -291,8 +291,8 @@ class BackwardKind:
         probe = loops.trace_body(self.formulas(every), self.inputs, self.compute, [None] * len(every))
         for k, (i, _) in enumerate(spec.rules):
             value = probe.results[k][0]
-            same = value.op == "input" and value.name == "x0" and keys[i].dtype is g
-            if g.name == "float16" and keys[i].dtype is g:
+            same = value.op == "input" and value.name == "x0" and avals[i].dtype is g
+            if g.name == "float16" and avals[i].dtype is g:
                 same = value is probe_half(probe)
             if stretched[k]:
                 self.reduced.append((k, i))
@@ -394,30 +394,30 @@ class BackwardPlan:
 
 def backward_plan(spec: Spec, g: Layout) -> BackwardPlan:
     """Return the plan for gradients that come in with the layout ``g``."""
-    keys, out = spec.keys, spec.out
-    saved_layouts = [out if w == "out" else keys[w] for w in spec.saved]
+    avals, out = spec.avals, spec.out
+    saved_layouts = [out if w == "out" else avals[w] for w in spec.saved]
     layouts = [g, *saved_layouts]
-    stretched = tuple([keys[i].shape != out.shape for i, _ in spec.rules])
+    stretched = tuple([avals[i].shape != out.shape for i, _ in spec.rules])
     kind = spec.kind.backward_kinds.get((g.dtype, stretched))
     if kind is None:
-        kind = BackwardKind(spec.kind, keys, g.dtype, [layout.dtype for layout in saved_layouts], stretched)
+        kind = BackwardKind(spec.kind, avals, g.dtype, [layout.dtype for layout in saved_layouts], stretched)
         spec.kind.backward_kinds[g.dtype, stretched] = kind
     full, alias, reduced = kind.full, kind.alias, kind.reduced
-    outs = [(i, strides.combined(out.shape, layouts, keys[i].dtype), keys[i].dtype.carrier) for _, i in full]
+    outs = [(i, strides.combined(out.shape, layouts, avals[i].dtype), avals[i].dtype.carrier) for _, i in full]
     entry = dims = None
     if full:
-        kernel = kind.kernel(tuple([k for k, _ in full]), [keys[i].dtype.name for _, i in full])
+        kernel = kind.kernel(tuple([k for k, _ in full]), [avals[i].dtype.name for _, i in full])
         entry, dims = kernel.entry(layouts, [layout for _, layout, _ in outs])
     simple = outs[0][1:] if len(full) == 1 and not reduced and not alias else None
     over: Layout | None = None
     overwrite: Callable[..., Any] | None = None
     if simple is not None and dims is None and simple[0].dtype is g.dtype and not launch._observing:
         over, overwrite = _overwriting(kind, layouts, simple[0])
-    two = len(keys) == 2 and not reduced and dims is None
+    two = len(avals) == 2 and not reduced and dims is None
     pair = outs[0][1:] if two and len(outs) == 2 and outs[0][1:] == outs[1][1:] else None
-    sums, nested = _reductions(kind, keys, out, layouts) if reduced else ([], [])
+    sums, nested = _reductions(kind, avals, out, layouts) if reduced else ([], [])
     return BackwardPlan(
-        count=len(keys), alias=alias, outs=outs, entry=entry, dims=dims, reductions=sums, nested=nested,
+        count=len(avals), alias=alias, outs=outs, entry=entry, dims=dims, reductions=sums, nested=nested,
         small=bool(outs) and outs[0][1].size * outs[0][2].itemsize < launch.BIG, simple=simple, over=over, overwrite=overwrite,
         passed=_passed(alias) if two and not outs else None, pair=pair,
         first_over=pair[0] if pair is not None and pair[0].size <= FEW and not launch._observing else None,
@@ -440,13 +440,13 @@ def _passed(alias: list[int]) -> Passed:
 
 
 def _reductions(
-    kind: BackwardKind, keys: tuple[Any, ...], out: Layout, layouts: list[Layout]
+    kind: BackwardKind, avals: tuple[Any, ...], out: Layout, layouts: list[Layout]
 ) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     """Return ``reductions`` and ``nested`` of a plan: the gradients of operands that were stretched."""
     sums: list[tuple[Any, ...]] = []
     nested: list[tuple[Any, ...]] = []
     for k, i in kind.reduced:
-        to = keys[i]
+        to = avals[i]
         lead = out.ndim - to.ndim
         axes = [d for d in range(out.ndim) if d < lead or (to.shape[d - lead] == 1 and out.shape[d] != 1)]
         try:

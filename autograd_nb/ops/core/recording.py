@@ -226,8 +226,8 @@ def no_complex_derivative(name: str, *operands: Tensor) -> None:
 def real_operands(message: str) -> Callable[[Sequence[Any]], None]:
     """Return a pointwise op's ``check`` that refuses complex operands."""
 
-    def check(keys: Sequence[Any]) -> None:
-        if any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in keys):
+    def check(avals: Sequence[Any]) -> None:
+        if any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in avals):
             raise NotImplementedError(message)
 
     return check

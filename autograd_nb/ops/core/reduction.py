@@ -64,11 +64,11 @@ class Reduction:
         self, args: Sequence[Any], dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]
     ) -> Any:
         """Fold over ``dims`` of the operands' broadcast shape; ``args`` are tensors and Python numbers, in feed's order."""
-        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         try:
-            entry, array, layout = self.plan(keys, dims, keepdim, out, compute)
+            entry, array, layout = self.plan(avals, dims, keepdim, out, compute)
         except NestedReduction:
-            shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
+            shape = broadcast_shapes(*[k.shape for k in avals if isinstance(k, Layout)])
             order = [*[d for d in range(len(shape)) if d not in dims], *dims]
             flat = [a.expand(shape).permute(order).contiguous() if isinstance(a, Tensor) else a for a in args]
             y = self(flat, tuple(range(len(shape) - len(dims), len(shape))), False, out, compute)
@@ -78,24 +78,24 @@ class Reduction:
         entry(array, *[a._data if isinstance(a, Tensor) else a for a in args], *found)
         return make(found[0], layout, [0, 0]) if self.count == 1 else tuple([make(data, layout, [0, 0]) for data in found])
 
-    def plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+    def plan(self, avals: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
         """Return (entry point, its dims, layout of the result) for operands given by layout or number type."""
-        key = (keys, dims, keepdim, out, compute)
+        key = (avals, dims, keepdim, out, compute)
         return self.memo.plans.get(key) or self.memo.keep(key, self.new_plan(*key))  # type: ignore[no-any-return]
 
-    def new_plan(self, keys: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
+    def new_plan(self, avals: tuple, dims: tuple[int, ...], keepdim: bool, out: dtype, compute: str | Sequence[str]) -> tuple:
         """Return `plan`, made anew. `NestedReduction` where the dims do not merge into the kernel's loops."""
-        layouts = [k for k in keys if k.__class__ is Layout]
+        layouts = [k for k in avals if k.__class__ is Layout]
         shape = layouts[0].sizes if len(layouts) == 1 else broadcast_shapes(*[k.shape for k in layouts])
 
         def of() -> Folding:
             fold, feed, finish = self._of(compute if isinstance(compute, str) else compute[0])
             return folding(
-                feed if self.count > 1 else lambda *x: (feed(*x),), [operand(k) for k in keys], compute, fold, finish, out.name,
+                feed if self.count > 1 else lambda *x: (feed(*x),), [operand(k) for k in avals], compute, fold, finish, out.name,
                 layouts, shape, dims, self.count,
             )  # fmt: skip
 
-        of_kind = (signature(keys), out, compute)
+        of_kind = (signature(avals), out, compute)
         kernel = self.kernels.get(of_kind)
         if kernel is None:
             kernel = self.kernels[of_kind] = FoldKernel(self.name, of())

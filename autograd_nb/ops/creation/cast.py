@@ -28,10 +28,10 @@ class _Clone(Pointwise):
 
     def __init__(self, memory_format: str):
         self.memory_format = memory_format
-        super().__init__(lambda x: x, [lambda: 1], "same", (), "clone", "")
+        super().__init__(lambda x: x, [lambda: 1], "clone")
 
-    def result_layout(self, shape, keys, d):
-        return strides.formatted(keys[0], self.memory_format, d)
+    def result_layout(self, shape, avals, d):
+        return strides.formatted(avals[0], self.memory_format, d)
 
 
 _clones = {name: unary_call(_Clone(name)) for name in strides.FORMATS}
@@ -53,37 +53,31 @@ class _Cast(Pointwise):
 
     def __init__(self, target: dtype):
         self.target = target
-        super().__init__(
-            lambda x: x, [lambda: 1] if target.category >= 2 else [], "same", (), f"to_{target.name}", "ToCopyBackward0"
-        )
+        super().__init__(lambda x: x, [lambda: 1] if target.category >= 2 else [], f"to_{target.name}", "ToCopyBackward0")
 
-    def result_dtypes(self, keys):
-        source = keys[0].dtype
+    def result_dtypes(self, avals):
+        source = avals[0].dtype
         _warn_of_loss(source, self.target)
         return source.compute, self.target
 
-    def result_layout(self, shape, keys, d):
-        return strides.like(keys[0], d)
+    def result_layout(self, shape, avals, d):
+        return strides.like(avals[0], d)
 
 
 class _Copy(Pointwise):
     """The first operand's memory takes the second's values (and its history)."""
 
-    reads: bool
-    repeats: bool
-
     def __init__(self, name: str = "copy", node: str = "CopyBackwards", own: Any = None, repeats: bool = False):
-        super().__init__(lambda x, source: source, [own, lambda: 1], "same", (), name, node)
-        self.reads, self.repeats = False, repeats
+        super().__init__(lambda x, source: source, [own, lambda: 1], name, node, reads=False, repeats=repeats)
 
-    def result_dtypes(self, keys):
-        source = keys[1]
+    def result_dtypes(self, avals):
+        source = avals[1]
         compute = source.dtype.compute if isinstance(source, Layout) else dtypes.of_scalar(source).compute
         if source is float or source is complex:
             compute = "float64" if source is float else "complex128"
         elif isinstance(source, Layout):
-            _warn_of_loss(source.dtype, keys[0].dtype)
-        return compute, keys[0].dtype
+            _warn_of_loss(source.dtype, avals[0].dtype)
+        return compute, avals[0].dtype
 
     def compute_list(self, compute):
         return ["bool", compute]  # the first operand is not read
@@ -93,8 +87,7 @@ class _Zero(Pointwise):
     """The first operand's memory is filled with 0."""
 
     def __init__(self, rules: list[Any]):
-        super().__init__(lambda x: 0, rules, "same", (), "zero", "ZeroBackward0")
-        self.reads, self.repeats = False, True
+        super().__init__(lambda x: 0, rules, "zero", "ZeroBackward0", reads=False, repeats=True)
 
     def inplace(self, args):
         x = args[0]

@@ -385,12 +385,10 @@ def softshrink(input, lambd=0.5, *, out=None):
     return y if out is None else store(out, y, "softshrink", (), (input,))
 
 
-@formula(lambda g, x, threshold: m.where(x <= threshold, 0.0, g), None, None, name="threshold")
+@formula(lambda g, x, threshold: m.where(x <= threshold, 0.0, g), None, None, name="threshold", repeats=True)
 def _threshold(x, threshold, value):
     return m.where(x <= threshold, value, x)
 
-
-_threshold.op.repeats = True  # into expanded tensors too: to do it twice is to do it once
 
 @functional("torch")
 def threshold(input, threshold: float, value: float, inplace=False):

@@ -19,15 +19,15 @@ from ..creation.cast import cast
 # ------------------------------------------------------------------------------------------ + - * / and powers
 
 
-def _check_alpha(keys: Sequence[Any]) -> None:
-    if keys[2] is float and not any(isinstance(k, Layout) and k.dtype.category > 1 for k in keys[:2]):
+def _check_alpha(avals: Sequence[Any]) -> None:
+    if avals[2] is float and not any(isinstance(k, Layout) and k.dtype.category > 1 for k in avals[:2]):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if keys[2] is complex and not any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in keys[:2]):
+    if avals[2] is complex and not any(k is complex or (isinstance(k, Layout) and k.dtype.is_complex) for k in avals[:2]):
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
 
 
-def _check_sub(keys: Sequence[Any]) -> None:
-    flags = [k is bool or (isinstance(k, Layout) and k.dtype is dtypes.bool_) for k in keys[:2]]
+def _check_sub(avals: Sequence[Any]) -> None:
+    flags = [k is bool or (isinstance(k, Layout) and k.dtype is dtypes.bool_) for k in avals[:2]]
     if all(flags):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
@@ -39,9 +39,9 @@ def _check_sub(keys: Sequence[Any]) -> None:
         )
 
 
-def _check_sub_alpha(keys: Sequence[Any]) -> None:
-    _check_sub(keys)
-    _check_alpha(keys)
+def _check_sub_alpha(avals: Sequence[Any]) -> None:
+    _check_sub(avals)
+    _check_alpha(avals)
 
 
 @pointwise(lambda: 1, lambda alpha: alpha, None, public=False, name="add_scaled", node="AddBackward0", check=_check_alpha)
@@ -124,13 +124,13 @@ def underivable(name: str) -> Callable[..., Any]:
 
 @pointwise(
     underivable("floor_divide"), underivable("floor_divide"),
-    name="floor_div", public=False, node="NotImplemented", check=lambda keys: need_numbers("div_floor_cpu", keys),
+    name="floor_div", public=False, node="NotImplemented", check=lambda avals: need_numbers("div_floor_cpu", avals),
 )  # fmt: skip
 def _floor_divide(a, b):
     return m.floor_divide(a, b)
 
 
-@pointwise(lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1", check=lambda keys: need_numbers("div_floor_cpu", keys))
+@pointwise(lambda b: 0, lambda a, b: 0, name="div", public=False, node="DivBackward1", check=lambda avals: need_numbers("div_floor_cpu", avals))
 def _div_floor(a, b):
     return m.floor_divide(a, b)
 
@@ -188,12 +188,12 @@ def floor_divide_(input, other):
     return _floor_divide.inplace(input, other)
 
 
-@pointwise(lambda: 1, lambda a, b: -m.floor(a / b), name="remainder", public=False, check=lambda keys: need_numbers("remainder_cpu", keys))
+@pointwise(lambda: 1, lambda a, b: -m.floor(a / b), name="remainder", public=False, check=lambda avals: need_numbers("remainder_cpu", avals))
 def _remainder(a, b):
     return m.remainder(a, b)
 
 
-@pointwise(lambda: 1, lambda a, b: -m.trunc(a / b), name="fmod", public=False, check=lambda keys: need_numbers("fmod_cpu", keys))
+@pointwise(lambda: 1, lambda a, b: -m.trunc(a / b), name="fmod", public=False, check=lambda avals: need_numbers("fmod_cpu", avals))
 def _fmod(a, b):
     return m.fmod(a, b)
 
@@ -244,7 +244,7 @@ def _pow_number(a, b):
     lambda g, a, b, y: m.where((a == 0) & (m.real(b) >= 0), m.zero_like(g), g * (y * m.log(a))),
     name="pow",
     public=False,
-    check=lambda keys: need_numbers("pow", keys),
+    check=lambda avals: need_numbers("pow", avals),
 )
 def _pow(a, b):
     return m.pow(a, b)
@@ -308,8 +308,8 @@ def float_power(input: Tensor | float, exponent, *, out=None):
     return pow(a, b, out=out)
 
 
-def _check_neg(keys: Sequence[Any]) -> None:
-    if keys[0].dtype is dtypes.bool_:
+def _check_neg(avals: Sequence[Any]) -> None:
+    if avals[0].dtype is dtypes.bool_:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
             "`logical_not()` operator instead."
@@ -332,7 +332,7 @@ def positive(input):
 
 @pointwise(
     lambda x: m.sgn(x), aliases=("absolute",), name="abs", result="real", samples=(0.2, 2),
-    check=lambda keys: need_numbers("abs_cpu", keys),
+    check=lambda avals: need_numbers("abs_cpu", avals),
 )  # fmt: skip
 def _abs(x):
     """y = |x|, dy/dx = sgn x (0 at 0); complex numbers give real ones."""

@@ -31,7 +31,7 @@ def atan2(a, b):
 
 
 @pointwise(
-    lambda a, y: a / y, lambda b, y: b / y, numbers="none", samples=(0.2, 2), check=lambda keys: need_floats("hypot_cpu", keys)
+    lambda a, y: a / y, lambda b, y: b / y, numbers="none", samples=(0.2, 2), check=lambda avals: need_floats("hypot_cpu", avals)
 )
 def hypot(a, b):
     """y = √(a² + b²) without overflow in between; dy/da = a/y, dy/db = b/y."""
@@ -83,7 +83,7 @@ for _function, _samples in ((xlog1py, ((0.2, 2), (-0.6, 2))), (xlogy, OPS["xlogy
 
 @pointwise(
     lambda g, a, b: g / (1 + m.exp(b - a)), lambda g, a, b: g / (1 + m.exp(a - b)),
-    result="float", inplace=False, numbers="none", check=lambda keys: need_floats("logaddexp_cpu", keys),
+    result="float", inplace=False, numbers="none", check=lambda avals: need_floats("logaddexp_cpu", avals),
 )  # fmt: skip
 def logaddexp(a, b):
     """y = ln(eᵃ + eᵇ) without overflow."""
@@ -92,7 +92,7 @@ def logaddexp(a, b):
 
 @pointwise(
     lambda g, a, b: g / (1 + m.exp2(b - a)), lambda g, a, b: g / (1 + m.exp2(a - b)),
-    result="float", inplace=False, numbers="none", check=lambda keys: need_floats("logaddexp2_cpu", keys),
+    result="float", inplace=False, numbers="none", check=lambda avals: need_floats("logaddexp2_cpu", avals),
 )  # fmt: skip
 def logaddexp2(a, b):
     """y = log₂(2ᵃ + 2ᵇ) without overflow."""
@@ -145,7 +145,7 @@ def _same_dtype(a: Any, b: Any) -> None:
 
 
 @pointwise(
-    lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=lambda keys: need_floats("nextafter_cpu", keys)
+    lambda g, a, b: m.where(a == b, 0.0, g), lambda: 0, numbers="none", check=lambda avals: need_floats("nextafter_cpu", avals)
 )
 def nextafter(a, b):
     """The next number after a towards b; dy/da = 1 where they differ, dy/db = 0."""

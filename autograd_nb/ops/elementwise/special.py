@@ -47,7 +47,7 @@ def _gamma_slope(g, a, x):
 
 
 @pointwise(
-    underivable("igamma: input"), _gamma_slope, name="igamma", node="IgammaBackward0", public=False, check=lambda keys: need_floats("igamma_cpu", keys)
+    underivable("igamma: input"), _gamma_slope, name="igamma", node="IgammaBackward0", public=False, check=lambda avals: need_floats("igamma_cpu", avals)
 )
 def _igamma(a, x):
     return libm("iterative.igamma", a, x)
@@ -55,7 +55,7 @@ def _igamma(a, x):
 
 @pointwise(
     underivable("igammac: input"), lambda g, a, x: -_gamma_slope(g, a, x),
-    name="igammac", node="IgammacBackward0", public=False, check=lambda keys: need_floats("igammac_cpu", keys),
+    name="igammac", node="IgammacBackward0", public=False, check=lambda avals: need_floats("igammac_cpu", avals),
 )  # fmt: skip
 def _igammac(a, x):
     return libm("iterative.igammac", a, x)

@@ -248,31 +248,31 @@ def digamma(x):
 # ------------------------------------------------------------------------------------------ rounding and signs
 
 
-@pointwise(lambda: 0, check=lambda keys: need_numbers("floor_vml_cpu", keys), samples=(0.1, 0.9))
+@pointwise(lambda: 0, check=lambda avals: need_numbers("floor_vml_cpu", avals), samples=(0.1, 0.9))
 def floor(x):
     """The largest integer ≤ x; the gradient is 0."""
     return m.floor(x)
 
 
-@pointwise(lambda: 0, check=lambda keys: need_numbers("ceil_vml_cpu", keys), samples=(0.1, 0.9))
+@pointwise(lambda: 0, check=lambda avals: need_numbers("ceil_vml_cpu", avals), samples=(0.1, 0.9))
 def ceil(x):
     """The smallest integer ≥ x; the gradient is 0."""
     return m.ceil(x)
 
 
-@pointwise(lambda: 0, aliases=("fix",), check=lambda keys: need_numbers("trunc_vml_cpu", keys), samples=(0.1, 0.9))
+@pointwise(lambda: 0, aliases=("fix",), check=lambda avals: need_numbers("trunc_vml_cpu", avals), samples=(0.1, 0.9))
 def trunc(x):
     """x without its fraction; the gradient is 0."""
     return m.trunc(x)
 
 
-@pointwise(lambda: 1, check=lambda keys: need_floats("frac_cpu", keys), samples=(0.1, 0.9))
+@pointwise(lambda: 1, check=lambda avals: need_floats("frac_cpu", avals), samples=(0.1, 0.9))
 def frac(x):
     """The fraction of x, with its sign: y = x − trunc x, dy/dx = 1."""
     return x - m.trunc(x)
 
 
-@pointwise(lambda: 0, public=False, name="rint", node="RoundBackward0", check=lambda keys: need_numbers("round_vml_cpu", keys))
+@pointwise(lambda: 0, public=False, name="rint", node="RoundBackward0", check=lambda avals: need_numbers("round_vml_cpu", avals))
 def _rint(x):
     return m.round(x)
 
@@ -347,8 +347,8 @@ def _sign(x):
     return m.where(x > 0, 1, m.where(x < 0, -1, 0)).cast(x.dtype)
 
 
-def _check_sign(keys):
-    if keys[0].dtype.is_complex:
+def _check_sign(avals):
+    if avals[0].dtype.is_complex:
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
@@ -413,7 +413,7 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     return counted(x) if x.dtype.category < 2 else _nan_to_num.inplace(x, *_nan_to_num_options(x, nan, posinf, neginf))
 
 
-@pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda keys: need_numbers("relu_cpu", keys), samples=(0.1, 2))
+@pointwise(lambda g, y: m.where(y <= 0, 0.0, g), check=lambda avals: need_numbers("relu_cpu", avals), samples=(0.1, 2))
 def relu(x):
     """y = max(x, 0), dy/dx = 1 for x > 0, else 0."""
     return m.where(x <= 0, 0, x)

@@ -37,14 +37,14 @@ class _MaskedFill(Pointwise):
                 None,
                 lambda g, mask: m.where(mask, g, m.zero_like(g)),
             ],
-            "same", ("mask",), "masked_fill", "MaskedFillBackward0",
+            "masked_fill", "MaskedFillBackward0", conditions=("mask",),
         )  # fmt: skip
 
-    def result_dtypes(self, keys):
-        d = keys[0].dtype
+    def result_dtypes(self, avals):
+        d = avals[0].dtype
         return d.compute, d
 
-    def result_layout(self, shape, keys, d):
+    def result_layout(self, shape, avals, d):
         return layout_of(shape, None, d)  # PyTorch fills a contiguous copy
 
 

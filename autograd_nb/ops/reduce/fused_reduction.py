@@ -47,23 +47,23 @@ class _ReducedNode(PointwiseNode):
 class _ReducedPlan:
     """The kernel and the recording of one call's layouts."""
 
-    __slots__ = ("array", "entry", "factor", "keys", "layout", "op", "out", "recorded", "specs")
+    __slots__ = ("array", "entry", "factor", "avals", "layout", "op", "out", "recorded", "specs")
 
-    def __init__(self, op: Reduced, keys: tuple[Any, ...], dims: tuple[int, ...] | None, keepdim: bool, mean: bool):
-        self.op, self.keys = op, keys
-        layouts = [k for k in keys if isinstance(k, Layout)]
+    def __init__(self, op: Reduced, avals: tuple[Any, ...], dims: tuple[int, ...] | None, keepdim: bool, mean: bool):
+        self.op, self.avals = op, avals
+        layouts = [k for k in avals if isinstance(k, Layout)]
         shape = broadcast_shapes(*[k.shape for k in layouts])
-        kind = kind_of(op, keys)
+        kind = kind_of(op, avals)
         compute, out = kind.compute, kind.out
         self.out = layout_of(shape, None, out)
         self.recorded = out.category >= 2
-        self.specs: list[Any] = [None] * (1 << len(keys))
+        self.specs: list[Any] = [None] * (1 << len(avals))
         axes = tuple(range(len(shape))) if dims is None else dims
         n = count_of(shape, axes)
         self.factor = 1.0 if not mean else 1.0 / n if n else float("nan")
         formula = op.formula
         of = folding(
-            lambda *x: (formula(*x[:-1]),), [*[operand(k) for k in keys], Input("float64", scalar=True)],
+            lambda *x: (formula(*x[:-1]),), [*[operand(k) for k in avals], Input("float64", scalar=True)],
             [*op.compute_list(compute), "float64"], loops.SUM, lambda total, *scalars: total * scalars[-1], out.name, layouts, shape,
             axes,
         )  # fmt: skip
@@ -96,11 +96,11 @@ class Reduced(Pointwise):
         self, args: Sequence[Any], dims: tuple[int, ...] | None = None, keepdim: bool = False, mean: bool = False
     ) -> Tensor:
         """Σ or mean of the formula over ``dims`` (None: all) of the broadcast shape of the operands, tensors and numbers."""
-        keys = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
+        avals = tuple([a._layout if isinstance(a, Tensor) else a.__class__ for a in args])
         try:
-            plan = _plan(self, keys, dims, keepdim, mean)
+            plan = _plan(self, avals, dims, keepdim, mean)
         except NestedReduction:
-            shape = broadcast_shapes(*[k.shape for k in keys if isinstance(k, Layout)])
+            shape = broadcast_shapes(*[k.shape for k in avals if isinstance(k, Layout)])
             return self([a.expand(shape).contiguous() if isinstance(a, Tensor) else a for a in args], dims, keepdim, mean)
         data = launch.empty(plan.layout.size, plan.layout.dtype.carrier)
         plan.entry(plan.array, *[a._data if isinstance(a, Tensor) else a for a in args], plan.factor, data)
@@ -115,8 +115,8 @@ class Reduced(Pointwise):
 
 
 @planned
-def _plan(op: Reduced, keys: tuple[Any, ...], dims: Any, keepdim: bool, mean: bool) -> _ReducedPlan:
-    return _ReducedPlan(op, keys, dims, keepdim, mean)
+def _plan(op: Reduced, avals: tuple[Any, ...], dims: Any, keepdim: bool, mean: bool) -> _ReducedPlan:
+    return _ReducedPlan(op, avals, dims, keepdim, mean)
 
 
 def reduced(call: Any, node: str) -> Reduced:
