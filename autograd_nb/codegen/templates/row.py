@@ -97,13 +97,41 @@ class Total:
 Step = Each | Row | Pick | Put | Total
 
 
-class _Writer:
-    """The text of one kernel as it grows."""
+@dataclass(frozen=True)
+class _Traced:
+    """Formulas that were run on symbols: their results, the statements that compute these, the names of the values that those read."""
 
-    def __init__(
-        self, kinds: Mapping[str, str], dtypes: Mapping[str, str], outputs: Sequence[str], compute: str | None, columns: bool
-    ):
-        self.kinds, self.dtypes, self.outputs, self.compute, self.columns = kinds, dtypes, outputs, compute, columns
+    results: list[Sym]
+    lines: list[str]
+    used: list[str]
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """The parts of the text of one pass over the elements of rows.
+
+    ``walked``: the operands and outputs with an element per element of the row, ``loads``: those of them that are read, ``cols``: the
+    operands that all rows share, ``row_values``: the lines that load what is known of the row, ``position``: whether a formula asks for
+    it, ``lines``: the statements and stores of one element, ``folded``: (name of the row value, fold, value of one element).
+    """
+
+    walked: list[str]
+    loads: list[str]
+    cols: list[str]
+    row_values: list[str]
+    position: bool
+    lines: list[str]
+    folded: list[tuple[str, Fold, Sym]]
+
+
+class _Writer:
+    """The text of one kernel as it grows; its subclasses say in which order the loops go."""
+
+    lane: str  #: the variable that is the number of a row in its block
+    level: int  #: how deep the loops of the steps stand
+
+    def __init__(self, kinds: Mapping[str, str], dtypes: Mapping[str, str], outputs: Sequence[str], compute: str | None):
+        self.kinds, self.dtypes, self.outputs, self.compute = kinds, dtypes, outputs, compute
         self.values: dict[str, str] = {}  # row values found so far and their dtypes
         self.sums: dict[str, str] = {}
         self.before: list[str] = []
@@ -112,11 +140,26 @@ class _Writer:
         self.body = ""
         self.tail = ""
         self.phases = 0
-        self.lane = "i" if columns else "k"  # the number of a row in its block
+
+    # ---- what differs between rows one by one and rows that are interleaved
+    def element(self, name: str, index: str) -> str:
+        """Return the element of the row at ``index``, a row value, of a full operand."""
+        raise NotImplementedError
+
+    def write_pass(self, p: _Pass) -> None:
+        """Write the loops of one pass."""
+        raise NotImplementedError
+
+    def loops(self) -> str:
+        """Return the loops over blocks of rows, around the steps."""
+        raise NotImplementedError
 
     # ---- formulas
-    def trace(self, formulas: Sequence[Callable[..., Any]], known: Mapping[str, Any]) -> tuple[list[Sym], list[str], list[str]]:
-        """Return (results, statements, names loaded) of formulas over named values; ``known`` names those of this step."""
+    def trace(self, formulas: Sequence[Callable[..., Any]], known: Iterable[str] = (), cast: bool = True) -> _Traced:
+        """Run formulas over named values. ``known``: the names of the first results, which later formulas may ask for.
+
+        ``cast``: floats come in the dtype that the kernel computes in, if it has one.
+        """
         trace = Trace(self.compute or "float32", f"p{self.phases}t")
         self.phases += 1
         loaded: dict[str, Sym] = {}
@@ -133,19 +176,15 @@ class _Writer:
                 x = loaded.get(p)
                 if x is None:
                     x = loaded[p] = trace.input(f"{p}_", dtype)
-                args.append(x.cast(self.compute) if self.compute and self.cast_to_compute and dtype in FLOATS else x)
+                args.append(x.cast(self.compute) if self.compute and cast and dtype in FLOATS else x)
             value = trace.as_sym(f(*args))
             results.append(value)
-            if k < len(names) and names[k]:
+            if k < len(names):
                 made[names[k]] = value
         needed = {s.name for s in closure(results)}
-        used = [p for p, s in loaded.items() if s.name in needed]
-        self._trace = trace
         before, lines = trace.lines(results)
         self.tables += trace.preamble() + before
-        return results, lines, used
-
-    cast_to_compute = True
+        return _Traced(results, lines, [p for p, s in loaded.items() if s.name in needed])
 
     def dtype_of(self, name: str) -> str:
         if name in ("n", "i"):
@@ -180,11 +219,6 @@ class _Writer:
     def truth(dtype: str) -> str:
         return " != 0" if dtype == BOOL else ""  # rows of booleans hold bytes
 
-    def line(self, p: str) -> str:
-        """Return the elements of row ``k`` from ``c`` on."""
-        begin = {"line": f"row({begins(p)}, rows, size, 1)[k]", "kept": "k * n"}.get(self.kinds[p], "at")
-        return f"{p}_r = row({p}, {begin} + c, width, 1)"
-
     def load(self, p: str, index: str) -> str:
         return f"{p}_ = {p}_r[{index}]{self.truth(self.dtypes[p])}"
 
@@ -193,79 +227,48 @@ class _Writer:
         self.buffers[name] = dtype
         self.values[name] = dtype
 
-    def each_row(self, lines: Sequence[str]) -> None:
-        self.put(1, [f"for {self.lane} in range(size):"])
-        self.put(2, lines)
-
-    def place(self, name: str, index: str) -> str:
-        """Return the element ``index`` of the row, of a full or col operand."""
-        if self.kinds[name] == "col":
-            return f"{name}[{index}_]"
-        return f"{name}[at + {index}_ * inner + i]" if self.columns else f"{name}[(rows + k) * n + {index}_]"
+    def at(self, name: str, index: str) -> str:
+        """Return the element of the row at ``index``, a row value, of a full or col operand."""
+        return f"{name}[{index}_]" if self.kinds[name] == "col" else self.element(name, index)
 
     # ---- steps
-    def each(self, step: Each) -> None:
-        folds = list(step.folds.items())
-        keyed: set[str] = set()
-        fed = [self._fed(name, fold, f, keyed) for name, (fold, f) in folds]
-        results, lines, used = self.trace(
-            [*step.values.values(), *step.stores.values(), *fed], dict.fromkeys([*step.values, *step.stores])
-        )
-        first_fold = len(results) - len(folds)
-        stored = results[len(step.values) : first_fold]
+    def step(self, step: Step) -> None:
+        """Write one step."""
+        write: Any = {Each: self._each, Row: self._row, Pick: self._pick, Put: self._put, Total: self._total}[type(step)]
+        write(step)
+
+    def _each(self, step: Each) -> None:
+        by_key: set[str] = set()
+        fed = [self._fed(name, fold, f, by_key) for name, (fold, f) in step.folds.items()]
+        known = dict.fromkeys([*step.values, *step.stores])
+        traced = self.trace([*step.values.values(), *step.stores.values(), *fed], known)
+        first_fold = len(traced.results) - len(fed)
+        stored = zip(step.stores, traced.results[len(step.values) : first_fold], strict=True)
+        full = sorted({*[p for p in traced.used if self.kinds.get(p) in ("full", "line", "kept")], *step.stores})
         folded = [
             # of integers that stand for floats, the float is to be found
-            (f"{name}_t" if name in keyed else name, fold, value)
-            for (name, (fold, _)), value in zip(folds, results[first_fold:], strict=True)
+            (f"{name}_t" if name in by_key else name, fold, value)
+            for (name, (fold, _)), value in zip(step.folds.items(), traced.results[first_fold:], strict=True)
         ]
-        full = sorted({*[p for p in used if self.kinds.get(p) in ("full", "line", "kept")], *step.stores})
-        cols = [p for p in used if self.kinds.get(p) == "col"]
-        loads = [self.load(p, "i") for p in full if p in used]
-        stores = [f"{o}_r[i] = {self.done(v, self.dtypes[o])}" for o, v in zip(step.stores, stored, strict=True)]
-        row_values = self.load_row_values(used)
-        if not self.columns:
-            start, fold_lines, after, keep = [], [], [], []
-            first = []
-            for name, fold, value in folded:
-                total = fold.accumulator(value.dtype)
-                lane = value.dtype if fold is SUM and value.dtype == "float32" else total
-                start.append(f"{name}_s = {fold.start(total)}")
-                first.append(f"{name}_a = {fold.start(lane)}")
-                fold_lines += [
-                    f"{name}_v = {self.done(value, lane)}",
-                    f"{name}_a = {fold.text(f'{name}_a', f'{name}_v', lane)}",
-                ]
-                after.append(f"{name}_s = " + fold.text(f"{name}_s", f"np.{numpy_name(total)}({name}_a)", total, True))
-                keep.append(f"{name}_b[k] = {name}_s")
-            self.each_row(["at = (rows + k) * n", *row_values, *start, f"for c in range(0, n, {CHUNK}):"])
-            self.put(3, [f"width = min({CHUNK}, n - c)", *[self.line(p) for p in full]])
-            self.put(3, [*[f"{p}_r = row({p}, c, width, 1)" for p in cols], *first, "for i in range(width):"])
-            position = ["i_ = c + i"] if "i" in used else []
-            self.put(4, [*position, *loads, *[self.load(p, "i") for p in cols], *lines, *stores, *fold_lines])
-            self.put(3, after)
-            self.put(2, keep)
-        else:
-            start, fold_lines = [], []
-            for name, fold, value in folded:
-                total = fold.accumulator(value.dtype)
-                start.append(f"{name}_b[i] = {fold.start(total)}")
-                fold_lines += [f"{name}_v = {self.done(value, total)}", f"{name}_o = {name}_b[i]{self.truth(total)}"]
-                fold_lines.append(f"{name}_b[i] = " + fold.text(f"{name}_o", f"{name}_v", total, True))
-            if start:
-                self.each_row(start)
-            self.put(1, ["for j in range(n):"])
-            self.put(2, ["q = at + j * inner", *[f"{p}_r = row({p}, q, size, 1)" for p in full]])
-            self.put(2, [*[f"{p}_ = {p}[j]" for p in cols], "for i in range(size):"])
-            position = ["i_ = j"] if "i" in used else []
-            self.put(3, [*position, *loads, *row_values, *lines, *stores, *fold_lines])
+        self.write_pass(
+            _Pass(
+                walked=full,
+                loads=[p for p in full if p in traced.used],
+                cols=[p for p in traced.used if self.kinds.get(p) == "col"],
+                row_values=self.load_row_values(traced.used),
+                position="i" in traced.used,
+                lines=[*traced.lines, *[f"{o}_r[i] = {self.done(v, self.dtypes[o])}" for o, v in stored]],
+                folded=folded,
+            )
+        )
         for name, fold, value in folded:
             self.buffer(name, fold.accumulator(value.dtype))
-        if keyed:
-            self.row(Row({name: named(m.from_order_key, f"{name}_t") for name in step.folds if name in keyed}))
+        if by_key:
+            self._row(Row({name: named(m.from_order_key, f"{name}_t") for name in step.folds if name in by_key}))
 
     @staticmethod
-    def _fed(name: str, fold: Fold, f: Callable[..., Any], keyed: set[str]) -> Callable[..., Any]:
-        """Return what is folded; floats with an order by integers of the same order, which is then noted."""
+    def _fed(name: str, fold: Fold, f: Callable[..., Any], by_key: set[str]) -> Callable[..., Any]:
+        """Return what is folded; floats with an order by integers of the same order, which is then noted in ``by_key``."""
         if fold not in (MAX, MIN):
             return f
         key = m.order_key if fold is MAX else m.order_key_min
@@ -274,52 +277,121 @@ class _Writer:
             value = f(*args)
             if value.dtype not in FLOATS:
                 return value
-            keyed.add(name)
+            by_key.add(name)
             return key(value)
 
         return named(ordered, *inspect.signature(f).parameters)
 
-    def row(self, step: Row) -> None:
-        self.cast_to_compute = False
-        results, lines, used = self.trace(list(step.values.values()), step.values)
-        self.cast_to_compute = True
-        keep = [f"{name}_b[{self.lane}] = {v.name}" for name, v in zip(step.values, results, strict=True)]
+    def _row(self, step: Row) -> None:
+        traced = self.trace(list(step.values.values()), step.values, cast=False)
+        keep = [f"{name}_b[{self.lane}] = {v.name}" for name, v in zip(step.values, traced.results, strict=True)]
         out = [name for name in step.values if self.kinds.get(name) == "row" and name in self.outputs]
         keep += [
             f"row({name}, rows, size, 1)[{self.lane}] = {name}_b[{self.lane}]{self.truth(self.dtypes[name])}" for name in out
         ]
-        self.each_row([*self.load_row_values(used), *lines, *keep])
-        for name, v in zip(step.values, results, strict=True):
+        self.each_row([*self.load_row_values(traced.used), *traced.lines, *keep])
+        for name, v in zip(step.values, traced.results, strict=True):
             self.buffer(name, v.dtype)
 
-    def pick(self, step: Pick) -> None:
-        self.each_row(
-            [*self.load_row_values([step.index]), f"{step.name}_b[{self.lane}] = {self.place(step.operand, step.index)}"]
-        )
+    def _pick(self, step: Pick) -> None:
+        self.each_row([*self.load_row_values([step.index]), f"{step.name}_b[{self.lane}] = {self.at(step.operand, step.index)}"])
         self.buffer(step.name, self.dtypes[step.operand])
 
-    def put_one(self, step: Put) -> None:
-        (result,), lines, used = self.trace([step.formula], {})
-        place = self.place(step.output, step.index)
-        own = [f"{step.output}_ = {place}"] if step.output in used else []
-        value = self.done(result, self.dtypes[step.output])
-        self.each_row([*self.load_row_values(dict.fromkeys([*used, step.index])), *own, *lines, f"{place} = {value}"])
+    def _put(self, step: Put) -> None:
+        traced = self.trace([step.formula])
+        target = self.at(step.output, step.index)
+        own = [f"{step.output}_ = {target}"] if step.output in traced.used else []
+        value = self.done(traced.results[0], self.dtypes[step.output])
+        row_values = self.load_row_values(dict.fromkeys([*traced.used, step.index]))
+        self.each_row([*row_values, *own, *traced.lines, f"{target} = {value}"])
 
-    def total(self, step: Total) -> None:
-        results, lines, used = self.trace(list(step.sums.values()), {})
+    def _total(self, step: Total) -> None:
+        traced = self.trace(list(step.sums.values()))
         self.before += [f"{name}_ = 0.0" for name in step.sums]
-        add = [f"{name}_ += np.float64({v.name})" for name, v in zip(step.sums, results, strict=True)]
-        self.each_row([*self.load_row_values(used), *lines, *add])
+        add = [f"{name}_ += np.float64({v.name})" for name, v in zip(step.sums, traced.results, strict=True)]
+        self.each_row([*self.load_row_values(traced.used), *traced.lines, *add])
         self.sums.update(dict.fromkeys(step.sums, "float64"))
-        self.cast_to_compute = False
-        results, lines, _ = self.trace(list(step.outputs.values()), {})
-        self.cast_to_compute = True
-        self.tail += _indent(
-            [*lines, *[f"{o}[0] = {self.done(v, self.dtypes[o])}" for o, v in zip(step.outputs, results, strict=True)]], 1
-        )
+        traced = self.trace(list(step.outputs.values()), cast=False)
+        stores = [f"{o}[0] = {self.done(v, self.dtypes[o])}" for o, v in zip(step.outputs, traced.results, strict=True)]
+        self.tail += _indent([*traced.lines, *stores], 1)
+
+    # ---- lines
+    def each_row(self, lines: Sequence[str]) -> None:
+        """Write a loop over the rows of a block."""
+        self.put(1, [f"for {self.lane} in range(size):"])
+        self.put(2, lines)
 
     def put(self, level: int, lines: Sequence[str]) -> None:
-        self.body += _indent(lines, level + (2 if self.columns else 1))
+        """Write lines, ``level`` deep in the text of a step."""
+        self.body += _indent(lines, level + self.level)
+
+
+class _RowByRow(_Writer):
+    """The text for contiguous rows: each is walked in chunks, one row of the block after the other."""
+
+    lane, level = "k", 1
+
+    def element(self, name: str, index: str) -> str:
+        return f"{name}[(rows + k) * n + {index}_]"
+
+    def chunk(self, p: str) -> str:
+        """Return the line that finds the elements of row ``k`` from ``c`` on."""
+        begin = {"line": f"row({begins(p)}, rows, size, 1)[k]", "kept": "k * n"}.get(self.kinds[p], "at")
+        return f"{p}_r = row({p}, {begin} + c, width, 1)"
+
+    def write_pass(self, p: _Pass) -> None:
+        """Write a loop over rows, one over chunks, one over elements; lanes fold a chunk, and its result joins that of the row."""
+        totals, lanes, fold_lines, joined, keep = [], [], [], [], []
+        for name, fold, value in p.folded:
+            total = fold.accumulator(value.dtype)
+            lane = value.dtype if fold is SUM and value.dtype == "float32" else total
+            totals.append(f"{name}_s = {fold.start(total)}")
+            lanes.append(f"{name}_a = {fold.start(lane)}")
+            fold_lines += [f"{name}_v = {self.done(value, lane)}", f"{name}_a = {fold.text(f'{name}_a', f'{name}_v', lane)}"]
+            joined.append(f"{name}_s = " + fold.text(f"{name}_s", f"np.{numpy_name(total)}({name}_a)", total, True))
+            keep.append(f"{name}_b[k] = {name}_s")
+        self.each_row(["at = (rows + k) * n", *p.row_values, *totals, f"for c in range(0, n, {CHUNK}):"])
+        self.put(3, [f"width = min({CHUNK}, n - c)", *[self.chunk(x) for x in p.walked]])
+        self.put(3, [*[f"{x}_r = row({x}, c, width, 1)" for x in p.cols], *lanes, "for i in range(width):"])
+        position = ["i_ = c + i"] if p.position else []
+        self.put(4, [*position, *[self.load(x, "i") for x in [*p.loads, *p.cols]], *p.lines, *fold_lines])
+        self.put(3, joined)
+        self.put(2, keep)
+
+    def loops(self) -> str:
+        text = f"    block = min({SHORT}, max(1, {ROOM} // max(n, 1)))\n"  # as `together` has it
+        text += "    for rows in range(0, outer, block):\n"
+        return text + _indent(["size = min(block, outer - rows)"], 2)
+
+
+class _Interleaved(_Writer):
+    """The text for rows that are interleaved: element by element, for a block of neighbouring rows at a time."""
+
+    lane, level = "i", 2
+
+    def element(self, name: str, index: str) -> str:
+        return f"{name}[at + {index}_ * inner + i]"
+
+    def write_pass(self, p: _Pass) -> None:
+        """Write a loop over the positions in a row and one over the rows of the block, whose folds stand in buffers."""
+        start, fold_lines = [], []
+        for name, fold, value in p.folded:
+            total = fold.accumulator(value.dtype)
+            start.append(f"{name}_b[i] = {fold.start(total)}")
+            fold_lines += [f"{name}_v = {self.done(value, total)}", f"{name}_o = {name}_b[i]{self.truth(total)}"]
+            fold_lines.append(f"{name}_b[i] = " + fold.text(f"{name}_o", f"{name}_v", total, True))
+        if start:
+            self.each_row(start)
+        self.put(1, ["for j in range(n):"])
+        self.put(2, ["q = at + j * inner", *[f"{x}_r = row({x}, q, size, 1)" for x in p.walked]])
+        self.put(2, [*[f"{x}_ = {x}[j]" for x in p.cols], "for i in range(size):"])
+        position = ["i_ = j"] if p.position else []
+        self.put(3, [*position, *[self.load(x, "i") for x in p.loads], *p.row_values, *p.lines, *fold_lines])
+
+    def loops(self) -> str:
+        text = "    for r in range(outer):\n"
+        text += f"        for rows in range(r * inner, (r + 1) * inner, {BLOCK}):\n"
+        return text + _indent([f"size = min({BLOCK}, (r + 1) * inner - rows)", "at = r * n * inner + rows - r * inner"], 3)
 
 
 def named(f: Callable[..., Any], *parameters: str) -> Callable[..., Any]:
@@ -351,23 +423,13 @@ def row_kernel(
     elements.
     """
     kinds = {**operands, **outputs, **dict.fromkeys(kept, "kept")}
-    w = _Writer(kinds, dict(dtypes), list(outputs), compute, columns)
+    w = (_Interleaved if columns else _RowByRow)(kinds, dict(dtypes), list(outputs), compute)
     for step in steps:
-        run: Any = {Each: w.each, Row: w.row, Pick: w.pick, Put: w.put_one, Total: w.total}[type(step)]
-        run(step)
+        w.step(step)
     ones = [f"{p}_ = {p}[0]" for p, kind in operands.items() if kind == "one"]
     ones += [f"{p}_ = {p}" for p, kind in operands.items() if kind == "number"]
     room = BLOCK if columns else SHORT
     buffers = [f"{b}_b = scratch({room}, np.{numpy_name(d)})" for b, d in w.buffers.items()]
     buffers += [f"{p} = scratch({max(ROOM, longest)}, np.{numpy_name(dtypes[p])})" for p in kept]
     text = _HEADER + w.tables + f"def {name}({', '.join(['outer', 'n', 'inner', *operands, *outputs])}):\n"
-    text += _indent(["n_ = n", *ones, *w.before, *buffers], 1)
-    if columns:
-        text += "    for r in range(outer):\n"
-        text += f"        for rows in range(r * inner, (r + 1) * inner, {BLOCK}):\n"
-        text += _indent([f"size = min({BLOCK}, (r + 1) * inner - rows)", "at = r * n * inner + rows - r * inner"], 3)
-    else:
-        text += f"    block = min({SHORT}, max(1, {ROOM} // max(n, 1)))\n"  # as `together` has it
-        text += "    for rows in range(0, outer, block):\n"
-        text += _indent(["size = min(block, outer - rows)"], 2)
-    return text + w.body + w.tail
+    return text + _indent(["n_ = n", *ones, *w.before, *buffers], 1) + w.loops() + w.body + w.tail
