@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import doctest
+import io
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -30,6 +33,42 @@ def test_folder_has_a_readme(folder):
     for name in re.findall(r"`([\w/.]+(?:\.pyi?|\.md|/))`", text):
         if not any((above / name).exists() for above in (folder, folder.parent, ROOT / "autograd_nb", ROOT)):
             assert any(folder.rglob(name)), f"{folder.name}/README.md names {name}, which is not there"
+
+
+#: the rooms whose READMEs name every file; families of ops and modules are found by their names
+MACHINERY = ("autograd", "codegen", "compiler", "graph", "ops/core")
+
+
+@pytest.mark.parametrize("room", MACHINERY)
+def test_readmes_of_the_machinery_name_every_file(room):
+    missing = [
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        if folder.relative_to(ROOT / "autograd_nb").as_posix().startswith(room) and folder.name != "vecmath"
+        for path in folder.glob("*.py")
+        if not path.name.startswith("__") and f"`{path.name}`" not in (folder / "README.md").read_text(encoding="utf-8")
+    ]
+    assert missing == []
+
+
+def test_the_first_program_prints_what_the_readme_shows():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    program, shown = re.search(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", text, re.DOTALL).groups()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(program, "README.md", "exec"), {})
+    assert printed.getvalue() == textwrap.dedent(shown)
+
+
+def test_the_glossary_has_each_word_once_and_the_code_uses_it():
+    """About forty words, sorted; each occurs in the package. A word for two things has the thing in brackets."""
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    words = re.findall(r"^\| (?!word|---)([^|]+?) \|", text, re.MULTILINE)
+    assert words == sorted(words, key=str.lower) and len(words) == len(set(words)) and 35 <= len(words) <= 48
+    package = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "autograd_nb").rglob("*.py")).lower()
+    stems = {word: re.sub(r" \(.*\)", "", word).lower().replace(" ", "[ _]") for word in words}
+    unused = [word for word, stem in stems.items() if not re.search(rf"(\b|_){stem}", package)]
+    assert unused == []
 
 
 ROOMS = ("func", "autograd", "optim", "nn", "utils", "serialization", "distributions")
