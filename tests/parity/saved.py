@@ -38,16 +38,9 @@ _LOSS = "the fused loss reads the logits themselves where PyTorch has a copy, th
 KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     "nn.functional.cross_entropy": (_LOSS, ("#*: operand 0 wrongly refused",)),
     "CrossEntropyLoss": (_LOSS, ("training #*: operand 0 wrongly refused", "evaluation #*: operand 0 wrongly refused")),
-    "tensordot": (
-        "PyTorch puts dims in another order where that spares a copy, and then keeps the operand itself",
-        ("*#1: operand 1 wrongly allowed", "*#1 (grad of 0): operand 1 wrongly allowed"),
-    ),
     "nn.functional.linear_cross_entropy (chunked)": (
         "PyTorch's computes its gradients in the forward pass and keeps only those",
         ("#*: operand ? wrongly refused", "#* (grad of ?): operand ? wrongly refused"),
-    ),
-    "nn.functional.linear_cross_entropy (chunked_none)": (
-        "PyTorch's computes parts of the forward pass again", ("#*: operand ? wrongly allowed", "#* (grad of ?): operand ? wrongly allowed")
     ),
 }
 

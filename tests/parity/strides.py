@@ -265,10 +265,6 @@ KNOWN: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(("fft.hfftn", "fft.irfftn"), (_PLAN, ("transposed", "mixed"))),
     "fft.rfftn": (_PLAN, ("transposed", "mixed", "expanded")),
     **dict.fromkeys(("diagonal_scatter", "select_scatter"), (_GAPS, ("stepped", "stepped and transposed"))),
-    **dict.fromkeys(
-        ("lu_solve", "linalg.lu_solve"),
-        ("in C order where the factors have a history: the solution is a chain of ops then", tuple(VARIANTS)),
-    ),
     "nn.functional.conv_transpose3d": ("PyTorch's order depends on which of its kernels runs", ("channels last",)),
 }  # fmt: skip
 

@@ -19,7 +19,7 @@ from ...shapes import layout_of
 from ...tensor import Tensor, _storage, make
 from ..core.inplace import counted
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, store
+from ..core.recording import store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast
@@ -262,7 +262,7 @@ def polar(abs, angle, *, out=None):
 
 
 @pointwise(
-    lambda g, x, y: m.where(x == 0, m.zero_like(x), (g - m.real(g * m.conj(y)) * y) / m.abs(x)),
+    lambda g, x, y: m.where(x == 0, m.zero_like(x), (g - m.conj(g) * (y * y)) * 0.5 / m.abs(x)),
     name="sgn", public=False, holomorphic=False,
 )  # fmt: skip
 def _sgn(x):
@@ -276,7 +276,7 @@ def _sgn_real(x):
 
 @public()
 def sgn(input, *, out=None):
-    """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""
+    """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
     x = tensor_argument(input, "sgn")
     y = (_sgn if x.dtype.is_complex else _sgn_real)(x)
     return y if out is None else store(out, y, "sgn", (), (input,))
@@ -315,9 +315,17 @@ def angle(input, *, out=None):
 # ---------------------------------------------------------------------------------------------------- products
 
 
+@structured(
+    a=lambda g, b: conj(g) * b, b=lambda g, a: g * a, holomorphic=False, linear="each", batch="samples",
+    dtypes="half float complex integer", samples="torch.vdot(x(4), x(4))",
+)
+def _vdot(a, b):
+    return OPS["dot"].call(conj(a), b)
+
+
 @public()
 def vdot(input, other, *, out=None):
     """Inner product of two vectors, the first conjugated: y = Σ conj(aᵢ)·bᵢ."""
-    a = tensor_argument(input, "vdot")
-    y = OPS["dot"].call(conj(a), tensor_argument(other, "vdot", "other"), out=out)
-    return guarded(y, a) if other.requires_grad else y
+    a, b = tensor_argument(input, "vdot"), tensor_argument(other, "vdot", "other")
+    y = _vdot(a, b)
+    return y if out is None else store(out, y, "vdot")

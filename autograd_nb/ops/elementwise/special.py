@@ -18,7 +18,7 @@ from ..core.inplace import in_place
 from ..core.pointwise import pointwise
 from ..core.recording import need_floats, store
 from ..core.registry import OPS, public, register
-from ..core.structured import tensor_argument
+from ..core.structured import structured, tensor_argument
 from ..creation.cast import contiguous
 from .arithmetic import underivable
 from .unary import digamma, lgamma
@@ -184,6 +184,22 @@ def polygamma_(input, n):
     return polygamma_order.inplace(x, k)
 
 
+def _mvlgamma_rule(g, x, p):
+    total = digamma(x)
+    for k in range(1, p):
+        total = total + digamma(x - k / 2)
+    return g * total
+
+
+@structured(x=_mvlgamma_rule, linear="no", batch="shift", dtypes="half float integer bool", samples="torch.mvlgamma(pos(3, 4) + 1, 2)")
+def _mvlgamma(x, p):
+    x = contiguous(x)  # as the result is
+    y = lgamma(x)
+    for k in range(1, p):
+        y = y + lgamma(x - k / 2)
+    return y + p * (p - 1) / 4 * math.log(math.pi)
+
+
 @public()
 def mvlgamma(input, p: int, *, out=None):
     """The multivariate log-gamma function of order ``p``: p(p−1)/4·ln π + Σₖ ln Γ(x − k/2), k = 0 … p−1.
@@ -191,13 +207,10 @@ def mvlgamma(input, p: int, *, out=None):
     Errors: RuntimeError unless p ≥ 1.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.multigammaln
     """
-    x = contiguous(tensor_argument(input, "mvlgamma"))
+    x = tensor_argument(input, "mvlgamma")
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1 (p={p})")
-    y = lgamma(x)
-    for k in range(1, p):
-        y = y + lgamma(x - k / 2)
-    y = y + p * (p - 1) / 4 * math.log(math.pi)
+    y = _mvlgamma(x, p)
     return y if out is None else store(out, y, "mvlgamma")
 
 

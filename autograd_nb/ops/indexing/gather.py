@@ -449,7 +449,7 @@ def _fold_rule(g, x, src, d, index, out, reduce, include_self, needs):
         chosen = cast(x == out, g.dtype)
         hit = cast(src == _gather(out, d, index), g.dtype)
         share = chosen if include_self else _scatter(chosen, d, index, zero, SET)
-        share = g / OPS["maximum"].call(_scatter_add(share, d, index, hit, ADD), one)
+        share = g / _scatter_add(share, d, index, hit, ADD)  # (by 0 where the values were exchanged since, as PyTorch's)
         if "x" in needs:
             grads["x"] = chosen * share
         if "src" in needs:

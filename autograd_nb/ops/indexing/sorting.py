@@ -245,8 +245,8 @@ def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
 
 
 def _even(g: Tensor, x: Tensor, out: Tensor) -> Tensor:
-    same = OPS["where"].call(out == out, cast(x == out, g.dtype), cast(x != x, g.dtype))
-    return same * (g / same.sum())
+    same = OPS["where"].call(out == out, x == out, x != x)
+    return OPS["where"].call(same, g / cast(same.sum(), g.dtype), 0.0)
 
 
 @structured(

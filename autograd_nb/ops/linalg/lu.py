@@ -102,32 +102,41 @@ def _unpacked(lu: Tensor) -> tuple[Tensor, Tensor]:
     return tril(lu.narrow(-1, 0, r), -1) + one, triu(lu.narrow(-2, 0, r))
 
 
+def _factors_gradient(gl: Any, gu: Any, p: Tensor, lower: Tensor, upper: Tensor) -> Tensor:
+    """gA for A = P·L·U, of the gradients of L and U (None: none comes through it)."""
+    m, n = lower.shape[-2], upper.shape[-1]
+    r = min(m, n)
+    square_l, square_u = lower.narrow(-2, 0, r), upper.narrow(-1, 0, r)
+    inner: Any = None
+    if gl is not None:
+        left = square_l.mT @ gl.narrow(-2, 0, r)
+        inner = tril(left, -1)
+    if gu is not None:
+        right = gu.narrow(-1, 0, r) @ square_u.mT
+        inner = triu(right) if inner is None else inner + triu(right)
+    if n > r and gu is not None:  # the rest of U is L⁻¹·Pᵀ·(the rest of A)
+        rest = gu.narrow(-1, r, n - r)
+        inner = inner - tril(rest @ upper.narrow(-1, r, n - r).mT, -1)
+    if m > r and gl is not None:  # the rest of L is (the rest of Pᵀ·A)·U⁻¹
+        rest = gl.narrow(-2, r, m - r)
+        inner = inner - triu(lower.narrow(-2, r, m - r).mT @ rest)
+    y = solve_triangle(square_u.mT, inner, False, left=False)
+    parts = [solve_triangle(square_l.mT, y, True, unit=True)]
+    if n > r:
+        parts.append(new_full((*y.shape[:-1], n - r), 0, y.dtype) if gu is None else solve_triangle(square_l.mT, rest, True, unit=True))
+    if m > r:
+        parts.append(new_full((*y.shape[:-2], m - r, r), 0, y.dtype) if gl is None else solve_triangle(square_u.mT, rest, False, left=False))
+    return p @ (parts[0] if len(parts) == 1 else OPS["cat"].call(parts, -1 if n > r else -2))
+
+
 def _lu_rule(g: Any, out0: Any, out1: Any) -> Any:
     g, lu, pivots = g[0], out0, out1
     if g is None:
         return None
-    m, n = lu.shape[-2:]
-    r = min(m, n)
+    r = min(lu.shape[-2:])
     lower, upper = _unpacked(lu)
-    square_l, square_u = lower.narrow(-2, 0, r), upper.narrow(-1, 0, r)
     gl, gu = tril(g.narrow(-1, 0, r), -1), triu(g.narrow(-2, 0, r))
-    left = square_l.mT @ gl.narrow(-2, 0, r)
-    right = gu.narrow(-1, 0, r) @ square_u.mT
-    if n > r:  # the rest of U is L⁻¹·Pᵀ·(the rest of A)
-        rest = gu.narrow(-1, r, n - r)
-        left = left - rest @ upper.narrow(-1, r, n - r).mT
-    if m > r:  # the rest of L is (the rest of Pᵀ·A)·U⁻¹
-        rest = gl.narrow(-2, r, m - r)
-        right = right - lower.narrow(-2, r, m - r).mT @ rest
-    inner = tril(left, -1) + triu(right)
-    y = solve_triangle(square_u.mT, inner, False, left=False)
-    parts = [solve_triangle(square_l.mT, y, True, unit=True)]
-    if n > r:
-        parts.append(solve_triangle(square_l.mT, rest, True, unit=True))
-    if m > r:
-        parts.append(solve_triangle(square_u.mT, rest, False, left=False))
-    ga = parts[0] if len(parts) == 1 else OPS["cat"].call(parts, -1 if n > r else -2)
-    return _permutation(pivots, m, lu.dtype) @ ga
+    return _factors_gradient(gl, gu, _permutation(pivots, lu.shape[-2], lu.dtype), lower, upper)
 
 
 @structured(
@@ -199,6 +208,16 @@ def torch_lu(self, pivot=True, get_infos=False, out=None) -> tuple[Tensor, ...]:
     return several(return_types._lu_with_info if get_infos else lambda *t: t, results, out, "lu")
 
 
+@structured(
+    a=lambda g, out0, out1, out2: None if g[1] is None and g[2] is None else _factors_gradient(g[1], g[2], out0, out1, out2),
+    node="LinalgLuBackward0", linear="no", batch="shift", dtypes="float complex", samples="torch.linalg.lu(spd(4)).U",
+)
+def _lu(a):
+    """[P, L, U]; nothing goes back through P."""
+    both, pivots, _ = _lu_factor.forward(a)
+    return [_permutation(pivots, a.shape[-2], a.dtype), *_unpacked(both)]
+
+
 @public(method=False, namespaces=("linalg",), name="linalg.lu")
 def lu(A, *, pivot=True, out=None):
     """(P, L, U) with A = P·L·U: P (…, m, m) a permutation, L (…, m, k) with ones on its diagonal, U (…, k, n), k = min(m, n).
@@ -207,13 +226,8 @@ def lu(A, *, pivot=True, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu.html
     """
     _pivoted(pivot)
-    a = _two_dims(A, "linalg.lu")
-    both, pivots, _ = _lu_factor(a)
-    p = _permutation(pivots, a.shape[-2], a.dtype)
-    lower, upper = _unpacked(both)
-    for part in (lower, upper):
-        guarded(part, p, lower, upper)
-    return several(return_types.linalg_lu, (p, lower, upper), out, "linalg.lu")
+    p, lower, upper = _lu(_two_dims(A, "linalg.lu"))
+    return several(return_types.linalg_lu, (p.detach(), lower, upper), out, "linalg.lu")
 
 
 @public(method=False)
@@ -253,25 +267,34 @@ def _check_pivots(pivots: Tensor, m: int, what: str) -> None:
 # ------------------------------------------------------------------------------------------------------ solving
 
 
-def _solve_with_rule(g: Tensor, lu: Tensor, pivots: Tensor, trans: bool) -> Tensor:
-    return _solve_with(lu, pivots, g, not trans)
+def _by_factors_rule(g: Any, needs: set[Any], lu: Tensor, pivots: Tensor, out: Tensor, left: bool, conjugate: bool) -> dict[Any, Any]:
+    found = {}
+    if "b" in needs:
+        found["b"] = _by_factors(lu, pivots, g, left, not conjugate)
+    if "lu" in needs:
+        p, (lower, upper) = _permutation(pivots, lu.shape[-1], lu.dtype), _unpacked(lu)
+        x, gx = (out, g) if left else (adjoint(out), adjoint(g))
+        if left is conjugate:  # X = A⁻ᴴ·B, so that gA = −X·gXᴴ·A⁻ᴴ
+            inner = solve_triangle(adjoint(lower), adjoint(p) @ -(x @ adjoint(gx)) @ p, True, left=False, unit=True)
+            glu = tril(inner, -1) + triu(solve_triangle(adjoint(upper), adjoint(lower) @ inner, False, left=False))
+        else:  # X = A⁻¹·B, so that gA = −A⁻ᴴ·gX·Xᴴ
+            inner = solve_triangle(adjoint(upper), -(gx @ adjoint(x)), False)
+            glu = tril(solve_triangle(adjoint(lower), inner @ adjoint(upper), True, unit=True), -1) + triu(inner)
+        found["lu"] = summed(glu, lu.shape)
+    return found
 
 
 @structured(
-    b=_solve_with_rule, node="LinalgLuSolveBackward0", linear="no", batch="samples",
+    every=_by_factors_rule, node="LinalgLuSolveBackward0", holomorphic=False, linear="no", batch="samples",
     dtypes="float complex", samples="(lambda b: torch.linalg.lu_solve(*torch.linalg.lu_factor(torch.eye(4).to(b) * 2), b))(x(4, 2))",
 )
-def _solve_with(lu, pivots, b, trans):
-    return _solved(lu, pivots, b, trans)
-
-
-def _through_factors(lu: Tensor, pivots: Tensor, b: Tensor, trans: bool) -> Tensor:
-    """`_solve_with` in steps, each of which passes gradients on to the factors."""
-    p = _permutation(pivots, lu.shape[-1], lu.dtype)
-    if trans:
-        y = solve_triangle(lu.mT, b, False)
-        return p @ solve_triangle(lu.mT, y, True, unit=True)
-    return solve_triangle(lu, solve_triangle(lu, p.mT @ b, False, unit=True), True)
+def _by_factors(lu, pivots, b, left, conjugate):
+    """A⁻¹·b of the factors of A (b·A⁻¹ if not ``left``; A⁻ᴴ for A⁻¹ if ``conjugate``)."""
+    if not left:  # X·A = B is Aᵀ·Xᵀ = Bᵀ, X·Aᴴ = B is A·Xᴴ = Bᴴ
+        return adjoint(_solved(lu, pivots, adjoint(b))) if conjugate else _solved(lu, pivots, b.mT, True).mT
+    if conjugate and b.dtype.is_complex:
+        return _solved(lu, pivots, b.conj(), True).conj()
+    return _solved(lu, pivots, b, conjugate)
 
 
 @public(method=False, namespaces=("linalg",), name="linalg.lu_solve")
@@ -284,14 +307,14 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.lu_solve.html
     """
     y = _lu_solve(LU, pivots, B, bool(left), bool(adjoint))
-    return given(guarded(fresh(y), LU, pivots, y), out, "linalg.lu_solve")
+    return given(guarded(y, LU, pivots, y), out, "linalg.lu_solve", (B,))
 
 
 @public(name="lu_solve")
 def torch_lu_solve(b, LU_data, LU_pivots, *, out=None):
     """`linalg.lu_solve`, its older form: b first."""
     y = _lu_solve(LU_data, LU_pivots, b, True, False)
-    return given(guarded(fresh(y), LU_data, LU_pivots, y), out, "lu_solve")
+    return given(guarded(y, LU_data, LU_pivots, y), out, "lu_solve", (b,))
 
 
 def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tensor:
@@ -321,12 +344,7 @@ def _lu_solve(LU: Any, pivots: Any, B: Any, left: bool, adjoint_: bool) -> Tenso
     batch = broadcast_shapes(both.shape[:-2], b.shape[:-2])
     both, b = broadcast(both, b)
     order = order.reshape(both.shape[-1:]) if both.ndim == 2 else order.expand(*batch, both.shape[-1])
-    step = _through_factors if both._rg and state.grad else _solve_with
-    if not left:  # X·A = B is Aᵀ·Xᵀ = Bᵀ, X·Aᴴ = B is A·Xᴴ = Bᴴ
-        return adjoint(step(both, order, adjoint(b), False)) if adjoint_ else step(both, order, b.mT, True).mT
-    if adjoint_ and b.dtype.is_complex:
-        return step(both, order, b.conj(), True).conj()
-    return step(both, order, b, adjoint_)
+    return _by_factors(both, order, b, left, adjoint_)
 
 
 def _solve_rule(g: Any, needs: set[Any], a: Tensor, out0: Any, out1: Any, out2: Any) -> dict[Any, Any]:

@@ -63,6 +63,15 @@ def triangle(t, b, upper, trans, unit):
     return out
 
 
+@structured(
+    every=_triangle_rule, node="TriangularSolveBackward0", linear="no", batch="samples",
+    dtypes="float complex", samples="torch.triangular_solve(x(4, 2), spd(4)).solution",
+)
+def _triangle_by_columns(t, b, upper, trans, unit):
+    """`triangle`, laid out as LAPACK leaves solutions."""
+    return turned(triangle(t, b, upper, trans, unit))
+
+
 def solve(a: Tensor, b: Tensor, upper: bool, left: bool = True, unit: bool = False) -> Tensor:
     """X with A·X = B, or X·A = B."""
     a, b = broadcast(a, b)
@@ -107,8 +116,7 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
             f"{x.shape[-2]} by {x.shape[-1]}"
         )
     one, many = broadcast(a, x)
-    y = turned(triangle(one, many, bool(upper), bool(transpose), bool(unitriangular)))
-    guarded(y, x, y)
+    y = guarded(_triangle_by_columns(one, many, bool(upper), bool(transpose), bool(unitriangular)), x)
     copy = relaid(a.expand(*y.shape[:-2], *a.shape[-2:]), columns((*y.shape[:-2], *a.shape[-2:]), a.dtype))
     if y._rg and not copy._rg:
         underived("cloned_coefficient of triangular_solve", (copy,), x)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 
 from ... import dtypes
+from ..core.recording import guarded
 from ..core.registry import public
 from ..core.structured import tensor_argument
 from ..products.matmul import linear
@@ -46,7 +47,8 @@ def linear_cross_entropy(
     logits_shape = (*x.shape[:-1], *sizes)
     if ignore_index is not None and tuple(t.shape) == logits_shape:
         raise RuntimeError(f"ignore_index cannot be specified when target contains probabilities (ignore_index={ignore_index})")
-    if options is not None and (len(sizes) > 1 or label_smoothing or t.dtype is not dtypes.int64 or reduction not in ("mean", "sum", "none")):
+    chunked = options is not None and len(sizes) == 1 and not label_smoothing and t.dtype is dtypes.int64 and reduction in ("mean", "sum", "none")
+    if options is not None and not chunked:
         warnings.warn(
             "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, label_smoothing == 0, "
             f"target.dtype == int64, out_features == (). Got reduction={reduction!r}, label_smoothing={label_smoothing}, "
@@ -55,7 +57,10 @@ def linear_cross_entropy(
         )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = linear(x, w.reshape(-1, w.shape[-1]) if len(sizes) > 1 else w, bias).reshape(logits_shape)
-    return cross_entropy(
+    loss = cross_entropy(
         logits, t, weight=weight, reduction=reduction, ignore_index=-100 if ignore_index is None else ignore_index,
         label_smoothing=label_smoothing,
     )  # fmt: skip
+    if chunked and reduction == "none":  # PyTorch computes the chunks anew in the backward pass, and so keeps all of this
+        guarded(loss, x, w, t, bias, weight)
+    return loss

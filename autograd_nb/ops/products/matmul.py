@@ -11,7 +11,7 @@ from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument, number_as
-from ..core.recording import fresh, guarded, need_numbers, no_complex_derivative, store
+from ..core.recording import fresh, need_numbers, no_complex_derivative, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -259,10 +259,21 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
     k = 1
     for d in da:
         k *= x.shape[d]
-    left = x.permute(*fa, *da).reshape(-1 if x._layout.size else _count(x, fa), k)
-    right = z.permute(*db, *fb).reshape(k, -1 if z._layout.size else _count(z, fb))
-    y = mm(left, right).reshape(*[x.shape[d] for d in fa], *[z.shape[d] for d in fb])
+    left, right = x.permute(*fa, *da), z.permute(*db, *fb)
+    if x._layout.size == z._layout.size == k > 0:
+        y = _one_product(left, right)
+    else:
+        y = mm(left.reshape(_count(x, fa), k), right.reshape(k, _count(z, fb)))
+    y = y.reshape(*[x.shape[d] for d in fa], *[z.shape[d] for d in fb])
     return y if out is None else store(out, y, "tensordot")
+
+
+def _one_product(a: Tensor, b: Tensor) -> Tensor:
+    """The inner product of all elements. What does not lie in order is not copied, so that the derivative keeps the operands, as in PyTorch."""
+    _same_dtype(a, b, "tensordot")
+    if a._layout.contiguous and b._layout.contiguous:
+        return dot(a.reshape(-1), b.reshape(-1))
+    return sum_(a.squeeze() * b.squeeze(), dtype=a.dtype)
 
 
 def _count(x: Tensor, dims: list[int]) -> int:
@@ -484,6 +495,20 @@ def _rows(shape: Sequence[int]) -> int:
     return numel(shape[:-1])
 
 
+def _weight_rule(g, x, z):
+    pairs = (x.unsqueeze(2) * z.unsqueeze(1)).reshape(x.shape[0], x.shape[1] * z.shape[1])
+    return (g.mT @ pairs).reshape(g.shape[1], x.shape[1], z.shape[1])
+
+
+@structured(
+    x=lambda g, z, w: sum_(tensordot(z, w, ([1], [2])) * g.unsqueeze(2), 1), z=lambda g, x, w: sum_(tensordot(x, w, ([1], [1])) * g.unsqueeze(2), 1),
+    w=_weight_rule, linear="no", batch="samples", dtypes="half float complex integer", samples="F.bilinear(x(4, 3), x(4, 2), x(5, 3, 2))",
+)  # fmt: skip
+def _trilinear(x, z, w):
+    """y[n, o] = x[n]ᵀ·w[o]·z[n]."""
+    return sum_(tensordot(x, w, ([1], [1])) * z.unsqueeze(1), -1, dtype=x.dtype)
+
+
 @public(method=False, namespaces=("torch", "nn.functional"))
 def bilinear(input1, input2, weight, bias=None):
     """y[…, o] = x₁ᵀ·W[o]·x₂ + b[o] over the last dims."""
@@ -504,10 +529,5 @@ def bilinear(input1, input2, weight, bias=None):
     if bias is not None and bias.shape[0] != w.shape[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {w.shape[0]}")
     no_complex_derivative("_trilinear", x, z, w)
-    rows = x.reshape(-1, x.shape[-1])
-    other = z.reshape(-1, z.shape[-1])
-    half = tensordot(rows, w, ([1], [1]))  # rows × out × in2
-    y = sum_(half * other.unsqueeze(1), -1, dtype=x.dtype).reshape(*x.shape[:-1], w.shape[0])
-    needs = [t.requires_grad for t in (x, z, w)]
-    y = guarded(y, *[t for t, need in zip((x, z, w), needs, strict=True) if sum(needs) > need])
+    y = _trilinear(x.reshape(-1, x.shape[-1]), z.reshape(-1, z.shape[-1]), w).reshape(*x.shape[:-1], w.shape[0])
     return y if bias is None else y + bias

@@ -13,10 +13,10 @@ from ...codegen.templates.loops import MAX, MIN, SUM
 from ...shapes import wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, store
+from ..core.recording import store
 from ..core.reduction import Reduction, all_dims, reduction
 from ..core.registry import OPS, public
-from ..core.structured import tensor_argument
+from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, contiguous
 
 _KERNELS = {
@@ -42,26 +42,30 @@ def _norm2_backward(x, g0, y0):
 
 def _rule(g: Tensor, x: Tensor, y: Tensor, p: float, dims: tuple[int, ...]) -> Tensor | None:
     where = OPS["where"].call
+    sign = OPS["sgn" if x.dtype.is_complex else "sign"].call
     if p == 2:
         return _norm2_backward(x, g, y)
     if p == 0:
         return None
     if p == 1:
-        return x.sign() * g
+        return sign(x) * g
     if math.isinf(p):
         hit = (x.abs() == y).logical_or(x.isnan())
         count = cast(hit.sum(dims, True) if dims else hit, g.dtype)
-        return where(hit, x.sign() * (g / count), 0.0)
+        # (0/0 where the values were exchanged behind the graph's back and none attains the extreme, as PyTorch's)
+        return sign(x) * (where(hit, g, 0.0) / count)
     if p < 1:
-        return where(x == 0, 0.0, x.sign() * x.abs().pow(p - 1)) * g * y.pow(1 - p)
+        return where(x == 0, 0.0, sign(x) * x.abs().pow(p - 1)) * g * y.pow(1 - p)
     scale = where(y == 0, 0.0, g / y.pow(p - 1))
     if p < 2:
-        return x.sign() * x.abs().pow(p - 1) * scale
+        return sign(x) * x.abs().pow(p - 1) * scale
     return x * x.abs().pow(p - 2) * scale
 
 
 @reduction(grad=_rule, node="LinalgVectorNormBackward0", public=False)
 def _norm(x, dims, keepdim, p):
+    if x.dtype.is_complex:
+        x = x.abs()
     d = x.dtype
     if p in _KERNELS:
         return _KERNELS[p]((x,), dims, keepdim, d, d.compute)
@@ -81,8 +85,6 @@ def vector_norm(
         ord = ord.item()
     if isinstance(ord, bool) or not isinstance(ord, (int, float)):
         raise TypeError(f"{name}(): argument 'ord' must be a number, not {type(ord).__name__}")
-    if x.dtype.is_complex:  # of magnitudes: their gradient brings in the directions
-        x = x.abs()
     dims = all_dims(dim, x.ndim)
     if math.isinf(ord) or ord < 0:
         for d in dims:
@@ -119,11 +121,22 @@ def norm(input, p: float | str | None = "fro", dim=None, keepdim=False, out=None
     return y if out is None else store(out, y, "norm")
 
 
+def _dist_rule(g: Tensor, a: Tensor, b: Tensor, out: Tensor, p: Any, needs: set[Any]) -> dict[Any, Any]:
+    apart = a - b
+    found = _rule(g, apart, out, float(p), tuple(range(apart.ndim)))
+    ga = apart * 0.0 if found is None else found
+    return {n: t.sum_to_size(s.shape) for n, t, s in (("a", ga, a), ("b", -ga, b)) if n in needs}
+
+
+@structured(_dist_rule, linear="no", batch="samples", dtypes="half float complex", samples="torch.dist(x(3, 4), x(3, 4))")
+def _dist(a, b, p):
+    return vector_norm(a - b, p, name="dist")
+
+
 @public()
 def dist(input, other, p=2):
     """The p-norm of input − other."""
-    y = vector_norm(tensor_argument(input, "dist") - tensor_argument(other, "dist", "other"), p, name="dist")
-    return guarded(y, input, other, y)
+    return _dist(tensor_argument(input, "dist"), tensor_argument(other, "dist", "other"), p)
 
 
 @public(method=False)
@@ -136,6 +149,23 @@ def norm_except_dim(v, pow: int = 2, dim=0):
     if x.ndim == 1:  # of each number
         return vector_norm(x.unsqueeze(1), pow, 1)
     return vector_norm(x, pow, tuple(k for k in range(x.ndim) if k != d), True)
+
+
+def _renorm_rule(g: Tensor, x: Tensor, p: float, dims: tuple[int, ...], most: float) -> Tensor:
+    sizes = vector_norm(x, p, dims, True)
+    along = (x.conj() * g).real if x.dtype.is_complex else x * g
+    turned = _rule(along.sum(dims, True), x, sizes, p, dims)
+    inverse = 1 / (sizes + 1e-7)
+    return OPS["where"].call(sizes > most, most * inverse * (g if turned is None else g - inverse * turned), g)
+
+
+@structured(
+    x=_renorm_rule, holomorphic=False, linear="no", batch="shift", dtypes="half float complex", samples="torch.renorm(x(3, 4), 2, 0, 0.5)",
+)
+def _renorm(x, p, dims, most):
+    x = contiguous(x)  # as the result is
+    sizes = vector_norm(x, p, dims, True)
+    return x * OPS["where"].call(sizes > most, most / (sizes + 1e-7), 1.0)
 
 
 @public()
@@ -156,8 +186,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if x.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.ndim} dimensions")
-    x = contiguous(x)  # as the result is
     d = wrap_dim(dim, x.ndim)
-    sizes = vector_norm(x, float(p), tuple(k for k in range(x.ndim) if k != d), True, name="renorm")
-    y = x * OPS["where"].call(sizes > maxnorm, maxnorm / (sizes + 1e-7), 1.0)
+    if x.dtype.category < 2:
+        raise RuntimeError(f"renorm: Expected a floating point or complex tensor as input. Got {x.dtype}")
+    y = _renorm(x, float(p), tuple(k for k in range(x.ndim) if k != d), float(maxnorm))
     return y if out is None else store(out, y, "renorm", (), (input,))
