@@ -16,6 +16,8 @@ import autograd_nb as ag
 from ..ops.samples import KINDS, SAMPLES, tensors
 from ..ops.test_samples import UNDERIVED
 
+pytestmark = pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
+
 #: what is drawn follows other streams
 DRAWN = {t for t, (op, _) in SAMPLES.items() if op.forward.__module__.endswith(("random.sampling", "nn.dropout", "fractional_pool"))}
 
