@@ -15,6 +15,8 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
 
+from .functions import Square
+
 X, V = torch.linspace(0.1, 1, 12).reshape(4, 3), torch.tensor([0.1, 0.5, 2.0])
 MODEL = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.Tanh(), nn.Linear(4, 2)))
 OPTIMIZER = torch.optim.Adam(MODEL.parameters())
@@ -38,18 +40,6 @@ def f(x):
 
 def leaf():
     return V.detach().requires_grad_()
-
-
-class Twice(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * 2
-
-    @staticmethod
-    def backward(ctx, g):
-        assert ctx.saved_tensors
-        return g * 2
 
 
 def hooks():
@@ -113,7 +103,7 @@ CALLS = {
     "making a module": lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU()),
     "making an optimizer": lambda: torch.optim.SGD(MODEL.parameters(), 0.1),
     "second order": second_order,
-    "a Function": lambda: Twice.apply(leaf()).sum().backward(),
+    "a Function": lambda: Square.apply(leaf()).sum().backward(),
     "hooks": hooks,
     "saved_tensors_hooks": saved_hooks,
     "checkpoint": lambda: torch.utils.checkpoint.checkpoint(f, leaf(), use_reentrant=False).backward(),

@@ -13,6 +13,8 @@ import autograd_nb.nn.functional as F
 from autograd_nb import launch, nn
 from autograd_nb.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
 
+from .functions import Double
+
 
 def rows(prof, **options):
     return {row.key: row for row in prof.key_averages(**options)}
@@ -38,15 +40,6 @@ def test_ops_nodes_optimizer_and_blocks():
 
 
 def test_users_functions_have_their_names():
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
     with profile() as prof:
         Double.apply(torch.ones(3, requires_grad=True)).sum().backward()
     found = rows(prof)

@@ -11,6 +11,8 @@ import autograd_nb as torch
 from autograd_nb import nn
 from autograd_nb.nn import functional as F
 
+from .functions import Double
+
 
 def test_gradient_by_hand():
     x = torch.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True)
@@ -54,17 +56,8 @@ def test_second_derivative_and_modes():
 
 
 def test_own_function():
-    class Twice(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
     x = torch.ones(2, requires_grad=True)
-    Twice.apply(x).sum().backward()
+    Double.apply(x).sum().backward()
     assert x.grad.tolist() == [2, 2]
 
 

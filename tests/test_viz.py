@@ -10,6 +10,8 @@ import autograd_nb as torch
 import autograd_nb.nn.functional as F
 from autograd_nb import nn
 
+from .functions import Double
+
 
 def first_words(drawing):
     return [line.split("  float")[0].rstrip() for line in str(drawing).splitlines()]
@@ -47,15 +49,6 @@ def test_shapes_of_reductions_views_and_several_outputs():
 
 
 def test_users_function_is_drawn():
-    class Double(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
     text = str(torch.viz.graph(Double.apply(torch.ones(3, requires_grad=True))))
     assert "DoubleBackward" in text
     assert "float32[3]" in text

@@ -11,6 +11,7 @@ import pytest
 import autograd_nb as torch
 from autograd_nb.autograd import Function
 from autograd_nb.autograd.function import once_differentiable
+from tests.functions import Square
 
 
 class Cube(Function):
@@ -219,17 +220,8 @@ def test_saved_tensors_are_guarded():
 
 
 def test_once_differentiable():
-    class Once(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x * x
-
-        @staticmethod
-        @once_differentiable
-        def backward(ctx, g):
-            (x,) = ctx.saved_tensors
-            return g * 2 * x
+    class Once(Square):
+        backward = staticmethod(once_differentiable(Square.backward))
 
     x, w = leaf(3.0), leaf(1.0)
     (g,) = torch.autograd.grad((Once.apply(x) * w).sum(), x, create_graph=True)

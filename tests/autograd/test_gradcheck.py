@@ -6,6 +6,7 @@ import pytest
 
 import autograd_nb as torch
 from autograd_nb.autograd import Function, GradcheckError, gradcheck, gradgradcheck
+from tests.functions import Double, Square
 
 
 def leaf(*shape):
@@ -13,19 +14,13 @@ def leaf(*shape):
     return torch.rand(*shape, dtype=torch.float64, requires_grad=True)
 
 
-class Wrong(Function):
+class Wrong(Square):
     """x² with a derivative that is wrong in one element."""
 
     @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
     def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        out = g * 2 * x
-        mask = torch.ones_like(x)
+        out = Square.backward(ctx, g)
+        mask = torch.ones_like(out)
         mask[1] = 1.5
         return out * mask
 
@@ -105,20 +100,12 @@ def test_forward_mode_and_batches():
     x = torch.rand(2, 3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda a: a.exp().sum(1) / a.prod(1), (x,), check_forward_ad=True, check_batched_grad=True)
 
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, a):
-            return a * 2
-
+    class WrongTangent(Double):
         @staticmethod
         def jvp(ctx, t):
             return t * 3
 
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2
-
-    assert torch.autograd.gradcheck(Wrong.apply, (x,))
+    assert torch.autograd.gradcheck(WrongTangent.apply, (x,))
     with pytest.raises(GradcheckError, match="Jacobian mismatch"):
         torch.autograd.gradcheck(Wrong.apply, (x,), check_forward_ad=True)
 

@@ -43,6 +43,35 @@ def same(a, b):
             torch.testing.assert_close(p.grad, q.grad, rtol=1e-4, atol=1e-5)
 
 
+def checked_program(function, *args, calls=2):
+    """The program of a function, after calls that compare it with eager."""
+    step = torch.compile(function, check=True)
+    for _ in range(calls + 1):
+        step(*args)
+    assert step.programs, "not captured"
+    return step.programs[0].program
+
+
+def names(program):
+    """The kernels of a program's steps."""
+    return [s.name for s in program.steps]
+
+
+def train_beside_eager(make, *calls, before=lambda k, model: None):
+    """Run the step of one ``make() → (model, step)`` compiled and that of another eagerly: both agree after each call.
+
+    A step is given a random batch and the arguments of ``calls``, one tuple a call; ``before(k, model)`` runs before call ``k``.
+    """
+    (model, step), (expected, eager) = make(), make()
+    compiled = torch.compile(step)
+    for k, args in enumerate(calls):
+        before(k, model)
+        before(k, expected)
+        x = torch.randn(2, 3)
+        eq(compiled(x, *args), eager(x, *args))
+        same(model, expected)
+
+
 def in_threads(count, work):
     """``work(k)`` in a thread for each k; what one raised is raised."""
     with ThreadPoolExecutor(count) as pool:

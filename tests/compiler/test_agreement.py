@@ -12,6 +12,8 @@ import pytest
 
 import autograd_nb as torch
 
+from ..functions import Square
+
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
@@ -26,18 +28,6 @@ class World:
     @property
     def all(self):
         return [self.w, self.v, self.b]
-
-
-class Square(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
-
-    @staticmethod
-    def backward(ctx, g):
-        (x,) = ctx.saved_tensors
-        return 2 * x * g
 
 
 class Refusing(torch.autograd.Function):

@@ -12,7 +12,8 @@ import pytest
 
 import autograd_nb as torch
 
-from .test_agreement import DEEDS, KINDS, Square, World, outcome
+from ..functions import Square
+from .test_agreement import DEEDS, KINDS, World, outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 

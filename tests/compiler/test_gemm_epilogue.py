@@ -8,18 +8,7 @@ import autograd_nb as torch
 from autograd_nb import nn
 from autograd_nb.nn import functional as F
 
-
-def compiled(function, *args, calls=3):
-    """The program of a function, after calls that compare it with eager."""
-    step = torch.compile(function, check=True)
-    for _ in range(calls + 1):
-        step(*args)
-    assert step.programs, "not captured"
-    return step.programs[0].program
-
-
-def names(program):
-    return [s.name for s in program.steps]
+from .common import checked_program, names
 
 
 def adds(program):
@@ -31,7 +20,7 @@ def test_bias_is_added_by_the_activation():
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4), nn.Tanh())
     with torch.no_grad():
-        program = compiled(lambda x: net(x), torch.randn(3, 6))
+        program = checked_program(lambda x: net(x), torch.randn(3, 6))
     assert names(program) == ["matmul", "relu", "matmul", "tanh"]
     assert adds(program) == [False, False]
 
@@ -48,14 +37,14 @@ def test_bias_is_added_by_every_pointwise_reader_forward_and_backward():
         layer.zero_grad()
         return loss, *grads
 
-    assert "fill_rows" not in names(compiled(step, x))
+    assert "fill_rows" not in names(checked_program(step, x))
 
 
 def test_bias_stays_where_a_kernel_that_is_not_pointwise_reads_the_product():
     torch.manual_seed(0)
     layer, y = nn.Linear(6, 5), torch.tensor([1, 0, 4])
     with torch.no_grad():
-        program = compiled(lambda x: F.cross_entropy(layer(x), y), torch.randn(3, 6))
+        program = checked_program(lambda x: F.cross_entropy(layer(x), y), torch.randn(3, 6))
     assert "fill_rows" in names(program)
 
 
@@ -68,7 +57,7 @@ def test_bias_beside_parts_of_columns():
         return a.clone(), b.sin(), c.exp()
 
     with torch.no_grad():
-        program = compiled(parts, torch.randn(6, 6))
+        program = checked_program(parts, torch.randn(6, 6))
     assert "fill_rows" not in names(program)
 
 
@@ -76,7 +65,7 @@ def test_a_view_over_several_rows_keeps_the_bias():
     torch.manual_seed(0)
     layer = nn.Linear(6, 4)
     with torch.no_grad():
-        program = compiled(lambda x: layer(x).view(-1).exp(), torch.randn(6, 6))
+        program = checked_program(lambda x: layer(x).view(-1).exp(), torch.randn(6, 6))
     assert "fill_rows" in names(program)
 
 
@@ -89,7 +78,7 @@ def test_residual_is_where_the_product_adds():
         return (x + b(F.layer_norm(x, (6,)))).sum(1)
 
     with torch.no_grad():
-        program = compiled(block, torch.randn(5, 6))
+        program = checked_program(block, torch.randn(5, 6))
     assert adds(program) == [True, True]
     assert "fill_rows" not in names(program)
 
@@ -103,7 +92,7 @@ def test_gradients_that_meet_are_summed_by_products():
         h = x.exp()
         return torch.autograd.grad((q(h).sin() * k(h).cos() + v(h).exp()).sum(), x)
 
-    program = compiled(step, x)
+    program = checked_program(step, x)
     assert adds(program).count(True) == 2
     assert "add_" not in names(program)
 
@@ -118,7 +107,7 @@ def test_gradients_accumulate_by_products():
         return w.grad.sum()
 
     (x @ w).sum().backward()
-    program = compiled(step, x)
+    program = checked_program(step, x)
     assert adds(program) == [False, True]
 
 
@@ -133,7 +122,7 @@ def test_what_is_read_again_is_not_overwritten(calls):
         return z.sum(0), y.sum(0)
 
     with torch.no_grad():
-        compiled(f, torch.randn(5, 6), calls=calls)
+        checked_program(f, torch.randn(5, 6), calls=calls)
 
 
 def test_a_sum_in_the_memory_of_an_operand_of_its_product_is_left_alone():
@@ -146,7 +135,7 @@ def test_a_sum_in_the_memory_of_an_operand_of_its_product_is_left_alone():
         return y.sum(0)
 
     with torch.no_grad():
-        program = compiled(f, torch.randn(6, 6))
+        program = checked_program(f, torch.randn(6, 6))
     assert adds(program) == [False]
 
 
@@ -161,7 +150,7 @@ def test_operands_that_change_between_a_product_and_its_sum():
         return (other + p).sum(0), y.sum(0)
 
     with torch.no_grad():
-        program = compiled(f, torch.randn(6, 6))
+        program = checked_program(f, torch.randn(6, 6))
     assert adds(program) == [False]
 
 
@@ -173,7 +162,7 @@ def test_products_of_doubles_and_batches():
         return (x.exp() + a @ b).sum((0, 1))
 
     with torch.no_grad():
-        assert adds(compiled(f, torch.randn(3, 4, 6, dtype=torch.float64))) == [True]
+        assert adds(checked_program(f, torch.randn(3, 4, 6, dtype=torch.float64))) == [True]
 
 
 def test_a_view_of_another_shape_joins_the_loop():
@@ -183,7 +172,7 @@ def test_a_view_of_another_shape_joins_the_loop():
         y = x.exp().transpose(0, 1).reshape(4, 6)  # a copy of (4, 2, 3) as (4, 6)
         return y.sin()
 
-    program = compiled(f, torch.randn(2, 4, 3))
+    program = checked_program(f, torch.randn(2, 4, 3))
     assert len(program.steps) <= 2
     assert "clone+sin" in " ".join(names(program))
 
@@ -197,10 +186,10 @@ def test_parts_put_side_by_side_are_copied_once():
         a, b = (p.reshape(2, 4, 2, 3).transpose(1, 2).contiguous() for p in (a, b))
         return torch.autograd.grad(((a @ b.mT).softmax(-1) @ a).sum(), x)
 
-    program = compiled(f, x)
+    program = checked_program(f, x)
     assert names(program)[-2:] == ["clone+copy_", "copy_"]  # one pass for each part
 
 
 def test_a_number_is_nothing_to_begin_a_sum_with():
-    program = compiled(lambda x, w: x @ w + 1, torch.randn(2, 5), torch.randn(5, 4))
+    program = checked_program(lambda x, w: x @ w + 1, torch.randn(2, 5), torch.randn(5, 4))
     assert adds(program) == [False]

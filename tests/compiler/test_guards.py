@@ -168,66 +168,49 @@ def test_dataclass_arg():
     assert c([b]) == 4
 
 
-def test_views_of_one():
+def scaled_and_moved(a, b):
+    """Changes both arguments, which may be parts of one array."""
+    a.mul_(2)
+    b.add_(1)
+    return a + b
 
-    def f(a, b):
-        a.mul_(2)
-        b.add_(1)
-        return a + b
 
-    c = torch.compile(f)
-    for i in range(4):
-        base = torch.arange(4.0)
-        e = base.clone()
-        ra = c(base[:3], base[1:])
-        eb = f(e[:3], e[1:])
-        eq(ra, eb)
-        eq(base, e)
-    for i in range(3):
-        base = torch.arange(6.0)
-        e = base.clone()
-        ra = c(base[:3], base[3:])
-        eb = f(e[:3], e[3:])
-        eq(ra, eb)
-        eq(base, e)
-    a, b = (torch.ones(3), torch.ones(3))
+def agrees(compiled, base, *views):
+    """The compiled function does to views of ``base`` what it does to those of a copy when it is eager."""
+    copy = base.clone()
+    eq(compiled(*[view(base) for view in views]), scaled_and_moved(*[view(copy) for view in views]))
+    eq(base, copy)
+
+
+OVERLAPPING = (lambda t: t[:3], lambda t: t[1:])
+SAME = (lambda t: t, lambda t: t)
+
+
+def test_arguments_that_are_views_of_one_array():
+    c = torch.compile(scaled_and_moved)
+    for _ in range(4):
+        agrees(c, torch.arange(4.0), *OVERLAPPING)
+    for _ in range(3):
+        agrees(c, torch.arange(6.0), lambda t: t[:3], lambda t: t[3:])
+    a, b = torch.ones(3), torch.ones(3)
     eq(c(a, b), torch.full((3,), 4.0))
     assert a._version == 1
 
 
-def test_separate_then_alias():
-
-    def f(a, b):
-        a.mul_(2)
-        b.add_(1)
-        return a + b
-
-    c = torch.compile(f)
-    for i in range(3):
+def test_arguments_that_share_memory_after_calls_with_ones_that_did_not():
+    c = torch.compile(scaled_and_moved)
+    for _ in range(3):
         c(torch.ones(3), torch.ones(3))
-    base = torch.arange(4.0)
-    e = base.clone()
-    eq(c(base[:3], base[1:]), f(e[:3], e[1:]))
-    eq(base, e)
-    n = np.arange(4, dtype=np.float32)
-    e = torch.arange(4.0)
-    eq(c(torch.from_numpy(n)[:3], torch.from_numpy(n)[1:]), f(e[:3], e[1:]))
-    eq(torch.from_numpy(n), e)
-    x = torch.arange(3.0)
-    e = x.clone()
-    eq(c(x, x), f(e, e))
-    assert x._version == 2, x._version
-    x = torch.arange(3.0)
-    e = x.clone()
-    eq(c(x, x), f(e, e))
-    assert x._version == 2, x._version
-    x = torch.arange(3.0)
-    c(x, x)
-    assert x._version == 2, x._version
-    x = torch.arange(3.0)
-    e = x.clone()
-    eq(c(x, x.data), f(e, e))
-    eq(x, e)
+    agrees(c, torch.arange(4.0), *OVERLAPPING)
+    array = np.arange(4, dtype=np.float32)
+    expected = torch.arange(4.0)
+    eq(c(torch.from_numpy(array)[:3], torch.from_numpy(array)[1:]), scaled_and_moved(expected[:3], expected[1:]))
+    eq(torch.from_numpy(array), expected)
+    for _ in range(3):
+        x = torch.arange(3.0)
+        agrees(c, x, *SAME)
+        assert x._version == 2
+    agrees(c, torch.arange(3.0), lambda t: t, lambda t: t.data)
 
 
 def test_arg_alias_param():

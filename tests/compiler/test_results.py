@@ -14,6 +14,7 @@ from autograd_nb.compiler.run import backward, variant
 from autograd_nb.compiler.run.check import CompileError
 from autograd_nb.errors import ConsumedGraphError, ModifiedError
 
+from ..functions import Double
 from .common import eq, in_threads
 from .test_agreement import Parted
 
@@ -393,11 +394,7 @@ def test_the_base_of_a_view_that_was_not_returned_has_no_history():
 
 
 def test_backward_passes_that_raise_do_so_when_they_run():
-    class Refusing(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
+    class Refusing(Double):
         @staticmethod
         def backward(ctx, g):
             raise KeyError("no")
@@ -410,11 +407,7 @@ def test_backward_passes_that_raise_do_so_when_they_run():
 
 
 def test_what_a_backward_pass_prints_is_printed(capsys):
-    class Telling(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2
-
+    class Telling(Double):
         @staticmethod
         def backward(ctx, g):
             print("told")

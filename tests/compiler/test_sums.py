@@ -1,6 +1,6 @@
 """Reductions in one kernel with what feeds them and what works on their results: the rules fire, and values are eager's.
 
-`compiled` compares every call with eager; sizes are such that fusing pays, and most of them odd.
+`checked_program` compares every call with eager; sizes are such that fusing pays, and most of them odd.
 """
 
 from __future__ import annotations
@@ -11,22 +11,11 @@ import pytest
 import autograd_nb as torch
 from autograd_nb.threads import WORTH
 
+from .common import checked_program, names
+
 pytestmark = pytest.mark.slow  # many kernels
 
 N, M = 123, 131
-
-
-def compiled(function, *args, calls=2):
-    """The program of a function, after calls that compare it with eager."""
-    step = torch.compile(function, check=True)
-    for _ in range(calls + 1):
-        step(*args)
-    assert step.programs, "not captured"
-    return step.programs[0].program
-
-
-def names(program):
-    return [s.name for s in program.steps]
 
 
 def pair(*shape, dtype=torch.float32):
@@ -35,7 +24,7 @@ def pair(*shape, dtype=torch.float32):
 
 
 def test_what_only_a_sum_reads_is_not_stored():
-    program = compiled(lambda x, y: ((x - y) ** 2).mean(), *pair(N, M))
+    program = checked_program(lambda x, y: ((x - y) ** 2).mean(), *pair(N, M))
     assert names(program) == ["sub+square+mean"]
     assert program.arena_bytes < 1024
 
@@ -43,7 +32,7 @@ def test_what_only_a_sum_reads_is_not_stored():
 @pytest.mark.parametrize("dim", [0, 1, (0, 2), (1, 2), None])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_sums_over_any_dims_take_in_a_product(dim, dtype):
-    program = compiled(lambda x, y: (x * y).sum(dim), *pair(7, 150, 140, dtype=dtype))
+    program = checked_program(lambda x, y: (x * y).sum(dim), *pair(7, 150, 140, dtype=dtype))
     assert names(program) == ["mul+sum"]
 
 
@@ -52,19 +41,19 @@ def test_a_result_that_is_wanted_is_stored_by_the_loop_that_sums_it():
         z = (x * y).relu()
         return z, z.sum(0)
 
-    program = compiled(step, *pair(N, M))
+    program = checked_program(step, *pair(N, M))
     assert names(program) == ["mul+relu+sum"]
 
 
 def test_several_folds_over_the_same_dims_are_one_loop():
-    program = compiled(lambda x, y: (x.sum(0), (x * y).sum(0), x.amax(0), x.amin(0)), *pair(N, M))
+    program = checked_program(lambda x, y: (x.sum(0), (x * y).sum(0), x.amax(0), x.amin(0)), *pair(N, M))
     assert len(program.steps) == 1
-    program = compiled(lambda x, y: (x.sum(), x.amax(), (x == y).any()), *pair(N * M))
+    program = checked_program(lambda x, y: (x.sum(), x.amax(), (x == y).any()), *pair(N * M))
     assert len(program.steps) == 1
 
 
 def test_folds_over_other_dims_stay_apart():
-    program = compiled(lambda x: (x.sum(0), x.sum(1)), pair(N, 2 * M)[0])
+    program = checked_program(lambda x: (x.sum(0), x.sum(1)), pair(N, 2 * M)[0])
     assert names(program) == ["sum", "sum"]
 
 
@@ -73,7 +62,7 @@ def test_pointwise_steps_on_the_results_run_at_the_end_of_the_folds():
         return ((x * y).sum(0) / 3.0 + z).exp()
 
     x, y = pair(N, M)
-    program = compiled(step, x, y, torch.randn(M))
+    program = checked_program(step, x, y, torch.randn(M))
     assert len(program.steps) == 1
 
 
@@ -86,12 +75,12 @@ def test_a_sum_is_added_to_a_gradient_in_place():
         (bias + x).sin().sum().backward()
         return bias.grad.clone()
 
-    program = compiled(step, torch.randn(N, M))
+    program = checked_program(step, torch.randn(N, M))
     assert sum("sum" in n for n in names(program)) <= 2
 
 
 def test_what_reads_the_result_beside_the_elements_waits_for_it():
-    program = compiled(lambda x, y: (x * y) - (x * y).sum(0), *pair(N, M))
+    program = checked_program(lambda x, y: (x * y) - (x * y).sum(0), *pair(N, M))
     assert len(program.steps) == 2
 
 
@@ -109,7 +98,7 @@ def test_what_reads_the_result_beside_the_elements_waits_for_it():
 @pytest.mark.parametrize("dim", [0, -1, None])
 def test_operands_of_other_layouts(make, dim):
     x, y = pair(N, M)
-    program = compiled(lambda x, y: (make(x) * make(y) + 1).sum(dim), x, y)
+    program = checked_program(lambda x, y: (make(x) * make(y) + 1).sum(dim), x, y)
     assert program.steps
 
 
@@ -117,19 +106,19 @@ def test_operands_of_other_layouts(make, dim):
 def test_integers_and_booleans(dtype):
     torch.manual_seed(0)
     x, y = torch.randint(0, 2, (N, M)).to(dtype), torch.randint(0, 2, (N, M)).to(dtype)
-    program = compiled(lambda x, y: ((x * y).sum(0), (x & y).sum(0), (x == y).all(0), (x | y).any(0)), x, y)
+    program = checked_program(lambda x, y: ((x * y).sum(0), (x & y).sum(0), (x == y).all(0), (x | y).any(0)), x, y)
     assert len(program.steps) == 1
 
 
 def test_half_and_complex_numbers_stay_as_they_are():
     x, y = pair(N, M)
-    assert len(compiled(lambda x, y: (x * y).sum(0), x.half(), y.half()).steps) == 2
-    assert len(compiled(lambda x, y: (x * y).sum(0), x.to(torch.complex64), y.to(torch.complex64)).steps) == 2
+    assert len(checked_program(lambda x, y: (x * y).sum(0), x.half(), y.half()).steps) == 2
+    assert len(checked_program(lambda x, y: (x * y).sum(0), x.to(torch.complex64), y.to(torch.complex64)).steps) == 2
 
 
 @pytest.mark.parametrize("shape", [(0, M), (N, 0), (1, 20_000), (20_000, 1)])
 def test_empty_and_one(shape):
-    compiled(lambda x, y: ((x * y).sum(0), (x * y).sum(1), (x - y).square().sum()), *pair(*shape))
+    checked_program(lambda x, y: ((x * y).sum(0), (x * y).sum(1), (x - y).square().sum()), *pair(*shape))
 
 
 def test_nan_and_infinities_come_through():
@@ -154,7 +143,7 @@ def test_a_value_that_is_overwritten_later_is_summed_as_it_was():
         z.mul_(2)
         return s, z, z.sum(0)
 
-    compiled(step, *pair(N, M))
+    checked_program(step, *pair(N, M))
 
 
 def test_a_result_that_is_overwritten_later_counts_as_it_was():
@@ -164,7 +153,7 @@ def test_a_result_that_is_overwritten_later_counts_as_it_was():
         s.add_(1)
         return s, z
 
-    compiled(step, *pair(N, M))
+    checked_program(step, *pair(N, M))
 
 
 def test_a_long_formula_stays_out_of_a_fold_over_short_rows():
@@ -172,8 +161,8 @@ def test_a_long_formula_stays_out_of_a_fold_over_short_rows():
         z = (x.sin() * x.tanh()).exp()
         return z, z.sum(0)
 
-    assert len(compiled(step, pair(200, 100)[0]).steps) == 2
-    assert len(compiled(step, pair(20, 2000)[0]).steps) == 1
+    assert len(checked_program(step, pair(200, 100)[0]).steps) == 2
+    assert len(checked_program(step, pair(20, 2000)[0]).steps) == 1
 
 
 def test_small_sums_are_not_worth_a_kernel():
@@ -181,7 +170,7 @@ def test_small_sums_are_not_worth_a_kernel():
         z = x.tanh()
         return z, z.sum(0)
 
-    assert names(compiled(step, pair(16, 8)[0])) == ["tanh", "sum"]
+    assert names(checked_program(step, pair(16, 8)[0])) == ["tanh", "sum"]
 
 
 @pytest.mark.parametrize("n", [1 << 17, (1 << 17) + 12_345])
@@ -193,7 +182,7 @@ def test_a_long_sum_has_the_same_bits_for_any_number_of_threads(n):
         z = (x * y).tanh().sin()
         return z, z.sum(1) + 1, z.amax(1)
 
-    program = compiled(step, x, y, calls=1)
+    program = checked_program(step, x, y, calls=1)
     assert any("sum" in name for name in names(program)) and len(program.steps) <= 3
     found = []
     before = torch.get_num_threads()
@@ -218,5 +207,5 @@ def test_gradients_of_broadcast_operands_share_the_loop_of_the_other():
         loss = (x * w + b).tanh().square().mean()
         return loss, *torch.autograd.grad(loss, (w, b))
 
-    sums = [name for name in names(compiled(step, torch.randn(20, 2000))) if "sum" in name or "backward" in name]
+    sums = [name for name in names(checked_program(step, torch.randn(20, 2000))) if "sum" in name or "backward" in name]
     assert len(sums) == 1

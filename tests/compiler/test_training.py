@@ -10,7 +10,7 @@ import autograd_nb as torch
 from autograd_nb import nn
 from autograd_nb.utils.checkpoint import checkpoint
 
-from .common import eq, in_threads, same
+from .common import eq, in_threads, same, train_beside_eager
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # many kernels
 
@@ -35,116 +35,84 @@ def test_accumulate_zero_outside():
     assert w.grad[0] == 101
 
 
-def test_accumulation_k():
-
-    def mk():
-        torch.manual_seed(0)
-        m = nn.Linear(3, 3)
-        o = torch.optim.Adam(m.parameters(), 0.1)
-
-        def step(x, last):
-            (m(x).square().sum() / 3).backward()
-            if last:
-                o.step()
-                o.zero_grad()
-
-        return (m, step)
-
-    m, s = mk()
-    m2, s2 = mk()
-    c = torch.compile(s)
-    for i in range(12):
-        x = torch.randn(2, 3)
-        c(x, i % 3 == 2)
-        s2(x, i % 3 == 2)
-        [eq(p.grad, q.grad) if p.grad is not None else None for p, q in zip(m.parameters(), m2.parameters())]
-    same(m, m2)
+def layer(optimizer=torch.optim.SGD):
+    torch.manual_seed(0)
+    model = nn.Linear(3, 3)
+    return model, optimizer(model.parameters(), 0.1)
 
 
-def test_delayed_step():
+def accumulating():
+    """Gradients of three calls are summed before each step."""
+    model, optimizer = layer(torch.optim.Adam)
 
-    def mk():
-        torch.manual_seed(0)
-        m = nn.Linear(3, 3)
-        o = torch.optim.SGD(m.parameters(), 0.1)
+    def step(x, last):
+        (model(x).square().sum() / 3).backward()
+        if last:
+            optimizer.step()
+            optimizer.zero_grad()
 
-        def step(x):
-            o.step()
-            o.zero_grad()
-            m(x).square().sum().backward()
-
-        return (m, step)
-
-    m, s = mk()
-    m2, s2 = mk()
-    c = torch.compile(s)
-    for i in range(6):
-        x = torch.randn(2, 3)
-        c(x)
-        s2(x)
-    same(m, m2)
-    for p, q in zip(m.parameters(), m2.parameters()):
-        p.grad = None
-        q.grad = None
-    for i in range(3):
-        x = torch.randn(2, 3)
-        c(x)
-        s2(x)
-    same(m, m2)
+    return model, step
 
 
-def test_zero_to_zeros():
+def delayed():
+    """A step is made with the gradients of the call before."""
+    model, optimizer = layer()
 
-    def mk():
-        torch.manual_seed(0)
-        m = nn.Linear(3, 3)
-        o = torch.optim.SGD(m.parameters(), 0.1)
+    def step(x):
+        optimizer.step()
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
 
-        def step(x):
-            o.zero_grad(set_to_none=False)
-            m(x).square().sum().backward()
-            o.step()
-            return m.weight.grad.norm()
-
-        return (m, step)
-
-    m, s = mk()
-    m2, s2 = mk()
-    c = torch.compile(s)
-    for i in range(6):
-        x = torch.randn(2, 3)
-        eq(c(x), s2(x))
-        eq(m.weight.grad, m2.weight.grad)
-    same(m, m2)
+    return model, step
 
 
-def test_ema():
+def set_to_zero():
+    """Gradients are filled with zeros, not forgotten."""
+    model, optimizer = layer()
 
-    def mk():
-        torch.manual_seed(0)
-        m = nn.Linear(3, 3)
-        e = copy.deepcopy(m)
-        o = torch.optim.SGD(m.parameters(), 0.1)
+    def step(x):
+        optimizer.zero_grad(set_to_none=False)
+        model(x).square().sum().backward()
+        optimizer.step()
+        return model.weight.grad.norm()
 
-        def step(x):
-            o.zero_grad()
-            m(x).square().sum().backward()
-            o.step()
-            with torch.no_grad():
-                for p, q in zip(e.parameters(), m.parameters()):
-                    p.mul_(0.9).add_(q, alpha=0.1)
+    return model, step
 
-        return (m, e, step)
 
-    m, e, s = mk()
-    m2, e2, s2 = mk()
-    c = torch.compile(s)
-    for i in range(5):
-        x = torch.randn(2, 3)
-        c(x)
-        s2(x)
-    same(m, m2)
-    same(e, e2)
+def averaged():
+    """A second model follows the first one's parameters."""
+    model, optimizer = layer()
+    average = copy.deepcopy(model)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+        with torch.no_grad():
+            for p, q in zip(average.parameters(), model.parameters(), strict=True):
+                p.mul_(0.9).add_(q, alpha=0.1)
+
+    return nn.ModuleList([model, average]), step
+
+
+def forget_before_the_seventh(k, model):
+    if k == 6:
+        model.zero_grad()
+
+
+#: name -> (what makes model and step, further arguments of each call, what happens before a call)
+STEPS = {
+    "accumulating": (accumulating, [(i % 3 == 2,) for i in range(12)], {}),
+    "delayed": (delayed, [()] * 9, {"before": forget_before_the_seventh}),
+    "set to zero": (set_to_zero, [()] * 6, {}),
+    "averaged": (averaged, [()] * 5, {}),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_leaves_what_the_eager_one_leaves(name):
+    make, calls, options = STEPS[name]
+    train_beside_eager(make, *calls, **options)
 
 
 def test_scheduler_inside():

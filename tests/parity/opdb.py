@@ -257,6 +257,16 @@ def both(like: list, rng: np.random.Generator) -> tuple[list, list]:
     ]
 
 
+def with_gradients(sample: Any, given: Any, theirs: Any, mine: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
+    """PyTorch's and our operands that require grad, and PyTorch's and our results that do, of which there are as many."""
+    t_in = [t for t in leaves((sample.input, sample.args, sample.kwargs)) if t.requires_grad]
+    m_in = [t for t in leaves(given) if t.requires_grad]
+    t_out = [t for t in leaves(theirs) if t.requires_grad]
+    m_out = [t for t in leaves(mine) if t.requires_grad]
+    assert len(t_out) == len(m_out), f"{len(m_out)} outputs require grad instead of {len(t_out)}"
+    return t_in, m_in, t_out, m_out
+
+
 def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients: bool, second: bool) -> None:
     """Compare one sample."""
     random = (
@@ -283,11 +293,7 @@ def run_sample(function: Any, op: Any, sample: Any, outcome: Outcome, gradients:
     compare(mine, theirs, "value", not random)
     if not gradients or random:
         return
-    t_in = [t for t in leaves((sample.input, sample.args, sample.kwargs)) if t.requires_grad]
-    m_in = [t for t in leaves((args, kwargs)) if t.requires_grad]
-    t_out = [t for t in leaves(theirs) if t.requires_grad]
-    m_out = [t for t in leaves(mine) if t.requires_grad]
-    assert len(t_out) == len(m_out), f"{len(m_out)} outputs require grad instead of {len(t_out)}"
+    t_in, m_in, t_out, m_out = with_gradients(sample, (args, kwargs), theirs, mine)
     if not t_out:
         return
     rng = np.random.default_rng(0)

@@ -19,7 +19,7 @@ from torch.testing._internal.common_methods_invocations import op_db  # noqa: E4
 
 import autograd_nb as ag  # noqa: E402
 
-from .opdb import RANDOM, find, leaves  # noqa: E402
+from .opdb import RANDOM, find, leaves, with_gradients  # noqa: E402
 
 TOLERANCE = {
     torch.complex128: (1e-7, 1e-9),
@@ -103,11 +103,7 @@ def run_sample(op: Any, sample: Any, second: bool) -> None:
     if isinstance(theirs, torch.Tensor) and theirs.layout is not torch.strided:
         raise Unsupported("sparse")
     same(mine, theirs, "value")
-    t_in = [t for t in leaves((sample.input, sample.args, sample.kwargs)) if t.requires_grad]
-    m_in = [t for t in leaves((args, kwargs)) if t.requires_grad]
-    t_out = [t for t in leaves(theirs) if t.requires_grad]
-    m_out = [t for t in leaves(mine) if t.requires_grad]
-    assert len(t_out) == len(m_out), f"{len(m_out)} outputs require grad instead of {len(t_out)}"
+    t_in, m_in, t_out, m_out = with_gradients(sample, (args, kwargs), theirs, mine)
     if not t_out:
         return
     graph = second and op.supports_gradgrad

@@ -18,13 +18,18 @@ import autograd_nb as ag  # noqa: E402
 PARTS = 8
 
 
+def compared(walk, part, things):
+    """How many things a part of a walk over all ops compared, none of which differs from PyTorch's."""
+    command = [sys.executable, "-m", f"tests.parity.{walk}", "--part", str(part), str(PARTS)]
+    run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    return int(run.stdout.split(f" {things} of ")[0].rsplit(None, 1)[-1])
+
+
 @pytest.mark.parity
 @pytest.mark.parametrize("part", range(PARTS))
 def test_in_place_changes_are_refused_where_pytorch_refuses_them(part):
-    command = [sys.executable, "-m", "tests.parity.saved", "--part", str(part), str(PARTS)]
-    run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
-    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
-    assert int(run.stdout.split(" pairs of ")[0].rsplit(None, 1)[-1]) > 500
+    assert compared("saved", part, "pairs") > 500
 
 
 def over_changed(x):
@@ -121,10 +126,7 @@ def test_one_result_of_several_may_be_changed_as_in_pytorch(k):
 @pytest.mark.parity
 @pytest.mark.parametrize("part", range(PARTS))
 def test_values_changed_behind_the_graphs_back_give_pytorchs_gradients(part):
-    command = [sys.executable, "-m", "tests.parity.exchanged", "--part", str(part), str(PARTS)]
-    run = subprocess.run(command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, timeout=1500)
-    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
-    assert int(run.stdout.split(" changes of ")[0].rsplit(None, 1)[-1]) > 100
+    assert compared("exchanged", part, "changes") > 100
 
 
 IN_PLACE = {
