@@ -144,9 +144,10 @@ EXPLAINED = (
         or (c.kind == "strides" and "[" in c.name and "backward" in c.statement),
     ),
     Explained(
-        "logical_not_ of numbers",
-        "PyTorch forgets that it changes a tensor with a history: it is not refused, and the history stays.",
-        lambda c: "logical_not_()" in c.statement and (c.kind == "requires_grad" or re.search(r"in-place operation|modified inplace", c.mine)),
+        "logic in place of numbers",
+        "PyTorch forgets that it changes a tensor with a history: it is not refused, and the history of what was there before stays.",
+        lambda c: re.search(r"\.logical_(not|and|or|xor)_\(", c.statement)
+        and (c.kind in ("requires_grad", "history", "leaf") or re.search(r"in-place operation|modified inplace", c.mine)),
     ),
     Explained(
         "exchanged data",
@@ -239,7 +240,35 @@ EXPLAINED = (
     Explained(
         "dtypes of nothing",
         "Where there is nothing to compute PyTorch does not look at dtypes that it refuses otherwise.",
-        lambda c: c.kind == "raised" and re.search(r"same dtype|should be the same|expected scalar type|not implemented for", c.mine) and c.empty,
+        lambda c: c.kind == "raised" and c.empty
+        and re.search(r"same dtype|should be the same|expected scalar type|not implemented for|can't be cast", c.mine),
+    ),
+    Explained(
+        "channels of nothing",
+        "Of running statistics without elements PyTorch takes the first, before it looks at whether they require grad.",
+        lambda c: c.kind == "error type" and "instance_norm" in c.statement and "select(): index 0 out of range for tensor of size [0]" in c.theirs,
+    ),
+    Explained(
+        "cov in place",
+        "PyTorch's cov of a single observation with weights writes the centred value into its operand.",
+        lambda c: c.kind == "value" and (held := re.search(r"torch\.cov\((v\d+),.*aweights=v", c.statement)) and held[1] == c.name
+        and c.known[c.name].values.size == 1,
+    ),
+    Explained(
+        "baddbmm_ into expanded memory",
+        "PyTorch does not look whether the elements that it writes are different ones: which product is left depends on its order.",
+        lambda c: c.kind == "raised" and ".baddbmm_(" in c.statement and "more than one element of the written-to tensor" in c.mine,
+    ),
+    Explained(
+        "addr's gradient",
+        "PyTorch's addr promotes its operands, and its derivative multiplies them as they are, which is refused.",
+        lambda c: c.kind == "not refused" and "addmv input tensors must have the same dtype" in c.theirs and "backward" in c.statement
+        and re.search(r"\.addr_?\(", c.before),
+    ),
+    Explained(
+        "no decimals",
+        "PyTorch rounds integers only if decimals is not given; 0, which is its default, is refused.",
+        lambda c: c.kind == "not refused" and "round_vml_cpu" in c.theirs and "decimals=0" in c.statement,
     ),
     Explained(
         "offset of nothing",

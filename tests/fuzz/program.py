@@ -47,7 +47,7 @@ def fit(t, shape):
 
 
 def spd(t):
-    return t @ t.mT + 2 * torch.eye(t.shape[-1], dtype=t.dtype)
+    return t @ t.mH + 2 * torch.eye(t.shape[-1], dtype=t.dtype)
 
 
 def fill(module, seed):

@@ -10,8 +10,14 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import os
+import pickle
 import re
+import signal
 import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from . import ops
@@ -40,6 +46,15 @@ AFTER = (
 )
 SUM = "sum(z.abs().sum() for z in (r if isinstance(r, (tuple, list)) else [r]) if isinstance(z, torch.Tensor) and z.requires_grad)"
 
+TOGETHER = 300  #: programs that a process runs
+HANG = 600  #: seconds that they may take
+#: calls by which PyTorch writes past its memory: why, and a test of a program's statements
+DIES: dict[str, Callable[[str], Any]] = {
+    "addbmm_ does not see that its result is larger than what it is to be written to": lambda text: re.search(r"= v1\.addbmm_\(", text)
+    and re.search(r"v1 = make\(1, \((2,)?\)", text),
+    "pdist divides by the number of its rows": lambda text: "pdist(v1" in text and re.search(r"v1 = make\(1, \(0,", text),
+}
+
 
 def operand(kind: str, k: int, shape: tuple[int, ...]) -> str:
     n = len(shape)
@@ -64,24 +79,87 @@ def program(template: str, kind: str) -> Program | None:
     return Program((*statements, f"r = {text}", *(s.replace("{sum}", SUM) for s in AFTER[: 2 if statements else 0])))
 
 
-def sweep(names: list[str], kinds: list[str], most: int = 1 << 30, show: Any = print) -> collections.Counter:
-    """Count programs and differences; each difference is shown."""
+Named = tuple[str, Program]  #: an op and the kind of its operands, and a program
+
+
+def drawn(names: list[str], kinds: list[str], most: int, every: int = 1) -> list[Named]:
+    """The programs of ops (of all, where none is named), each ``every``-th, without those in which PyTorch destroys its own process."""
+    wanted = [(name, template) for name, templates in ops.templates() if not names or name in names for template in templates[:most]]
+    found = [(f"{name} [{kind}]", program(template, kind)) for name, template in wanted for kind in kinds]
+    return [(name, p) for name, p in found[::every] if p is not None and not any(dies("\n".join(p.statements)) for dies in DIES.values())]
+
+
+def told(programs: list[Named]) -> list[tuple[str, str]]:
+    """Kinds of differences and texts, and what has an explanation."""
     from .check import compared
 
-    counts: collections.Counter = collections.Counter()
-    for name, templates in ops.templates():
-        if names and name not in names:
-            continue
-        for template in templates[:most]:
-            for kind in kinds:
-                drawn = program(template, kind)
-                if drawn is None:
-                    continue
-                counts["programs"] += 1
-                left, found, _ = compared(drawn)
-                if found is not None:
-                    counts[found.kind] += 1
-                    show(f"{name} [{kind}] {found}\n    " + "\n    ".join(left.statements))
+    found = []
+    for name, p in programs:
+        left, difference, why = compared(p)
+        found += [("explained", w) for w in set(why)]
+        if difference is not None:
+            found.append((difference.kind, f"{name} {difference}\n    " + "\n    ".join(left.statements)))
+    return found
+
+
+def alone(work: Callable[[Any], Any], given: Any) -> Any:
+    """What ``work`` returns in a process of its own; `Died` where that dies or hangs."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        signal.alarm(HANG)
+        try:
+            with os.fdopen(writer, "wb") as file:
+                pickle.dump(work(given), file)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        answer = file.read()
+    status = os.waitpid(child, 0)[1]
+    return Died(os.waitstatus_to_exitcode(status)) if status else pickle.loads(answer)
+
+
+@dataclass
+class Died:
+    code: int
+
+    def __str__(self) -> str:
+        return signal.Signals(-self.code).name if self.code < 0 else f"exit {self.code}"
+
+
+def differing(programs: list[Named]) -> list[tuple[str, str]]:
+    """As `told`, in a process of its own; what kills that is a difference too."""
+    found = alone(told, programs)
+    if not isinstance(found, Died):
+        return found
+    if len(programs) > 1:
+        half = len(programs) // 2
+        parts = differing(programs[:half]) + differing(programs[half:])
+        alike = any(kind == "died" for kind, _ in parts)
+        return parts if alike else [*parts, ("died", f"{programs[0][0]} … {programs[-1][0]} together: {found}")]
+    name, one = programs[0]
+    return [("died", f"{name} {found}\n    " + "\n    ".join(one.statements))]
+
+
+def sweep(names: list[str], kinds: list[str], most: int = 1 << 30, every: int = 1, show: Any = print) -> collections.Counter:
+    """Count programs and differences; each difference is shown."""
+    programs = drawn(names, kinds, most, every)
+    told(programs[:1])  # what is loaded late is loaded before processes are forked
+    counts: collections.Counter = collections.Counter(programs=len(programs))
+    explained: collections.Counter = collections.Counter()
+    for k in range(0, len(programs), TOGETHER):
+        for kind, what in differing(programs[k : k + TOGETHER]):
+            if kind == "explained":
+                explained[what] += 1
+            else:
+                counts[kind] += 1
+                show(what, flush=True)
+    if explained:
+        show(f"explained: {dict(explained)}")
     return counts
 
 
@@ -90,9 +168,10 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--most", type=int, default=1 << 30, help="templates of an op")
+    parser.add_argument("--every", type=int, default=1, help="run each so-and-so-many-th program")
     options = parser.parse_args()
     began = time.time()
-    print(dict(sweep(options.names, options.kinds, options.most)), f"{time.time() - began:.0f} s")
+    print(dict(sweep(options.names, options.kinds, options.most, options.every)), f"{time.time() - began:.0f} s")
 
 
 if __name__ == "__main__":

@@ -143,3 +143,64 @@ def test_outer_products_of_several_dtypes():
         f"{a}, {b}, {c}": f"r = t.addr(t.full((2, 2), 3).to(t.{a}), t.tensor([1, 2]).to(t.{b}), t.tensor([1, 2]).to(t.{c}){more}"
         for a, b, c, more in (("int64", "float32", "float32", ", beta=.5)"), ("float64", "float32", "int64", ", alpha=.5)"), ("float32", "int64", "int64", ")"))
     })  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float16"])
+def test_kernels_that_take_no_integers(dtype):
+    """What PyTorch has kernels for decides, in functions that look at nothing before."""
+    before = f"x = t.ones(1, 4, 4).to(t.{dtype}); o = x[:, :, :0]; z = x * 0"
+    check({
+        call: f"{before}; r = {call}"
+        for call in (
+            "x.clamp(x, x)", "x.clone().clamp_(x, x)", "x.clamp(0, 1)", "x.div(z, rounding_mode='floor')", "x.div(False, rounding_mode='trunc')",
+            "x.clone().div_(z, rounding_mode='trunc')", "x.floor_divide(z)", "x.clone().floor_divide_(z)", "x.fmod(z)", "x.clone().fmod_(z)", "x.fmod(False)",
+            "x.remainder(z)", "x.clone().remainder_(z)", "F.softsign(x)", "F.threshold(x, 1, 0)", "F.prelu(x, x[0, 0, :1])", "F.prelu(x, x[0, 0])", "F.glu(x)",
+            *[f"F.pad({a}, {p}, mode='{m}')" for a, p in (("x", (1, 1)), ("x", (1, 1, 1, 1))) for m in ("reflect", "replicate", "circular")],
+            "t.stft(x[0, 0], 4, return_complex=True)", "t.stft(x[0, 0], 4, return_complex=True, center=False)", "F.max_pool1d(x, 2)",
+            "F.max_pool1d(x, 2, return_indices=True)", "F.max_pool2d(x, 2)", "F.adaptive_avg_pool1d(x, 1)", "x.round(decimals=2)", "x.round(decimals=-2)",
+            "x.round()", "x.triu().cholesky()", "t.cholesky_inverse(x)", "t.cholesky_solve(x, x)", "t.triangular_solve(x, x)",
+            "t.linalg.solve_triangular(x, x, upper=True)", "t.addmm(x[0], o[0], o[0].mT, alpha=0.6, beta=0.2)",
+            "t.addbmm(x[0], o, o.mT, alpha=0.6, beta=0.2)", "t.baddbmm(x, o, o.mT, alpha=0.6, beta=0.2)", "t.addmv(x[0, 0], x[0], x[0, 0], beta=0.2)",
+        )
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_what_has_no_dims_or_does_not_fit():
+    check({
+        "addmv": "r = t.ones(()).addmv(t.ones(0, 10), t.ones(0))", "cross": "r = t.cross(t.ones(()), t.ones(()), dim=-1)",
+        "linalg.cross": "r = t.linalg.cross(t.ones(()), t.ones(()))", "diff": "r = t.diff(t.ones(2, 5, 5), prepend=t.ones(2, 1, 5))",
+        "diff of fewer dims": "r = t.diff(t.ones(5), prepend=t.ones(1, 1))", "diff, empty": "r = t.diff(t.ones(2, 5), append=t.ones(0))",
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
+def test_complex_numbers_of_which_there_are_few(shape):
+    """Functions of real numbers that look at nothing where there is nothing to compare."""
+    check({
+        f"{call}, {grad}": f"x = t.ones({shape}, dtype=t.complex128, requires_grad={grad}); r = x.{call}"
+        for grad in (False, True) for call in ("softmax(0)", "log_softmax(0)", "kthvalue(1)", "mode(0)", "cummax(0)", "cummin(0)")
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_one_part_is_a_mean_also_of_complex_numbers():
+    before = "x = t.arange(16.).reshape(1, 4, 4).to(t.complex128)"
+    check({
+        f"{n} {size}": f"{before}; r = F.adaptive_avg_pool{n}d(x{more}, {size})" for n, more in ((1, ""), (2, ""), (3, "[None]")) for size in (1, 2)
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_comparisons_in_place_have_a_history(shape):
+    """And gradients of zeros, for both operands."""
+    make = f"p = t.ones({shape}, requires_grad={{}}); q = t.ones({shape}, requires_grad={{}}); x = p * 2; x.{{}}_({{}})"
+    after = "r = [x, *t.autograd.grad(x.sum(), [s for s in (p, q) if s.requires_grad], allow_unused=True)]"
+    names = ("eq", "ne", "not_equal", "lt", "less", "le", "gt", "ge", "greater_equal")
+    check({
+        f"{name} {p} {q} {b}": f"{make.format(p, q, name, b)}; {after}"
+        for name in names for p, q, b in ((True, False, "q"), (True, True, "q"), (False, True, "q"), (True, False, "1"), (False, True, "q.double()"))
+    })  # fmt: skip

@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
+from ...codegen.formula.namespace import m
 from ...graph.modes import state
 from ...overriding import whole
 from ...shapes import is_expanded
 from ...tensor import Tensor, look_as, make
 from .history import check_inplace
 from .inplace import assign_inplace, before, in_place, inplace_version
+from .pointwise import pointwise
 from .recording import fit_output
 from .registry import OPS, public
 from .structured import tensor_argument
 
-# a comparison's result is written as 0 and 1 of the tensor's own dtype
-_ALIASES = {
-    "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
-    "logical_and": (), "logical_or": (), "logical_xor": (), "logical_not": (), "bitwise_not": (), "float_power": (),
-    "addmm": (), "addr": (), "baddbmm": (), "renorm": (), "cumsum": (), "cumprod": (),
-}  # fmt: skip
 
-for _name, _aliases in _ALIASES.items():
+def _compared(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
+    """A comparison whose result is 0 and 1 of a number's dtype: in place it has a history, and gradients of zeros."""
+
+    def formula(a, b):
+        return m.where(compare(a, b), 1, 0)
+
+    compared = pointwise(lambda: 0, lambda: 0, name=name, public=False, inplace=False, node=f"{name.capitalize()}Backward1")(formula)
+
+    def call(a: Tensor, b: Any) -> Tensor:
+        recorded = state.grad and (a._rg or (isinstance(b, Tensor) and b._rg))
+        return (compared if recorded else OPS[name].call)(a, b)
+
+    return call
+
+
+for _name, _aliases in {
+    "eq": (), "ne": ("not_equal_",), "lt": ("less_",), "le": ("less_equal_",), "gt": ("greater_",), "ge": ("greater_equal_",),
+}.items():  # fmt: skip
+    _call = inplace_version(_name, _compared(_name, getattr(operator, _name)))
+    for _alias in _aliases:
+        OPS[_alias] = OPS[_name + "_"]
+        setattr(Tensor, _alias, _call)
+
+#: whose results, of whatever dtype, are written as the tensor's own
+_OTHERS = (
+    "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_not", "float_power", "addmm", "addr", "baddbmm", "renorm", "cumsum",
+    "cumprod",
+)  # fmt: skip
+
+for _name in _OTHERS:
     if _name + "_" not in OPS:
-        _call = inplace_version(_name)
-        for _alias in _aliases:
-            OPS[_alias] = OPS[_name + "_"]
-            setattr(Tensor, _alias, _call)
+        inplace_version(_name)
 
 
 @public(kind="inplace", namespaces=())

@@ -14,7 +14,7 @@ from ...shapes import wrap_dim
 from ...tensor import Tensor
 from ..core.numbers import number_argument, number_as
 from ..core.pointwise import pointwise
-from ..core.recording import guarded, not_for_complex, store
+from ..core.recording import guarded, need_floats, need_numbers, not_for_complex, store
 from ..core.registry import OPS, register
 from ..core.structured import tensor_argument
 from ..creation.create import new_empty
@@ -306,6 +306,7 @@ def _softsign(x):
 @functional()
 def softsign(input):
     """x/(1 + |x|); dy/dx = 1/(1 + |x|)²."""
+    need_numbers("abs_cpu", (tensor_argument(input, "softsign"),))
     return input / (1 + input.abs()) if input.dtype.is_complex else _softsign(input)
 
 
@@ -393,7 +394,7 @@ def _threshold(x, threshold, value):
 @functional("torch")
 def threshold(input, threshold: float, value: float, inplace=False):
     """x where x > threshold, else ``value``."""
-    tensor_argument(input, "threshold")
+    need_numbers("threshold_cpu", (tensor_argument(input, "threshold"),))
     threshold, value = (number_argument(v, "threshold", n) for v, n in ((threshold, "threshold"), (value, "value")))
     threshold, value = (number_as(v, input.dtype, "threshold") for v in (threshold, value))
     args = (threshold, value) if input.dtype.category < 2 else (float(threshold), float(value))
@@ -447,6 +448,7 @@ def prelu(input, weight):
             )
     if w.ndim > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
+    need_floats("prelu_cpu", (x,))
     if w.ndim == 1:
         w = w.reshape([1, -1] + [1] * (x.ndim - 2)) if x.ndim >= 2 else w.reshape([1] * x.ndim)
     return _prelu(x, w)
@@ -498,4 +500,5 @@ def glu(input, dim=-1):
     n = x.shape[d]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {d} is size {n}")
+    need_floats("glu_cpu", (x,))
     return _glu(x.narrow(d, 0, n // 2), x.narrow(d, n // 2, n // 2))

@@ -140,8 +140,10 @@ def _trunc_div(a, b):
     return m.trunc_divide(a, b)
 
 
-def _no_integer_zero(a: Any, b: Any, name: str) -> None:
+def _no_integer_zero(a: Any, b: Any, name: str, kernel: str) -> None:
     integers = all((x.dtype.category < 2) if isinstance(x, Tensor) else isinstance(x, int) for x in (a, b))
+    if integers:
+        need_numbers(kernel, (a, b))
     if integers and (bool((b == 0).any()) if isinstance(b, Tensor) else b == 0):
         raise RuntimeError(f"ZeroDivisionError: {name}() of integers by zero")
 
@@ -152,10 +154,10 @@ def div(input, other, *, rounding_mode=None, out=None):
     if rounding_mode is None:
         y = _div(input, other)
     elif rounding_mode == "floor":
-        _no_integer_zero(input, other, "div")
+        _no_integer_zero(input, other, "div", "div_floor_cpu")
         y = _div_floor(input, other)
     elif rounding_mode == "trunc":
-        _no_integer_zero(input, other, "div")
+        _no_integer_zero(input, other, "div", "div_trunc_cpu")
         y = _trunc_div(input, other)
     else:
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
@@ -169,14 +171,14 @@ def div_(input, other, *, rounding_mode=None):
         return _div.inplace(input, other)
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
-    _no_integer_zero(input, other, "div_")
+    _no_integer_zero(input, other, "div_", f"div_{rounding_mode}_cpu")
     return (_div_floor if rounding_mode == "floor" else _trunc_div).inplace(input, other)
 
 
 @public()
 def floor_divide(input, other, *, out=None):
     """y = ⌊a/b⌋; no gradient. RuntimeError for integers by zero."""
-    _no_integer_zero(input, other, "floor_divide")
+    _no_integer_zero(input, other, "floor_divide", "div_floor_cpu")
     y = _floor_divide(input, other)
     return y if out is None else store(out, y, "floor_divide", (), (input, other))
 
@@ -184,7 +186,7 @@ def floor_divide(input, other, *, out=None):
 @public(kind="inplace")
 def floor_divide_(input, other):
     """In-place version of `floor_divide`."""
-    _no_integer_zero(input, other, "floor_divide_")
+    _no_integer_zero(input, other, "floor_divide_", "div_floor_cpu")
     return _floor_divide.inplace(input, other)
 
 
@@ -202,7 +204,7 @@ def _fmod(a, b):
 def remainder(input, other, *, out=None):
     """Remainder with the sign of the divisor: y = a − b·⌊a/b⌋."""
     only_tensors("remainder", input, other, "either")
-    _no_integer_zero(input, other, "remainder")
+    _no_integer_zero(input, other, "remainder", "remainder_cpu")
     y = _remainder(input, other)
     return y if out is None else store(out, y, "remainder", (), (input, other))
 
@@ -211,7 +213,7 @@ def remainder(input, other, *, out=None):
 def fmod(input, other, *, out=None):
     """Remainder with the sign of the dividend: y = a − b·trunc(a/b)."""
     only_tensors("fmod", input, other, "second")
-    _no_integer_zero(input, other, "fmod")
+    _no_integer_zero(input, other, "fmod", "fmod_cpu")
     y = _fmod(input, other)
     return y if out is None else store(out, y, "fmod", (), (input, other))
 
@@ -219,14 +221,14 @@ def fmod(input, other, *, out=None):
 @public(kind="inplace")
 def remainder_(input, other):
     """In-place version of `remainder`."""
-    _no_integer_zero(input, other, "remainder_")
+    _no_integer_zero(input, other, "remainder_", "remainder_cpu")
     return _remainder.inplace(input, other)
 
 
 @public(kind="inplace")
 def fmod_(input, other):
     """In-place version of `fmod`."""
-    _no_integer_zero(input, other, "fmod_")
+    _no_integer_zero(input, other, "fmod_", "fmod_cpu")
     return _fmod.inplace(input, other)
 
 

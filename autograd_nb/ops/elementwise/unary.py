@@ -289,9 +289,9 @@ def _round_tens(x, scale):
 
 def _rounded(input, decimals, inplace):
     x = tensor_argument(input, "round")
-    if decimals == 0 or x.dtype.category < 2:
-        if decimals and x.dtype.category < 2:
-            raise RuntimeError(f"round(): decimals={decimals} needs a floating point tensor, not {x.dtype}")
+    if decimals:
+        need_floats("round_cpu", (x,))
+    else:
         return _rint.inplace(x) if inplace else _rint(x)
     op = _round_scaled if decimals > 0 else _round_tens
     scale = 10.0 ** abs(decimals)

@@ -11,7 +11,7 @@ from ..core.call_path import known
 from ..core.calls import forward_lines
 from ..core.numbers import numbers_among
 from ..core.pointwise import pointwise
-from ..core.recording import store
+from ..core.recording import need_numbers, store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 
@@ -90,7 +90,7 @@ Tensor.where = _where_method  # type: ignore[assignment]
     lambda g, x, low, high: m.where((x >= low) & (x <= high), g, m.zero_like(g)),
     lambda g, x, low, high: m.where((x < low) & (low < high), g, m.zero_like(g)),
     lambda g, x, low, high: m.where((x > high) | (low >= high), g, m.zero_like(g)),
-    name="clamp", public=False, node="ClampBackward1",
+    name="clamp", public=False, node="ClampBackward1", check=lambda keys: need_numbers("clamp_cpu", keys),
 )  # fmt: skip
 def _clamp(x, low, high):
     return m.minimum(m.maximum(x, low), high)

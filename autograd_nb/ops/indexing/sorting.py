@@ -15,7 +15,7 @@ from ...overriding import overridable
 from ...shapes import as_int, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.numbers import plain_number
-from ..core.recording import fresh, guarded, not_for_complex, scalar_type, store, store_each
+from ..core.recording import fresh, guarded, no_complex_derivative, not_for_complex, scalar_type, store, store_each
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, clone, dense, in_memory_order, in_order_again
@@ -241,6 +241,7 @@ def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
         _no_bools(x._layout.dtype, "kthvalue_cpu")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d} (k={k}, size {n})")
+    no_complex_derivative("kthvalue", x)
     return _selected(_kth_value, return_types.kthvalue, x, d, k - 1, keepdim, out, "kthvalue")
 
 

@@ -31,7 +31,10 @@ def scalar_name(x: Tensor) -> str:
 # ------------------------------------------------------------------------------------------------- arguments
 
 
-def floating(x: Tensor, name: str) -> Tensor:
+def floating(x: Tensor, name: str, kernel: str = "") -> Tensor:
+    """Refuse other dtypes; ``kernel``: the name by which PyTorch's own refuses them, where it does not look before."""
+    if kernel and (x.dtype.category < 2 or x.dtype is dtypes.float16):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(x)}' ({name}: cast it with .to(), e.g. x.float())")
     if x.dtype.category < 2:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(x)} (cast it with .to(), e.g. x.float())"
@@ -41,14 +44,14 @@ def floating(x: Tensor, name: str) -> Tensor:
     return x
 
 
-def matrix(value: Any, name: str, argument: str = "A") -> Tensor:
+def matrix(value: Any, name: str, argument: str = "A", kernel: str = "") -> Tensor:
     """A floating tensor of at least two dims."""
     x = tensor_argument(value, name, argument)
     if x.ndim < 2:
         raise RuntimeError(
             f"{name}: The input tensor {argument} must have at least 2 dimensions (its shape is {list(x.shape)})."
         )
-    return floating(x, name)
+    return floating(x, name, kernel)
 
 
 def square_shape(x: Tensor, name: str) -> Tensor:
@@ -59,9 +62,9 @@ def square_shape(x: Tensor, name: str) -> Tensor:
     return x
 
 
-def square(value: Any, name: str, argument: str = "A") -> Tensor:
+def square(value: Any, name: str, argument: str = "A", kernel: str = "") -> Tensor:
     """A floating tensor of square matrices."""
-    return square_shape(matrix(value, name, argument), name)
+    return square_shape(matrix(value, name, argument, kernel), name)
 
 
 def same_dtype(a: Tensor, b: Tensor, name: str, first: str = "A", second: str = "B") -> None:

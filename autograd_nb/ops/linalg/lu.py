@@ -31,7 +31,6 @@ from .common import (
     many_small,
     new_info,
     same_dtype,
-    scalar_name,
     several,
     square,
     square_shape,
@@ -160,11 +159,7 @@ def _two_dims(value: Any, name: str) -> Tensor:
     x = tensor_argument(value, name)
     if x.ndim < 2:
         raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(x.shape)} instead")
-    if x.dtype.category < 2 or x.dtype is dtypes.float16:
-        raise NotImplementedError(
-            f"\"lu_cpu\" not implemented for '{scalar_name(x)}' ({name}: cast it with .to(), e.g. x.float())"
-        )
-    return x
+    return floating(x, name, "lu_cpu")
 
 
 def _zero_pivot(k: int) -> str:

@@ -128,9 +128,10 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     if a.ndim != b.ndim:
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions. ({a.ndim} and {b.ndim})")
     d = wrap_dim(dim, a.ndim)
-    if not a.ndim or a.shape[d] != 3 or b.shape[d] != 3:
-        sizes = f"{a.shape[d]} and {b.shape[d]}" if a.ndim else "0-d tensors"
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes}")
+    if not a.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions (linalg.cross)")
+    if a.shape[d] != 3 or b.shape[d] != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {a.shape[d]} and {b.shape[d]}")
     shape = broadcast_shapes(a.shape, b.shape)
     need_numbers("cross", (a,))
     expected_kind(a, b)

@@ -87,11 +87,12 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     Errors: RuntimeError for shapes or dtypes that do not fit. A zero on the diagonal gives infinities.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
     """
-    a, b = matrix(A, "linalg.solve_triangular"), matrix(B, "linalg.solve_triangular", "B")
-    square_shape(a, "linalg.solve_triangular")
-    same_dtype(a, b, "linalg.solve_triangular")
-    check_equation(a, b, left, "linalg.solve_triangular")
-    return given(solve(a, b, bool(upper), bool(left), bool(unitriangular)), out, "linalg.solve_triangular", (B,))
+    name, kernel = "linalg.solve_triangular", "triangular_solve_cpu"
+    a, b = matrix(A, name, kernel=kernel), matrix(B, name, "B", kernel)
+    square_shape(a, name)
+    same_dtype(a, b, name)
+    check_equation(a, b, left, name)
+    return given(solve(a, b, bool(upper), bool(left), bool(unitriangular)), out, name, (B,))
 
 
 @public()
@@ -107,7 +108,7 @@ def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False, *, 
             raise RuntimeError(
                 f"torch.triangular_solve: Expected {argument} to have at least 2 dimensions, but it has {t.ndim} dimensions instead"
             )
-        floating(t, "triangular_solve")
+        floating(t, "triangular_solve", "triangular_solve_cpu")
     square_shape(a, "triangular_solve")
     same_dtype(a, x, "triangular_solve", second="b")
     if a.shape[-1] != x.shape[-2]:
@@ -165,17 +166,17 @@ def cholesky(A, *, upper=False, out=None):
     Errors: `linalg.LinAlgError` naming the batch element and the leading minor when A is not positive definite.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.cholesky.html
     """
-    return _checked_cholesky(A, bool(upper), out, "linalg.cholesky")
+    return _checked_cholesky(square(A, "linalg.cholesky"), bool(upper), out, "linalg.cholesky")
 
 
 @public(name="cholesky")
 def torch_cholesky(input, upper=False, *, out=None):
     """`linalg.cholesky`, its older name."""
-    return _checked_cholesky(input, bool(upper), out, "cholesky")
+    return _checked_cholesky(square(input, "cholesky", kernel="cholesky_cpu"), bool(upper), out, "cholesky")
 
 
-def _checked_cholesky(a: Any, upper: bool, out: Any, name: str) -> Tensor:
-    y, info = _cholesky(square(a, name), upper)
+def _checked_cholesky(a: Tensor, upper: bool, out: Any, name: str) -> Tensor:
+    y, info = _cholesky(a, upper)
     check(info, name, _not_definite)
     return given(y, out, name)
 
@@ -217,7 +218,7 @@ def _two(a: Any, b: Any, name: str) -> tuple[Tensor, Tensor]:
     for argument, t in (("b", x), ("u", factor)):
         if t.ndim < 2:
             raise RuntimeError(f"{argument} should have at least 2 dimensions, but has {t.ndim} dimensions instead ({name})")
-        floating(t, name)
+        floating(t, name, "cholesky_solve_cpu")
     square_shape(factor, name)
     same_dtype(factor, x, name, "L", "B")
     if factor.shape[-1] != x.shape[-2]:
@@ -249,6 +250,6 @@ def cholesky_inverse(L, upper=False, *, out=None):
     Errors: RuntimeError for matrices that are not square.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.cholesky_inverse.html
     """
-    factor = square(L, "cholesky_inverse")
+    factor = square(L, "cholesky_inverse", kernel="cholesky_inverse_out_cpu")
     eye = identity(factor.shape[-1], factor.dtype).expand(factor.shape)
     return given(_cholesky_solve(eye, factor, bool(upper)), out, "cholesky_inverse")

@@ -8,7 +8,7 @@ from typing import Any
 from ... import dtypes, launch
 from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
-from ..core.recording import guarded, scalar_type, store
+from ..core.recording import guarded, need_floats, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense, images
@@ -159,6 +159,8 @@ def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any
 
 def _max(op: str, n: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, both: bool) -> Any:
     x, how, y = _prepare(op, n, input, kernel_size, stride, padding, dilation, ceil_mode)
+    if n == 1 and not both:
+        need_floats("max_pool1d_impl", (x,))
     out = _max_pool(x, how, y, n)
     return tuple(out) if both else out[0]
 
@@ -277,7 +279,8 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
         raise ValueError(f"{op}(): Input dimension should be at least {n + 1} (got {list(x.shape)})")
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{op}(): Expected {n + 1}D or {n + 2}D tensor, but got {list(x.shape)}")
-    if x.dtype.category != 2:
+    means = x.dtype.is_complex and op.startswith("adaptive_avg")  # a single part is a mean, which there is of complex numbers
+    if x.dtype.category != 2 and not means:
         raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
     if any(m == 0 for m in x.shape[x.ndim - n :]):
         raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
@@ -287,6 +290,8 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
     y = tuple(m if s is None else as_int(s, "output_size") for s, m in zip(sizes, x.shape[x.ndim - n :], strict=True))
     if any(m < 0 for m in y):
         raise RuntimeError(f"{op}(): elements of output_size must be greater than or equal to 0 but got {list(y)}")
+    if means and any(size != 1 for size in y):
+        raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
     return x, y
 
 
@@ -365,6 +370,8 @@ def _declare(n: int) -> None:
 
     def adaptive_avg_pool(input, output_size):
         x, y = _parts(f"adaptive_avg_pool{n}d", n, input, output_size)
+        if x.dtype.is_complex:
+            return OPS["mean"].call(x, tuple(range(x.ndim - n, x.ndim)), keepdim=True)
         pooled = _adaptive(x, y, n)
         return pooled if all(size == 1 for size in y) else guarded(pooled, x)  # (one part is a mean in PyTorch)
 

@@ -13,7 +13,7 @@ from ...shapes import Layout, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, recorded_lines, result_lines, shortcut, tensor_lines
 from ..core.memo import Memo
-from ..core.recording import store
+from ..core.recording import no_complex_derivative, store
 from ..core.registry import public, register
 from ..core.row_kernel import RowKernel, row_sizes
 from ..core.structured import structured, tensor_argument
@@ -129,6 +129,7 @@ def _along(op: Any, name: str, input: Any, dim: Any, axis: Any, dtype: Any, out:
             f'"{name}" not implemented for {x.dtype}: it takes floating point tensors (use dtype=torch.float32)'
         )
     y = op(x, d)
+    no_complex_derivative(f"_{name}", x)  # (of nothing: others are refused)
     return y if out is None else store(out, y, name)
 
 

@@ -11,7 +11,7 @@ from ...shapes import broadcast_shapes, layout_of, numel, wrap_dim
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines, unrecorded_lines
 from ..core.numbers import number_argument, number_as
-from ..core.recording import fresh, need_numbers, no_complex_derivative, store
+from ..core.recording import fresh, need_numbers, no_complex_derivative, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -327,10 +327,18 @@ def _added(input: Any, y: Tensor, beta: Any, alpha: Any, out: Tensor | None, nam
     return y if out is None else store(out, y, name, (), operands)
 
 
+def _only_scaled(x: Tensor, y: Tensor, beta: Any) -> None:
+    """Refuse a fraction times integers where there is no product to add, ``x`` being one of its operands: PyTorch then does only that."""
+    if not x.shape[-1] and y._layout.size and y.dtype.category < 2 and isinstance(beta, float) and beta != 0:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_type(y.dtype)} (beta={beta})")
+
+
 @public()
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·A·B."""
-    return _added(input, mm(mat1, mat2), beta, alpha, out, "addmm")
+    y = mm(mat1, mat2)
+    _only_scaled(mat1, y, beta)
+    return _added(input, y, beta, alpha, out, "addmm")
 
 
 @public()
@@ -339,6 +347,8 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     a, v = tensor_argument(mat, "addmv", "mat"), tensor_argument(vec, "addmv", "vec")
     if a.ndim != 2 or v.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {getattr(input, 'ndim', 0)}, {a.ndim}, {v.ndim} dims (addmv)")
+    if a.shape[1] != v.shape[0] and not tensor_argument(input, "addmv").ndim:
+        raise IndexError(f"Dimension specified as 0 but tensor has no dimensions (addmv(): mat {list(a.shape)}, vec {list(v.shape)})")
     return _added(input, mv(mat, vec), beta, alpha, out, "addmv")
 
 
@@ -368,19 +378,21 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 @public()
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """y[i] = beta·input[i] + alpha·A[i]·B[i]."""
-    return _added(input, _batches(batch1, batch2, "baddbmm"), beta, alpha, out, "baddbmm")
+    return _added(input, _batches(batch1, batch2, beta, "baddbmm"), beta, alpha, out, "baddbmm")
 
 
 @public()
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     """y = beta·input + alpha·Σᵢ A[i]·B[i]."""
-    return _added(input, sum_(_batches(batch1, batch2, "addbmm"), 0, dtype=batch1.dtype), beta, alpha, out, "addbmm")
+    return _added(input, sum_(_batches(batch1, batch2, beta, "addbmm"), 0, dtype=batch1.dtype), beta, alpha, out, "addbmm")
 
 
-def _batches(batch1: Any, batch2: Any, name: str) -> Tensor:
+def _batches(batch1: Any, batch2: Any, beta: Any, name: str) -> Tensor:
     wrap_dim(1, tensor_argument(batch1, name, "batch1").ndim)
     wrap_dim(2, tensor_argument(batch2, name, "batch2").ndim)
-    return bmm(batch1, batch2)
+    y = bmm(batch1, batch2)
+    _only_scaled(batch1, y, beta)
+    return y
 
 
 # ---------------------------------------------------------------------------------------------------- linear

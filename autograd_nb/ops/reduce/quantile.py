@@ -136,6 +136,7 @@ def mode(input, dim: int = -1, keepdim=False, *, out=None):
         no_complex_derivative("mode", x)
         return _pair(return_types.mode, *_only_one(x), out, "mode")
     values, indices = _mode(x, d)
+    no_complex_derivative("mode", x)  # (of nothing: others are refused)
     if not keepdim:
         values, indices = values.squeeze(d), indices.squeeze(d)
     return _pair(return_types.mode, values, indices, out, "mode")

@@ -179,7 +179,7 @@ def _cummin(x, d):
 def _cumulative(op: Any, name: str, input: Any, dim: Any, out: Any) -> Any:
     """The values and indices that an op gives along ``dim``, named as PyTorch names them."""
     x, result = tensor_argument(input, name), getattr(return_types, name)
-    if x._layout.dtype.is_complex and x.ndim:
+    if x._layout.dtype.is_complex and x.ndim and x._layout.size:
         raise NotImplementedError(f'"{name}_cpu" not implemented for complex tensors, which have no order')
     no_complex_derivative(name, x)
     y = result(*op(x, wrap_dim(dim, x.ndim)))
@@ -238,6 +238,17 @@ def logcumsumexp(input, dim, *, out=None):
 # --------------------------------------------------------------------------------------- differences and areas
 
 
+def _check_joined(t: Any, x: Tensor, dim: int) -> None:
+    if tensor_argument(t, "diff", "prepend").ndim != x.ndim:
+        raise RuntimeError(f"diff expects prepend or append to be the same dimension as input ({t.ndim} and {x.ndim} dims)")
+    for d, (got, size) in enumerate(zip(t.shape, x.shape, strict=True)):
+        if d != dim and got != size:
+            raise RuntimeError(
+                "diff expects the shape of tensor to prepend or append to match that of input except along the differencing dimension; "
+                f"input.size({d}) = {size}, but got tensor.size({d}) = {got}"
+            )
+
+
 @public()
 def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
     """The n-th difference along ``dim``: yₖ = xₖ₊₁ − xₖ, with ``prepend`` and ``append`` joined on first.
@@ -254,8 +265,11 @@ def diff(input, n: int = 1, dim=-1, prepend=None, append=None, *, out=None):
         y = x.clone()
         return y if out is None else store(out, y, "diff", (), (input,))
     d = wrap_dim(dim, x.ndim)
-    if prepend is not None or append is not None:
-        x = OPS["cat"].call([t for t in (prepend, x, append) if t is not None], d)
+    joined = [t for t in (prepend, x, append) if t is not None]
+    for t in joined:
+        _check_joined(t, x, d)
+    if len(joined) > 1:
+        x = OPS["cat"].call(joined, d)
     for _ in range(n if x.shape[d] > n else x.shape[d]):
         size = x.shape[d]
         if size == 0:

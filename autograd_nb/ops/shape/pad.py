@@ -8,7 +8,7 @@ from typing import Any
 from ...shapes import as_int, layout_of
 from ...tensor import Tensor, make
 from ..core.numbers import number_argument
-from ..core.recording import guarded
+from ..core.recording import guarded, need_numbers
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import images, in_format_of
@@ -80,6 +80,8 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     if value is not None and value != 0:
         raise ValueError(f'Padding mode "{mode}" doesn\'t take in value argument (value={value})')
     n = len(pads) // 2
+    if mode != "circular":
+        need_numbers(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d", (x,))
     if x.ndim not in (n + 1, n + 2):
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (pad={pads}, input of size {list(x.shape)})"

@@ -61,10 +61,13 @@ def _check_complex(complex_input: bool) -> None:
 
 
 def _check_signal(x: Tensor) -> None:
-    if x.dtype.category < 2:
-        raise RuntimeError(f"stft(): expected a tensor of floating point or complex values, got input of {x.dtype}")
     if x.ndim not in (1, 2):
         raise RuntimeError(f"stft(): expected a 1D or 2D tensor, got input of shape {list(x.shape)}")
+
+
+def _check_numbers(x: Tensor) -> None:
+    if x.dtype.category < 2:
+        raise RuntimeError(f"stft(): expected a tensor of floating point or complex values, got input of {x.dtype}")
 
 
 @public()
@@ -98,6 +101,7 @@ def stft(
         if align_to_window is not None:
             raise RuntimeError("stft align_to_window should only be set when center = false.")
         x = OPS["nn.functional.pad"].call(x.unsqueeze(1), (n // 2, n // 2), mode=pad_mode).squeeze(1)
+    _check_numbers(x)  # (once padding has had its say)
     _check_pieces(x, n, window, width)
     if onesided is None:
         onesided = not complex_input
