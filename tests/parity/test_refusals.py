@@ -171,12 +171,13 @@ def test_what_has_no_dims_or_does_not_fit():
     check({
         "addmv": "r = t.ones(()).addmv(t.ones(0, 10), t.ones(0))", "cross": "r = t.cross(t.ones(()), t.ones(()), dim=-1)",
         "linalg.cross": "r = t.linalg.cross(t.ones(()), t.ones(()))", "diff": "r = t.diff(t.ones(2, 5, 5), prepend=t.ones(2, 1, 5))",
-        "diff of fewer dims": "r = t.diff(t.ones(5), prepend=t.ones(1, 1))", "diff, empty": "r = t.diff(t.ones(2, 5), append=t.ones(0))",
+        "diff, none": "r = t.diff(t.ones(2, 5, 5), 0, 0, t.ones(2, 1, 5))", "diff of fewer dims": "r = t.diff(t.ones(5), prepend=t.ones(1, 1))",
+        "diff, empty": "r = t.diff(t.ones(2, 5), append=t.ones(0))",
     }, kinds="subclasses")  # fmt: skip
 
 
 @pytest.mark.parity
-@pytest.mark.parametrize("shape", [(), (0,), (2, 0)])
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1,), (2,)])
 def test_complex_numbers_of_which_there_are_few(shape):
     """Functions of real numbers that look at nothing where there is nothing to compare."""
     check({
@@ -204,3 +205,47 @@ def test_comparisons_in_place_have_a_history(shape):
         f"{name} {p} {q} {b}": f"{make.format(p, q, name, b)}; {after}"
         for name in names for p, q, b in ((True, False, "q"), (True, True, "q"), (False, True, "q"), (True, False, "1"), (False, True, "q.double()"))
     })  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("dtype", ["bool", "complex64", "int64"])
+def test_index_reduce_of_what_has_no_kernel(dtype):
+    """One kernel serves vectors, and others the slices of matrices."""
+    check({
+        f"{shape} {reduce} {whole} {grad}": f"x = t.ones({shape}).to(t.{dtype}){'.requires_grad_()' * grad}; i = t.zeros(1, dtype=t.int64); "
+        f"r = x.index_reduce(0, i, x[:1], '{reduce}', include_self={whole})"
+        for shape in ((2,), (2, 2)) for reduce in ("prod", "mean", "amax", "amin") for whole in (True, False)
+        for grad in (False, True) if not grad or dtype == "complex64"
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 2), (), (0, 0), (2, 3)])
+@pytest.mark.parametrize("dim", [0, 1, 2, -1, -3])
+def test_dims_and_indices_out_of_range(shape, dim):
+    before = f"x = t.ones({shape}); i = t.zeros(1, dtype=t.int64); j = t.tensor([4, 0, 2, 1, 3])"
+    check({
+        call: f"{before}; r = {call}"
+        for call in (
+            *[f"x.{name}({dim}, {at}{rest})" for at in "ij" for name, rest in (
+                ("index_select", ""), ("index_add", ", x"), ("index_copy", ", x"), ("index_fill", ", 1"), ("index_reduce", ", x, 'prod'"),
+            )],
+            f"x.roll(1, {dim})", f"x.roll((1, 1), ({dim}, {dim}))", f"x.unflatten({dim}, (1, 1))", f"x.narrow_copy({dim}, 0, 1)", f"x.narrow({dim}, 0, 1)",
+            f"t.tensordot(x, x, ([{dim}], [{dim}]))", f"t.tensordot(x, t.ones(3), ([{dim}], [0]))", f"t.tensordot(t.ones(3), x, ([0], [{dim}]))",
+        )
+        if shape != (2, 3) or call != f"x.index_select({dim}, j)"  # (along other dims than the first PyTorch raises a RuntimeError)
+    }, kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("loss", ["cross_entropy", "nll_loss"])
+@pytest.mark.parametrize("shape", [(2, 3, 4), (3,), (2, 3)])
+def test_classes_that_do_not_fit(loss, shape):
+    targets = [(), (4, 3), (4,), (2,), (2, 4), (1,), (0,), (2, 5), (2, 1, 4)]
+    check({f"{t}": f"r = F.{loss}(t.ones({shape}), t.zeros({t}, dtype=t.int64))" for t in targets}, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_bilinear_of_other_shapes():
+    shapes = [((), (5,)), ((5,), ()), ((), ()), ((1, 2), (2,)), ((5,), (2,))]
+    check({f"{a} {b} {w}": f"r = F.bilinear(t.ones({a}), t.ones({b}), t.ones({w}))" for a, b in shapes for w in ((3, 5, 5), (3,), ())}, kinds="subclasses")

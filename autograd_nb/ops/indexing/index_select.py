@@ -11,7 +11,7 @@ from ...tensor import Tensor
 from ..core.history import check_inplace
 from ..core.inplace import in_place, write_inplace
 from ..core.numbers import number_argument
-from ..core.recording import fresh, guarded, no_complex_derivative, refuse_overlap
+from ..core.recording import fresh, guarded, no_complex_derivative, refuse_overlap, scalar_type
 from ..core.recording import tensor_type as _tensor_type
 from ..core.registry import public
 from ..core.structured import Structured, tensor_argument
@@ -88,7 +88,7 @@ def _slices_args(input: Any, dim: Any, index: Any, source: Any, name: str) -> tu
     if source.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): self ({x.dtype}) and source ({source.dtype}) expected to have the same dtype")
     n = tensor_argument(index, name, "index")._layout.size
-    if not source.ndim and x.ndim and n != 1 and "copy" not in name:
+    if not source.ndim and n != 1 and "copy" not in name:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions ({name}(): source)")
     if source.ndim != x.ndim and "copy" not in name:
         raise RuntimeError(
@@ -201,14 +201,31 @@ def index_fill_(input, dim, index, value: Tensor | float):
 def index_reduce(input, dim, index, source, reduce: str, *, include_self=True, out=None):
     """`index_add` with another way to combine: "prod", "mean", "amax" or "amin"."""
     y = _index_reduce(input, dim, index, source, reduce, include_self)
-    no_complex_derivative("index_reduce", input, source)
     return _stored(out, y, "index_reduce", (index, source), (input,))
+
+
+def _check_reduced(x: Tensor, values: Tensor, reduce: str, include_self: Any) -> None:
+    """Refuse of booleans and complex numbers what PyTorch has no kernel for: it has one for vectors, and others for slices."""
+    kernel = ""
+    if x.dtype is dtypes.bool_ or x.dtype.is_complex:
+        if not include_self:
+            kernel = "index_reduce_func_exclude_input_init"
+        elif x.ndim <= 1:
+            kernel = "index_func_"
+        elif x.dtype.is_complex:
+            kernel = {"amax": "maximum_cpu", "amin": "minimum_cpu"}.get(reduce, "")
+        elif reduce == "mean":
+            kernel = "div_floor_cpu"
+    if kernel:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type(x.dtype)}' (index_reduce(), reduce={reduce!r})")
+    no_complex_derivative("index_reduce", x, values)
 
 
 def _index_reduce(input: Any, dim: Any, index: Any, source: Any, reduce: str, include_self: Any) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     x, d, places, values = _slices_args(input, dim, index, source, "index_reduce")
+    _check_reduced(x, values, reduce, include_self)
     if not x.ndim:
         y = reshape(_reduced(reshape(x, 1), 0, places, values, reduce, bool(include_self)), ())
     else:

@@ -83,9 +83,11 @@ def checked_rows(index: Tensor, x: Tensor, d: int, name: str) -> Tensor:
     try:
         return checked_index(index, n, d, negative=False)
     except IndexError as e:
-        if not n and "reduce" not in name:
+        if "reduce" in name or (x._layout.ndim < 2 and "index_select" in name):
+            raise IndexError(f"index out of range in self ({name}: {e})") from None
+        if not n:
             raise RuntimeError(f"index_select(): self indexing axis dim should be positive ({name}: {e})") from None
-        if not x._layout.size and "reduce" not in name:
+        if not x._layout.size:
             raise RuntimeError(f"INDICES element is out of DATA bounds, axis_dim={n} ({name}: {e})") from None
         raise IndexError(f"index out of range in self ({name}: {e})") from None
 

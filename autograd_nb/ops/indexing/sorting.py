@@ -241,7 +241,8 @@ def kthvalue(input, k, dim: int = -1, keepdim=False, *, out=None):
         _no_bools(x._layout.dtype, "kthvalue_cpu")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d} (k={k}, size {n})")
-    no_complex_derivative("kthvalue", x)
+    if not x.ndim:
+        no_complex_derivative("kthvalue", x)
     return _selected(_kth_value, return_types.kthvalue, x, d, k - 1, keepdim, out, "kthvalue")
 
 

@@ -366,7 +366,9 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
     x, t = input, target
     alone = x.ndim == 1
     if alone:
-        if t.ndim > 1 or (t.ndim == 1 and t.shape[0] != 1):
+        if t.ndim > 1:
+            raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})")
+        if t.ndim == 1 and t.shape[0] != 1:
             raise ValueError(
                 f"Expected input batch_size (1) to match target batch_size ({t.shape[0]}). "
                 f"(input {list(x.shape)}, target {list(t.shape)})"
@@ -379,8 +381,8 @@ def _batched(input: Tensor, target: Tensor, weight: Any, name: str) -> tuple[Ten
                 f"0D or 1D target tensor expected, multi-target not supported (target has shape {list(t.shape)})"
             )
         t = t.reshape(1) if t.ndim == 0 else t
-    if x.shape[0] != t.shape[0]:
-        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0]}).")
+    if t.ndim == 0 or x.shape[0] != t.shape[0]:
+        raise ValueError(f"Expected input batch_size ({x.shape[0]}) to match target batch_size ({t.shape[0] if t.ndim else 0}).")
     if tuple(t.shape) != (x.shape[0], *x.shape[2:]):
         raise RuntimeError(f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(t.shape)}")
     if weight is not None:

@@ -244,7 +244,7 @@ def tensordot(a, b, dims: int | Sequence[Sequence[int]] = 2, out=None):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         da, db = list(range(x.ndim - dims, x.ndim)), list(range(dims))
     else:
-        da, db = ([d % x.ndim for d in dims[0]], [d % z.ndim for d in dims[1]])
+        da, db = (_dims_of(t, given) for t, given in ((x, dims[0]), (z, dims[1])))
     if len(da) != len(db):
         raise RuntimeError(f"both dimension lists should have same length, got {da} and {db}")
     for i, j in zip(da, db, strict=True):
@@ -274,6 +274,12 @@ def _one_product(a: Tensor, b: Tensor) -> Tensor:
     if a._layout.contiguous and b._layout.contiguous:
         return dot(a.reshape(-1), b.reshape(-1))
     return sum_(a.squeeze() * b.squeeze(), dtype=a.dtype)
+
+
+def _dims_of(x: Tensor, dims: Sequence[int]) -> list[int]:
+    if dims and not x.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions (tensordot)")
+    return [wrap_dim(d, x.ndim) for d in dims]
 
 
 def _count(x: Tensor, dims: list[int]) -> int:
@@ -530,6 +536,8 @@ def bilinear(input1, input2, weight, bias=None):
             f"All tensors must have the same dtype, got input1: {x.dtype.name}, input2: {z.dtype.name}, weight: {w.dtype.name}"
             + (f", bias: {bias.dtype.name}" if bias is not None else "")
         )
+    if x.ndim != z.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {z.ndim}")
     if x.shape[:-1] != z.shape[:-1]:
         raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {list(x.shape)} and {list(z.shape)}")
     if x.shape[-1] != w.shape[1] or z.shape[-1] != w.shape[2]:

@@ -53,7 +53,16 @@ def _viewed(x: Tensor, *args: Any, **kw: Any) -> Tensor:
 
 
 _copy_of("view", _viewed)
-_copy_of("narrow", method=True)
+
+
+def _narrowed(x: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`narrow`, which says otherwise where there is no such dim behind."""
+    if x.ndim and as_int(dim, "dim") >= x.ndim:
+        raise RuntimeError(f"Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false. (narrow_copy(): dim={dim})")
+    return OPS["narrow"].call(x, dim, start, length)  # type: ignore[no-any-return]
+
+
+_copy_of("narrow", _narrowed, method=True)
 _copy_of("alias", alias_view)
 _copy_of("detach", lambda x: x.detach())
 

@@ -98,6 +98,8 @@ def roll(input, shifts: int | Sequence[int], dims: int | Sequence[int] | None = 
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(amounts)}, dims:{len(where)}")
     if not x.ndim:
         raise IndexError(f"Dimension specified as {where[0]} but tensor has no dimensions")
+    if not x._layout.size:  # where PyTorch does not look at the dims
+        return x.clone()
     return _roll(x, amounts, tuple(wrap_dim(d, x.ndim, "dims") for d in where))
 
 

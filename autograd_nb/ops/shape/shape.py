@@ -178,6 +178,7 @@ def unflatten(input, dim: int, sizes):
     """Split one dim into ``sizes`` (one may be -1)."""
     x = tensor_argument(input, "unflatten")
     if not x.ndim:
+        wrap_dim(dim, 1)
         raise RuntimeError(f"unflatten got an unexpected error: Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, x.ndim)
     if not sizes:
