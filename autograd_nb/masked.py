@@ -172,7 +172,7 @@ def median(input: Any, dim: Any = -1, *, keepdim: Any = False, dtype: Any = None
     x = tensor_argument(input, "masked.median")
     if mask is None and bool(x.detach().isnan().any()):
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating point or the input holds nan")
-    wide = x if x.dtype.category >= 2 else cast(x, dtypes.get_default_dtype())
+    wide = x if x.dtype.category == 2 else cast(x, dtypes.get_default_dtype())
     filled = _filled(wide, mask, math.nan, "median")
     y = _op("nanmedian", filled, dim, bool(keepdim)).values
     if wide is not x and bool(y.isnan().any()):
@@ -249,6 +249,8 @@ def log_softmax(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) ->
 
 def softmin(input: Any, dim: Any, *, dtype: Any = None, mask: Any = None) -> Tensor:
     """Softmax of the negated kept elements along ``dim``."""
+    if tensor_argument(input, "masked.softmin").dtype is dtypes.bool_:
+        raise NotImplementedError("identity of amin on torch.bool input")
     return _op("nn.functional.softmax", -_filled(input, mask, math.inf, "softmin"), dim, dtype=dtype)
 
 

@@ -118,8 +118,9 @@ EXPLAINED = (
     ),
     Explained(
         "pixels of nothing",
-        "PyTorch's pixel_unshuffle of an empty tensor forgets to change the shape.",
-        lambda c: c.kind == "shape" and c.empty and re.search(r"(?i)pixel_?unshuffle", c.statement),
+        "PyTorch's pixel_unshuffle of an empty tensor forgets to change the shape, which its derivative then refuses.",
+        lambda c: (c.kind == "shape" and c.empty and re.search(r"(?i)pixel_?unshuffle", c.statement))
+        or (c.kind == "not refused" and re.search(r"(?i)pixel_?unshuffle\(.*\n", c.before) and "pixel_shuffle expects its input's 'channel'" in c.theirs),
     ),
     Explained(
         "medians of expanded dims",
@@ -130,11 +131,6 @@ EXPLAINED = (
         "results of transforms",
         "Those of jacrev and hessian are several views of one tensor in PyTorch, which then refuses to change them.",
         lambda c: c.kind == "not refused" and "function that returns multiple views" in c.theirs and re.search(r"jac|hess", c.before),
-    ),
-    Explained(
-        "the operand of polygamma",
-        "polygamma takes its tensor first or second, as the method is the same function.",
-        lambda c: c.kind in ("not refused", "error type") and "polygamma(): argument" in c.theirs,
     ),
     Explained(
         "order of gradients on their way",
@@ -245,7 +241,7 @@ EXPLAINED = (
     ),
     Explained(
         "channels of nothing",
-        "Of running statistics without elements PyTorch takes the first, before it looks at whether they require grad.",
+        "Of running statistics without elements PyTorch takes the first, before it looks whether they require grad.",
         lambda c: c.kind == "error type" and "instance_norm" in c.statement and "select(): index 0 out of range for tensor of size [0]" in c.theirs,
     ),
     Explained(
@@ -255,15 +251,37 @@ EXPLAINED = (
         and c.known[c.name].values.size == 1,
     ),
     Explained(
-        "baddbmm_ into expanded memory",
-        "PyTorch does not look whether the elements that it writes are different ones: which product is left depends on its order.",
-        lambda c: c.kind == "raised" and ".baddbmm_(" in c.statement and "more than one element of the written-to tensor" in c.mine,
+        "written into expanded memory",
+        "PyTorch's baddbmm_ and max_norm do not look whether the elements that they write are different ones: what is left depends on the order.",
+        lambda c: c.kind == "raised" and re.search(r"\.baddbmm_\(|max_norm=", c.statement) and "more than one element of the written-to tensor" in c.mine,
     ),
     Explained(
         "addr's gradient",
         "PyTorch's addr promotes its operands, and its derivative multiplies them as they are, which is refused.",
         lambda c: c.kind == "not refused" and "addmv input tensors must have the same dtype" in c.theirs and "backward" in c.statement
         and re.search(r"\.addr_?\(", c.before),
+    ),
+    Explained(
+        "huber_loss's gradient",
+        "Of operands of different dtypes PyTorch computes the loss, and refuses its derivative.",
+        lambda c: c.kind == "not refused" and re.search(r"Found dtype \w+ but expected \w+", c.theirs) and "backward" in c.statement
+        and "huber_loss(" in c.before,
+    ),
+    Explained(
+        "gradients of embeddings by frequency",
+        "sparse=True gives dense gradients here, of which PyTorch's restrictions do not hold.",
+        lambda c: c.kind == "not refused" and "scale_grad_by_freq not supported with sparse gradients" in c.theirs,
+    ),
+    Explained(
+        "transforms of nothing",
+        "PyTorch asks its library for transforms of no signals, which refuses some.",
+        lambda c: c.kind == "not refused" and "MKL FFT error" in c.theirs and c.empty,
+    ),
+    Explained(
+        "two faults of an index_put",
+        "Where neither the index nor the shape of the values fits, PyTorch names the shape and this library the index.",
+        lambda c: c.kind == "error type" and "index_put" in c.statement and "is out of bounds for dimension" in c.mine
+        and "shape mismatch: value tensor" in c.theirs,
     ),
     Explained(
         "no decimals",

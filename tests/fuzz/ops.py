@@ -100,7 +100,8 @@ def calls_of(op: Any, sample: Any, most: int) -> list[str]:
     for part in op.name.split("."):
         space = getattr(space, part, None)
     if callable(space):
-        written.append(f"torch.{op.name}({', '.join([found, *args, *options])})")
+        taken = [*args, found] if last == "polygamma" else [found, *args]  # (its method takes the tensor first)
+        written.append(f"torch.{op.name}({', '.join([*taken, *options])})")
     if isinstance(sample.input, torch.Tensor):
         if hasattr(torch.Tensor, last) and isinstance(op.method_variant, (types.MethodDescriptorType, types.FunctionType, types.WrapperDescriptorType)):
             written.append(f"{found}.{last}({given})")

@@ -249,3 +249,25 @@ def test_classes_that_do_not_fit(loss, shape):
 def test_bilinear_of_other_shapes():
     shapes = [((), (5,)), ((5,), ()), ((), ()), ((1, 2), (2,)), ((5,), (2,))]
     check({f"{a} {b} {w}": f"r = F.bilinear(t.ones({a}), t.ones({b}), t.ones({w}))" for a, b in shapes for w in ((3, 5, 5), (3,), ())}, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_orders_of_polygamma():
+    calls = ("t.polygamma(x, 1)", "t.special.polygamma(x, 2)", "t.polygamma(1, x)", "x.polygamma(2)", "x.polygamma(x)", "t.polygamma(n=1, input=x)")
+    check({call: f"x = t.ones(2); r = {call}" for call in calls}, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_which_fault_is_named():
+    """Where PyTorch looks at one thing before another, or at a thing never."""
+    before = "w = t.ones(3, 2); i = t.tensor([[5]]); c = t.ones(4, 4, dtype=t.complex64) * (1 + 2j); b = c.real > 0; g = t.ones(3, requires_grad=True)"
+    calls = (
+        "F.embedding(w, w.long(), padding_idx=7)", "F.embedding(i - 5, w.long(), max_norm=1.0)",
+        "F.embedding_bag(b, i)", "F.embedding_bag(c, i)", "F.embedding_bag(i, w)", "F.embedding_bag(i, w, mode='max')", "F.embedding_bag(-i, w)",
+        "F.embedding_bag(i - 5, w[:0])", "F.nll_loss(w, t.tensor(0), weight=g)", "F.nll_loss(t.ones(2, 3), t.zeros(2, dtype=t.int64), weight=g)",
+        "F.cross_entropy(t.ones(2, 3), t.zeros(4, dtype=t.int64), weight=g)", "t.linalg.vecdot(g, g, dim=4)", "t.linalg.vecdot(w, w, dim=4)",
+        "t.linalg.householder_product(b, b[0])", "t.linalg.ldl_solve(t.eye(4), t.ones(4, dtype=t.int32), t.ones(4))", "b.trace()",
+        "F.smooth_l1_loss(c, c * 2, beta=0)", "F.smooth_l1_loss(c, c * 2)", "c.scatter_reduce(0, i - 5, c, 'amax')", "t.masked.median(c, 1)",
+        "c.requires_grad_().scatter_reduce(0, i - 5, c, 'amax')", "c.requires_grad_().scatter_reduce(0, i - 5, c, 'prod')", "t.masked.softmin(b, 0)",
+    )  # fmt: skip
+    check({call: f"{before}; r = {call}" for call in calls}, kinds="subclasses")

@@ -20,7 +20,7 @@ from .structured import tensor_argument
 
 
 def _compared(name: str, compare: Callable[[Any, Any], Any]) -> Callable[..., Tensor]:
-    """A comparison whose result is 0 and 1 of a number's dtype: in place it has a history, and gradients of zeros."""
+    """Compare to 0 and 1 of a number's dtype, where recorded with a history and gradients of zeros."""
 
     def formula(a, b):
         return m.where(compare(a, b), 1, 0)

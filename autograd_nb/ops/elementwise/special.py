@@ -157,22 +157,23 @@ def _order(n: Any, name: str) -> int:
 
 
 @public()
-def polygamma(*args, input=None, n=None, out=None):
+def polygamma(n, input, *, out=None):
     """The n-th derivative of `digamma`: ``polygamma(n, x)`` or ``x.polygamma(n)``; its own derivative is that of order n + 1.
 
     Errors: TypeError unless n is an integer; RuntimeError where it is negative.
     Source: https://docs.pytorch.org/docs/stable/special.html#torch.special.polygamma
     """
-    given = [a for a in (*args, input, n) if a is not None]
-    if len(given) != 2 or not any(isinstance(a, Tensor) for a in given):
-        raise TypeError(
-            f"polygamma(): takes an order and a Tensor, polygamma(n, input), got {[type(a).__name__ for a in given]}"
-        )
-    # called as a method, the tensor comes first
-    x, order = given if isinstance(given[0], Tensor) else reversed(given)
-    k = _order(order, "polygamma")
+    k, x = _order(n, "polygamma"), tensor_argument(input, "polygamma")
     y = digamma(x) if k == 0 else trigamma(x) if k == 1 else polygamma_order(x, k)
-    return y if out is None else store(out, y, "polygamma", (), args or (input,))
+    return y if out is None else store(out, y, "polygamma", (), (input,))
+
+
+def _polygamma_method(self, n, *, out=None):
+    return polygamma(n, self, out=out)
+
+
+_polygamma_method.__doc__ = polygamma.__doc__
+Tensor.polygamma = _polygamma_method  # type: ignore[attr-defined]
 
 
 @public(kind="inplace", namespaces=())

@@ -64,7 +64,13 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """
     index = tensor_argument(input, "embedding")
     w = tensor_argument(weight, "embedding", "weight")
-    kind = index._layout.dtype
+    kind, n = index._layout.dtype, w._layout.shape[0] if w._layout.ndim else 0
+    padding = -1
+    if padding_idx is not None:
+        padding = as_int(padding_idx, "padding_idx")
+        if not -n <= padding < n:
+            raise AssertionError(f"Padding_idx must be within num_embeddings (padding_idx={padding_idx}, num_embeddings={n})")
+        padding %= n
     if kind is not dtypes.int64 and kind is not dtypes.int32:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
@@ -73,18 +79,13 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     layout = w._layout
     if layout.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
-    n = layout.shape[0]
-    padding = -1
-    if padding_idx is not None:
-        padding = as_int(padding_idx, "padding_idx")
-        if not -n <= padding < n:
-            raise AssertionError(f"Padding_idx must be within num_embeddings (padding_idx={padding_idx}, num_embeddings={n})")
-        padding %= n
     by_frequency = bool(scale_grad_by_freq)
     if max_norm is None:
         y = quick_pick(_embedding, (w, index, padding, by_frequency), 0)
         if y is not None:
             return y
+    if max_norm is not None and w.dtype.category < 2:
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {w.dtype} instead. (embedding)")
     index = checked_rows(index, w, 0, "embedding")
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))

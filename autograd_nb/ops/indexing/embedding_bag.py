@@ -13,7 +13,7 @@ from ... import dtypes
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
-from ..core.recording import guarded
+from ..core.recording import guarded, scalar_type
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -144,7 +144,7 @@ def embedding_bag(
     max_norm, norm_type: as in `embedding`. scale_grad_by_freq: gradients are divided by how often a row is used. sparse: accepted;
     gradients are dense.
 
-    Errors: ValueError, NotImplementedError, RuntimeError or IndexError naming what does not fit.
+    Errors: ValueError, NotImplementedError or RuntimeError naming what does not fit.
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.embedding_bag.html
     """
     op = "embedding_bag"
@@ -163,6 +163,8 @@ def embedding_bag(
         )
     if w.ndim != 2:
         raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {w.ndim}")
+    if x.ndim == 2 and (x.dtype is dtypes.bool_ or x.dtype.is_complex):  # (of which PyTorch first makes offsets)
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{scalar_type(x.dtype)}' (embedding_bag: input)")
     if x.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(f"expected input to be int or long, but got {x.dtype} (embedding_bag)")
     if w.dtype.category != 2:
@@ -203,7 +205,8 @@ def _bags(
     if index._layout.size:
         low, high = index.min().item(), index.max().item()
         if low < 0 or high >= n:
-            raise IndexError(f"embedding_bag: index {low if low < 0 else high} is out of range for weight with {n} rows")
+            wrong = low if low < 0 else high
+            raise RuntimeError(f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong} (weight has {n} rows)")
     if max_norm is not None:
         _renormalise(w, index, float(max_norm), float(norm_type))
     if mode == "max":

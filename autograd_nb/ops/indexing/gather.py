@@ -484,8 +484,8 @@ def scatter_reduce(input, dim, index, src, reduce: str, *, include_self=True, ou
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     tensor_argument(src, "scatter_reduce", "src")
-    no_complex_derivative("scatter_reduce", tensor_argument(input, "scatter_reduce"), src)
     y = _scatter_reduce(input, dim, index, src, reduce, include_self)
+    no_complex_derivative("scatter_reduce", input, src)
     return _stored(out, y, "scatter_reduce", (index, src), (input,))
 
 

@@ -191,7 +191,7 @@ def _check_reflections(a: Tensor, tau: Tensor) -> None:
         )
     if tau.dtype is not a.dtype:
         raise RuntimeError(f"{name}: tau dtype {scalar_name(tau)} does not match input dtype {scalar_name(a)}")
-    floating(a, "linalg.householder_product")
+    floating(a, "linalg.householder_product", "orgqr_cpu")
 
 
 @public(name="orgqr")
@@ -311,7 +311,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     ld, b, order = tensor_argument(LD, name, "LD"), tensor_argument(B, name, "B"), tensor_argument(pivots, name, "pivots")
     square_shape(matrix(ld, name, "LD"), name)
     if b.ndim < 2:
-        raise RuntimeError(f"{name}: Expected B to have at least 2 dimensions, but it has {b.ndim} dimensions instead")
+        raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got -2): {name}: B has shape {list(b.shape)}")
     if order.shape != ld.shape[:-1]:
         raise RuntimeError(
             f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(order.shape)} instead"

@@ -167,7 +167,7 @@ def vecdot(x, y, *, dim=-1, out=None):
         )
     if a.dtype.is_complex:
         a = m.conj(a)
-    z = sum_(a * b, dim, dtype=a.dtype)
+    z = sum_(a * b, -1 if a.ndim == b.ndim == 1 else dim, dtype=a.dtype)  # (of vectors PyTorch does not look at the dim)
     return given(guarded(z, x) if b.requires_grad else z, out, "linalg.vecdot")
 
 

@@ -187,8 +187,8 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """(a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
     reduction = _settled(size_average, reduce, reduction)
-    a, b = _pair(input, target, "smooth_l1_loss")
     beta = number_argument(beta, "smooth_l1_loss", "beta")
+    a, b = _pair(input, target, "l1_loss" if beta == 0 else "smooth_l1_loss")
     if beta < 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta (beta={beta})")
     if beta == 0:

@@ -11,7 +11,7 @@ from ...launch import Kernel
 from ...shapes import as_int, as_shape, is_expanded, numel, wrap_dim, wrap_dims
 from ...tensor import Tensor
 from ..core.inplace import in_place
-from ..core.recording import fresh, no_complex_derivative, store
+from ..core.recording import fresh, need_numbers, no_complex_derivative, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument, tensors_argument
 from ..creation.cast import cast, clone, contiguous, copied, dense, images, in_memory_order, in_order_again
@@ -226,6 +226,7 @@ def trace(input):
     x = tensor_argument(input, "trace")
     if x.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}")
+    need_numbers("trace", (x,))
     return _diagonal(x, 0, 0, 1).sum()
 
 
