@@ -1711,7 +1711,7 @@ class TensorMethods:
         """Let the tensor read the memory of ``source``, a tensor or a storage (under a geometry of its own, if given); without it become empty."""
 
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
-        """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""
+        """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
 
     def sgn_(self) -> Tensor:
         """In-place version of `sgn`."""

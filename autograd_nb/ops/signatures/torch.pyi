@@ -1901,7 +1901,7 @@ def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator to one that `get_rng_state` gave."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − Re(g·ȳ)·y)/|x|."""
+    """x/|x|, 0 at 0; the `sign` of real numbers. Its gradient is that of the direction alone: (g − ḡ·y²)/2|x|."""
 
 def sgn_(input: Tensor) -> Tensor:
     """In-place version of `sgn`."""
