@@ -88,19 +88,23 @@ def test_a_leaf_refuses_to_be_written():
     assert x.tolist() == [0, 0, 0] and x._version == 0
 
 
-@pytest.mark.parametrize(
-    ("index", "error", "text"),
-    [
-        (5, IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
-        ((0, [9]), IndexError, "index 9 is out of bounds for dimension"),
-        ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
-        (slice(None, None, -1), ValueError, "step must be greater than zero"),
-        (1.5, IndexError, "only integers, slices"),
-        (([0, 1], slice(0, 1.5)), TypeError, "slice indices must be integers"),
-        (([0, 1], [0, 1, 2]), IndexError, "shape mismatch: indexing tensors could not be broadcast together with shapes"),
-    ],
-)
-def test_errors(index, error, text):
+#: name -> (index into a 3×4 matrix, error, its text)
+REFUSED = {
+    "a row that is not there": (5, IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
+    "a column that is not there": ((0, [9]), IndexError, "index 9 is out of bounds for dimension"),
+    "more indices than dims": ((0, 0, 0), IndexError, "too many indices for tensor of dimension 2"),
+    "steps back": (slice(None, None, -1), ValueError, "step must be greater than zero"),
+    "a float": (1.5, IndexError, "only integers, slices"),
+    "a slice to a float": (([0, 1], slice(0, 1.5)), TypeError, "slice indices must be integers"),
+    "lists of two lengths": (
+        ([0, 1], [0, 1, 2]), IndexError, "shape mismatch: indexing tensors could not be broadcast together with shapes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_wrong_indices_are_refused_for_reading_and_writing(case):
+    index, error, text = REFUSED[case]
     x = torch.zeros(3, 4)
     with pytest.raises(error, match=text):
         x[index]
@@ -109,7 +113,7 @@ def test_errors(index, error, text):
     assert x._version == 0
 
 
-def test_more_errors():
+def test_wrong_masks_values_and_indices_of_ops_are_refused():
     x = torch.zeros(3, 4)
     with pytest.raises(IndexError, match=r"The shape of the mask \[2\] at index 0 does not match"):
         x[torch.tensor([True, False])]

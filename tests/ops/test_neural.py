@@ -56,18 +56,21 @@ def test_transposed_resizing_is_the_derivative(mode, shape, size):
     assert math.isclose((g * x).sum().item(), (w * y).sum().item(), rel_tol=1e-9)  # ⟨Aᵀw, x⟩ = ⟨w, Ax⟩
 
 
-def test_interpolate_refuses():
-    x = torch.zeros(1, 1, 4, 4)
-    with pytest.raises(ValueError, match="only one of size or scale_factor"):
-        F.interpolate(x, 2, 2)
-    with pytest.raises(ValueError, match="align_corners option can only be set"):
-        F.interpolate(x, 2, align_corners=True)
-    with pytest.raises(NotImplementedError, match="needs 3D input"):
-        F.interpolate(x, 2, mode="linear")
-    with pytest.raises(RuntimeError, match="greater than 0"):
-        F.interpolate(x, (0, 2))
-    with pytest.raises(ValueError, match="Anti-alias"):
-        F.interpolate(x, 2, antialias=True)
+#: name -> (arguments after the image, options, error, its text)
+REFUSED_SIZES = {
+    "size and scale": ((2, 2), {}, ValueError, "only one of size or scale_factor"),
+    "corners without lines between": ((2,), {"align_corners": True}, ValueError, "align_corners option can only be set"),
+    "lines of an image": ((2,), {"mode": "linear"}, NotImplementedError, "needs 3D input"),
+    "size 0": (((0, 2),), {}, RuntimeError, "greater than 0"),
+    "antialias of the nearest": ((2,), {"antialias": True}, ValueError, "Anti-alias"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_SIZES)
+def test_wrong_sizes_and_modes_of_interpolate_are_refused(case):
+    args, options, error, text = REFUSED_SIZES[case]
+    with pytest.raises(error, match=text):
+        F.interpolate(torch.zeros(1, 1, 4, 4), *args, **options)
 
 
 # -------------------------------------------------------------------------------------------------------- grid

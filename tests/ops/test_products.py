@@ -16,29 +16,30 @@ def leaf(*shape):
     return torch.tensor(RNG.normal(size=shape), requires_grad=True)
 
 
-@pytest.mark.parametrize(
-    ("equation", "shapes"),
-    [
-        ("ij,jk->ik", [(2, 3), (3, 4)]),
-        ("ij,jk", [(2, 3), (3, 4)]),
-        ("bij,bkj->bik", [(5, 2, 3), (5, 4, 3)]),
-        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
-        ("...ij,...jk->...ik", [(4, 2, 3), (2, 4, 3, 5)]),
-        ("i...,i...->...", [(3, 2), (3, 2)]),
-        ("ii->i", [(3, 3)]),
-        ("ii", [(3, 3)]),
-        ("ij->ji", [(2, 3)]),
-        ("ijk->", [(2, 3, 4)]),
-        ("i,j->ij", [(2,), (3,)]),
-        ("i,i", [(4,), (4,)]),
-        ("iij,jk->ik", [(3, 3, 2), (2, 4)]),
-        (" i j , j -> i ", [(2, 3), (3,)]),
-        ("ij,jk,kl->il", [(2, 30), (30, 4), (4, 5)]),
-        ("a,ab,bc,cd,de,e->", [(2,), (2, 3), (3, 4), (4, 5), (5, 2), (2,)]),
-    ],
-)
-def test_einsum(equation, shapes):
-    arrays = [RNG.normal(size=s) for s in shapes]
+#: equation -> the operands' shapes
+EINSUMS = {
+    "ij,jk->ik": [(2, 3), (3, 4)],
+    "ij,jk": [(2, 3), (3, 4)],
+    "bij,bkj->bik": [(5, 2, 3), (5, 4, 3)],
+    "bhqd,bhkd->bhqk": [(2, 3, 4, 5), (2, 3, 6, 5)],
+    "...ij,...jk->...ik": [(4, 2, 3), (2, 4, 3, 5)],
+    "i...,i...->...": [(3, 2), (3, 2)],
+    "ii->i": [(3, 3)],
+    "ii": [(3, 3)],
+    "ij->ji": [(2, 3)],
+    "ijk->": [(2, 3, 4)],
+    "i,j->ij": [(2,), (3,)],
+    "i,i": [(4,), (4,)],
+    "iij,jk->ik": [(3, 3, 2), (2, 4)],
+    " i j , j -> i ": [(2, 3), (3,)],
+    "ij,jk,kl->il": [(2, 30), (30, 4), (4, 5)],
+    "a,ab,bc,cd,de,e->": [(2,), (2, 3), (3, 4), (4, 5), (5, 2), (2,)],
+}
+
+
+@pytest.mark.parametrize("equation", EINSUMS)
+def test_einsum_against_numpy(equation):
+    arrays = [RNG.normal(size=s) for s in EINSUMS[equation]]
     np.testing.assert_allclose(
         torch.einsum(equation, *map(torch.tensor, arrays)).numpy(), np.einsum(equation.replace(" ", ""), *arrays)
     )
@@ -57,25 +58,23 @@ def test_a_size_of_1_stretches():
     np.testing.assert_allclose(y.numpy(), np.broadcast_to(a, (2, 3)) @ b)
 
 
-@pytest.mark.parametrize(
-    ("equation", "shapes", "text"),
-    [
-        ("ij,jk", [(2, 3)], "fewer operands were provided"),
-        ("i", [(2,), (2,)], "more operands were provided"),
-        (
-            "ij,jk->ik",
-            [(2, 3), (4, 5)],
-            "subscript j has size 4 for operand 1 which does not broadcast with previously seen size 3",
-        ),
-        ("ij->k", [(2, 3)], "output subscript k does not appear in the equation"),
-        ("ij->ii", [(2, 3)], "output subscript i appears more than once"),
-        ("ii", [(2, 3)], "subscript i is repeated for operand 0 but the sizes don't match"),
-        ("i", [(2, 3)], "no ellipsis was given"),
-        ("..i", [(2,)], "not part of any ellipsis"),
-        ("i1", [(2, 3)], r"subscripts must be in \[a-zA-Z\]"),
-    ],
-)
-def test_einsum_refuses(equation, shapes, text):
+#: equation -> (the operands' shapes, the error's text)
+REFUSED_EINSUMS = {
+    "ij,jk": ([(2, 3)], "fewer operands were provided"),
+    "i": ([(2,), (2,)], "more operands were provided"),
+    "ij,jk->ik": ([(2, 3), (4, 5)], "subscript j has size 4 for operand 1 which does not broadcast with previously seen size 3"),
+    "ij->k": ([(2, 3)], "output subscript k does not appear in the equation"),
+    "ij->ii": ([(2, 3)], "output subscript i appears more than once"),
+    "ii": ([(2, 3)], "subscript i is repeated for operand 0 but the sizes don't match"),
+    "j": ([(2, 3)], "no ellipsis was given"),
+    "..i": ([(2,)], "not part of any ellipsis"),
+    "i1": ([(2, 3)], r"subscripts must be in \[a-zA-Z\]"),
+}
+
+
+@pytest.mark.parametrize("equation", REFUSED_EINSUMS)
+def test_wrong_equations_of_einsum_are_refused(equation):
+    shapes, text = REFUSED_EINSUMS[equation]
     with pytest.raises(RuntimeError, match=text):
         torch.einsum(equation, *[torch.ones(s) for s in shapes])
 
@@ -165,15 +164,17 @@ def test_pdist_is_the_upper_triangle_of_cdist():
         assert torch.autograd.gradgradcheck(lambda x, p=p: torch.pdist(x, p), (x,))
 
 
-@pytest.mark.parametrize(
-    ("shapes", "p", "text"),
-    [
-        (((3,), (2, 3)), 2, "at least 2D tensors, X1 got: 1D"),
-        (((2, 3), (2, 4)), 2, "X1 and X2 must have the same number of columns. X1: 3 X2: 4"),
-        (((2, 3), (2, 3)), -1, "non-negative p values"),
-    ],
-)
-def test_cdist_refuses(shapes, p, text):
+#: name -> (the operands' shapes, p, the error's text)
+REFUSED_DISTANCES = {
+    "a vector": (((3,), (2, 3)), 2, "at least 2D tensors, X1 got: 1D"),
+    "other columns": (((2, 3), (2, 4)), 2, "X1 and X2 must have the same number of columns. X1: 3 X2: 4"),
+    "a negative p": (((2, 3), (2, 3)), -1, "non-negative p values"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_DISTANCES)
+def test_wrong_operands_of_cdist_are_refused(case):
+    shapes, p, text = REFUSED_DISTANCES[case]
     with pytest.raises(RuntimeError, match=text):
         torch.cdist(*[torch.ones(s) for s in shapes], p)
 

@@ -32,17 +32,19 @@ def test_quantile_derivatives():
     assert torch.autograd.gradgradcheck(lambda x, q: x.quantile(q, 1), (x, q))
 
 
-@pytest.mark.parametrize(
-    ("x", "q", "text"),
-    [
-        (torch.ones(3, dtype=torch.int64), 0.5, "must be either float or double"),
-        (torch.ones(0), 0.5, "must be non-empty"),
-        (torch.ones(3), 1.5, r"must be in the range \[0, 1\]"),
-        (torch.ones(3), torch.tensor([0.5], dtype=torch.float64), "same dtype"),
-        (torch.ones(3), torch.ones(2, 2), "scalar or 1D"),
-    ],
-)
-def test_quantile_refuses(x, q, text):
+#: name -> (operand, q, the error's text)
+REFUSED_QUANTILES = {
+    "integers": (torch.ones(3, dtype=torch.int64), 0.5, "must be either float or double"),
+    "nothing": (torch.ones(0), 0.5, "must be non-empty"),
+    "more than all": (torch.ones(3), 1.5, r"must be in the range \[0, 1\]"),
+    "q of another dtype": (torch.ones(3), torch.tensor([0.5], dtype=torch.float64), "same dtype"),
+    "a matrix of q": (torch.ones(3), torch.ones(2, 2), "scalar or 1D"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_QUANTILES)
+def test_wrong_operands_of_quantile_are_refused(case):
+    x, q, text = REFUSED_QUANTILES[case]
     with pytest.raises(RuntimeError, match=text):
         torch.quantile(x, q)
 
