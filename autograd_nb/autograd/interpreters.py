@@ -1,7 +1,7 @@
 """Tensors that stand for something else while a transform is active: a batch (`vmap`), or a value with its tangent (forward mode).
 
 A wrapped tensor looks to the ops like what it stands for: shape and dtype are those of one sample. Its layout is an object of
-its own, not an interned one, so no plan is ever found by it: the quick paths of ops miss, as they do for any new layout, and
+its own, not an interned one, so no plan is ever found by it: the fast paths of ops miss, as they do for any new layout, and
 come to the few functions behind which arrays are worked on (`Pointwise.run`, `Structured.__call__`, …). Those are `overridable`, and
 overridden while a transform is active, and only then: ordinary code pays nothing.
 

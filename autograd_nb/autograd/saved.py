@@ -51,19 +51,19 @@ def _plans(*memos: Memo) -> list[dict[Any, Any]]:
 
 
 class _Hooked(Overrides):
-    """Overrides of the recording of nodes; while active, ops do not find their plans by the quick way."""
+    """Overrides of the recording of nodes; while active, ops do not find their plans by the fast path."""
 
-    quick: list[tuple[Pointwise, Memo, Memo]]
+    memos: list[tuple[Pointwise, Memo, Memo]]
 
     def opened(self) -> None:
-        self.quick = [(op, op.memo, op.inplace_memo) for op in pointwise.EVERY]
-        for op, *_ in self.quick:
+        self.memos = [(op, op.memo, op.inplace_memo) for op in pointwise.EVERY]
+        for op, *_ in self.memos:
             op.memo, op.inplace_memo = Memo(), Memo()
-        launch.move([pair for op, *quick in self.quick for pair in zip(_plans(*quick), _plans(op.memo, op.inplace_memo), strict=True)])
+        launch.move([pair for op, *memos in self.memos for pair in zip(_plans(*memos), _plans(op.memo, op.inplace_memo), strict=True)])
 
     def closed(self) -> None:
-        launch.move([pair for op, *quick in self.quick for pair in zip(_plans(op.memo, op.inplace_memo), _plans(*quick), strict=True)])
-        for op, memo, inplace in self.quick:
+        launch.move([pair for op, *memos in self.memos for pair in zip(_plans(op.memo, op.inplace_memo), _plans(*memos), strict=True)])
+        for op, memo, inplace in self.memos:
             op.memo, op.inplace_memo = memo, inplace
 
 

@@ -261,9 +261,9 @@ def _deliver(e: str, value: str, wanted: str) -> list[str]:
 
 
 def _walker(targeted: bool) -> Callable[..., None]:
-    """Return ``walk(work, nodes, quick, consumer, create_graph)``: run the ``nodes`` from the last to the first, which lets them go.
+    """Return ``walk(work, nodes, fast, consumer, create_graph)``: run the ``nodes`` from the last to the first, which lets them go.
 
-    ``quick``: nodes without hooks and special edges run at once. ``consumer``: where the user's line is that consumes them, or None.
+    ``fast``: nodes without hooks and special edges run at once. ``consumer``: where the user's line is that consumes them, or None.
     ``targeted``: one more argument, ``running``, has the edges that lead to targets; all others get nothing. It is text for what each
     node of each pass goes through: one frame for all of them.
     """
@@ -295,7 +295,7 @@ def _walker(targeted: bool) -> Callable[..., None]:
         "while nodes:",
         "    node = nodes.pop()",  # the list must not keep alive what was passed
         "    g = take(node, None)",
-        "    if quick and g is not None and node.hooks is None and node.edge_kind:",
+        "    if fast and g is not None and node.hooks is None and node.edge_kind:",
         "        result = node.run_graph(g) if create_graph else node.run(g)",
         "        g = None",
         "        kind = node.edge_kind",
@@ -312,7 +312,7 @@ def _walker(targeted: bool) -> Callable[..., None]:
         "        for leaf in finals[node]:",
         "            work.finish(leaf)",
     ]
-    parameters = "work, nodes, quick, consumer, create_graph" + (", running" if targeted else "")
+    parameters = "work, nodes, fast, consumer, create_graph" + (", running" if targeted else "")
     return written("walk", parameters, lines, __file__)  # type: ignore[no-any-return]
 
 
@@ -362,11 +362,11 @@ def run(
             for leaf in work.finals[None]:
                 work.finish(leaf)
         nodes.reverse()
-        quick = watch is None and not work.inner
+        fast = watch is None and not work.inner
         if running is None:
-            _walk(work, nodes, quick, consumer, create_graph)
+            _walk(work, nodes, fast, consumer, create_graph)
         else:
-            _walk_to_targets(work, nodes, quick, consumer, create_graph, running)
+            _walk_to_targets(work, nodes, fast, consumer, create_graph, running)
             work.leave()
     finally:
         state.grad = previous

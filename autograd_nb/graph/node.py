@@ -54,7 +54,7 @@ def spare(node: Node) -> None:
         gc.freeze()
 
 
-#: The kinds of edges that a node has, by the one that asks most of the engine, whose quick path takes all but the first: some lead to an
+#: The kinds of edges that a node has, by the one that asks most of the engine, whose fast path takes all but the first: some lead to an
 #: `Output`; some to leaves; all to nodes of one output, or nowhere; the only one leads to such a node. (Numbers: each node has one.)
 OUTPUTS, LEAVES, NODES, ONE_NODE = range(4)
 

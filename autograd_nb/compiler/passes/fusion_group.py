@@ -50,7 +50,7 @@ class Group:
         folds = self.axes or isinstance(m, FoldMember)
         if folds and numel(self.shape) < WORTH and self.compiled and m.step.call.entry is not None:
             return False
-        if self._join_late(m):
+        if self._join_epilogue(m):
             return True
         for group, other in self._ways(m):
             if group._takes(other):
@@ -133,7 +133,7 @@ class Group:
             return False
         return all(t[-1] in (0, 1) for t in walked.steps[:-1])
 
-    def _join_late(self, m: Member) -> bool:
+    def _join_epilogue(self, m: Member) -> bool:
         """Take in what works on the results of folds alone."""
         if not any(o.buffer.number in self.ends and o.buffer.number in self.written for o, _ in m.inputs if isinstance(o, Use)):
             return False

@@ -36,7 +36,7 @@ def rematerialize(steps: list[Step], live_out: Collection[int], numbers: Iterato
             continue
         if any(written for n in outputs for _, written in uses[n][1:]):
             continue
-        at = _late(i, [n for n, b in outputs.items() if b.nbytes >= BIG], uses)
+        at = _late_reader(i, [n for n, b in outputs.items() if b.nbytes >= BIG], uses)
         if at is None or not all(_there(u.buffer, i, at, uses) for u, written in step.uses() if not written):
             continue
         twin = by_elements(step) or step.copy()
@@ -64,7 +64,7 @@ def _cheap(step: Step) -> bool:
     return member(step) is not None or by_elements(step) is not None
 
 
-def _late(i: int, big: list[int], uses: dict[int, list[tuple[int, bool]]]) -> int | None:
+def _late_reader(i: int, big: list[int], uses: dict[int, list[tuple[int, bool]]]) -> int | None:
     """Return the first reader of the big outputs after a long time in which nobody reads them."""
     if len(big) != 1:
         return None

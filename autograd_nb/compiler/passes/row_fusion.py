@@ -159,17 +159,17 @@ class _Work:
             if step is None:
                 continue
             reads, writes = _touched(step)
-            late = bool(reads & wrote[True] or writes & (wrote[True] | read[True]))
+            waits = bool(reads & wrote[True] or writes & (wrote[True] | read[True]))
             if i in places:
-                if late:
+                if waits:
                     return None
-            elif late or reads & wrote[False] or writes & (wrote[False] | read[False]):
+            elif waits or reads & wrote[False] or writes & (wrote[False] | read[False]):
                 found.append(i)
-                late = True
+                waits = True
             else:
                 continue
-            read[late] |= reads
-            wrote[late] |= writes
+            read[waits] |= reads
+            wrote[waits] |= writes
         return found
 
     def _kernel(self, group: _Group) -> Step | None:
@@ -269,9 +269,9 @@ class _Work:
         first, last = min(places), max(places)
         behind = self._behind(places)
         assert behind is not None
-        late = set(behind)
+        waiting = set(behind)
         between = [i for i in range(first, last + 1) if self.steps[i] is not None and i not in places]
-        order = [self.steps[i] for i in between if i not in late] + [made] + [self.steps[i] for i in behind]
+        order = [self.steps[i] for i in between if i not in waiting] + [made] + [self.steps[i] for i in behind]
         for p in group.parts.values():
             for n in {u.buffer.number for u, _ in p.step.uses()}:
                 self.users[n].remove(p.step)

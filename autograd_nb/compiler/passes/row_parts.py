@@ -181,18 +181,18 @@ def _folding(step: Step, of: Folding, outer: int, n: int) -> Part | None:
 
     def tell(plan: Plan, names: list[str]) -> list[str]:
         totals = [plan.add(fed(k, fold), names, literals, fold) for k, fold in enumerate(of.folds)]
-        late = [k for k, name in enumerate(names) if plan.values[name].rows]
+        by_row = [k for k, name in enumerate(names) if plan.values[name].rows]
 
         def finish(k: int, layout: Layout) -> Callable[..., Any]:
             def finished(*xs: Any) -> Any:
                 given: list[Any] = [None] * len(names)
-                for j, x in zip(late, xs[count:], strict=True):
+                for j, x in zip(by_row, xs[count:], strict=True):
                     given[j] = x
                 return xs[0].trace.as_sym(of.finish(list(xs[:count]), given)[k]).cast(layout.dtype.name)
 
             return finished
 
-        parameters = [*totals, *[names[k] for k in late]]
+        parameters = [*totals, *[names[k] for k in by_row]]
         found = [plan.add(finish(k, layout), parameters, plan.values[totals[0]].dtype) for k, layout in enumerate(of.results)]
         for k, layout in enumerate(of.stored):
             found.append(plan.add(_one(of.formula, of.compute, count + k, layout.dtype.name), names, literals))

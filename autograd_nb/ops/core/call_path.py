@@ -301,7 +301,7 @@ class _Known:
                 self.memo.remember(found, made)
         return None, out
 
-    def rest(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
+    def slow(self, values: Sequence[Any], options: dict[Any, Any]) -> Any:
         """Return the result of a call with other arguments than the plans know; what is left out may come under another name."""
         defaults = self.defaults
         sent = {n: v for n, v in zip(self.names, values, strict=True) if n not in defaults or v is not defaults[n]}
@@ -315,8 +315,8 @@ class _Known:
         return shortcut(
             parameters, self.key + ",", [f"return _run(plan, {given})"] if callable(run) else run,
             [f"plan, out = _first({given})", "if plan is None:", "    return out"], memo=self.memo, many=True,
-            first=[f"if {' or '.join(['_options', *others])}:", f"    return _rest(({', '.join(self.names)},), _options)"],
-            _first=self.first, _rest=self.rest, _run=run, **space, **{f"_default_{n}": d for n, d in self.defaults.items()},
+            first=[f"if {' or '.join(['_options', *others])}:", f"    return _slow(({', '.join(self.names)},), _options)"],
+            _first=self.first, _slow=self.slow, _run=run, **space, **{f"_default_{n}": d for n, d in self.defaults.items()},
         )  # fmt: skip
 
 

@@ -149,7 +149,7 @@ class SpecKind:
     """A kind of spec says how a call is recorded and differentiated for one set of operands that require grad, whatever their
     shapes.
 
-    ``save``: what the quick recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
+    ``save``: what the recorders of one and two operands save: bit 0 the first, bit 1 the second, bit 2 the output.
     """
 
     __slots__ = ("backward_kinds", "compute", "conjugate", "needs", "op", "ops", "rules", "save", "saved", "scalar_names")

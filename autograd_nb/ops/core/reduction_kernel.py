@@ -269,10 +269,10 @@ def _blocks(kernel: FoldKernel, of: Folding) -> Blocks | None:
     n = of.shape[axis]
     step = loops.CHUNK if n == folded and n >= most * loops.CHUNK else 1
     each = -(-n // (most * step)) * step
-    count, rest = divmod(n, each)
-    if count < 2 or folded < 32 * (count + bool(rest)):
+    count, remainder = divmod(n, each)
+    if count < 2 or folded < 32 * (count + bool(remainder)):
         return None
-    return _Cut(kernel, of, axis, each, [dtypes.BY_NAME[a] for a in accumulators]).blocks(count, rest)
+    return _Cut(kernel, of, axis, each, [dtypes.BY_NAME[a] for a in accumulators]).blocks(count, remainder)
 
 
 class _Cut:
@@ -289,10 +289,10 @@ class _Cut:
         self.layouts = dict(zip([j for j, spec in enumerate(of.inputs) if not spec.scalar], of.in_layouts, strict=True))
         self.results, self.partials = len(of.inputs), len(of.inputs) + len(of.out_layouts)
 
-    def blocks(self, count: int, rest: int) -> Blocks:
-        """Return the launches for ``count`` blocks and one of ``rest`` steps."""
-        parts = [(0, count, self.each), (count, 1, rest)] if rest else [(0, count, self.each)]
-        total = count + bool(rest)
+    def blocks(self, count: int, remainder: int) -> Blocks:
+        """Return the launches for ``count`` blocks and one of ``remainder`` steps."""
+        parts = [(0, count, self.each), (count, 1, remainder)] if remainder else [(0, count, self.each)]
+        total = count + bool(remainder)
         launches = [*[self.part(*part) for part in parts], self.whole(total)]
         return Blocks(launches, [(total * self.size, a) for a in self.found])
 

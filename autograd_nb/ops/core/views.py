@@ -1,7 +1,7 @@
 """Views by recipe: what a view of a layout looks like is worked out once for each combination of arguments, and then looked up.
 
 A recipe is (layout, slice of the memory or None, node's class, recording, values): the geometry of a view, and what its node is
-given where it is recorded. Structured view ops keep theirs by their arguments in normal form; around them `quick` keeps them by
+given where it is recorded. Structured view ops keep theirs by their arguments in normal form; around them `memoized_view` keeps them by
 the arguments as users write them, so that a repeated ``x.view(2, -1)`` is one lookup and a new Tensor.
 """
 
@@ -135,7 +135,7 @@ def recipe_of(op: Any, args: tuple[Any, ...], out: Any) -> tuple[Any, ...] | Non
     return (out._layout, cuts[0], op.node, recording, values)
 
 
-def quick(function: Callable[..., Any]) -> Callable[..., Any]:
+def memoized_view(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of a public function that reads its arguments and returns the (view op, \\*arguments) to call on the first.
 
     It may return a result too. Recipes are forgotten while launches are observed, when ops are to be seen being called.

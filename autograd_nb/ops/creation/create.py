@@ -426,7 +426,7 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"`{make_filled.__name__}` with the shape and dtype of another tensor."
-    quick = shortcut(
+    call = shortcut(
         "input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None, pin_memory=False", "input._layout, dtype",
         COPY, ["return _like(input, dtype=dtype, device=device, requires_grad=requires_grad)"], memo=memo,
         first=[
@@ -436,7 +436,7 @@ def _filled_like(name: str, make_filled: Callable[..., Tensor], value: Any) -> C
         ],
         **_COPY_NAMES, _like=like,
     )  # fmt: skip
-    return wraps(like)(quick)
+    return wraps(like)(call)
 
 
 def _filled(name: str, value: Any) -> Any:

@@ -275,9 +275,9 @@ def pow(input: Tensor | float, exponent, *, out=None):
             if integral and exponent.__class__ is int and exponent < 0:
                 raise RuntimeError(f"Integers to negative integer powers are not allowed. (exponent={exponent})")
             if not integral:
-                quick = _POWERS.get(exponent)
-                if quick is not None:
-                    y = quick(input)
+                power = _POWERS.get(exponent)
+                if power is not None:
+                    y = power(input)
                     return y if out is None else store(out, y, "pow", (), (input, exponent))
         else:
             only_tensors("pow", input, exponent, "second")

@@ -63,9 +63,9 @@ def _swapped(function: Any) -> Any:
 
 def _power(self: Tensor, other: Any) -> Tensor:
     if other.__class__ is int or other.__class__ is float:
-        quick = _POWERS.get(other)
-        if quick is not None and self._layout.dtype.category == 2:
-            return quick(self)
+        power = _POWERS.get(other)
+        if power is not None and self._layout.dtype.category == 2:
+            return power(self)
     return pow(self, other) if acceptable(other) else NotImplemented
 
 

@@ -21,7 +21,7 @@ from ..creation.cast import cast, dense
 from ..creation.create import new_full
 from ..shape.shape import reshape, unsqueeze
 from .gather import _scatter_into
-from .picking import checked_rows, index_backward, index_of_batch, pick, quick_pick
+from .picking import checked_rows, index_backward, index_of_batch, memoized_pick, pick
 
 _bounds = Kernel("indexing.index", "bounds")
 _max_norm_rows = Kernel("indexing.index", "max_norm_rows")
@@ -81,7 +81,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
     by_frequency = bool(scale_grad_by_freq)
     if max_norm is None:
-        y = quick_pick(_embedding, (w, index, padding, by_frequency), 0)
+        y = memoized_pick(_embedding, (w, index, padding, by_frequency), 0)
         if y is not None:
             return y
     if max_norm is not None and w.dtype.category < 2:

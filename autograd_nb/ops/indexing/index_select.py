@@ -19,7 +19,7 @@ from ..creation.cast import cast, contiguous, relaid
 from ..creation.create import as_tensor, new_empty, new_full
 from ..shape.shape import expand, reshape
 from .gather import ADD, SET, _index_argument, _reduced, _stored, gather, is_windows, memory_of
-from .picking import checked_index, checked_rows, filling, index_put_op, pick, picked, quick_pick, write_at, zero_at
+from .picking import checked_index, checked_rows, filling, index_put_op, memoized_pick, pick, picked, write_at, zero_at
 
 _index_select = pick.variant("IndexSelectBackward0", forward=picked, samples="x(3, 4).index_select(0, index(3, 5))")
 _index_add = index_put_op.variant(
@@ -61,7 +61,7 @@ def index_select(input, dim, index, *, out=None):
     layout = x._layout
     d = wrap_dim(dim, layout.ndim)
     if out is None and layout.ndim and isinstance(index, Tensor) and index._layout.ndim == 1:
-        y = quick_pick(_index_select, (x, index, (d,), d), d)
+        y = memoized_pick(_index_select, (x, index, (d,), d), d)
         if y is not None:
             return y
     if not x.ndim and isinstance(index, Tensor) and index._layout.size != 1:

@@ -28,7 +28,7 @@ from ..creation.cast import cast, dense
 from ..creation.create import from_numpy, new_empty, new_full, tensor
 from ..shape.parts import _select
 from ..shape.shape import _alias, _with, expand
-from .picking import _combine, checked_index, pick, quick_pick, true_indices
+from .picking import _combine, checked_index, memoized_pick, pick, true_indices
 
 
 def _as_index(value: Any) -> Any:
@@ -417,12 +417,12 @@ _getitem = shortcut(
         "kind, key = index.__class__, None",
         "if kind is Tensor:",
         "    if self._layout.ndim and index._layout.ndim and index._layout.dtype is _int64:",
-        "        y = _quick_pick(_pick, (self, index, (0,), 0), 0)",
+        "        y = _memoized_pick(_pick, (self, index, (0,), 0), 0)",
         "        return _read_by_tensor(self, index) if y is None else y",
         "    return _read(self, index, None)",
     ],
     before=index_lines(),
-    **VIEW_NAMES, Tensor=Tensor, _look=look, _read=_read, _int64=dtypes.int64, _quick_pick=quick_pick, _pick=pick,
+    **VIEW_NAMES, Tensor=Tensor, _look=look, _read=_read, _int64=dtypes.int64, _memoized_pick=memoized_pick, _pick=pick,
     _read_by_tensor=_read_by_tensor,
 )  # fmt: skip
 _getitem.__annotations__ = {"index": "Any", "return": "Tensor"}

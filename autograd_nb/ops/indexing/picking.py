@@ -207,7 +207,7 @@ def _loops(shape: Sequence[int], strides: Sequence[int], first: Any, dims: Any, 
     if len(b) > 2 or len(a) > 2:
         return None
     pad_b, pad_a = 2 - len(b), 2 - len(a)
-    # the innermost stride of a loop of one step does not matter; 1 keeps to the quick branch
+    # the innermost stride of a loop of one step does not matter; 1 keeps to the short branch
     tail = [0] * pad_a + as_ if as_ else [0, 1]
     return (*[1] * pad_b, *b, *[1] * pad_a, *a, *[0] * pad_b, *bs, step, *tail)
 
@@ -292,9 +292,9 @@ _picks, _fills = Memo(), Memo()
 
 
 def _plan_pick(x: Tensor, index: Tensor, d: int) -> tuple[Any, ...] | None:
-    """(entry point, the kernel's dims and n, the result's layout) of `quick_pick`."""
+    """(entry point, the kernel's dims and n, the result's layout) of `memoized_pick`."""
     key = (x._layout, index._layout, d)
-    if (plan := _quick_plan(*key)) is None:
+    if (plan := _pick_plan(*key)) is None:
         return None
     (p, layout), n = plan, x._layout.shape[d]
     entry = _pick_within.entry(layout.dtype.carrier, p.loops, n, x._data, index._data, x._data)
@@ -304,9 +304,9 @@ def _plan_pick(x: Tensor, index: Tensor, d: int) -> tuple[Any, ...] | None:
 #: the flat memory of an index, which may go on behind it
 _AT = ["at = index._data", "if at.size != index._layout.size:", "    at = at[: index._layout.size]"]
 
-#: quick_pick(op, args, d): ``op(*args)`` of an op that picks slices of args[0] along dim ``d`` at args[1], checked and read by one kernel;
+#: memoized_pick(op, args, d): ``op(*args)`` of an op that picks slices of args[0] along dim ``d`` at args[1], checked and read by one kernel;
 #: None where there is more to it: large tensors, other dtypes, indices that are not in [0, n)
-quick_pick: Callable[[Structured, tuple[Any, ...], int], Tensor | None] = shortcut(
+memoized_pick: Callable[[Structured, tuple[Any, ...], int], Tensor | None] = shortcut(
     "op, args, d", "x._layout, index._layout, d",
     [
         "entry, loops, n, layout = plan",
@@ -328,7 +328,7 @@ quick_pick: Callable[[Structured, tuple[Any, ...], int], Tensor | None] = shortc
 )  # fmt: skip
 
 
-def _quick_plan(layout: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
+def _pick_plan(layout: Layout, index: Layout, d: int) -> tuple[Places, Layout] | None:
     if layout.__class__ is not Layout or index.__class__ is not Layout:  # of transforms, which are seen further in
         return None
     if not layout.contiguous and layout.ndim > 2:  # the result may not be in C order
@@ -344,7 +344,7 @@ def _plan_fill(x: Tensor, index: Tensor, kind: type) -> tuple[Any, ...] | None:
     """(entry point, the kernel's dims and n) of `fill_at`."""
     kept = x._layout.dtype
     suits = kept.carrier is kept.np and (kept.category == 2 or (kept is dtypes.int64 and kind is int))
-    plan = _quick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
+    plan = _pick_plan(x._layout, index._layout, 0) if suits and x._layout.ndim else None
     if plan is None:
         return None
     loops, n = plan[0].loops, x._layout.shape[0]

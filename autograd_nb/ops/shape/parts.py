@@ -12,7 +12,7 @@ from ...tensor import Tensor
 from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
-from ..core.views import geometry, quick
+from ..core.views import geometry, memoized_view
 from .shape import _zeros, alias_view
 
 
@@ -35,7 +35,7 @@ def _select_backward(x, shape, d, index):
 
 
 @public()
-@quick
+@memoized_view
 def select(input, dim, index):
     """The slice at ``index`` of ``dim``, a view with that dim removed. IndexError when out of range."""
     x = tensor_argument(input, "select")
@@ -85,7 +85,7 @@ def slice_dim(x: Tensor, d: int, start: int | None, stop: int | None, step: int 
 
 
 @public()
-@quick
+@memoized_view
 def narrow(input, dim, start: int | Tensor, length):
     """The view of ``length`` elements from ``start`` along ``dim``. RuntimeError when it does not fit."""
     x = tensor_argument(input, "narrow")
@@ -135,7 +135,7 @@ def _parts_of(n: int, size: int) -> tuple[int, ...]:
 
 
 @public()
-@quick
+@memoized_view
 def split(tensor, split_size_or_sections: int | Sequence[int] | None = None, dim=0, **kw):
     """Views of parts along ``dim``: of one size (the last may be smaller), or of the listed sizes.
 
@@ -173,7 +173,7 @@ def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
 
 
 @public()
-@quick
+@memoized_view
 def chunk(input, chunks, dim=0):
     """At most ``chunks`` views of equal size (the last may be smaller) along ``dim``."""
     x = tensor_argument(input, "chunk")
@@ -238,7 +238,7 @@ def _stack_parts(grads: list[Any], shape: Sequence[int], d: int) -> Tensor:
 
 
 @public()
-@quick
+@memoized_view
 def unbind(input, dim=0):
     """A tuple of the slices along ``dim``, views."""
     x = tensor_argument(input, "unbind")
@@ -270,7 +270,7 @@ def _diagonal_backward(x, shape, offset, a, b):
 
 
 @public()
-@quick
+@memoized_view
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of each matrix in dims ``dim1``, ``dim2`` as a view, in a new last dim."""
     x = tensor_argument(input, "diagonal")

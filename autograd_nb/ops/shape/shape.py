@@ -21,7 +21,7 @@ from ...shapes import (
 from ...tensor import Tensor, make
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument, tensors_argument
-from ..core.views import geometry, quick
+from ..core.views import geometry, memoized_view
 from ..creation.cast import clone, contiguous
 
 
@@ -60,7 +60,7 @@ def _copied_view(x, shape):
 
 
 @public()
-@quick
+@memoized_view
 def view(input, *shape, dtype=None, size=None):
     """The same memory under another shape (one size may be -1), or read as another dtype of the same width.
 
@@ -122,7 +122,7 @@ def alias_view(x: Tensor) -> Tensor:
 
 
 @public()
-@quick
+@memoized_view
 def reshape(input, *sizes, shape=None):
     """The elements in C order under another shape (one size may be -1): a view where possible, else a copy; dy/dx = 1.
 
@@ -150,7 +150,7 @@ def reshape_as(input, other):
 
 
 @public()
-@quick
+@memoized_view
 def flatten(input, start_dim=0, end_dim=-1):
     """Merge the dims from ``start_dim`` to ``end_dim`` into one."""
     x = tensor_argument(input, "flatten")
@@ -173,7 +173,7 @@ def ravel(input):
 
 
 @public()
-@quick
+@memoized_view
 def unflatten(input, dim: int, sizes):
     """Split one dim into ``sizes`` (one may be -1)."""
     x = tensor_argument(input, "unflatten")
@@ -234,7 +234,7 @@ def _t_of_batch(op, args, batch):
 
 
 @public()
-@quick
+@memoized_view
 def permute(input, *axes, dims: int | Sequence[int] | None = None):
     """The dims in another order, a view. RuntimeError unless ``dims`` names each dim once."""
     x = tensor_argument(input, "permute")
@@ -250,7 +250,7 @@ def permute(input, *axes, dims: int | Sequence[int] | None = None):
 
 
 @public("swapaxes", "swapdims")
-@quick
+@memoized_view
 def transpose(input, dim0, dim1):
     """Swap two dims, a view."""
     x = tensor_argument(input, "transpose")
@@ -259,7 +259,7 @@ def transpose(input, dim0, dim1):
 
 
 @public()
-@quick
+@memoized_view
 def t(input):
     """The transpose of a matrix (tensors of fewer dims as they are). RuntimeError for more than 2 dims."""
     x = tensor_argument(input, "t")
@@ -269,7 +269,7 @@ def t(input):
 
 
 @public("moveaxis")
-@quick
+@memoized_view
 def movedim(input, source: int | Sequence[int], destination: int | Sequence[int]):
     """Move dims to other places, the rest keeping their order."""
     x = tensor_argument(input, "movedim")
@@ -311,7 +311,7 @@ def _expand_of_batch(op, args, batch):
 
 
 @public()
-@quick
+@memoized_view
 def expand(input, *sizes, size=None, implicit=False):
     """A view in which dims of size 1 are stretched to ``size`` (-1 keeps a dim); new dims may be added in front.
 
@@ -376,7 +376,7 @@ def _squeeze(layout, dims):
 
 
 @public()
-@quick
+@memoized_view
 def squeeze(input, dim: int | Sequence[int] | None = None):
     """Drop the dims of size 1 (all, or those in ``dim``), a view."""
     x = tensor_argument(input, "squeeze")
@@ -394,7 +394,7 @@ def _unsqueeze(layout, d):
 
 
 @public()
-@quick
+@memoized_view
 def unsqueeze(input, dim):
     """A view with a new dim of size 1 at ``dim``."""
     x = tensor_argument(input, "unsqueeze")
@@ -410,7 +410,7 @@ def _warn_of_rank(name: str, x: Tensor, remedy: str) -> None:
     )
 
 
-@quick
+@memoized_view
 def _transposed(x):
     if x.ndim != 2:
         _warn_of_rank("T", x, "Use x.mT for batches of matrices, or x.permute(*range(x.ndim - 1, -1, -1)) for all dims in reverse order.")
@@ -420,7 +420,7 @@ def _transposed(x):
 Tensor.T = property(_transposed, doc="The dims in reverse order, a view.")  # type: ignore[assignment]
 
 
-@quick
+@memoized_view
 def _matrix_transposed(x):
     if not x.ndim:
         _warn_of_rank("mT", x, "The result is the tensor itself.")
