@@ -1,7 +1,7 @@
 """Calls of PyTorch's op database, changed in one respect each: dtypes, sizes, overlap, what requires grad, numbers, ``out=``.
 
-``python -m tests.parity.mutants KIND [op…]`` prints each call on which the libraries differ: one raises and the other does not, the
-kinds of exception differ, or the results. KIND is one of `KINDS`.
+``python -m tests.parity.mutants KIND [--every N] [op…]`` prints each call on which the libraries differ (`verdicts.CATEGORIES`): one raises and
+the other does not, the kinds of exception differ, or the results. KIND is one of `KINDS`; ``--every N`` tries one call in N.
 """
 
 from __future__ import annotations
@@ -11,46 +11,22 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
-import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import autograd_nb as ag
 
-from .opdb import RANDOM, Unsupported, compare, find, leaves, ours, outside, samples_of, title
+from .children import Case, Group
+from .opdb import RANDOM, TOLERANCE, compare, find, leaves, ours, outside, samples_of, title
+from .verdicts import arguments, report, run, verdict
 
 MOST = 4  #: samples of an op
-#: entries whose differences are known: of a walk, and why
-KNOWN = {
-    "outs": {
-        "lu": "PyTorch converts even to what cannot hold the result",
-        "bernoulli": "as lu",
-        "native_batch_norm": "has no out= here",
-        "linalg.lstsq": "has no out= here",
-        "float_power": "whose out= is compared with float64 by PyTorch before anything else",
-        "nansum": "PyTorch has no kernels for some dtypes",
-        "nanmean": "as nansum",
-        "linspace": "an out= of another dtype than dtype=",
-        "logspace": "as linspace",
-    }
-}
-#: ops of which some calls end PyTorch's process, or take long
-DANGEROUS = {"shapes": {"lu_unpack"}, "numbers": {"bitwise_right_shift", "bitwise_left_shift"}}
 SMALL = 60  #: elements of a sample's operands together, of an op that has such
 LARGE = 3000  #: and of one that has not
-BUILTIN = (NotImplementedError, IndexError, ValueError, TypeError, OverflowError, RuntimeError)
-
 Call = tuple[Callable, tuple, dict]
 Mutant = tuple[str, Any, Any, tuple, dict]  #: what it is, PyTorch's function, ours, PyTorch's arguments
-
-
-def kind(error: BaseException) -> str:
-    """The built-in exception that an exception is."""
-    for e in BUILTIN:
-        if isinstance(error, e):
-            return e.__name__
-    return type(error).__name__
 
 
 def copies(tree: Any) -> Any:
@@ -68,15 +44,6 @@ def copies(tree: Any) -> Any:
     return tree
 
 
-def result(call: Callable, args: tuple, kwargs: dict) -> tuple[Any, BaseException | None]:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            return call(*args, **kwargs), None
-        except builtins.Exception as error:
-            return None, error
-
-
 def gradients(value: Any, inputs: list) -> list | BaseException | None:
     live = [t for t in leaves(value) if t.requires_grad]
     if not live or not inputs:
@@ -90,40 +57,51 @@ def gradients(value: Any, inputs: list) -> list | BaseException | None:
             return error
 
 
-def difference(theirs: Any, mine: Any, args: tuple, kwargs: dict, values: bool = True, grads: bool = False, kinds: bool = True) -> str:
-    """How the libraries differ on one call; "" where they agree. Unsupported for arguments that only PyTorch has."""
-    t_args, t_kwargs = copies((args, kwargs))
-    m_args, m_kwargs = ours((t_args, t_kwargs))
-    expected, refused = result(theirs, t_args, t_kwargs)
-    got, error = result(mine, m_args, m_kwargs)
-    if refused is not None or error is not None:
-        if refused is None or error is None:
-            said = f"refused ({kind(refused or error)}: {' '.join(str(refused or error).split())[:150]})"
-            return f"PyTorch {said}" if error is None else f"ours {said}"
-        if kinds and kind(refused) != kind(error):
-            return f"{kind(error)} ({' '.join(str(error).split())[:90]}) instead of {kind(refused)} ({' '.join(str(refused).split())[:110]})"
-        return ""
+def precision(tree: Any) -> dict[torch.dtype, tuple[float, float]]:
+    """How near results have to be: as those of the least precise operand, where operands are of several dtypes."""
+    found = {t.dtype.to_real() if t.dtype.is_complex else t.dtype for t in leaves(tree)}
+    if torch.float16 in found:
+        return dict.fromkeys(TOLERANCE, TOLERANCE[torch.float16])
+    return {torch.float64: (1e-5, 1e-6)} if found >= {torch.float32, torch.float64} else {}
+
+
+def same_gradients(got: Any, expected: Any, mine: Any, theirs: Any) -> None:
+    """Gradients of the results in all operands that require them."""
+    for x, y in zip(leaves(got), leaves(expected), strict=True):
+        assert x.requires_grad == y.requires_grad, f"requires_grad is {x.requires_grad}"
+    b = gradients(expected, [t for t in leaves(theirs) if t.requires_grad])
+    a = gradients(got, [t for t in leaves(mine) if t.requires_grad])
+    if isinstance(b, BaseException) or isinstance(a, BaseException):
+        assert isinstance(a, BaseException) and isinstance(b, BaseException), f"backward: {a!r:.200} instead of {b!r:.200}"
+    elif b is not None:
+        for k, (x, y) in enumerate(zip(a or [], b, strict=True)):
+            assert (x is None) == (y is None), f"gradient {k} is {x!r:.50} instead of {y!r:.50}"
+            if y is not None:
+                compare(x, y, f"gradient {k}")
+
+
+def difference(theirs: Any, mine: Any, args: tuple, kwargs: dict, values: bool = True, grads: bool = False) -> str:
+    """How the libraries differ on one call, with its category; "" where they agree. Unsupported for arguments that only PyTorch has."""
+    if mine is None:
+        return "refused: missing"
+    given = copies((args, kwargs))
+    own = ours(given)
+    expected = run("PyTorch", lambda: theirs(*given[0], **given[1]))
+    got = run("ours", lambda: mine(*own[0], **own[1]))
+    text = verdict(expected, got)
+    if text is not None:
+        return text
     try:
-        compare(got, expected, "result", values)
-        if values:
-            for x, y in zip(leaves((m_args, m_kwargs)), leaves((t_args, t_kwargs)), strict=True):
+        with mock.patch.dict(TOLERANCE, precision(given)):
+            compare(got[1], expected[1], "result", values)
+            for x, y in zip(leaves(own), leaves(given), strict=True) if values else ():
                 if y._version:
                     compare(x, y, "operand")
                     assert x._version, "operand was not changed"
-        if grads and values:
-            for x, y in zip(leaves(got), leaves(expected), strict=True):
-                assert x.requires_grad == y.requires_grad, f"requires_grad is {x.requires_grad}"
-            b = gradients(expected, [t for t in leaves((t_args, t_kwargs)) if t.requires_grad])
-            a = gradients(got, [t for t in leaves((m_args, m_kwargs)) if t.requires_grad])
-            if isinstance(b, BaseException) or isinstance(a, BaseException):
-                assert isinstance(a, BaseException) and isinstance(b, BaseException), f"backward: {a!r:.200} instead of {b!r:.200}"
-            elif b is not None:
-                for k, (x, y) in enumerate(zip(a or [], b, strict=True)):
-                    assert (x is None) == (y is None), f"gradient {k} is {x!r:.50} instead of {y!r:.50}"
-                    if y is not None:
-                        compare(x, y, f"gradient {k}")
-    except AssertionError as text:
-        return " ".join(str(text).split())[:300]
+            if grads and values:
+                same_gradients(got[1], expected[1], own, given)
+    except AssertionError as error:
+        return f"wrong: {' '.join(str(error).split())[:300]}"
     return ""
 
 
@@ -202,8 +180,9 @@ def outs(op: Any) -> Iterator[Mutant]:
         for k, (args, kwargs) in enumerate(samples(op, dtype, 1)):
             if sum(t.numel() for t in leaves((args, kwargs))) > SMALL:
                 continue
-            made, error = result(op, *copies((args, kwargs)))
-            if error is not None:
+            a, kw = copies((args, kwargs))
+            how, made = run("PyTorch", lambda a=a, kw=kw: op(*a, **kw))
+            if how != "made":
                 continue
             several = isinstance(made, (tuple, list))
             if not isinstance(made, torch.Tensor) and not (several and all(isinstance(m, torch.Tensor) for m in made)):
@@ -280,31 +259,31 @@ KINDS: dict[str, Callable[[Any], Iterator[Mutant]]] = {
 }  # fmt: skip
 
 
-def walk(which: str, op: Any) -> Iterator[str]:
-    """The differences of one op, a line each."""
+#: of a walk, (why, patterns of lines) of the differences that stay
+KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {
+    "outs": [
+        ("PyTorch converts even to what cannot hold the result", ("lu #*", "bernoulli #*")),
+        ("has no out= here", ("native_batch_norm #*", "linalg.lstsq #*")),
+        ("whose out= is compared with float64 by PyTorch before anything else", ("float_power #*",)),
+        ("PyTorch has no kernels for some dtypes", ("nansum #*", "nanmean #*")),
+        ("an out= of another dtype than dtype=", ("linspace #*", "logspace #*")),
+    ],
+}
+
+
+def cases(which: str, op: Any) -> Iterator[Case]:
+    """The changed calls of an op."""
     values = which != "outs" and not any(r in op.name for r in RANDOM) and not op.name.endswith("multi_head_attention_forward")
     for what, theirs, mine, args, kwargs in KINDS[which](op):
-        try:
-            text = "missing" if mine is None else difference(theirs, mine, args, kwargs, values, which == "wanted", which == "shapes")
-        except Unsupported:
-            continue
-        if text:
-            yield f"{title(op)} {what}: {text}"
+        yield what, lambda t=theirs, m=mine, a=args, k=kwargs: difference(t, m, a, k, values, which == "wanted")
 
 
-def main(which: str, names: list[str]) -> int:
-    count = 0
+def groups(which: str, names: list[str]) -> Iterator[Group]:
     for op in op_db:
-        if op.name in DANGEROUS.get(which, ()) or (not names and op.name in KNOWN.get(which, ())):
-            continue
-        if (op.name in names if names else not outside(title(op)) and find(op) is not None):
-            print("@", title(op), file=sys.stderr, flush=True)
-            for line in walk(which, op):
-                count += 1
-                print(line, flush=True)
-    print(f"{count} differences")
-    return count > 0
+        if op.name in names if names else not outside(title(op)) and find(op) is not None:
+            yield title(op), lambda o=op: cases(which, o)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    walk, every, names = arguments(sys.argv[1:])
+    sys.exit(report(list(groups(walk, names)), KNOWN.get(walk, ()), every, every == 1 and not names))

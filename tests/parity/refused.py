@@ -1,19 +1,16 @@
 """Bad arguments of modules and optimizers, from PyTorch's databases: refused as there, in a few words, before anything has changed.
 
-``python -m tests.parity.refused modules|optimizers [name…]`` prints each call on which the libraries differ: one raises and the other
-does not, a handler of PyTorch's exception would not catch ours, the results differ, or a refused call is told in too many words, has
-changed a parameter, or has taken too long.
+``python -m tests.parity.refused modules|optimizers [--every N] [name…]`` prints each call on which the libraries differ (`verdicts.CATEGORIES`):
+one raises and the other does not, a handler of PyTorch's exception would not catch ours, the results differ, or a refused call is told in
+too many words or none that help, has changed a parameter, or has taken too long.
 """
 
 from __future__ import annotations
 
 import builtins
-import contextlib
 import copy
 import inspect
-import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,9 +21,11 @@ from torch.testing._internal.common_optimizers import optim_db
 
 import autograd_nb as ag
 
+from .children import Case, Group
 from .moduledb import RANDOM, copy_state, ours
 from .mutants import SHAPES, copies, replaced
-from .opdb import Unsupported, compare, leaves, plain
+from .opdb import compare, leaves, plain
+from .verdicts import arguments, report, run, said, verdict
 
 #: what stands in the place of an argument
 BAD: dict[str, Any] = {
@@ -35,71 +34,6 @@ BAD: dict[str, Any] = {
 }  # fmt: skip
 DTYPES = (torch.float64, torch.float16, torch.int64, torch.bool, torch.complex64)
 MOST = 2  #: samples of a module
-SECONDS = 3.0  #: that a call may take
-WORDS = 400  #: characters of an error at most
-EXCEPTIONS = (
-    NotImplementedError, IndexError, KeyError, ValueError, TypeError, ZeroDivisionError, OverflowError, AttributeError, AssertionError, MemoryError,
-    RuntimeError, Exception,
-)  # fmt: skip
-
-Done = tuple[str, Any]  #: ("made", the value) or ("refused", the exception)
-
-
-class Late(BaseException):
-    """A call that takes too long."""
-
-
-@contextlib.contextmanager
-def limited() -> Iterator[None]:
-    """Ends what takes longer than `SECONDS`."""
-
-    def end(*_: Any) -> None:
-        raise Late
-
-    before = signal.signal(signal.SIGALRM, end)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def run(call: Callable[[], Any]) -> Done:
-    try:
-        with limited():
-            return "made", call()
-    except Late:
-        return "late", None
-    except builtins.Exception as error:
-        return "refused", error
-
-
-def kind(error: Any) -> type[BaseException]:
-    """The built-in exception that an exception is."""
-    return next(e for e in EXCEPTIONS if isinstance(error, e))
-
-
-def said(error: Any) -> str:
-    return f"{kind(error).__name__}: {' '.join(str(error).split())[:120]}"
-
-
-def verdict(theirs: Done, mine: Done) -> str | None:
-    """How the libraries differ on what a call came to; "" where both refuse it alike, None where both accept it."""
-    (how, expected), (own, got) = theirs, mine
-    if how == "late":
-        return ""
-    if own == "late":
-        return "ours takes too long"
-    if own == "refused" and (len(str(got)) > WORDS or "numba" in str(got).lower()):
-        return f"ours is told in too many words ({len(str(got))}: {said(got)})"
-    if how != own:
-        return f"ours refused ({said(got)})" if own == "refused" else f"PyTorch refused ({said(expected)})"
-    if how == "refused":
-        return "" if isinstance(got, kind(expected)) else f"error: ours {said(got)}; PyTorch {said(expected)}"
-    return None
 
 
 def module_of(library: Any, name: str, args: tuple, kwargs: dict) -> Any:
@@ -109,25 +43,28 @@ def module_of(library: Any, name: str, args: tuple, kwargs: dict) -> Any:
 def called(name: str, args: Any, kwargs: Any, given: Any, given_kwargs: Any) -> str:
     """How the libraries differ on a module that is made and called."""
     a, k = ours(copies((args, kwargs)))
-    theirs = run(lambda: module_of(torch, name, *copies((args, kwargs))))
-    mine = run(lambda: module_of(ag, name, a, k))
+    theirs = run("PyTorch", lambda: module_of(torch, name, *copies((args, kwargs))))
+    mine = run("ours", lambda: module_of(ag, name, a, k))
+    if mine[0] == "refused" and theirs[0] == "made":  # told when it is made, not when it is called
+        module = theirs[1]
+        theirs = run("PyTorch", lambda: module(*copies(given), **copies(given_kwargs)))
     text = verdict(theirs, mine)
     if text is not None:
-        return text and f"made: {text}"
+        return text
     state = list(theirs[1].state_dict().items())
     if [(n, v.shape) for n, v in state] != [(n, tuple(v.shape)) for n, v in mine[1].state_dict().items()]:
-        return "made: of other parameters"
+        return "wrong: made with other parameters"
     copy_state(mine[1], theirs[1])
     inputs, input_kwargs = ours(copies((given, given_kwargs)))
-    expected = run(lambda: theirs[1](*copies(given), **copies(given_kwargs)))
-    got = run(lambda: mine[1](*inputs, **input_kwargs))
+    expected = run("PyTorch", lambda: theirs[1](*copies(given), **copies(given_kwargs)))
+    got = run("ours", lambda: mine[1](*inputs, **input_kwargs))
     text = verdict(expected, got)
     if text is not None:
         return text
     try:
         compare(got[1], expected[1], "output", not name.startswith(RANDOM))
     except builtins.Exception as error:
-        return " ".join(str(error).split())[:200]
+        return f"wrong: {' '.join(str(error).split())[:200]}"
     return ""
 
 
@@ -137,33 +74,36 @@ def parameters(function: Any) -> list[str]:
     return [p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name not in ("self", "device", "dtype")]
 
 
-def modules(names: list[str]) -> Iterator[tuple[str, str, Callable[[], str]]]:
-    """(module, what is changed, how the libraries differ)."""
-    for info in module_db:
-        name = info.module_cls.__name__
-        if (names and name not in names) or info.is_lazy:
+def of_module(info: Any) -> Iterator[Case]:
+    """Calls with each argument of the constructor replaced, and each input."""
+    name = info.module_cls.__name__
+    torch.manual_seed(0)
+    samples = list(info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=False))
+    own = parameters(info.module_cls.__init__)
+    for s, sample in enumerate(samples[:MOST]):
+        made, given = sample.constructor_input, sample.forward_input
+        whole = {**dict(zip(own, made.args)), **made.kwargs}
+        if len(whole) < len(made.args) + len(made.kwargs):  # sizes in a row
             continue
-        torch.manual_seed(0)
-        samples = list(info.module_inputs_func(info, device="cpu", dtype=torch.float32, requires_grad=False, training=False))
-        own = parameters(info.module_cls.__init__)
-        for s, sample in enumerate(samples[:MOST]):
-            made, given = sample.constructor_input, sample.forward_input
-            whole = {**dict(zip(own, made.args)), **made.kwargs}
-            if len(whole) < len(made.args) + len(made.kwargs):  # sizes in a row
-                continue
-            for argument in own if not s else []:
-                for what, v in BAD.items():
-                    changed = {**whole, argument: v}
-                    yield name, f"{argument}={what}", lambda n=name, c=changed, g=given: called(n, (), c, g.args, g.kwargs)
-            for n, t in enumerate(leaves((given.args, given.kwargs))):
-                changes = [(str(d)[6:], lambda t, d=d: t.to(d)) for d in DTYPES] + list(SHAPES.items())
-                for what, make in [*changes, ("None", lambda t: None), ("a number", lambda t: 2.0), ("a word", lambda t: "x")]:
-                    new = make(t)
-                    same = isinstance(new, torch.Tensor) and new.dtype is t.dtype and new.shape == t.shape
-                    if same or (new is None and what != "None"):
-                        continue
-                    a, k = replaced((given.args, given.kwargs), n, make)
-                    yield name, f"#{s}, input {n} {what}", lambda n=name, w=whole, a=a, k=k: called(n, (), w, a, k)
+        for argument in own if not s else []:
+            for what, v in BAD.items():
+                changed = {**whole, argument: v}
+                yield f"{argument}={what}", lambda c=changed, g=given: called(name, (), c, g.args, g.kwargs)
+        for n, t in enumerate(leaves((given.args, given.kwargs))):
+            changes = [(str(d)[6:], lambda t, d=d: t.to(d)) for d in DTYPES] + list(SHAPES.items())
+            for what, make in [*changes, ("None", lambda t: None), ("a number", lambda t: 2.0), ("a word", lambda t: "x")]:
+                new = make(t)
+                same = isinstance(new, torch.Tensor) and new.dtype is t.dtype and new.shape == t.shape
+                if same or (new is None and what != "None"):
+                    continue
+                a, k = replaced((given.args, given.kwargs), n, make)
+                yield f"#{s}, input {n} {what}", lambda w=whole, a=a, k=k: called(name, (), w, a, k)
+
+
+def modules(names: list[str]) -> Iterator[Group]:
+    for info in module_db:
+        if info.module_cls.__name__ in (names or [info.module_cls.__name__]) and not info.is_lazy:
+            yield info.module_cls.__name__, lambda i=info: of_module(i)
 
 
 # ------------------------------------------------------------------------------------------------------ optimizers
@@ -205,59 +145,49 @@ def optimized(name: str, make: Callable[[Any, list[Any]], Any], kwargs: dict[str
     theirs, mine = start(torch, name), start(ag, name)
     before = [plain(p).copy() for p in mine]
     own = {k: ours(v) for k, v in kwargs.items()}
-    a = run(lambda: stepped(torch, name, theirs, make(torch, theirs), copy.deepcopy(kwargs), grad))
-    b = run(lambda: stepped(ag, name, mine, make(ag, mine), own, grad))
+    a = run("PyTorch", lambda: stepped(torch, name, theirs, make(torch, theirs), copy.deepcopy(kwargs), grad))
+    b = run("ours", lambda: stepped(ag, name, mine, make(ag, mine), own, grad))
     text = verdict(a, b)
     if b[0] == "refused" and any(not np.array_equal(plain(p), q) for p, q in zip(mine, before, strict=True)):
         if all(np.array_equal(plain(p), plain(q)) for p, q in zip(theirs, start(torch, name), strict=True)):
-            return f"ours refused ({said(b[1])}) after it had changed a parameter"
+            return f"wrong: refused after it had changed a parameter: ours {said(b[1])}"
     if text is not None:
         return text
     try:
         compare(mine, theirs, "parameter")
     except AssertionError as error:
-        return " ".join(str(error).split())[:200]
+        return f"wrong: {' '.join(str(error).split())[:200]}"
     return ""
 
 
-def optimizers(names: list[str]) -> Iterator[tuple[str, str, Callable[[], str]]]:
+def of_optimizer(info: Any) -> Iterator[Case]:
+    """Calls with each option replaced, each kind of parameters and each kind of gradient."""
     whole: Callable[[Any, list[Any]], Any] = lambda t, p: p
+    name, own = info.optim_cls.__name__, parameters(info.optim_cls.__init__)
+    for argument in own:
+        for what, v in BAD.items():
+            if argument != "params":
+                yield f"{argument}={what}", lambda c={argument: v}: optimized(name, whole, c)
+    for argument in (a for a in ("betas", "etas", "step_sizes") if a in own):
+        for v in ((0.9,), (0.9, 1.0), (-0.1, 0.5), (0.9, 0.99, 0.999), (float("nan"), 0.5), ("x", 0.9), (None, 0.9)):
+            yield f"{argument}={v}", lambda c={argument: v}: optimized(name, whole, c)
+    for what, make in PARAMS.items():
+        yield f"params {what}", lambda m=make: optimized(name, m, {})
+    for what, grad in GRADS.items():
+        yield f"gradient {what}", lambda g=grad: optimized(name, whole, {}, g)
+    yield "an unknown option", lambda: optimized(name, whole, {"what": 1})
+
+
+def optimizers(names: list[str]) -> Iterator[Group]:
     for info in optim_db:
-        name = info.optim_cls.__name__
-        if (names and name not in names) or info.only_supports_sparse_grads:
-            continue
-        for argument in parameters(info.optim_cls.__init__):
-            for what, v in BAD.items():
-                if argument != "params":
-                    yield name, f"{argument}={what}", lambda n=name, c={argument: v}: optimized(n, whole, c)
-        pairs = [a for a in ("betas", "etas", "step_sizes") if a in parameters(info.optim_cls.__init__)]
-        for argument in pairs:
-            for v in ((0.9,), (0.9, 1.0), (-0.1, 0.5), (0.9, 0.99, 0.999), (float("nan"), 0.5), ("x", 0.9), (None, 0.9)):
-                yield name, f"{argument}={v}", lambda n=name, c={argument: v}: optimized(n, whole, c)
-        for what, make in PARAMS.items():
-            yield name, f"params {what}", lambda n=name, m=make: optimized(n, m, {})
-        for what, grad in GRADS.items():
-            yield name, f"gradient {what}", lambda n=name, g=grad: optimized(n, whole, {}, g)
-        yield name, "an unknown option", lambda n=name: optimized(n, whole, {"what": 1})
+        if info.optim_cls.__name__ in (names or [info.optim_cls.__name__]) and not info.only_supports_sparse_grads:
+            yield info.optim_cls.__name__, lambda i=info: of_optimizer(i)
 
 
-WALKS = {"modules": modules, "optimizers": optimizers}
-
-
-def main(which: str, names: list[str]) -> int:
-    count = calls = 0
-    for name, what, difference in WALKS[which](names):
-        try:
-            text = difference()
-        except Unsupported:
-            continue
-        calls += 1
-        if text:
-            count += 1
-            print(f"{name} {what}: {text}", flush=True)
-    print(f"{count} of {calls} calls differ")
-    return count > 0
+WALKS: dict[str, Callable[[list[str]], Iterator[Group]]] = {"modules": modules, "optimizers": optimizers}
+KNOWN: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    walk, every, names = arguments(sys.argv[1:])
+    sys.exit(report(list(WALKS[walk](names)), KNOWN.get(walk, ()), every, every == 1 and not names))
