@@ -133,7 +133,8 @@ def layout_of(shape: Sequence[int], strides: Sequence[int] | None, d: dtype) -> 
 
 def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -> Layout:
     """Return the layout that no tensor and no plan uses yet; the contiguous one is found with its strides and without."""
-    steps = contiguous_strides(shape) if strides is None else strides
+    shape = _ints(shape)
+    steps = contiguous_strides(shape) if strides is None else _ints(strides)
     if len(steps) != len(shape):  # would be found for the shape alone ever after
         raise RuntimeError(f"mismatch in length of strides and shape (size={list(shape)}, stride={list(steps)})")
     made = Layout(Size(shape), steps, d)
@@ -150,6 +151,14 @@ def _intern(shape: tuple[int, ...], strides: tuple[int, ...] | None, d: dtype) -
             _layouts[kept.keys[0]] = kept
         _recent.append(found)
         return found
+
+
+def _ints(values: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the same with ints only: True, 1.0 and NumPy's 1 are found under the same key as 1, ever after."""
+    for n in values:
+        if n.__class__ is not int:
+            return tuple([int(n) if n.__class__ is bool else as_int(n, "size") for n in values])
+    return values
 
 
 def _forget(gone: _Interned) -> None:
@@ -197,6 +206,17 @@ def as_int(value: Any, name: str) -> int:
         raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
 
 
+def as_ints(values: Iterable[Any], name: str, op: str) -> tuple[int, ...]:
+    """Return several ints of an op. TypeError for what is none and for what does not fit 64 bits (a bool counts as one behind the first)."""
+    out = []
+    for k, v in enumerate(values):
+        try:
+            out.append(int(v) if v.__class__ is bool and k else as_int(v, name))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{op}(): argument '{name}' must be tuple of ints: failed to unpack the object at pos {k + 1}: {error}") from None
+    return tuple(out)
+
+
 def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
     """Return the sizes that are given as ``f(2, 3)``, ``f((2, 3))``, ``f([2, 3])`` or ``f(Size)``."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
@@ -205,15 +225,17 @@ def as_shape(args: Sequence[Any], name: str = "size") -> tuple[int, ...]:
         args = tuple(args[0])
     for a in args:
         if a.__class__ is not int:
-            return tuple([as_int(a, name) for a in args])
+            return tuple([int(a) if a.__class__ is bool and i else as_int(a, name) for i, a in enumerate(args)])
     return tuple(args)
 
 
 def check_sizes(shape: Sequence[int]) -> None:
     for n in shape:
         if n < 0:
+            as_ints(shape, "size", "empty")
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     if math.prod(shape) >= 1 << 60:
+        as_ints(shape, "size", "empty")
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 
 
@@ -222,6 +244,7 @@ def wrap_dim(dim: Any, ndim: int, name: str = "dim") -> int:
     d = dim if type(dim) is int else as_int(dim, name)
     n = max(ndim, 1)
     if not -n <= d < n:
+        as_int(d, name)
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d}) ({name}={dim})")
     return d + n if d < 0 else d
 
@@ -232,7 +255,10 @@ def wrap_dims(dims: Any, ndim: int, name: str = "dim") -> tuple[int, ...]:
         return tuple(range(ndim))
     if not isinstance(dims, (tuple, list)):
         return (wrap_dim(dims, ndim, name),) if ndim else (wrap_dim(dims, ndim, name),)[:0]
-    out = [wrap_dim(d, ndim, name) for d in dims]
+    try:
+        out = [wrap_dim(d, ndim, name) for d in dims]
+    except ValueError as error:
+        raise TypeError(f"argument '{name}' must be tuple of ints: {error}") from None
     if len(set(out)) != len(out):
         raise RuntimeError(f"dim {next(d for d in out if out.count(d) > 1)} appears multiple times in the list of dims")
     return tuple(out) if ndim else ()

@@ -271,3 +271,47 @@ def test_which_fault_is_named():
         "c.requires_grad_().scatter_reduce(0, i - 5, c, 'amax')", "c.requires_grad_().scatter_reduce(0, i - 5, c, 'prod')", "t.masked.softmin(b, 0)",
     )  # fmt: skip
     check({call: f"{before}; r = {call}" for call in calls}, kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_flags_and_numbers_of_functions():
+    """Arguments of another type than PyTorch's functions declare."""
+    values = ("1", "2.5", "None", "'x'", "[]", "1j", "True", "2**63", "t.ones(2)", "t.tensor(1.)")
+    flags = ("F.avg_pool2d(x, 2, ceil_mode={})", "F.avg_pool1d(y, 2, count_include_pad={})", "F.max_pool2d(x, 2, ceil_mode={})",
+             "F.kl_div(y, y, log_target={})", "F.poisson_nll_loss(y, y, full={})", "F.embedding(i, y[0], sparse={})", "F.gelu(y, approximate={})")  # fmt: skip
+    numbers = ("F.layer_norm(y, (4,), eps={})", "F.batch_norm(y, None, None, training=True, eps={})", "F.group_norm(y, {})", "F.softplus(y, {})",
+               "F.cross_entropy(y[0], i, ignore_index={})", "F.nll_loss(y[0], i, ignore_index={})", "F.huber_loss(y, y, delta={})",
+               "F.softshrink(y, {})", "F.hinge_embedding_loss(y, y, {})")  # fmt: skip
+    # (a tensor is taken for what PyTorch's conversion makes of it, which it says in other words)
+    left = {(numbers[1], "t.ones(2)"), (numbers[2], "t.ones(2)"), (numbers[4], "True")}  # (True is found as 1, which went before)
+    check({c.format(v): f"r = {c.format(v)}" for c in (*flags, *numbers) for v in values if (c, v) not in left},
+          "x = t.ones(1, 1, 4, 4); y = t.ones(2, 2, 4); i = t.tensor([1, 0])", kinds="subclasses")  # fmt: skip
+
+
+@pytest.mark.parity
+def test_sizes_that_are_no_ints():
+    calls = ("t.empty(2, {}).shape", "t.nn.Linear({}, 2).weight.shape", "t.nn.Linear(2, {}).weight.shape", "t.nn.Conv2d(2, 2, {}).weight.shape",
+             "F.pad(x, (1, {})).shape", "F.conv2d(x, x, stride=(1, {})).shape", "t.nn.ZeroPad2d({})(x).shape", "x.flip((0, {}))", "x.sum({})")  # fmt: skip
+    values = ("True", "2.5", "None", "'x'", "2**63", "-2**63-1", "[]", "t.tensor(1)")
+    left = {(calls[1], "True"), (calls[2], "True")}  # as PyTorch's, which depends on what stands before
+    check({c.format(v): f"r = {c.format(v)}" for c in calls for v in values if (c, v) not in left}, "x = t.ones(1, 1, 4, 4)", kinds="subclasses")
+
+
+@pytest.mark.parity
+def test_a_layout_has_ints_whatever_made_it():
+    check({"a module of True outputs": "t.nn.Linear(5, True); y = t.ones(1, 5) * 2; r = y.reshape(5, 1).numpy().tolist(), [type(n) is int for n in y.shape]"})
+
+
+@pytest.mark.parity
+def test_operands_of_several_dtypes_in_triangular_equations_and_draws():
+    before = "a = t.tensor([[2., 1.], [0., 4.]]); b = t.tensor([[1.], [2.]])\n"
+    check({
+        **{f"solve {p}, {q}": f"{before}r = t.linalg.solve_triangular(a.to(t.{p}), b.to(t.{q}), upper=True)"
+           for p, q in (("float64", "float32"), ("float32", "float64"), ("float32", "int64"), ("float64", "bool"))},
+        **{f"normal {p}, {q}": f"r = t.normal(t.ones(3, dtype=t.{p}), t.ones(3, dtype=t.{q})).dtype"
+           for p, q in (("float16", "float32"), ("float32", "float64"), ("float32", "int64"), ("int64", "float32"), ("float32", "complex64"))},
+        "no dims": "r = t.tensordot(t.tensor(1.), t.ones(2), ([0], [0]))",
+        "Lp pooling of the largest": "r = F.lp_pool2d(t.arange(16.).reshape(1, 1, 4, 4) - 8, float('inf'), 2)",
+        "Lp pooling of the least": "r = F.lp_pool1d(t.arange(8.).reshape(1, 8) - 4, -float('inf'), 2)",
+        "an infinite margin": "r = F.multi_margin_loss(t.tensor([[1., 2.]]), t.tensor([0]), margin=float('inf'))",
+    }, kinds="subclasses")  # fmt: skip

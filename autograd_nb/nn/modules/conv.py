@@ -13,7 +13,7 @@ from .. import functional as F
 from .. import init
 from ..parameter import Parameter
 from .module import Module
-from .options import parameter, several
+from .options import parameter, several, sizes
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -51,27 +51,24 @@ class _ConvNd(Module):
             raise ValueError(f"padding_mode must be one of {_PADDING_MODES}, but got padding_mode='{padding_mode}'")
         n = self.dims
         self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.stride = several(kernel_size, n), several(stride, n)
-        self.padding = padding if isinstance(padding, str) else several(padding, n)
-        self.dilation, self.output_padding = several(dilation, n), several(output_padding, n)
+        self.kernel_size, self.stride = several(kernel_size, n), sizes(stride, n, "stride")
+        self.padding = padding if isinstance(padding, str) else sizes(padding, n, "padding")
+        self.dilation, self.output_padding = sizes(dilation, n, "dilation"), sizes(output_padding, n, "output_padding")
         self.groups, self.padding_mode = groups, padding_mode
-        self._reversed_padding_repeated_twice = self._padding_of_sides()
         filters = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = parameter((*filters, *self.kernel_size), dtype, device)
+        self._reversed_padding_repeated_twice = self._padding_of_sides()
         self.register_parameter("bias", parameter((out_channels,), dtype, device) if bias else None)
         self.reset_parameters()
 
     def _padding_of_sides(self) -> list[int]:
         """Padding as `nn.functional.pad` takes it: left and right of the last dim first."""
+        if isinstance(self.padding, tuple):
+            return [p for p in reversed(self.padding) for _ in range(2)]
         out: list[int] = []
-        for d in reversed(range(self.dims)):
-            if self.padding == "valid":
-                out += [0, 0]
-            elif self.padding == "same":
-                total = self.dilation[d] * (self.kernel_size[d] - 1)
-                out += [total // 2, total - total // 2]
-            else:
-                out += [int(self.padding[d])] * 2
+        for size, step in zip(reversed(self.kernel_size), reversed(self.dilation), strict=True):
+            total = step * (size - 1) if self.padding == "same" else 0
+            out += [total // 2, total - total // 2]
         return out
 
     def reset_parameters(self) -> None:

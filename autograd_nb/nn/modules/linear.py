@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...shapes import as_int
 from ...tensor import Tensor
 from .. import functional as F
 from .. import init
@@ -84,7 +85,7 @@ class Bilinear(Module):
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
-        if in1_features <= 0:
+        if as_int(in1_features, "in1_features") <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = parameter((out_features, in1_features, in2_features), dtype, device)

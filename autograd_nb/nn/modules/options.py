@@ -9,6 +9,7 @@ from typing import Any
 from ...dtypes import as_dtype, get_default_dtype
 from ...ops.creation.cast import as_device
 from ...ops.creation.create import new_empty
+from ...shapes import as_ints, check_sizes
 from ..parameter import Parameter
 
 
@@ -16,9 +17,16 @@ def parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Pa
     """A parameter with undefined contents, which ``reset_parameters`` fills."""
     if device is not None:
         as_device(device)
-    if any(n < 0 for n in shape):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
-    return Parameter(new_empty(tuple(shape), get_default_dtype() if dtype is None else as_dtype(dtype)))
+    shape = as_ints(shape, "size", "empty")
+    check_sizes(shape)
+    return Parameter(new_empty(shape, get_default_dtype() if dtype is None else as_dtype(dtype)))
+
+
+def sizes(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """As `several`, of ints. TypeError for other numbers, here and not when the module is called."""
+    if not isinstance(value, Iterable):
+        value = (value,) * n
+    return as_ints(value, name, "Module")
 
 
 def several(value: Any, n: int) -> tuple[Any, ...]:

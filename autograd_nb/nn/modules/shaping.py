@@ -7,6 +7,7 @@ from typing import Any
 from ...tensor import Tensor
 from .. import functional as F
 from .module import Module
+from .options import sizes
 
 
 class _Pad(Module):
@@ -17,7 +18,7 @@ class _Pad(Module):
     def __init__(self, padding: Any) -> None:
         super().__init__()
         # one number for all sides; else left and right of the last dim first, as nn.functional.pad takes them
-        self.padding = (padding,) * (2 * self.dims) if isinstance(padding, int) else tuple(padding)
+        self.padding = sizes(padding, 2 * self.dims, "padding")
 
     def forward(self, input: Tensor) -> Tensor:
         return F.pad(input, self.padding, self.mode)

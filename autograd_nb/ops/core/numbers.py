@@ -9,11 +9,14 @@ import numpy as np
 from ... import dtypes, launch
 from ...dtypes import bool_, dtype, finfo, iinfo
 from ...errors import shorten
-from ...shapes import layout_of
+from ...shapes import as_int, layout_of
 from ...tensor import Tensor, make
 
 #: the largest float32: a float up to it may go into any float32 or float64 tensor as it is
 SINGLE = 3.4028234663852886e38
+
+
+_NUMBERS = (int, float, bool, complex)
 
 
 def plain_number(value: Any) -> Any:
@@ -26,14 +29,45 @@ def plain_number(value: Any) -> Any:
 def number_argument(value: Any, name: str, argument: str) -> Any:
     """Return a number that an op takes beside its tensors; a 0-d tensor stands for its own if nobody wants a gradient of it.
 
-    Errors: TypeError for other tensors, through which a gradient would be lost without a word.
+    Errors: TypeError for other tensors, through which a gradient would be lost without a word, and for what is no number.
     """
     if isinstance(value, Tensor):
         if value.ndim or value.requires_grad:
             why = "has dims" if value.ndim else "requires grad, and would get none"
             raise TypeError(f"{name}(): argument '{argument}' must be Number, not Tensor (this one {why})")
         return value.item()
-    return value
+    if value.__class__ in _NUMBERS or plain_number(value) is not None or hasattr(value, "_decide"):
+        return value
+    raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type(value).__name__} ({argument}={shorten(value)})")
+
+
+def real_argument(value: Any, name: str, argument: str) -> float:
+    """Return a number as `number_argument`, without an imaginary part. RuntimeError, OverflowError for what no float64 holds."""
+    value = number_argument(value, name, argument)
+    return float(number_as(plain_number(value) if isinstance(value, np.generic) else value, dtypes.float64, name))
+
+
+def bool_argument(value: Any, name: str, argument: str) -> bool:
+    """Return a flag of an op. TypeError for what is not a bool, as 1 and tensors are not."""
+    if value.__class__ is bool or isinstance(value, np.bool_):
+        return bool(value)
+    raise TypeError(f"{name}(): argument '{argument}' must be bool, not {type(value).__name__} ({argument}={shorten(value)})")
+
+
+def int_argument(value: Any, name: str, argument: str) -> int:
+    """Return an integer of an op, which may come as NumPy's or as a 0-d tensor. TypeError for what is none; ValueError beyond 64 bits."""
+    try:
+        return as_int(value, argument)
+    except TypeError:
+        raise TypeError(f"{name}(): argument '{argument}' must be int, not {type(value).__name__} ({argument}={shorten(value)})") from None
+
+
+def float_argument(value: Any, name: str, argument: str) -> float:
+    """Return a real number of an op, which may come as a 0-d tensor that nobody wants a gradient of. TypeError for what is none."""
+    value = plain_number(number_argument(value, name, argument))
+    if value is None or isinstance(value, complex):
+        raise TypeError(f"{name}(): argument '{argument}' must be float, not {type(value).__name__} ({argument}={shorten(value)})")
+    return float(value)
 
 
 def number_as(value: Any, d: dtype, name: str) -> Any:

@@ -7,12 +7,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...codegen.formula.namespace import m
+from ...dtypes import float32, float64
+from ...errors import shorten
 from ...shapes import wrap_dim
 from ...tensor import Tensor
-from ..core.numbers import number_argument, number_as
+from ..core.numbers import SINGLE, limits, number_argument, number_as, real_argument
 from ..core.pointwise import pointwise
 from ..core.recording import guarded, need_floats, need_numbers, not_for_complex, store
 from ..core.registry import OPS, register
@@ -87,16 +87,17 @@ def _switchable(
             if k not in names:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{k}'; it takes {', '.join(names)} and inplace")
             found[names.index(k)] = v
-        found = [number_argument(v, name, n) for n, v in zip(names, found, strict=True)]
-        for n, v in zip(names, found, strict=True):
-            if not isinstance(v, (int, float, np.number)):
-                raise TypeError(f"{name}(): argument '{n}' must be a number, not {type(v).__name__}")
-        return tuple([float(v) for v in found]), inplace
+        return tuple([real_argument(v, name, n) for n, v in zip(names, found, strict=True)]), inplace
 
     def fitted(x: Any, found: tuple[Any, ...], called: str) -> tuple[Any, ...]:
         if integers and tensor_argument(x, called).dtype.category == 1:
             return tuple([int(v) for v in found])
         _floating(tensor_argument(x, called), name)
+        if name == "celu" and not found[0]:
+            raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+        for v in found:
+            if not -SINGLE <= v <= SINGLE and x.dtype is not float64:
+                number_as(v, float32, name)
         return found
 
     def call(input, *args, **kw):
@@ -241,6 +242,8 @@ def gelu(input, approximate="none", *, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.gelu.html
     """
     _floating(tensor_argument(input, "gelu"), "gelu")
+    if not isinstance(approximate, str):
+        raise TypeError(f"gelu(): argument 'approximate' must be str, not {type(approximate).__name__} (approximate={shorten(approximate)})")
     if approximate not in ("none", "tanh"):
         raise RuntimeError(f"approximate argument must be either none or tanh (approximate={approximate!r})")
     y = (_gelu if approximate == "none" else _gelu_tanh)(input)
@@ -293,8 +296,8 @@ def _softplus(x, beta, threshold):
 def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """ln(1 + e^(βx))/β, x itself where βx is above ``threshold``."""
     _floating(tensor_argument(input, "softplus"), "softplus")
-    beta, threshold = (number_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
-    y = _softplus(input, float(beta), float(threshold))
+    beta, threshold = (real_argument(v, "softplus", n) for v, n in ((beta, "beta"), (threshold, "threshold")))
+    y = _softplus(input, beta, threshold)
     return y if out is None else store(out, y, "softplus", (), (input,))
 
 
@@ -329,8 +332,8 @@ _hardtanh_call = _switchable(
 @functional()
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x kept within [min_val, max_val]; the gradient is 0 at and beyond the edges. ValueError unless min_val ≤ max_val."""
-    if min_val > max_val:
-        raise ValueError(f"min_val cannot be greater than max_val (min_val={min_val}, max_val={max_val})")
+    if not min_val <= max_val:
+        raise ValueError(f"min_val cannot be greater than max_val, nor nan (min_val={min_val}, max_val={max_val})")
     if isinstance(input, Tensor) and input.dtype.category == 1:
         if input.dtype.name == "uint8" and min_val < 0:
             raise RuntimeError(f"cannot do hardtanh on an unsigned type with negative limits (min_val={min_val})")
@@ -368,7 +371,7 @@ def _softshrink(x, lambd):
 def hardshrink(input, lambd=0.5, *, out=None):
     """0 for |x| ≤ lambd, else x."""
     _floating(tensor_argument(input, "hardshrink"), "hardshrink")
-    y = _hardshrink(input, float(number_argument(lambd, "hardshrink", "lambd")))
+    y = _hardshrink(input, real_argument(lambd, "hardshrink", "lambd"))
     return y if out is None else store(out, y, "hardshrink", (), (input,))
 
 
@@ -379,10 +382,11 @@ Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]
 def softshrink(input, lambd=0.5, *, out=None):
     """x moved by ``lambd`` towards 0, and 0 for |x| ≤ lambd. RuntimeError for a negative ``lambd``."""
     _floating(tensor_argument(input, "softshrink"), "softshrink")
-    lambd = number_argument(lambd, "softshrink", "lambd")
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    y = _softshrink(input, float(lambd))
+    lambd = real_argument(lambd, "softshrink", "lambd")
+    most = limits(input.dtype)[1]
+    if not 0 <= lambd <= most:
+        raise RuntimeError(f"lambda must be in range [0, {most:g}], greater or equal to 0, for input dtype {input.dtype}, but found {lambd}.")
+    y = _softshrink(input, lambd)
     return y if out is None else store(out, y, "softshrink", (), (input,))
 
 

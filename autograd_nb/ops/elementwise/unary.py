@@ -7,7 +7,7 @@ import math
 from ... import dtypes, return_types
 from ...codegen.formula.namespace import m
 from ..core.inplace import counted
-from ..core.numbers import number_argument
+from ..core.numbers import float_argument, number_argument
 from ..core.pointwise import pointwise
 from ..core.recording import need_floats, need_numbers, no_complex_derivative, real_operands, store, store_each
 from ..core.registry import public
@@ -200,7 +200,7 @@ def _logit(x):
 @public()
 def logit(input, eps=None, *, out=None):
     """y = ln(x/(1 − x)), x kept within [eps, 1 − eps] when ``eps`` is given; dy/dx = 1/(x(1 − x)), 0 where x was clamped."""
-    y = _logit(input) if eps is None else _logit_eps(input, float(number_argument(eps, "logit", "eps")))
+    y = _logit(input) if eps is None else _logit_eps(input, float_argument(eps, "logit", "eps"))
     return y if out is None else store(out, y, "logit", (), (input,))
 
 

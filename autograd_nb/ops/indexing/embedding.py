@@ -15,6 +15,7 @@ from ...launch import Kernel
 from ...overriding import overridable, whole
 from ...shapes import as_int
 from ...tensor import Tensor
+from ..core.numbers import bool_argument, float_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -79,7 +80,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     layout = w._layout
     if layout.ndim != 2:
         raise RuntimeError(f"'weight' must be 2-D (weight.shape={list(w.shape)})")
-    by_frequency = bool(scale_grad_by_freq)
+    by_frequency = bool_argument(scale_grad_by_freq, "embedding", "scale_grad_by_freq")
+    bool_argument(sparse, "embedding", "sparse")
     if max_norm is None:
         y = memoized_pick(_embedding, (w, index, padding, by_frequency), 0)
         if y is not None:
@@ -88,7 +90,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {w.dtype} instead. (embedding)")
     index = checked_rows(index, w, 0, "embedding")
     if max_norm is not None:
-        _renormalise(w, index, float(max_norm), float(norm_type))
+        _renormalise(w, index, float_argument(max_norm, "embedding", "max_norm"), float_argument(norm_type, "embedding", "norm_type"))
     return _embedding(w, index, padding, by_frequency)
 
 

@@ -240,6 +240,11 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
             f"torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype, got {pivots.dtype}.\n"
             "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
         )
+    if unpack_pivots and tuple(pivots.shape) != (*both.shape[:-2], min(both.shape[-2:])):
+        raise RuntimeError(
+            f"torch.lu_unpack: LU_pivots must have the shape {[*both.shape[:-2], min(both.shape[-2:])]} for LU_data of size {list(both.shape)}, got "
+            f"{list(pivots.shape)}. Did you properly pass the result of lu_factor?"
+        )
     nothing = new_empty((0,), both.dtype)
     p, (lower, upper) = nothing, _unpacked(both) if unpack_data else (nothing, nothing)
     if unpack_pivots:

@@ -10,7 +10,7 @@ from ...tensor import Tensor
 from ..core.recording import guarded, underived
 from ..core.registry import public
 from ..core.structured import structured, tensor_argument
-from ..creation.cast import dense, relaid
+from ..creation.cast import cast, dense, relaid
 from ..creation.create import new_empty
 from ..shape.rearrange import tril, triu
 from .common import (
@@ -88,9 +88,11 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.linalg.solve_triangular.html
     """
     name, kernel = "linalg.solve_triangular", "triangular_solve_cpu"
-    a, b = matrix(A, name, kernel=kernel), matrix(B, name, "B", kernel)
+    a, b = matrix(A, name, kernel=kernel), tensor_argument(B, name, "B")
+    if b.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor B must have at least 2 dimensions. (B has shape {list(b.shape)})")
     square_shape(a, name)
-    same_dtype(a, b, name)
+    b = cast(b, a.dtype)
     check_equation(a, b, left, name)
     return given(solve(a, b, bool(upper), bool(left), bool(unitriangular)), out, name, (B,))
 
@@ -172,7 +174,8 @@ def cholesky(A, *, upper=False, out=None):
 @public(name="cholesky")
 def torch_cholesky(input, upper=False, *, out=None):
     """`linalg.cholesky`, its older name."""
-    return _checked_cholesky(square(input, "cholesky", kernel="cholesky_cpu"), bool(upper), out, "cholesky")
+    x = matrix(input, "cholesky", kernel="cholesky_cpu")
+    return _checked_cholesky(square_shape(x, "cholesky"), bool(upper), out, "cholesky") if x._layout.size else given(x.clone(), out, "cholesky")
 
 
 def _checked_cholesky(a: Tensor, upper: bool, out: Any, name: str) -> Tensor:

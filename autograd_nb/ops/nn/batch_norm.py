@@ -16,6 +16,7 @@ from ...graph.modes import state
 from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
+from ..core.numbers import float_argument
 from ..core.recording import constant, guarded, mark_inference
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -118,7 +119,7 @@ def _run_known(
         constant("native_batch_norm", "running_mean", running_mean)
     if running_var is not None and running_var._rg:
         constant("native_batch_norm", "running_var", running_var)
-    momentum = 0.0 if momentum is None else float(momentum)
+    momentum = 0.0 if momentum is None else float_argument(momentum, "batch_norm", "momentum")
     name, c = layout.dtype.name, sizes[1]
     y, rstd = np.empty(layout.size, carrier), np.empty(c, carrier)
     weight, bias = ones if w is None else w._data, zeros if b is None else b._data
@@ -159,6 +160,7 @@ def batch_norm(
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.batch_norm.html
     """
     x = tensor_argument(input, "batch_norm")
+    momentum, eps = 0.0 if momentum is None else float_argument(momentum, "batch_norm", "momentum"), float_argument(eps, "batch_norm", "eps")
     if training and x.ndim == x._layout.size == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(x.shape)}")
     if training and x.ndim < 2 and not (x.ndim and not x._layout.size):
@@ -181,7 +183,7 @@ def batch_norm(
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     same_dtype(x, "batch_norm", weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     y = channel_norm(
-        widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), 0.0 if momentum is None else float(momentum),
-        float(eps), tuple(d for d in range(x.ndim) if d != 1), "batch_norm",
+        widened(x), running_mean, running_var, widened(weight), widened(bias), bool(training), momentum, eps,
+        tuple(d for d in range(x.ndim) if d != 1), "batch_norm",
     )  # fmt: skip
     return cast(guarded(y, running_mean, running_var), x.dtype)

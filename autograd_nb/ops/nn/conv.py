@@ -8,7 +8,7 @@ from math import gcd
 from typing import Any
 
 from ... import dtypes, launch, threads
-from ...shapes import as_int, layout_of, numel
+from ...shapes import as_int, as_ints, layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import planned
 from ..core.recording import guarded, scalar_type
@@ -286,7 +286,7 @@ def _conv_by_weight_of_batch(op, args, batch):
 def tuple_of(value: Any, n: int, name: str, op: str) -> tuple[int, ...]:
     """An int for all dims, or one int for each."""
     if isinstance(value, (tuple, list)):
-        out = tuple(as_int(v, name) for v in value)
+        out = as_ints(value, name, op)
         if len(out) == 1:
             out *= n
         if len(out) != n:
@@ -454,6 +454,8 @@ def transposed(
         return whole
     x, w, s, d, g, batched = _prepare(op, n, input, weight, bias, stride, dilation, groups, True, n < 3)
     p, extra = tuple_of(padding, n, "padding", op), tuple_of(output_padding, n, "output_padding", op)
+    if any(v < 0 for v in p):
+        raise RuntimeError(f"negative padding is not supported (padding={padding})")
     for e, sv, dv in zip(extra, s, d, strict=True):
         if e < 0 or e >= max(sv, dv):
             raise RuntimeError(

@@ -22,6 +22,7 @@ from ...overriding import overridable
 from ...shapes import layout_of
 from ...tensor import Tensor, make
 from ..core.call_path import known, tensor_lines
+from ..core.numbers import float_argument, int_argument
 from ..core.recording import constant, guarded, mark_inference, not_for_complex
 from ..core.registry import OPS
 from ..core.row_kernel import RowKernel, row_sizes
@@ -301,7 +302,7 @@ def _plan_known(checked: bool, input: Any, target: Any, ignore_index: Any, reduc
     d, outside = layout.dtype, _OUTSIDE.entry("int64")
     if d.category != 2 or d is dtypes.float16 or wanted.dtype is not dtypes.int64 or not layout.contiguous or not wanted.contiguous:
         return None
-    if outside is None or reduction not in ("mean", "sum") or ignore_index.__class__ is not int:
+    if outside is None or reduction not in ("mean", "sum") or ignore_index.__class__ is not int or not -(1 << 63) <= ignore_index < 1 << 63:
         return None
     if label_smoothing.__class__ is not float or not 0.0 <= label_smoothing <= 1.0:
         return None
@@ -433,15 +434,17 @@ def cross_entropy(
     x, t = tensor_argument(input, "cross_entropy"), tensor_argument(target, "cross_entropy", "target")
     reduction = legacy_reduction(size_average, reduce, reduction, 5)
     check_reduction(reduction)
+    ignore_index = int_argument(ignore_index, "cross_entropy", "ignore_index")
+    label_smoothing = float_argument(label_smoothing, "cross_entropy", "label_smoothing")
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     _floating(x, "cross_entropy")
     if t.shape == x.shape and x.ndim:
-        return _soft_cross_entropy(x, t, weight, ignore_index, reduction, float(label_smoothing))
+        return _soft_cross_entropy(x, t, weight, ignore_index, reduction, label_smoothing)
     x, t, alone = _batched(x, t, weight, "cross_entropy")
     constant("nll_loss_forward", "weight", weight)
     t, _ = _checked_indices(t, x.shape[1], ignore_index)
-    y = _cross_entropy_indices(x, t, weight, int(ignore_index), reduction, float(label_smoothing))
+    y = _cross_entropy_indices(x, t, weight, ignore_index, reduction, label_smoothing)
     return y.reshape(()) if alone and reduction == "none" else y
 
 
@@ -477,6 +480,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     x, t = tensor_argument(input, "nll_loss"), tensor_argument(target, "nll_loss", "target")
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
+    ignore_index = int_argument(ignore_index, "nll_loss", "ignore_index")
     _floating(x, "nll_loss")
     if x.dtype.is_complex:
         raise not_for_complex("nll_loss_out_frame")

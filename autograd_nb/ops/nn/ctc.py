@@ -14,6 +14,7 @@ from ... import dtypes
 from ...launch import Kernel
 from ...shapes import as_int
 from ...tensor import Tensor
+from ..core.numbers import bool_argument
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
 from ..creation.cast import cast, dense
@@ -86,6 +87,7 @@ def ctc_loss(
     """
     x, labels = tensor_argument(log_probs, "ctc_loss", "log_probs"), tensor_argument(targets, "ctc_loss", "targets")
     check_reduction(reduction)
+    zero_infinity = bool_argument(zero_infinity, "ctc_loss", "zero_infinity")
     if x.dtype.category != 2:
         raise NotImplementedError(f'"ctc_loss" not implemented for {x.dtype}; log_probs must be floating point')
     if labels.dtype.category != 1:

@@ -9,6 +9,7 @@ from ... import dtypes
 from ...graph.modes import unrecorded
 from ...shapes import wrap_dim
 from ...tensor import Tensor
+from ..core.numbers import float_argument, real_argument
 from ..core.recording import constant, guarded, scalar_type, store
 from ..core.registry import OPS
 from ..core.structured import tensor_argument
@@ -82,7 +83,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
         raise RuntimeError(
             f"0D target tensor expects 1D input tensors, but found inputs with sizes {list(a.shape)} and {list(b.shape)}."
         )
-    dim = t.ndim
+    dim, margin = t.ndim, float_argument(margin, "cosine_embedding_loss", "margin")
     cos = (a * b).sum(dim) / (((a * a).sum(dim) + 1e-12) * ((b * b).sum(dim) + 1e-12)).sqrt()
     value = _where(t == 1, 1 - cos, 0.0) + _where(t == -1, _clamp(cos - margin, 0.0), 0.0)
     return _total(value, reduction)
@@ -139,6 +140,8 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
         tensor_argument(input, "multilabel_soft_margin_loss"),
         tensor_argument(target, "multilabel_soft_margin_loss", "target"),
     )
+    if not x.ndim:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions (input of multilabel_soft_margin_loss)")
     log_sigmoid = OPS["nn.functional.logsigmoid"].call
     value = -(t * log_sigmoid(x) + (1 - t) * log_sigmoid(-x))
     if weight is not None:
@@ -156,6 +159,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     """Σ over the other classes of max(0, margin − x_target + x)ᵖ / C, p 1 or 2."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = tensor_argument(input, "multi_margin_loss"), tensor_argument(target, "multi_margin_loss", "target")
+    margin = real_argument(margin, "multi_margin_loss", "margin")
     if p not in (1, 2):
         raise ValueError(f"only p == 1 and p == 2 supported (p={p})")
     if weight is not None and weight.ndim != 1:
@@ -179,7 +183,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     at, _ = _checked_indices(t.reshape(-1), classes, -(1 << 62), RuntimeError)
     z = _clamp(margin - take_along(rows, at, 1).unsqueeze(1) + rows, 0.0)
     z = z * z if p == 2 else z
-    z = z * (1 - _one_hot(at, classes, rows))
+    z = _where(_one_hot(at, classes, rows) == 1, 0.0, z)
     if weight is not None:
         z = z * take_along(weight, at, 0).unsqueeze(1)
     value = z.sum(1) / classes

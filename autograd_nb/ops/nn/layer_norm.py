@@ -19,7 +19,7 @@ from ...overriding import overridable
 from ...shapes import layout_of, numel
 from ...tensor import Tensor, make
 from ..core.call_path import known
-from ..core.numbers import number_argument
+from ..core.numbers import float_argument
 from ..core.recording import mark_inference
 from ..core.row_kernel import RowKernel
 from ..core.structured import structured, tensor_argument
@@ -230,10 +230,10 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
             [-1.0000,  1.0000]])
     """
     x, k = _row_arguments(input, normalized_shape, weight, bias, "layer_norm")
-    eps = number_argument(eps, "layer_norm", "eps")
+    eps = float_argument(eps, "layer_norm", "eps")
     if x.dtype is dtypes.float16:
-        return _in_float32(lambda *t: _row_norm(*t, k, float(eps), True), x, weight, bias)
-    return _row_norm(x, weight, bias, k, float(eps), True)
+        return _in_float32(lambda *t: _row_norm(*t, k, eps, True), x, weight, bias)
+    return _row_norm(x, weight, bias, k, eps, True)
 
 
 @functional("torch")
@@ -243,7 +243,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     same_dtype(x, "rms_norm")
     if weight is not None and weight.dtype is not x.dtype and x.dtype is not dtypes.float16:
         return cast(rms_norm(x, normalized_shape, None, eps) * weight, x.dtype)
-    e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float(eps)
+    e = dtypes.finfo(dtypes.float32 if x.dtype is dtypes.float16 else x.dtype).eps if eps is None else float_argument(eps, "rms_norm", "eps")
     if x.dtype is dtypes.float16:
         return _in_float32(lambda *t: _row_norm(*t, None, k, e, False), x, weight)
     if x.dtype.is_complex:

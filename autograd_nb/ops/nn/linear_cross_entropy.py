@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 
 from ... import dtypes
+from ..core.numbers import int_argument
 from ..core.recording import guarded
 from ..core.registry import public
 from ..core.structured import tensor_argument
@@ -44,6 +45,9 @@ def linear_cross_entropy(
             f"K-dimensional loss defined by linear_weight shape {tuple(w.shape)} requires batched input, (N, {x.shape[-1]}), got unbatched "
             f"input with shape {tuple(x.shape)}"
         )
+    ignore_index = None if ignore_index is None else int_argument(ignore_index, op, "ignore_index")
+    if options is not None and not hasattr(options, "batch_chunk_size"):
+        raise TypeError(f"{op}(): argument 'options' must be LinearCrossEntropyOptions, not {type(options).__name__}")
     logits_shape = (*x.shape[:-1], *sizes)
     if ignore_index is not None and tuple(t.shape) == logits_shape:
         raise RuntimeError(f"ignore_index cannot be specified when target contains probabilities (ignore_index={ignore_index})")

@@ -14,7 +14,7 @@ from ...graph.modes import state
 from ...shapes import broadcast_shapes
 from ...tensor import Tensor
 from ..core.derive import Pair
-from ..core.numbers import number_argument
+from ..core.numbers import bool_argument, float_argument, real_argument
 from ..core.pointwise import pointwise
 from ..core.recording import can_cast, constant, kind_among, need_floats, not_for_complex, scalar_type
 from ..core.reduction import Reduction
@@ -187,14 +187,14 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """(a − b)²/(2·beta) where |a − b| < beta, else |a − b| − beta/2. RuntimeError for a negative ``beta``."""
     reduction = _settled(size_average, reduce, reduction)
-    beta = number_argument(beta, "smooth_l1_loss", "beta")
+    beta = float_argument(beta, "smooth_l1_loss", "beta")
     a, b = _pair(input, target, "l1_loss" if beta == 0 else "smooth_l1_loss")
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError(f"smooth_l1_loss does not support negative values for beta (beta={beta})")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     need_floats("smooth_l1_cpu", (a, b))
-    return _smooth_l1_loss((a, b, float(beta)), reduction)
+    return _smooth_l1_loss((a, b, beta), reduction)
 
 
 @functional()
@@ -202,11 +202,11 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """(a − b)²/2 where |a − b| ≤ delta, else delta·(|a − b| − delta/2). RuntimeError unless ``delta`` > 0."""
     check_reduction(reduction)
     a, b = _pair(input, target, "huber_loss")
-    delta = number_argument(delta, "huber_loss", "delta")
-    if delta <= 0:
+    delta = float_argument(delta, "huber_loss", "delta")
+    if not delta > 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta. (delta={delta})")
     need_floats("huber_cpu", (a, b))
-    args = (a, b, float(delta))
+    args = (a, b, delta)
     if weight is None:
         return _held_as(_huber_loss(args, reduction), input.dtype, "huber_loss")
     values = _held_as(_huber_loss(args, "none"), input.dtype, "huber_loss")
@@ -333,6 +333,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
         )
     reduction = _settled(size_average, reduce, reduction, ("batchmean",))
     x, t = _pair(input, target, "kl_div", False)
+    log_target = bool_argument(log_target, "kl_div", "log_target")
     if x.dtype.category < 2 or t.dtype.category < 2:
         raise RuntimeError(f"kl_div: Integral inputs not supported. (input {x.dtype}, target {t.dtype})")
     kind = "sum" if reduction == "batchmean" else reduction
@@ -346,6 +347,8 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     """eˣ − t·x (``log_input``) or x − t·ln(x + eps); ``full`` adds Stirling's approximation of ln t! where t > 1."""
     reduction = _settled(size_average, reduce, reduction)
     x, t = _pair(input, target, "poisson_nll_loss", False)
+    log_input, full = (bool_argument(v, "poisson_nll_loss", n) for v, n in ((log_input, "log_input"), (full, "full")))
+    eps = float_argument(eps, "poisson_nll_loss", "eps")
     value = x.exp() - t * x if log_input else x - t * (x + eps).log()
     if full:
         stirling = t * t.log() - t + 0.5 * (t * (2 * math.pi)).log()
@@ -407,13 +410,14 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             elif not (x.ndim == v.ndim and sum(b for a, b in zip(x.shape, v.shape, strict=True) if a != b) == 1):
                 raise ValueError(f"var is of incorrect size ({list(v.shape)} for an input of {list(x.shape)})")
     check_reduction(reduction)
+    eps = real_argument(eps, "gaussian_nll_loss", "eps")
     if isinstance(v, Tensor):  # what the derivative keeps is nobody's to change
         v = v.clone()
     extra = 0.5 * math.log(2 * math.pi) if full else 0.0
     if x.dtype.is_complex or t.dtype.is_complex:
         s = _held(v, eps)
         return _total(0.5 * (s.log() + (x - t) ** 2 / s) + extra, reduction)
-    return _gaussian_nll_loss((x - t, v, float(eps), extra), reduction)
+    return _gaussian_nll_loss((x - t, v, eps, extra), reduction)
 
 
 # ------------------------------------------------------------------------------------------------- of margins
@@ -432,13 +436,14 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
         target = cast(target == 1, dtypes.float32) - cast(target == -1, dtypes.float32)
     x, t = _pair(input, target, "hinge_embedding_loss", False)
     _no_bool(x)
+    margin = float_argument(margin, "hinge_embedding_loss", "margin")
     if x.dtype.category == 1 and reduction == "mean":
         raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {x.dtype}")
     if state.grad and x.requires_grad:  # what the derivative keeps is nobody's to change
         x, t = x.clone(), t.clone()
     if x.dtype.category == 1 and reduction == "sum":
-        return cast(_hinge_embedding_loss((x, t, float(margin)), "none"), x.dtype).sum()
-    y = _hinge_embedding_loss((x, t, float(margin)), reduction)
+        return cast(_hinge_embedding_loss((x, t, margin), "none"), x.dtype).sum()
+    y = _hinge_embedding_loss((x, t, margin), reduction)
     return y if y.dtype is x.dtype else cast(y, x.dtype)
 
 
@@ -458,7 +463,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {a.shape}, input2: "
             f"{b.shape}, target: {t.shape} "
         )
-    return _margin_ranking_loss((-t * (a - b), float(number_argument(margin, "margin_ranking_loss", "margin"))), reduction)
+    return _margin_ranking_loss((-t * (a - b), float_argument(margin, "margin_ranking_loss", "margin")), reduction)
 
 
 @loss(lambda g, x, t: -(g * t * m.sigmoid(-(t * x))), None)

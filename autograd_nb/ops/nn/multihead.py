@@ -12,6 +12,7 @@ from typing import Any
 
 from ... import dtypes
 from ...tensor import Tensor
+from ..core.recording import scalar_type
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
 from ..products.matmul import linear
@@ -155,6 +156,7 @@ def multi_head_attention_forward(
         k, v = cat([k, bias_k.repeat(1, n, 1)]), cat([v, bias_v.repeat(1, n, 1)])
         mask, padding = (t if t is None else pad(t, (0, 1)) for t in (mask, padding))
     q = _cut(q, n, num_heads, width)
+    _check_alike(q, k, v, op)
     k, v = (_given(s, t, name, n, num_heads, width) for s, t, name in ((static_k, k, "static_k"), (static_v, v, "static_v")))
     if add_zero_attn:
         zero = OPS["zeros"].call(n, num_heads, 1, width, dtype=d)
@@ -176,6 +178,13 @@ def multi_head_attention_forward(
         y = y.squeeze(1)
         weights = None if weights is None else weights.squeeze(0)
     return y, weights
+
+
+def _check_alike(q: Tensor, k: Tensor, v: Tensor, op: str) -> None:
+    """Refuse keys and values that a bias of another dtype has changed."""
+    for t in (k, v):
+        if t.dtype is not q.dtype:
+            raise RuntimeError(f"expected scalar type {scalar_type(q.dtype)} but found {scalar_type(t.dtype)} (bias_k, bias_v of {op}())")
 
 
 def _check_scores(q: Tensor, mask: Tensor | None, op: str) -> None:

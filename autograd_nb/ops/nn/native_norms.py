@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import dtypes
 from ...tensor import Tensor
 from ..core.recording import fresh, guarded
 from ..core.registry import OPS, public
+from ..creation.cast import cast
 
 
 def _statistics(x: Tensor, dims: tuple[int, ...], eps: float, keepdim: bool) -> tuple[Tensor, Tensor]:
     """Mean and 1/√(variance + eps)."""
     return x.mean(dims, keepdim), (x.var(dims, correction=0, keepdim=keepdim) + eps).rsqrt()
+
+
+def _wide(x: Tensor, *others: Any) -> Tensor:
+    """Half precision in float32 where parameters or running statistics are, as the statistics then are."""
+    return cast(x, dtypes.float32) if x.dtype is dtypes.float16 and any(t is not None and t.dtype is dtypes.float32 for t in others) else x
 
 
 def _with_statistics(y: Tensor, statistics: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -24,14 +31,14 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps) -> tuple[Tenso
     """(`nn.functional.layer_norm`, the means, the reciprocal deviations)."""
     y = OPS["nn.functional.layer_norm"].call(input, normalized_shape, weight, bias, eps)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    return _with_statistics(y, _statistics(input.detach(), dims, eps, True))
+    return _with_statistics(y, _statistics(_wide(input.detach(), weight, bias), dims, eps, True))
 
 
 @public(method=False)
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps) -> tuple[Tensor, Tensor, Tensor]:
     """(`nn.functional.group_norm`, the means, the reciprocal deviations, each N × group)."""
     y = OPS["nn.functional.group_norm"].call(input.reshape(N, C, HxW), group, weight, bias, eps).reshape(input.shape)
-    return _with_statistics(y, _statistics(input.reshape(N, group, C // group * HxW), (2,), eps, False))
+    return _with_statistics(y, _statistics(_wide(input, weight, bias).reshape(N, group, C // group * HxW), (2,), eps, False))
 
 
 @public(method=False)
@@ -41,6 +48,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     call = OPS["nn.functional.batch_norm"].call
     if not training:
         y = call(x, running_mean, running_var, weight, bias, False, momentum, eps)
-        return _with_statistics(y, (x.detach().new_empty(0), x.detach().new_empty(0)))
-    statistics = _statistics(x.detach(), (0, *range(2, x.ndim)), eps, False)
+        nothing = _wide(x.detach(), weight, bias, running_mean, running_var).new_empty(0)
+        return _with_statistics(y, (nothing, nothing))
+    statistics = _statistics(_wide(x.detach(), weight, bias, running_mean, running_var), (0, *range(2, x.ndim)), eps, False)
     return _with_statistics(call(x, running_mean, running_var, weight, bias, True, momentum, eps), statistics)

@@ -17,6 +17,7 @@ from ...graph.modes import state, unrecorded
 from ...overriding import overridable
 from ...shapes import numel
 from ...tensor import Tensor, make
+from ..core.numbers import float_argument, int_argument
 from ..core.pointwise import pointwise
 from ..core.recording import constant, fresh, guarded, not_for_complex, scalar_type
 from ..core.reduction import Reduction
@@ -226,7 +227,7 @@ def check_channels(x: Tensor, name: str, **tensors: Any) -> None:
             tensor_argument(t, name, n)
             if t._layout.size != c or t.ndim != 1:
                 raise RuntimeError(
-                    f"{n} should contain {c} elements not {t._layout.size} ({name} of an input of shape {list(x.shape)})"
+                    f"{n} should contain {c} elements not {t._layout.size}, in one dim (its shape is {list(t.shape)}; {name} of {list(x.shape)})"
                 )
 
 
@@ -263,6 +264,7 @@ def instance_norm(
 ):
     """`batch_norm` with statistics of every sample by itself. ValueError for one spatial element when they are used."""
     x = tensor_argument(input, "instance_norm")
+    momentum, eps = float_argument(momentum, "instance_norm", "momentum"), float_argument(eps, "instance_norm", "eps")
     if x.ndim < 2 and not use_input_stats:
         raise IndexError(f"instance_norm: Dimension out of range: expected an input of at least 2 dims (N, C, …), got {x.ndim}")
     if use_input_stats and numel(x.shape[2:]) == 1:
@@ -290,7 +292,7 @@ def instance_norm(
     if weight is not None and state.grad:
         weight = weight.clone()  # (repeated for each sample in PyTorch)
     y = channel_norm(
-        widened(x), running_mean, running_var, widened(weight), widened(bias), bool(use_input_stats), float(momentum), float(eps),
+        widened(x), running_mean, running_var, widened(weight), widened(bias), bool(use_input_stats), momentum, eps,
         tuple(range(2, x.ndim)), "instance_norm",
     )  # fmt: skip
     for t in (running_mean, running_var):
@@ -308,6 +310,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     x = tensor_argument(input, "group_norm")
     if x.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {x.ndim}")
+    num_groups, eps = int_argument(num_groups, "group_norm", "num_groups"), float_argument(eps, "group_norm", "eps")
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     c = x.shape[1]
@@ -328,8 +331,8 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
         [x.shape[0], num_groups, c // num_groups, -1] if x._layout.size else [0, num_groups, c // num_groups, 0]
     )
     w, b = (None if t is None else widened(t).reshape([1, num_groups, c // num_groups, 1]) for t in (weight, bias))
-    mean, rstd = _statistics(wide, (2, 3), float(eps))
-    y = _group_norm(wide, w, b, mean, rstd, (2, 3), (0, 3), float(eps))
+    mean, rstd = _statistics(wide, (2, 3), eps)
+    y = _group_norm(wide, w, b, mean, rstd, (2, 3), (0, 3), eps)
     return fresh(in_format_of(cast(y.reshape(x.shape), x.dtype), x))
 
 
@@ -345,11 +348,15 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k: float = 1.0):
         raise NotImplementedError(f'"avg_pool{x.ndim - 1 if x.ndim < 4 else 3}d" not implemented for {x.dtype} (local_response_norm)')
     if x.dtype.is_complex:
         raise not_for_complex(f"avg_pool{x.ndim - 1 if x.ndim < 4 else 3}d")
+    size = int_argument(size, "local_response_norm", "size")
+    if size < 1:
+        raise RuntimeError(f"kernel size should be greater than zero, but got size={size} (local_response_norm)")
+    alpha, beta, k = (float_argument(v, "local_response_norm", n) for n, v in (("alpha", alpha), ("beta", beta), ("k", k)))
     # the sum over a window is a difference of running sums; here the window is small, and adding its parts loses no digits
     squares = x * x
     channels = x.shape[1]
     total = None
-    for offset in range(-(size // 2), (size - 1) // 2 + 1):
+    for offset in range(-min(size // 2, channels), min((size - 1) // 2, channels) + 1):
         part = _moved(squares, offset, channels)
         if part is not None:
             total = part if total is None else total + part

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from ... import dtypes, launch
 from ...shapes import as_int, layout_of, numel
 from ...tensor import Tensor, make
+from ..core.numbers import bool_argument
 from ..core.recording import guarded, need_floats, scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import structured, tensor_argument
@@ -129,11 +131,14 @@ def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any
             f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input (only the batch may be "
             f"empty), but got: {list(x.shape)}"
         )
+    if x.ndim == n + 1 and not x.shape[0]:
+        raise RuntimeError(f"{op}: Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(x.shape)}")
     if x.dtype.category not in (1, 2):
         raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; use numbers')
     k = tuple_of(kernel, n, "kernel_size", op)
     s = k if stride is None or (isinstance(stride, (tuple, list)) and not stride) else tuple_of(stride, n, "stride", op)
     p, d = tuple_of(padding, n, "padding", op), tuple_of(dilation, n, "dilation", op)
+    ceil = bool_argument(ceil, op, "ceil_mode")
     if any(v < 1 for v in k):
         raise RuntimeError(f"kernel size should be greater than zero, but got kernel_size={kernel}")
     if any(v < 1 for v in s):
@@ -148,7 +153,7 @@ def _prepare(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any
         )
     if any(m == 0 for m in x.shape[1:]):
         raise RuntimeError(f"{op}(): Expected input with non-zero size for non-batch dimensions, but got {list(x.shape)}")
-    y = tuple(_out_size(m, kv, sv, pv, dv, bool(ceil)) for m, kv, sv, pv, dv in zip(x.shape[-n:], k, s, p, d, strict=True))
+    y = tuple(_out_size(m, kv, sv, pv, dv, ceil) for m, kv, sv, pv, dv in zip(x.shape[-n:], k, s, p, d, strict=True))
     if any(m < 1 for m in y):
         raise RuntimeError(
             f"Given input size: ({'x'.join(map(str, x.shape[-n - 1:]))}). Calculated output size: "
@@ -209,7 +214,7 @@ def _avg(op: str, n: int, input: Any, kernel: Any, stride: Any, padding: Any, ce
     x, how, y = _prepare(op, n, input, kernel, stride, padding, 1, ceil)
     if divisor is not None and as_int(divisor, "divisor_override") == 0:
         raise RuntimeError("divisor must be not zero")
-    return _average(x, how, y, n, bool(include), 0 if divisor is None else divisor)
+    return _average(x, how, y, n, bool_argument(include, op, "count_include_pad"), 0 if divisor is None else divisor)
 
 
 # -------------------------------------------------------------------------------------------------- adaptive
@@ -284,6 +289,8 @@ def _parts(op: str, n: int, input: Any, output_size: Any) -> tuple[Tensor, tuple
         raise NotImplementedError(f'"{op}" not implemented for {x.dtype}; use floating point tensors')
     if any(m == 0 for m in x.shape[x.ndim - n :]):
         raise RuntimeError(f"{op}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(x.shape)}")
+    if output_size is None:
+        raise TypeError(f"{op}(): argument 'output_size' must be tuple of ints, not NoneType (use (None,) for the size of the input)")
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(sizes) != n:
         raise RuntimeError(f"{op}(): output_size must be {n} ints, got {output_size!r}")
@@ -385,6 +392,9 @@ def _declare(n: int) -> None:
         return tuple(_adaptive_max(x, y, n))
 
     def lp_pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        if isinstance(norm_type, (int, float)) and abs(norm_type) == math.inf:  # the largest or the least absolute value
+            sign = 1 if norm_type > 0 else -1
+            return sign * max_pool(sign * tensor_argument(input, f"lp_pool{n}d").abs(), kernel_size, stride, 0, 1, ceil_mode)
         k = tuple_of(kernel_size, n, "kernel_size", f"lp_pool{n}d")
         mean = _avg(f"lp_pool{n}d", n, input.pow(norm_type), k, stride, 0, ceil_mode, True, None)
         relu = OPS["relu"].call

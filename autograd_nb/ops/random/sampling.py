@@ -137,11 +137,9 @@ def normal(
     if size is not None:
         raise TypeError("normal() takes a size only when mean and std are numbers")
     d = mean.dtype if isinstance(mean, Tensor) else std.dtype
-    if isinstance(mean, Tensor) and isinstance(std, Tensor):
-        d = dtypes.promote_types(mean.dtype, std.dtype)
-    for name, x in (("mean", mean), ("std", std)):
-        if isinstance(x, Tensor):
-            _floats(f"normal ({name})", x, "normal_kernel_cpu")
+    _floats("normal (mean)" if isinstance(mean, Tensor) else "normal (std)", mean if isinstance(mean, Tensor) else std, "normal_kernel_cpu")
+    if isinstance(std, Tensor) and std.dtype.is_complex:
+        raise RuntimeError(f"normal expects standard deviation to be non-complex, but got std of {std.dtype}")
     if isinstance(std, Tensor):
         if std._layout.size:
             low = np.empty(1, np.float64)

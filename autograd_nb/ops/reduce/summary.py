@@ -10,7 +10,7 @@ from ... import dtypes, launch
 from ...graph.modes import unrecorded
 from ...shapes import as_int, layout_of
 from ...tensor import make
-from ..core.numbers import number_argument
+from ..core.numbers import real_argument
 from ..core.recording import scalar_type, store
 from ..core.registry import OPS, public
 from ..core.structured import tensor_argument
@@ -109,7 +109,7 @@ def histc(input, bins=100, min: float = 0, max: float = 0, *, out=None):
         raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype} (histc(); use .float(), or bincount)')
     if bins <= 0:
         raise RuntimeError(f"torch.histc(): bins must be > 0, but got {bins}")
-    low, high = (float(number_argument(v, "histc", n)) for v, n in ((min, "min"), (max, "max")))
+    low, high = (real_argument(v, "histc", n) for v, n in ((min, "min"), (max, "max")))
     with unrecorded():
         if low == high and x._layout.size:
             low, high = float(x.detach().min().item()), float(x.detach().max().item())

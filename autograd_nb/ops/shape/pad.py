@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...shapes import as_int, layout_of
+from ...errors import shorten
+from ...shapes import as_ints, layout_of
 from ...tensor import Tensor, make
 from ..core.numbers import number_argument
 from ..core.recording import guarded, need_numbers
@@ -65,7 +66,9 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.pad.html
     """
     x = tensor_argument(input, "pad")
-    pads = [as_int(p, "pad") for p in (pad.tolist() if isinstance(pad, Tensor) else pad)]
+    if not isinstance(pad, (tuple, list, Tensor)):
+        raise TypeError(f"pad(): argument 'pad' must be tuple of ints, not {type(pad).__name__} (pad={shorten(pad)})")
+    pads = list(as_ints(pad.tolist() if isinstance(pad, Tensor) else pad, "pad", "pad"))
     if len(pads) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2 (pad={pads})")
     if len(pads) > 2 * x.ndim:
@@ -82,7 +85,7 @@ def pad(input, pad: Sequence[int], mode="constant", value=None):
     n = len(pads) // 2
     if mode != "circular":
         need_numbers(f"{'reflection' if mode == 'reflect' else 'replication'}_pad{n}d", (x,))
-    if x.ndim not in (n + 1, n + 2):
+    if not n or x.ndim not in (n + 1, n + 2):
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now (pad={pads}, input of size {list(x.shape)})"
         )
